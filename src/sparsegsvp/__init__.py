@@ -1,0 +1,54 @@
+"""Small, stable feature panels and classifiers from sparse generalized singular vectors.
+
+Names are loaded when first used, so ``import sparsegsvp`` costs next to nothing and
+optional dependencies are needed only by the parts that use them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# public name -> module (relative) that defines it
+_EXPORTS = {
+    "GSVPSVM": ".estimators",
+    "GSVPSVMCV": ".estimators",
+    "PGDGSVPSVM": ".estimators",
+    "sparse_gsvp": ".solvers",
+    "sparse_gsvp_path": ".solvers",
+    "GSVPResult": ".solvers",
+    "gsvd": ".linalg",
+    "hogsvd": ".linalg",
+    "ClassMoments": ".linalg",
+    "StabilitySelection": ".evaluation",
+    "nested_evaluate": ".evaluation",
+    "compare": ".evaluation",
+    "save_model": ".io",
+    "load_model": ".io",
+}
+_MODULES = ("datasets", "metrics", "plots", "related", "scverse")
+
+__all__ = ["__version__", *sorted(_EXPORTS), *_MODULES]
+
+if TYPE_CHECKING:
+    from .estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
+    from .evaluation import StabilitySelection, compare, nested_evaluate
+    from .io import load_model, save_model
+    from .linalg import ClassMoments, gsvd, hogsvd
+    from .solvers import GSVPResult, sparse_gsvp, sparse_gsvp_path
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        value = getattr(importlib.import_module(_EXPORTS[name], __name__), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
