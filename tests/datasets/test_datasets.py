@@ -1,0 +1,194 @@
+"""The data are what they claim to be, and anything else is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer as sklearn_breast_cancer
+
+from sparsegsvp.datasets import Dataset, load_breast_cancer, load_ovarian, make_planted
+
+needs_data = pytest.mark.skipif(
+    "SPARSEGSVP_DATA" not in os.environ, reason="SPARSEGSVP_DATA does not name a data folder"
+)
+
+
+def test_breast_cancer_is_scikit_learns_with_the_papers_coding() -> None:
+    data = load_breast_cancer()
+    reference = sklearn_breast_cancer()
+    np.testing.assert_array_equal(data.X, reference.data)
+    # benign = 0 and malignant = 1, by name and not by number
+    np.testing.assert_array_equal(data.labels, reference.target_names[reference.target])
+    assert data.class_counts.tolist() == [357, 212]
+    X, y = load_breast_cancer(return_X_y=True)
+    np.testing.assert_array_equal(X, data.X)
+    np.testing.assert_array_equal(y, data.y)
+
+
+def test_a_dataset_cannot_be_reassigned() -> None:
+    data = load_breast_cancer()
+    with pytest.raises(AttributeError):
+        data.X = data.X  # type: ignore[misc]
+
+
+# --- ovarian -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def lookalike() -> dict[str, np.ndarray]:
+    """A table with the shape, classes and column names of the ovarian data."""
+    masses = np.linspace(0.0, 19995.513, 15154)
+    return {
+        "X": np.zeros((253, 15154), dtype=np.float32),
+        "y": np.repeat([0, 1], [91, 162]),
+        "feature_names": np.array(["MZ-7.86E-05", *[f"MZ{mass:.3f}" for mass in masses[1:]]]),
+        "class_names": np.array(["Normal", "Cancer"]),
+    }
+
+
+def _save(folder: Path, arrays: dict[str, np.ndarray]) -> Path:
+    file = folder / "ovarian_253x15154.npz"
+    np.savez_compressed(file, **arrays)
+    return file
+
+
+def _save_arff(file: Path, arrays: dict[str, np.ndarray]) -> Path:
+    row = ",".join(["0.5"] * arrays["X"].shape[1])
+    lines = ["% a comment", "@relation ovarian"]
+    lines += [f"@attribute '{name}' numeric" for name in arrays["feature_names"]]
+    lines += ["@ATTRIBUTE Class {Normal, Cancer}", "", "@DATA"]
+    lines += [f"{row},{arrays['class_names'][label]}" for label in arrays["y"]]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    return file
+
+
+@needs_data
+def test_ovarian_from_the_environment() -> None:
+    data = load_ovarian()
+    assert repr(data) == "Dataset(253 samples x 15154 features; Normal 91, Cancer 162)"
+    assert data.X.dtype == np.float32
+    assert data.feature_names[0] == "MZ-7.86E-05"
+
+
+def test_ovarian_from_arff(tmp_path: Path, lookalike: dict[str, np.ndarray]) -> None:
+    shuffled = {**lookalike, "y": np.random.default_rng(0).permutation(lookalike["y"])}
+    _save_arff(tmp_path / "Ovarian.arff", shuffled)
+    data = load_ovarian(tmp_path)  # found in its folder
+    np.testing.assert_array_equal(data.y, shuffled["y"])
+    np.testing.assert_array_equal(data.feature_names, lookalike["feature_names"])
+    assert np.all(data.X == 0.5)
+
+
+def test_ovarian_npz_by_path_and_by_class_name(
+    tmp_path: Path, lookalike: dict[str, np.ndarray]
+) -> None:
+    swapped = {**lookalike, "y": 1 - lookalike["y"], "class_names": np.array(["Cancer", "Normal"])}
+    X, y = load_ovarian(_save(tmp_path, swapped), return_X_y=True)
+    assert X.shape == (253, 15154)
+    np.testing.assert_array_equal(y, lookalike["y"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a: a | {"X": a["X"][:, :-1]}, r"shape \(253, 15153\)"),
+        (lambda a: a | {"y": np.repeat([0, 1], [92, 161])}, r"'Normal': 92"),
+        (lambda a: a | {"class_names": np.array(["healthy", "ill"])}, "healthy"),
+        (lambda a: a | {"feature_names": np.array([f"g{i}" for i in range(15154)])}, "'g0'"),
+        (lambda a: a | {"feature_names": np.array([f"MZ{i}" for i in range(15154)])}, "MZ15153"),
+        (lambda a: a | {"X": np.full_like(a["X"], np.nan)}, "not finite"),
+        (lambda a: {k: v for k, v in a.items() if k != "y"}, "lacks an array"),
+        (lambda a: a | {"y": a["y"] * 2}, "must hold 0 and 1"),
+    ],
+)
+def test_another_table_is_refused_with_directions(
+    tmp_path: Path, lookalike: dict[str, np.ndarray], change, message: str
+) -> None:
+    file = _save(tmp_path, change(dict(lookalike)))
+    with pytest.raises(ValueError, match=message) as caught:
+        load_ovarian(file)
+    assert "csse.szu.edu.cn" in str(caught.value)
+
+
+def test_other_files_are_refused_with_directions(tmp_path: Path, monkeypatch) -> None:
+    damaged = tmp_path / "damaged.npz"
+    damaged.write_bytes(b"PK\x03\x04 nothing")
+    ragged = tmp_path / "ragged.arff"
+    ragged.write_text("@relation r\n@attribute a numeric\n@attribute class {x}\n@data\n1,2,x\n")
+    words = tmp_path / "words.arff"
+    words.write_text("@relation r\n@attribute a numeric\n@attribute class {x}\n@data\n?,x\n")
+    empty = tmp_path / "empty.arff"
+    empty.write_text("")
+    for file in (damaged, ragged, words, empty):
+        with pytest.raises(ValueError, match=r"csse\.szu\.edu\.cn"):
+            load_ovarian(file)
+    for path in (tmp_path / "absent.npz", tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"Ovarian\.arff"):
+            load_ovarian(path)
+    monkeypatch.delenv("SPARSEGSVP_DATA", raising=False)
+    with pytest.raises(FileNotFoundError, match="SPARSEGSVP_DATA"):
+        load_ovarian()
+
+
+# --- simulated ---------------------------------------------------------------------------
+
+
+def _shifts(data: Dataset, n_classes: int) -> np.ndarray:
+    """Mean of each class minus the mean of the others, per feature."""
+    return np.array(
+        [
+            data.X[data.y == k].mean(0)
+            - np.mean([data.X[data.y == j].mean(0) for j in range(n_classes) if j != k], axis=0)
+            for k in range(n_classes)
+        ]
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_planted_features_and_only_they_differ(n_classes: int) -> None:
+    data = make_planted(20_000, 40, n_informative=6, effect=1.5, n_classes=n_classes)
+    shifts = np.abs(_shifts(data, n_classes))
+    noise = np.setdiff1d(np.arange(40), data.support)
+    # standard error of a difference of means here is below 0.02
+    assert shifts[:, noise].max() < 0.08
+    own = np.arange(6) % n_classes
+    np.testing.assert_allclose(shifts[own, data.support], 1.5, atol=0.08)
+
+
+def test_planted_correlation_decays_like_a_spectrum() -> None:
+    data = make_planted(20_000, 30, n_informative=0, correlation=0.9, dtype=np.float32)
+    assert data.X.dtype == np.float32
+    assert data.support is not None and data.support.size == 0
+    correlation = np.corrcoef(data.X, rowvar=False)
+    lags = np.abs(np.subtract.outer(np.arange(30), np.arange(30)))
+    np.testing.assert_allclose(correlation, 0.9**lags, atol=0.05)
+    np.testing.assert_allclose(data.X.std(0), 1.0, atol=0.03)
+
+
+def test_planted_class_sizes_and_seed() -> None:
+    assert make_planted(77, 5, weights=(58, 19)).class_counts.tolist() == [58, 19]
+    assert make_planted(10, 5, weights=(1, 1, 1), n_classes=3).class_counts.sum() == 10
+    first, again, other = (make_planted(20, 50, random_state=seed) for seed in (1, 1, 2))
+    assert first.X.tobytes() == again.X.tobytes()
+    assert not np.array_equal(first.X, other.X)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_informative": 2000}, "n_informative"),
+        ({"correlation": 1.0}, "correlation"),
+        ({"effect": np.inf}, "effect"),
+        ({"dtype": np.int32}, "dtype"),
+        ({"n_classes": 1}, "n_classes"),
+        ({"weights": (1, -1)}, "weights"),
+        ({"weights": (1, 2, 3)}, "weights"),
+        ({"n_samples": 5, "weights": (100, 1)}, "without samples"),
+    ],
+)
+def test_planted_refuses_nonsense(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_planted(**arguments)
