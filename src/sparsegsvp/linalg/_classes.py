@@ -1,0 +1,228 @@
+"""Rows in classes, standardised by folding shift and scale into the products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from .._typing import BoolArray, Float64Array, IntArray
+from ._matrix import Matrix
+from ._moments import ClassMoments
+
+# Above this ratio of mean to standard deviation, float32 products are accumulated in float64.
+_LARGE_MEAN = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class Standardization:
+    """Shift and scale of each feature, and which features vary at all."""
+
+    center: Float64Array
+    scale: Float64Array  # 1 for constant features
+    varying: BoolArray
+
+    @cached_property
+    def inverse(self) -> Float64Array:
+        """1 / scale, and 0 for constant features, which thereby vanish from every product."""
+        return np.where(self.varying, 1.0 / self.scale, 0.0)
+
+    @classmethod
+    def of(
+        cls, means: Float64Array, variances: Float64Array, share: Float64Array, scaled: bool
+    ) -> Standardization:
+        center = share @ means
+        total = share @ (variances + (means - center) ** 2)
+        sd = np.sqrt(total)
+        # what rounding leaves of a constant column is no spread
+        varying = sd > 16 * np.finfo(np.float64).eps * np.abs(center)
+        scale = np.where(varying & (scaled is True), sd, 1.0)
+        return cls(center, scale, varying)
+
+
+class Covariances(Protocol):
+    """Class covariances of standardised features, as the working-set solver reads them.
+
+    Only the blocks of the features asked for with `extend` are ever formed.
+    """
+
+    means: Float64Array  # (n_classes, n_features), standardised and centred
+    variances: Float64Array  # (n_classes, n_features)
+    share: Float64Array  # each class's share of the total weight
+    standardization: Standardization
+    n_samples: int
+    n_passes: int  # products with the whole of X so far
+
+    def extend(self, features: IntArray) -> None:
+        """Form the blocks of these features, unless they are there."""
+        ...
+
+    def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
+        """``sum_k coef_k Cov_k`` between these features, for each row of `coef`."""
+        ...
+
+    def product(self, coef: Float64Array, features: IntArray, w: Float64Array) -> Float64Array:
+        """``sum_k coef_k Cov_k w`` for all features, w being non-zero on `features` only."""
+        ...
+
+    def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
+        """Centred rows at `features`, class codes and row weights; None without rows."""
+        ...
+
+
+class DataCovariances:
+    """Covariances read off the rows: products with X and X', and cached Gram blocks.
+
+    Parameters
+    ----------
+    matrix : Matrix
+        The rows, of all classes.
+    codes : array of shape (n_samples,)
+        Class of each row.
+    weight : array of shape (n_samples,) or None
+        Sample weights.
+    n_classes : int
+        Number of classes.
+    standardize : bool
+        Whether features are scaled to unit variance. They are centred in any case, which
+        changes nothing but the bias.
+    """
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        codes: IntArray,
+        weight: Float64Array | None,
+        n_classes: int,
+        standardize: bool,
+    ) -> None:
+        ones = np.ones(matrix.shape[0]) if weight is None else weight
+        totals = np.bincount(codes, ones, minlength=n_classes)
+        self.matrix, self.codes, self.n_classes = matrix, codes, n_classes
+        self.weight = ones / totals[codes]
+        self.share = totals / totals.sum()
+        self.n_samples = matrix.shape[0]
+        self.n_passes = 1
+        means, variances = matrix.class_statistics(codes, self.weight, n_classes)
+        self.standardization = std = Standardization.of(means, variances, self.share, standardize)
+        self.means = (means - std.center) * std.inverse
+        self.variances = variances * std.inverse**2
+        self._exact = bool(np.any(np.abs(std.center) * std.inverse > _LARGE_MEAN)) and (
+            matrix.dtype != np.float64
+        )
+        self._features = np.empty(0, dtype=np.intp)
+        self._place = np.full(matrix.shape[1], -1, dtype=np.int32)
+        self._factor = np.empty((0, self.n_samples))  # one row per cached feature
+        self._gram = np.empty((n_classes, 0, 0))
+
+    def columns(self, features: IntArray) -> Float64Array:
+        """Standardised columns, dense."""
+        out = self.matrix.columns(features)
+        out -= self.standardization.center[features]
+        out *= self.standardization.inverse[features]
+        return out
+
+    def project(self, features: IntArray, w: Float64Array) -> Float64Array:
+        """X w for w that is non-zero on cached features."""
+        return w @ self._factor[self._place[features]]
+
+    def extend(self, features: IntArray) -> None:
+        new = features[self._place[features] < 0]
+        if len(new) == 0:
+            return
+        k, size = len(self._features), len(self._features) + len(new)
+        if size > len(self._factor):
+            capacity = max(size, min(2 * len(self._factor), len(self._factor) + 256), 64)
+            capacity = min(capacity, max(size, self.matrix.shape[1]))
+            self._grow(capacity, k)
+        rows = self.columns(new).T
+        # each class centred by itself: the products are then covariances at once
+        rows -= self.means.T[new][:, self.codes]
+        self._factor[k:size] = rows
+        for c in range(self.n_classes):
+            # the rows of a class are gathered, not masked: half of the work for two classes
+            inside = self._rows[c]
+            left = rows[:, inside] * self.weight[inside]
+            cross = left @ self._factor[:size, inside].T
+            self._gram[c, k:size, :size] = cross
+            self._gram[c, :k, k:size] = cross[:, :k].T
+        self._place[new] = np.arange(k, size)
+        self._features = np.concatenate([self._features, new])
+
+    @cached_property
+    def _rows(self) -> list[IntArray]:
+        return [np.flatnonzero(self.codes == c) for c in range(self.n_classes)]
+
+    def _grow(self, capacity: int, k: int) -> None:
+        factor = np.empty((capacity, self.n_samples))
+        factor[:k] = self._factor[:k]
+        self._factor = factor
+        gram = np.empty((self.n_classes, capacity, capacity))
+        gram[:, :k, :k] = self._gram[:, :k, :k]
+        self._gram = gram
+
+    def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
+        at = self._place[features]
+        grid = np.ix_(at, at)
+        out = np.zeros((len(coef), len(at), len(at)))
+        for c in range(self.n_classes):
+            block = self._gram[c][grid]
+            for row, target in zip(coef, out):
+                if row[c] != 0.0:
+                    target += row[c] * block
+        return out
+
+    def product(self, coef: Float64Array, features: IntArray, w: Float64Array) -> Float64Array:
+        u = self.project(features, w)
+        u *= (coef[self.codes]) * self.weight
+        self.n_passes += 1
+        std = self.standardization
+        out = self.matrix.tdot(u, exact=self._exact)
+        out -= std.center * u.sum()
+        out *= std.inverse
+        return out
+
+    def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
+        rows = self.columns(features)
+        rows -= self.means[:, features][self.codes]
+        return rows, self.codes, self.weight
+
+
+class MomentCovariances:
+    """Covariances from per-class moments: every block is there, no rows are."""
+
+    def __init__(self, moments: ClassMoments, standardize: bool) -> None:
+        self.share = moments.weights / moments.weights.sum()
+        self.n_samples = int(moments.counts.sum())
+        self.n_passes = 0
+        self._cov = moments.scatters / moments.weights[:, None, None]
+        variances = np.maximum(np.einsum("kff->kf", self._cov), 0.0)
+        self.standardization = std = Standardization.of(
+            moments.means, variances, self.share, standardize
+        )
+        self.means = (moments.means - std.center) * std.inverse
+        self.variances = variances * std.inverse**2
+        self._cov *= std.inverse
+        self._cov *= std.inverse[:, None]
+
+    def extend(self, features: IntArray) -> None:
+        return
+
+    def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
+        if len(features) == self._cov.shape[1] and np.array_equal(
+            features, np.arange(len(features))
+        ):
+            return np.tensordot(coef, self._cov, axes=1)
+        return np.tensordot(coef, self._cov[:, features[:, None], features], axes=1)
+
+    def product(self, coef: Float64Array, features: IntArray, w: Float64Array) -> Float64Array:
+        # symmetric, so rows serve as columns, and rows are contiguous
+        return sum(
+            (c * (w @ cov[features]) for c, cov in zip(coef, self._cov) if c != 0.0),
+            start=np.zeros(self._cov.shape[1]),
+        )
+
+    def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
+        return None

@@ -1,0 +1,260 @@
+"""One interface to the kinds of array that hold samples in rows.
+
+The solver needs four things of its data: a product with X, a product with X', a few
+columns, and per-class statistics. A kind of array is one class here that offers them;
+none of them copies X.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._typing import Float64Array, IntArray
+
+# Elements of a block that is converted or centred at a time: small enough to stay in cache.
+BLOCK = 1 << 17
+
+
+class Matrix(Protocol):
+    """Samples in rows, features in columns, of any storage."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def dot(self, v: Float64Array) -> Float64Array:
+        """X v, in float64."""
+        ...
+
+    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+        """X' u, in float64; ``exact`` accumulates in float64 whatever the data's type."""
+        ...
+
+    def columns(self, index: IntArray) -> Float64Array:
+        """The columns at ``index``, dense, in float64."""
+        ...
+
+    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+        """All rows, dense and in float64, a block at a time."""
+        ...
+
+    def class_statistics(
+        self, codes: IntArray, weight: Float64Array, n_classes: int
+    ) -> tuple[Float64Array, Float64Array]:
+        """Mean and variance of each feature in each class; weights sum to 1 in a class."""
+        ...
+
+    def extremes(self) -> tuple[float, float]:
+        """Smallest and largest value; NaN where there is one."""
+        ...
+
+
+def as_matrix(X: Any) -> Matrix:
+    """Wrap an array in the class that knows its storage."""
+    if sp.issparse(X):
+        return SparseMatrix(X)
+    if isinstance(X, np.ndarray):
+        return DenseMatrix(X)
+    if all(hasattr(X, name) for name in ("tdot", "columns", "class_statistics")):
+        return X
+    raise TypeError(
+        f"cannot use an array of type {type(X).__name__}: pass a NumPy array or a SciPy "
+        "CSR or CSC matrix"
+    )
+
+
+def _spans(total: int, size: int) -> Iterator[slice]:
+    for start in range(0, total, size):
+        yield slice(start, min(start + size, total))
+
+
+class DenseMatrix:
+    """A NumPy array, float32 or float64, of any memory order."""
+
+    def __init__(self, X: np.ndarray) -> None:
+        self.X = X
+        self.shape = (X.shape[0], X.shape[1])
+        self.dtype = X.dtype
+        # BLAS takes one unit stride and a positive leading dimension; anything else
+        # would be copied whole by every product.
+        item = X.itemsize
+        self._blas = item in X.strides and all(s >= item and s % item == 0 for s in X.strides)
+
+    def dot(self, v: Float64Array) -> Float64Array:
+        if not self._blas:
+            return np.concatenate([block @ v for _, block in self.row_blocks()])
+        return (self.X @ v.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+        if self._blas and not (exact and self.dtype != np.float64):
+            return (self.X.T @ u.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+        out = np.empty(self.shape[1])
+        for cols in _spans(self.shape[1], max(1, BLOCK // max(1, self.shape[0]))):
+            out[cols] = u @ self.X[:, cols].astype(np.float64)
+        return out
+
+    def columns(self, index: IntArray) -> Float64Array:
+        return self.X[:, index].astype(np.float64)
+
+    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+        for rows in _spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
+            yield rows, self.X[rows].astype(np.float64, copy=False)
+
+    def class_statistics(
+        self, codes: IntArray, weight: Float64Array, n_classes: int
+    ) -> tuple[Float64Array, Float64Array]:
+        n, m = self.shape
+        mean, var = np.zeros((n_classes, m)), np.zeros((n_classes, m))
+        width = min(m, 512)
+        height = max(1, BLOCK // width)
+        for rows in _spans(n, height):
+            member = _membership(codes[rows], weight[rows], n_classes)
+            total = member.sum(axis=1)
+            safe = np.where(total > 0, total, 1.0)
+            # weight seen so far, for the merge of blocks of rows
+            seen = np.bincount(
+                codes[: rows.start], weight[: rows.start], minlength=n_classes
+            ) if rows.start else np.zeros(n_classes)
+            for cols in _spans(m, width):
+                block = self.X[rows, cols].astype(np.float64)
+                block_mean = (member @ block) / safe[:, None]
+                block -= block_mean[codes[rows]]
+                np.square(block, out=block)
+                block_var = member @ block
+                _merge_diagonal(mean[:, cols], var[:, cols], seen, block_mean, block_var, total)
+        return mean, var
+
+    def extremes(self) -> tuple[float, float]:
+        return float(self.X.min()), float(self.X.max())
+
+
+class SparseMatrix:
+    """A SciPy CSR or CSC matrix; implicit zeros are never written out."""
+
+    def __init__(self, X: Any) -> None:
+        if X.format not in ("csr", "csc"):
+            X = X.tocsr()
+        self.X = X
+        self.shape = (X.shape[0], X.shape[1])
+        self.dtype = X.dtype
+
+    def dot(self, v: Float64Array) -> Float64Array:
+        # SciPy would convert the stored values to the vector's type, which copies X.
+        return np.asarray(self.X @ v.astype(self.dtype, copy=False), dtype=np.float64)
+
+    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+        if exact and self.dtype != np.float64:
+            out = np.zeros(self.shape[1])
+            for rows in _spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
+                out += self.X[rows].astype(np.float64).T @ u[rows]
+            return out
+        return np.asarray(self.X.T @ u.astype(self.dtype, copy=False), dtype=np.float64)
+
+    def columns(self, index: IntArray) -> Float64Array:
+        return self.X[:, index].toarray().astype(np.float64, copy=False)
+
+    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+        for rows in _spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
+            yield rows, self.X[rows].toarray().astype(np.float64, copy=False)
+
+    def class_statistics(
+        self, codes: IntArray, weight: Float64Array, n_classes: int
+    ) -> tuple[Float64Array, Float64Array]:
+        n, m = self.shape
+        mean, var = np.zeros((n_classes, m)), np.zeros((n_classes, m))
+        major = np.repeat(np.arange(len(self.X.indptr) - 1), np.diff(self.X.indptr))
+        rows, cols = (
+            (major, self.X.indices) if self.X.format == "csr" else (self.X.indices, major)
+        )
+        values = self.X.data
+        for k in range(n_classes):
+            inside = np.flatnonzero(codes[rows] == k)
+            col, x, w = cols[inside], values[inside].astype(np.float64), weight[rows[inside]]
+            mean[k] = np.bincount(col, w * x, minlength=m)
+            stored = np.bincount(col, w, minlength=m)
+            spread = np.bincount(col, w * (x - mean[k][col]) ** 2, minlength=m)
+            # the implicit zeros lie mean away from the mean
+            var[k] = spread + np.maximum(1.0 - stored, 0.0) * mean[k] ** 2
+        return mean, var
+
+    def extremes(self) -> tuple[float, float]:
+        if self.X.nnz == 0:
+            return 0.0, 0.0
+        return float(min(self.X.data.min(), 0.0)), float(max(self.X.data.max(), 0.0))
+
+
+class StackedMatrix:
+    """Matrices with the same columns, one above the other, none of them copied."""
+
+    def __init__(self, parts: Sequence[Matrix]) -> None:
+        self.parts = list(parts)
+        sizes = [part.shape[0] for part in self.parts]
+        self.shape = (sum(sizes), self.parts[0].shape[1])
+        self.dtype = np.result_type(*(part.dtype for part in self.parts))
+        stops = np.cumsum(sizes)
+        self._rows = [slice(int(b - a), int(b)) for a, b in zip(sizes, stops)]
+
+    def dot(self, v: Float64Array) -> Float64Array:
+        return np.concatenate([part.dot(v) for part in self.parts])
+
+    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+        out = self.parts[0].tdot(u[self._rows[0]], exact=exact)
+        for part, rows in zip(self.parts[1:], self._rows[1:]):
+            out = out + part.tdot(u[rows], exact=exact)
+        return out
+
+    def columns(self, index: IntArray) -> Float64Array:
+        return np.concatenate([part.columns(index) for part in self.parts])
+
+    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+        for part, rows in zip(self.parts, self._rows):
+            for inner, block in part.row_blocks():
+                yield slice(rows.start + inner.start, rows.start + inner.stop), block
+
+    def class_statistics(
+        self, codes: IntArray, weight: Float64Array, n_classes: int
+    ) -> tuple[Float64Array, Float64Array]:
+        m = self.shape[1]
+        mean, var = np.zeros((n_classes, m)), np.zeros((n_classes, m))
+        seen = np.zeros(n_classes)
+        for part, rows in zip(self.parts, self._rows):
+            total = np.bincount(codes[rows], weight[rows], minlength=n_classes)
+            safe = np.where(total > 0, total, 1.0)
+            part_mean, part_var = part.class_statistics(
+                codes[rows], weight[rows] / safe[codes[rows]], n_classes
+            )
+            _merge_diagonal(mean, var, seen, part_mean, part_var * total[:, None], total)
+            seen += total
+        return mean, var
+
+    def extremes(self) -> tuple[float, float]:
+        pairs = [part.extremes() for part in self.parts]
+        # np.min, unlike min, carries a NaN through
+        return float(np.min([lo for lo, _ in pairs])), float(np.max([hi for _, hi in pairs]))
+
+
+def _membership(codes: IntArray, weight: Float64Array, n_classes: int) -> Float64Array:
+    member = np.zeros((n_classes, len(codes)))
+    member[codes, np.arange(len(codes))] = weight
+    return member
+
+
+def _merge_diagonal(
+    mean: Float64Array,
+    spread: Float64Array,
+    seen: Float64Array,
+    block_mean: Float64Array,
+    block_spread: Float64Array,
+    total: Float64Array,
+) -> None:
+    """Merge a block's means and sums of squares into the running ones, in place.
+
+    The update of Chan, Golub and LeVeque (1983): nothing is subtracted that is large.
+    """
+    share = (total / np.where(seen + total > 0, seen + total, 1.0))[:, None]
+    step = block_mean - mean
+    spread += block_spread + step**2 * (seen[:, None] * share)
+    mean += step * share

@@ -1,0 +1,344 @@
+"""Per-class moments: all that the quotient ever asks of tall data.
+
+Counts, means and centred second moments of each class add up over batches, folds and
+sites, so one pass over the rows is enough, whatever comes after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d
+
+from .._typing import Float64Array, IntArray
+from ._checks import check_values
+from ._matrix import Matrix, as_matrix
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMoments:
+    """Counts, means and centred second moments of each class.
+
+    Two sets of moments of the same features are added with ``+``, which gives the moments
+    of the pooled rows, computed stably: the means may be a million times the spread.
+    ``-`` withdraws rows that were counted before; it cancels, so it is for correction and
+    not for building folds.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Sorted labels.
+    counts : ndarray of shape (n_classes,)
+        Number of rows of positive weight in each class.
+    weights : ndarray of shape (n_classes,)
+        Sum of the sample weights in each class; equals `counts` without weights.
+    means : ndarray of shape (n_classes, n_features)
+        Weighted mean of each class.
+    scatters : ndarray of shape (n_classes, n_features, n_features)
+        ``sum_i w_i (x_i - mean)(x_i - mean)'`` of each class.
+    feature_names : ndarray of shape (n_features,) or None
+        Names of the features, checked when moments are added.
+
+    Notes
+    -----
+    Moments hide single rows but are not anonymous: a class of one row is that row, and
+    two sets of moments that differ by one row give that row away. Share them only for
+    classes of many rows, and not at every new patient.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp import ClassMoments
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [5.0, 5.0], [7.0, 1.0]])
+    >>> y = np.array(["a", "a", "b", "b"])
+    >>> first, second = ClassMoments.from_data(X[::2], y[::2]), ClassMoments.from_data(X[1::2], y[1::2])
+    >>> pooled = first + second
+    >>> pooled.counts
+    array([2, 2])
+    >>> pooled.means
+    array([[1., 2.],
+           [6., 3.]])
+    >>> bool(np.allclose(pooled.scatters, ClassMoments.from_data(X, y).scatters))
+    True
+    """
+
+    classes: np.ndarray
+    counts: IntArray
+    weights: Float64Array
+    means: Float64Array
+    scatters: Float64Array
+    feature_names: np.ndarray | None = field(default=None)
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        classes: Sequence[Any] | None = None,
+    ) -> ClassMoments:
+        """Compute the moments of labelled rows in one pass.
+
+        Parameters
+        ----------
+        X : array or CSR/CSC matrix of shape (n_samples, n_features)
+            The rows. Never copied whole.
+        y : array of shape (n_samples,), optional
+            Labels; without them all rows form one class, 0.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative weights.
+        classes : sequence, optional
+            The labels to expect, for a batch in which some may be absent.
+
+        Returns
+        -------
+        ClassMoments
+        """
+        names = _names_of(X)
+        X = check_array(X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
+        labels = np.zeros(X.shape[0], dtype=int) if y is None else column_or_1d(y, warn=True)
+        if len(labels) != X.shape[0]:
+            raise ValueError(
+                f"X has {X.shape[0]} rows and y has {len(labels)} labels: pass one label per row"
+            )
+        if classes is None:
+            found, codes = np.unique(labels, return_inverse=True)
+        else:
+            found = np.unique(np.asarray(classes))
+            codes = np.searchsorted(found, labels).clip(max=len(found) - 1)
+            if not np.array_equal(found[codes], labels):
+                extra = sorted(set(labels.tolist()) - set(found.tolist()))
+                raise ValueError(f"y has labels that are not in classes: {extra[:5]}")
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        matrix = as_matrix(X)
+        check_values(matrix, "X")
+        counts, weights, means, scatters = scatter_by_class(
+            matrix, codes.astype(np.intp), weight, len(found)
+        )
+        return cls(found, counts, weights, means, scatters, names)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.means.shape[1]
+
+    def select(self, labels: Sequence[Any]) -> ClassMoments:
+        """The moments of some of the classes.
+
+        Parameters
+        ----------
+        labels : sequence
+            Labels to keep.
+
+        Returns
+        -------
+        ClassMoments
+        """
+        keep = np.flatnonzero(np.isin(self.classes, np.asarray(labels)))
+        if len(keep) != len(set(np.asarray(labels).tolist())):
+            raise ValueError(f"labels must be among {self.classes.tolist()}, got {list(labels)}")
+        return ClassMoments(
+            self.classes[keep],
+            self.counts[keep],
+            self.weights[keep],
+            self.means[keep],
+            self.scatters[keep],
+            self.feature_names,
+        )
+
+    def __add__(self, other: object) -> ClassMoments:
+        if not isinstance(other, ClassMoments):
+            return NotImplemented
+        left, right, classes, names = self._aligned(other)
+        total = left.weights + right.weights
+        share = np.divide(right.weights, total, out=np.zeros_like(total), where=total > 0)
+        step = right.means - left.means
+        outer = step[:, :, None] * step[:, None, :] * (left.weights * share)[:, None, None]
+        return ClassMoments(
+            classes,
+            left.counts + right.counts,
+            total,
+            left.means + share[:, None] * step,
+            left.scatters + right.scatters + outer,
+            names,
+        )
+
+    def __radd__(self, other: object) -> ClassMoments:
+        # sum() starts from 0
+        return self if other == 0 else NotImplemented
+
+    def __sub__(self, other: object) -> ClassMoments:
+        if not isinstance(other, ClassMoments):
+            return NotImplemented
+        left, right, classes, names = self._aligned(other)
+        counts, weights = left.counts - right.counts, left.weights - right.weights
+        short = (counts < 0) | (weights < -1e-9 * np.maximum(left.weights, 1e-300))
+        if short.any():
+            raise ValueError(
+                f"cannot withdraw more rows than there are in class {classes[short][0]!r}: "
+                "subtract only moments that were added before"
+            )
+        kept = counts > 0
+        weights = np.where(kept, np.maximum(weights, 0.0), 0.0)
+        share = np.divide(right.weights, weights, out=np.zeros_like(weights), where=weights > 0)
+        step = left.means - right.means
+        means = np.where(kept[:, None], left.means + share[:, None] * step, 0.0)
+        back = means - right.means
+        factor = np.divide(
+            weights * right.weights,
+            left.weights,
+            out=np.zeros_like(weights),
+            where=left.weights > 0,
+        )
+        outer = back[:, :, None] * back[:, None, :] * factor[:, None, None]
+        scatters = np.where(kept[:, None, None], left.scatters - right.scatters - outer, 0.0)
+        # what is left of a variance may round below zero
+        diagonal = np.einsum("kff->kf", scatters)
+        np.maximum(diagonal, 0.0, out=diagonal)
+        return ClassMoments(classes, counts, weights, means, scatters, names)
+
+    def _aligned(
+        self, other: ClassMoments
+    ) -> tuple[ClassMoments, ClassMoments, np.ndarray, np.ndarray | None]:
+        if self.n_features != other.n_features:
+            raise ValueError(
+                f"moments of {self.n_features} and {other.n_features} features cannot be "
+                "combined: compute both from the same columns"
+            )
+        names = self.feature_names if self.feature_names is not None else other.feature_names
+        if (
+            self.feature_names is not None
+            and other.feature_names is not None
+            and not np.array_equal(self.feature_names, other.feature_names)
+        ):
+            raise ValueError(
+                "moments have different feature names: put the columns into the same order"
+            )
+        if np.array_equal(self.classes, other.classes):
+            return self, other, self.classes, names
+        classes = np.unique(np.concatenate([self.classes, other.classes]))
+        return self._expanded(classes), other._expanded(classes), classes, names
+
+    def _expanded(self, classes: np.ndarray) -> ClassMoments:
+        """The same moments with empty entries for classes that are absent."""
+        at = np.searchsorted(classes, self.classes)
+        shape = (len(classes), self.n_features)
+        counts = np.zeros(len(classes), dtype=self.counts.dtype)
+        weights, means = np.zeros(len(classes)), np.zeros(shape)
+        scatters = np.zeros((*shape, self.n_features))
+        counts[at], weights[at] = self.counts, self.weights
+        means[at], scatters[at] = self.means, self.scatters
+        return ClassMoments(classes, counts, weights, means, scatters, self.feature_names)
+
+    def to_dict(self) -> dict[str, np.ndarray]:
+        """Plain arrays, for ``numpy.savez`` or any exchange between sites.
+
+        Returns
+        -------
+        dict of ndarray
+        """
+        out = {
+            "classes": self.classes,
+            "counts": self.counts,
+            "weights": self.weights,
+            "means": self.means,
+            "scatters": self.scatters,
+        }
+        if self.feature_names is not None:
+            out["feature_names"] = np.asarray(self.feature_names, dtype=str)
+        return out
+
+    @classmethod
+    def from_dict(cls, arrays: Mapping[str, np.ndarray]) -> ClassMoments:
+        """Rebuild moments from `to_dict`'s arrays, checking that they fit together.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            What `to_dict` returned, or an open ``.npz`` file of it.
+
+        Returns
+        -------
+        ClassMoments
+        """
+        missing = {"classes", "counts", "weights", "means", "scatters"} - set(arrays)
+        if missing:
+            raise ValueError(f"arrays lacks {sorted(missing)}: pass what to_dict returned")
+        classes, counts = np.asarray(arrays["classes"]), np.asarray(arrays["counts"])
+        weights = np.asarray(arrays["weights"], dtype=np.float64)
+        means = np.asarray(arrays["means"], dtype=np.float64)
+        scatters = np.asarray(arrays["scatters"], dtype=np.float64)
+        k, m = len(classes), means.shape[-1]
+        if (
+            means.shape != (k, m)
+            or scatters.shape != (k, m, m)
+            or counts.shape != (k,)
+            or weights.shape != (k,)
+        ):
+            raise ValueError("the shapes of the arrays do not fit together: one entry per class")
+        if not (np.isfinite(means).all() and np.isfinite(scatters).all()):
+            raise ValueError("moments contain NaN or infinity: recompute them from clean rows")
+        names = np.asarray(arrays["feature_names"]) if "feature_names" in arrays else None
+        return cls(classes, counts.astype(np.intp), weights, means, scatters, names)
+
+
+def _names_of(X: Any) -> np.ndarray | None:
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return None
+    names = np.asarray(list(columns), dtype=object)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def scatter_by_class(
+    matrix: Matrix, codes: IntArray, weight: Float64Array | None, n_classes: int
+) -> tuple[IntArray, Float64Array, Float64Array, Float64Array]:
+    """Counts, weights, means and centred second moments of each class, in one pass.
+
+    Each block of rows is centred by its own class means before it is squared, and blocks
+    are merged by the update of Chan, Golub and LeVeque: a mean of 1e6 leaves a variance
+    of 1 intact.
+    """
+    m = matrix.shape[1]
+    counts = np.zeros(n_classes, dtype=np.intp)
+    weights, means = np.zeros(n_classes), np.zeros((n_classes, m))
+    scatters = np.zeros((n_classes, m, m))
+    for rows, block in matrix.row_blocks():
+        code = codes[rows]
+        order = np.argsort(code, kind="stable")
+        bounds = np.searchsorted(code[order], np.arange(n_classes + 1))
+        block = block[order]  # a copy of the block, so that it may be centred in place
+        w = None if weight is None else weight[rows][order]
+        for k in range(n_classes):
+            part = block[bounds[k] : bounds[k + 1]]
+            if len(part) == 0:
+                continue
+            if w is None:
+                total, mean = float(len(part)), part.mean(axis=0)
+                part -= mean
+                scatter = part.T @ part
+                counts[k] += len(part)
+            else:
+                wk = w[bounds[k] : bounds[k + 1]]
+                total = float(wk.sum())
+                counts[k] += int(np.count_nonzero(wk))
+                if total == 0.0:
+                    continue
+                mean = wk @ part / total
+                part -= mean
+                scatter = (part * wk[:, None]).T @ part
+            share = total / (weights[k] + total)
+            step = mean - means[k]
+            scatters[k] += scatter
+            scatters[k] += np.multiply.outer(step, step * (weights[k] * share))
+            means[k] += share * step
+            weights[k] += total
+    return counts, weights, means, scatters

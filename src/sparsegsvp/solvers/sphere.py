@@ -1,0 +1,285 @@
+r"""Minimise a quotient plus a separable penalty on the unit sphere: one loop.
+
+.. math:: \min_{\|w\|_2 = 1} r(w) + \delta \sum_f l_f\, p(|w_f|)
+
+Each iteration takes a proximal gradient step, which lets features in and out, and a
+Newton step on the support and signs found. Both are accepted only if the objective does
+not increase. With ``newton=False`` the loop is the plain Barzilai-Borwein method, which
+serves as the check of the fast one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from .._typing import Float64Array, IntArray
+from .penalties import Penalty
+from .quotient import Point, Quotient, evaluate, hessian
+
+# Relative size below which a change of the objective is rounding.
+_ROUNDING = 4 * np.finfo(np.float64).eps
+_ARMIJO = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class SphereSolution:
+    """Where the loop ended, with its certificate on the features it was given."""
+
+    point: Point
+    objective: float
+    residual: float
+    n_iter: int
+    history: list[float]
+
+
+def soft_threshold(y: Float64Array, threshold: Float64Array) -> Float64Array:
+    """sign(y) max(|y| - threshold, 0)."""
+    return np.copysign(np.maximum(np.abs(y) - threshold, 0.0), y)
+
+
+def prox_on_sphere(y: Float64Array, threshold: Float64Array) -> Float64Array:
+    """Minimise 0.5 ||w - y||^2 + sum threshold_f |w_f| over the unit sphere, exactly.
+
+    Parameters
+    ----------
+    y : array of shape (n_features,)
+    threshold : array of shape (n_features,)
+        Non-negative.
+
+    Returns
+    -------
+    array of shape (n_features,)
+        The soft-thresholded y, normalised; if that is zero, the single coordinate with
+        the largest ``|y_f| - threshold_f``, the lowest index in a tie.
+    """
+    w = soft_threshold(y, threshold)
+    norm = np.sqrt(w @ w)
+    if norm > 0.0:
+        w /= norm
+        return w
+    best = int(np.argmax(np.abs(y) - threshold))
+    w[best] = 1.0 if y[best] >= 0.0 else -1.0
+    return w
+
+
+def kkt_residual(w: Float64Array, gradient: Float64Array, slopes: Float64Array) -> float:
+    """The largest violation of stationarity on the sphere.
+
+    Parameters
+    ----------
+    w, gradient : arrays of shape (n_features,)
+        A unit vector and the gradient of the smooth part there.
+    slopes : array of shape (n_features,)
+        ``delta l_f p'(|w_f|)``.
+
+    Returns
+    -------
+    float
+        The largest over features of ``|g_f + s_f sign(w_f) - lam w_f|`` where w_f != 0,
+        with ``lam = sum s_f |w_f|``, and of ``max(|g_f| - s_f, 0)`` where w_f = 0.
+    """
+    violation = np.abs(gradient) - slopes
+    at = w.nonzero()[0]
+    total = gradient[at] + slopes[at] * np.sign(w[at])
+    # w'g = 0, so this is sum s_f |w_f|; where the bias was clipped it is the multiplier
+    violation[at] = np.abs(total - (w[at] @ total) * w[at])
+    return max(float(violation.max()), 0.0)
+
+
+def minimize_on_sphere(
+    quotient: Quotient,
+    penalty: Penalty,
+    delta: float,
+    weights: Float64Array,
+    w: Float64Array,
+    *,
+    tol: float,
+    max_iter: int,
+    newton: bool = True,
+) -> SphereSolution:
+    """Run the loop from w until the certificate is below ``tol``.
+
+    Parameters
+    ----------
+    quotient : Quotient
+        The smooth part.
+    penalty : Penalty
+        The function p.
+    delta : float
+        Strength of the penalty.
+    weights : array of shape (n_features,)
+        The weights l_f.
+    w : array of shape (n_features,)
+        Unit vector to start from.
+    tol : float
+        Absolute tolerance on `kkt_residual`.
+    max_iter : int
+        Largest number of iterations.
+    newton : bool
+        Whether to take Newton steps on the support.
+    """
+    base = delta * weights
+    state = _State(evaluate(quotient, w), base, penalty)
+    history = [state.objective]
+    memory = _Memory()
+    n_iter = 0
+    residual = state.residual()
+    while residual > tol and n_iter < max_iter:
+        n_iter += 1
+        before = state
+        admit = state.admits(tol) or not newton
+        if admit:
+            state = _gradient_step(quotient, state, memory) or state
+        if newton:
+            moved = _newton_step(quotient, state)
+            if moved is not None:
+                memory.forget()
+                state = moved
+            elif not admit:
+                state = _gradient_step(quotient, state, memory) or state
+        if state is before:
+            break  # no step decreases the objective any more: rounding
+        history.append(state.objective)
+        residual = state.residual()
+    return SphereSolution(state.point, state.objective, residual, n_iter, history)
+
+
+class _State:
+    """A point with its objective and the slopes of the penalty's tangent there."""
+
+    __slots__ = ("base", "objective", "penalty", "point", "slopes")
+
+    def __init__(self, point: Point, base: Float64Array, penalty: Penalty) -> None:
+        t = np.abs(point.w)
+        self.point, self.base, self.penalty = point, base, penalty
+        self.objective = point.ratio + float(base @ penalty.value(t))
+        self.slopes = base if penalty.convex else base * penalty.slope(t)
+
+    def residual(self) -> float:
+        return kkt_residual(self.point.w, self.point.gradient, self.slopes)
+
+    def admits(self, tol: float) -> bool:
+        """Whether some feature at zero wants to enter."""
+        out = self.point.w == 0.0
+        return bool(np.any(np.abs(self.point.gradient[out]) > self.slopes[out] + tol))
+
+    def at(self, point: Point) -> _State:
+        return _State(point, self.base, self.penalty)
+
+    def slack(self) -> float:
+        return _ROUNDING * max(abs(self.objective), 1e-3)
+
+
+class _Memory:
+    """The last gradient step, for the Barzilai-Borwein length of the next."""
+
+    def __init__(self) -> None:
+        self._w: Float64Array | None = None
+        self._g: Float64Array | None = None
+        self._length: float | None = None
+
+    def forget(self) -> None:
+        self._w = None
+
+    def length(self, quotient: Quotient, point: Point) -> float:
+        if self._w is not None and self._g is not None:
+            s, y = point.w - self._w, point.gradient - self._g
+            curvature = float(s @ y)
+            if curvature > 0.0:
+                return float(s @ s) / curvature
+        if self._length is not None:
+            return 2.0 * self._length
+        # the curvature along the gradient is a lower bound of the largest one
+        g = point.gradient
+        norm = float(g @ g)
+        if norm == 0.0:
+            return 1.0
+        own, other = quotient.products(g)
+        bend = 2.0 * abs(float(g @ own - point.ratio * (g @ other))) / point.bias.denominator
+        return norm / bend if bend > 0.0 else 1.0
+
+    def keep(self, point: Point, length: float) -> None:
+        self._w, self._g, self._length = point.w, point.gradient, length
+
+
+def _gradient_step(quotient: Quotient, state: _State, memory: _Memory) -> _State | None:
+    """A proximal gradient step, halved until the objective has decreased enough."""
+    point = state.point
+    length = memory.length(quotient, point)
+    for _ in range(60):
+        w = prox_on_sphere(point.w - length * point.gradient, length * state.slopes)
+        step = w - point.w
+        moved = float(step @ step)
+        if moved == 0.0:
+            return None
+        new = state.at(evaluate(quotient, w))
+        if new.objective <= state.objective - _ARMIJO * moved / (2.0 * length):
+            memory.keep(point, length)
+            return new
+        length *= 0.5
+    return None
+
+
+def _newton_step(quotient: Quotient, state: _State) -> _State | None:
+    """A Newton step on the support and signs, cut back at zero crossings."""
+    point = state.point
+    at = point.w.nonzero()[0]
+    if len(at) < 2:
+        return None
+    found = _newton_direction(quotient, state, at)
+    if found is None:
+        return None
+    direction, slope = found
+    signs = np.sign(point.w[at])
+    length = 1.0
+    for _ in range(8):
+        values = point.w[at] + length * direction
+        values[values * signs < 0.0] = 0.0
+        norm = np.sqrt(values @ values)
+        if norm > 0.0:
+            w = np.zeros_like(point.w)
+            w[at] = values / norm
+            new = state.at(evaluate(quotient, w))
+            if new.objective <= state.objective + _ARMIJO * length * slope + state.slack():
+                # at the level of rounding only a smaller residual tells progress
+                if new.objective < state.objective or new.residual() < state.residual():
+                    return new
+                return None
+        length *= 0.5
+    return None
+
+
+def _newton_direction(
+    quotient: Quotient, state: _State, at: IntArray
+) -> tuple[Float64Array, float] | None:
+    """The Riemannian Newton direction and its slope; None where the Hessian is indefinite."""
+    point = state.point
+    v = point.w[at]
+    total = point.gradient[at] + state.slopes[at] * np.sign(v)
+    multiplier = float(v @ total)
+    total -= multiplier * v
+    H = hessian(quotient, point, at)
+    diagonal = H.flat[:: len(at) + 1] - multiplier
+    shifts = [diagonal]
+    if not state.penalty.convex:
+        # the true curvature first; where it is indefinite, that of the tangent majoriser
+        shifts.insert(0, diagonal + state.base[at] * state.penalty.curvature(np.abs(v)))
+    for shift in shifts:
+        H.flat[:: len(at) + 1] = shift
+        # P H P + gamma v v', positive definite exactly if H is so on the tangent space
+        Hv = H @ v
+        gamma = max(float(np.abs(shift).mean()), 1e-300)
+        half = Hv - (0.5 * (float(v @ Hv) + gamma)) * v
+        M = H - np.multiply.outer(half, v)
+        M -= np.multiply.outer(v, half)
+        factor, info = dpotrf(M.T, lower=1, overwrite_a=1)
+        if info == 0:
+            direction, info = dpotrs(factor, -total, lower=1)
+            slope = float(total @ direction)
+            if info == 0 and slope < 0.0:
+                direction -= float(v @ direction) * v
+                return direction, slope
+    return None

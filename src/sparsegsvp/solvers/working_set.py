@@ -1,0 +1,233 @@
+"""Solve one delta over many features by solving on few of them.
+
+The set starts from the support and the features that the strong rule expects, and grows
+by those that violate the certificate, until none is left. Within one delta it only grows
+and the inner tolerance is below the outer one, so it cannot cycle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._typing import Float64Array, IntArray
+from ..linalg import Covariances
+from .penalties import L1, Penalty
+from .quotient import Bias, FactorQuotient, GramQuotient, Plane, Quotient, full_gradient
+from .sphere import SphereSolution, kkt_residual, minimize_on_sphere
+
+# Largest set whose covariance blocks are formed; beyond it products go through the rows.
+_MAX_GRAM = 2000
+# The inner problem is solved to this part of the tolerance.
+_INNER = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One plane's problem, but for delta.
+
+    Attributes
+    ----------
+    cov : Covariances
+        The data.
+    plane : Plane
+        Which class against which.
+    tau : float
+        Floor on squared distances.
+    penalty : Penalty
+        The function p.
+    weights : array of shape (n_features,)
+        Penalty weights l_f.
+    newton : bool
+        Whether the inner solver takes Newton steps.
+    whole : bool
+        Solve on all features at once, without a working set.
+    """
+
+    cov: Covariances
+    plane: Plane
+    tau: float
+    penalty: Penalty
+    weights: Float64Array
+    newton: bool = True
+    whole: bool = False
+
+    def quotient(self, features: IntArray) -> Quotient:
+        """The quotient of some of the features."""
+        n_rows = self.cov.n_samples
+        if len(features) > max(_MAX_GRAM, 2 * n_rows):
+            if self.cov.factor(features[:1]) is not None:
+                return FactorQuotient(self.cov, self.plane, self.tau, features)
+        self.cov.extend(features)
+        return GramQuotient(self.cov, self.plane, self.tau, features)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A stationary point of one plane's problem at one delta.
+
+    ``w`` holds the weights of ``features``, in standardised units; all others are zero.
+    """
+
+    delta: float
+    features: IntArray
+    w: Float64Array
+    bias: Bias
+    objective: float
+    kkt_residual: float
+    n_iter: int
+    history: list[float]
+    gradient: Float64Array  # of all features
+    converged: bool
+    gap: float = 0.0  # how far the downward path was above this, relative
+
+    @property
+    def quotient(self) -> float:
+        return self.bias.ratio
+
+
+def solve(
+    problem: Problem,
+    delta: float,
+    start: Solution,
+    *,
+    tol: float,
+    max_iter: int,
+) -> Solution:
+    """Solve at one delta, warm started.
+
+    Parameters
+    ----------
+    problem : Problem
+    delta : float
+        Strength of the penalty.
+    start : Solution
+        Where to start; its gradient and delta give the features to expect.
+    tol : float
+        Absolute tolerance on the certificate.
+    max_iter : int
+        Largest number of inner iterations in all.
+    """
+    m = problem.cov.means.shape[1]
+    resting = delta * problem.weights * float(problem.penalty.slope(np.zeros(1))[0])
+    if problem.whole:
+        features = np.arange(m)
+    else:
+        # sequential strong rule: slopes change by no more than delta does
+        previous = max(start.delta, delta)
+        expected = np.abs(start.gradient) >= resting * max(2.0 - previous / delta, 0.0)
+        expected[start.features] = True
+        features = np.flatnonzero(expected & problem.cov.standardization.varying)
+        features = _trim(features, start, resting)
+    w = np.zeros(len(features))
+    w[np.searchsorted(features, start.features)] = start.w
+    history: list[float] = []
+    n_iter = 0
+    while True:
+        inner = minimize_on_sphere(
+            problem.quotient(features),
+            problem.penalty,
+            delta,
+            problem.weights[features],
+            w,
+            tol=_INNER * tol,
+            max_iter=max(max_iter - n_iter, 1),
+            newton=problem.newton,
+        )
+        n_iter += inner.n_iter
+        history += inner.history if not history else inner.history[1:]
+        solution = _certify(problem, delta, features, inner, tol, n_iter, history)
+        if solution.converged or problem.whole or n_iter >= max_iter:
+            return solution
+        excess = np.abs(solution.gradient) - resting
+        excess[features] = 0.0
+        new = np.flatnonzero(excess > _INNER * tol)
+        if len(new) == 0:
+            return solution  # what is left is inside the set: the inner solver has stalled
+        limit = max(16, len(features))
+        if len(new) > limit:
+            new = np.sort(new[np.argsort(-excess[new], kind="stable")[:limit]])
+        grown = np.union1d(features, new)
+        w = np.zeros(len(grown))
+        w[np.searchsorted(grown, features)] = inner.point.w
+        features = grown
+
+
+def _trim(features: IntArray, start: Solution, resting: Float64Array) -> IntArray:
+    """Keep the support and, of the expected features, the likeliest."""
+    limit = 3 * len(start.features) + 32
+    if len(features) <= limit:
+        return features
+    score = np.abs(start.gradient[features]) - resting[features]
+    score[np.searchsorted(features, start.features)] = np.inf
+    return np.sort(features[np.argsort(-score, kind="stable")[:limit]])
+
+
+def _certify(
+    problem: Problem,
+    delta: float,
+    features: IntArray,
+    inner: SphereSolution,
+    tol: float,
+    n_iter: int,
+    history: list[float],
+) -> Solution:
+    """The certificate over all features at the point where the inner solver stopped."""
+    point = inner.point
+    support = point.w.nonzero()[0]
+    active, w = features[support], point.w[support]
+    if problem.whole:
+        gradient = point.gradient
+    else:
+        problem.cov.extend(active)
+        gradient = full_gradient(problem.cov, problem.plane, problem.tau, active, w, point.bias)
+        # the blocks are in float64 whatever the data is
+        gradient[features] = point.gradient
+    dense = np.zeros(len(gradient))
+    dense[active] = w
+    slopes = delta * problem.weights * problem.penalty.slope(np.abs(dense))
+    residual = kkt_residual(dense, gradient, slopes)
+    return Solution(
+        delta=delta,
+        features=active,
+        w=w,
+        bias=point.bias,
+        objective=inner.objective,
+        kkt_residual=residual,
+        n_iter=n_iter,
+        history=list(history),
+        gradient=gradient,
+        converged=residual <= tol,
+    )
+
+
+def solve_reweighted(
+    problem: Problem,
+    delta: float,
+    start: Solution,
+    *,
+    tol: float,
+    max_iter: int,
+    rounds: int = 3,
+) -> Solution:
+    """Solve with a concave penalty from the l1 solution ``start`` at the same delta.
+
+    A few rounds majorise p by its tangent where the last one ended, each an l1 problem
+    solved by itself; then the loop takes the penalty's own curvature into account, which
+    converges where reweighting would creep.
+    """
+    current = start
+    for _ in range(rounds):
+        dense = np.zeros(len(problem.weights))
+        dense[current.features] = current.w
+        tangent = replace(
+            problem,
+            penalty=L1(),
+            weights=problem.weights * problem.penalty.slope(np.abs(dense)),
+        )
+        # an infinite delta before: no feature at zero is expected to enter
+        current = solve(
+            tangent, delta, replace(current, delta=delta), tol=10 * tol, max_iter=max_iter
+        )
+    return solve(problem, delta, replace(current, delta=delta), tol=tol, max_iter=max_iter)
