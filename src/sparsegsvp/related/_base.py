@@ -376,7 +376,8 @@ class NearestPlaneMixin(ClassifierMixin):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the label of the nearer plane for each row of X."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        nearer_second = self.decision_function(X) > 0
+        return self.classes_[nearer_second.astype(int)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
