@@ -1,0 +1,364 @@
+"""The paper's solvers: Algorithms 1 and 2, proximal gradient with a fixed step.
+
+For class matrices A and B and z = [w; b], with a column of ones for the bias b,
+
+    h(z) = r(z) + delta * penalty(z),     r(z) = ||A w + b||^2 / ||B w + b||^2
+
+is lowered by y = z - step * grad r(z), followed by a proximal step. They are kept here as
+published, for comparison: r does not change when z is scaled while the penalty shrinks with
+z, so h has no minimiser, and where the iteration stops depends on the start, the step and
+the cap. Use `sparsegsvp.sparse_gsvp` for a problem that has an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+Vector = NDArray[np.float64]
+Conventions = Literal["paper", "code"]
+
+
+class Matrix(Protocol):
+    """What the iteration asks of a class matrix: a shape, and products with it and A'."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def T(self) -> Any: ...
+
+    def __matmul__(self, other: Any) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class PGDHistory:
+    """The course of the iteration.
+
+    Attributes
+    ----------
+    objective, fidelity, penalty : ndarray of shape (n_iter + 1,)
+        h, r and the weighted penalty, h = r + penalty, at the start and after each iteration.
+    relative_error : ndarray of shape (n_iter,)
+        ``|h_k - h_{k-1}| / |h_{k-1}|``, the quantity the stopping rule looks at.
+    """
+
+    objective: Vector
+    fidelity: Vector
+    penalty: Vector
+    relative_error: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class PGDResult:
+    """What Algorithm 1 or 2 returned.
+
+    Attributes
+    ----------
+    w : ndarray of shape (n_features,)
+    b : float
+        The bias; 0 without a column of ones.
+    n_iter : int
+    converged : bool
+        Whether the stopping rule fired before the cap. It says that h changed little in one
+        step, not that the point is stationary.
+    history : PGDHistory
+    """
+
+    w: Vector
+    b: float
+    n_iter: int
+    converged: bool
+    history: PGDHistory
+
+
+class _Penalty(Protocol):
+    def value(self, z: Vector, previous: Vector) -> float: ...
+
+    def prox(self, y: Vector, z: Vector, step: float) -> Vector: ...
+
+
+@dataclass(frozen=True)
+class _SoftThreshold:
+    """delta * ||z||_1 with the paper's threshold, step * delta / 2 (equation 12).
+
+    The proximal operator is printed without the usual factor 1/2, so the iteration aims at
+    r + (delta / 2) ||z||_1 while the stopping rule watches delta ||z||_1. Kept.
+    """
+
+    delta: float
+
+    def value(self, z: Vector, previous: Vector) -> float:
+        return self.delta * float(np.abs(z).sum())
+
+    def prox(self, y: Vector, z: Vector, step: float) -> Vector:
+        shrunk = np.abs(y)
+        shrunk -= 0.5 * step * self.delta
+        np.maximum(shrunk, 0.0, out=shrunk)
+        return np.copysign(shrunk, y)
+
+
+@dataclass(frozen=True)
+class _WeightedRidge:
+    """delta * z' D z, D = diag((z^2 + eps^2)^((q - 2) / 2)) (equations 14, 15 and 17).
+
+    "paper" takes D at z for the step and at the point itself for the objective; "code" takes
+    it at y, after the gradient step, and at the previous iterate.
+    """
+
+    delta: float
+    q: float
+    eps: float
+    conventions: Conventions
+
+    def _weights(self, z: Vector) -> Vector:
+        return (z * z + self.eps**2) ** (0.5 * (self.q - 2.0))
+
+    def value(self, z: Vector, previous: Vector) -> float:
+        at = z if self.conventions == "paper" else previous
+        return self.delta * float(np.sum(self._weights(at) * z * z))
+
+    def prox(self, y: Vector, z: Vector, step: float) -> Vector:
+        at = z if self.conventions == "paper" else y
+        return y / (1.0 + step * self.delta * self._weights(at))
+
+
+def l1_pgd_gsvp(
+    A: Matrix,
+    B: Matrix,
+    delta: float,
+    *,
+    step_size: float = 1e-3,
+    max_iter: int = 10_000,
+    tol: float = 1e-4,
+    z0: Vector | None = None,
+    bias: bool = True,
+    random_state: int | np.random.RandomState | None = 42,
+) -> PGDResult:
+    r"""Algorithm 1: proximal gradient for the l1-penalised quotient of two matrices.
+
+    .. math:: \min_z \frac{\|Az\|_2^2}{\|Bz\|_2^2} + \delta \|z\|_1
+
+    Parameters
+    ----------
+    A, B : ndarray of shape (n_a, n_features), (n_b, n_features), or linear operators
+        Anything with ``shape``, ``A @ v`` and ``A.T @ v``. Each of the four products is
+        taken once per iteration.
+    delta : float
+        The penalty, the bias included.
+    step_size : float, default=1e-3
+    max_iter : int, default=10000
+    tol : float, default=1e-4
+        Stop when the relative change of the objective is below it.
+    z0 : ndarray of shape (n_features + bias,), optional
+        Start. By default uniform on [0, 1), divided by its norm.
+    bias : bool, default=True
+        Act as if A and B had a column of ones appended.
+    random_state : int, RandomState or None, default=42
+        Seed of the default start.
+
+    Returns
+    -------
+    PGDResult
+
+    References
+    ----------
+    U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature
+    Selection in Proximal Support Vector Machines, Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.solvers.pgd import l1_pgd_gsvp
+    >>> rng = np.random.default_rng(0)
+    >>> A, B = rng.standard_normal((40, 5)), rng.standard_normal((30, 5))
+    >>> B[:, 2] += 5
+    >>> result = l1_pgd_gsvp(A, B, delta=0.1, step_size=0.01, max_iter=500)
+    >>> int(np.argmax(np.abs(result.w))), result.n_iter
+    (2, 500)
+    """
+    penalty = _SoftThreshold(_nonnegative("delta", delta))
+    z = _start(A, B, z0, bias, random_state)
+    return _iterate(A, B, penalty, z, bias, step_size, max_iter, tol)
+
+
+def lq_pgd_gsvp(
+    A: Matrix,
+    B: Matrix,
+    delta: float,
+    *,
+    q: float = 1.0,
+    eps: float = 1e-3,
+    step_size: float = 1e-3,
+    max_iter: int = 10_000,
+    tol: float = 1e-4,
+    conventions: Conventions = "paper",
+    z0: Vector | None = None,
+    bias: bool = True,
+    random_state: int | np.random.RandomState | None = 42,
+) -> PGDResult:
+    r"""Algorithm 2: proximal gradient for the lq-penalised quotient of two matrices.
+
+    .. math::
+
+        \min_z \frac{\|Az\|_2^2}{\|Bz\|_2^2}
+        + \delta \sum_f (z_f^2 + \epsilon^2)^{(q-2)/2} z_f^2
+
+    The proximal step divides each coordinate by 1 + step * delta * D_f, so small entries
+    become tiny but never zero.
+
+    Parameters
+    ----------
+    A, B, delta, step_size, max_iter, tol, z0, bias, random_state
+        As in `l1_pgd_gsvp`.
+    q : float in (0, 1], default=1.0
+    eps : float, default=1e-3
+        Smoothing of the penalty at zero.
+    conventions : {"paper", "code"}, default="paper"
+        Where the weights D are taken: "paper" as printed, at z; "code" as the authors ran
+        it, at y after the gradient step, with the objective's weights one iterate behind.
+
+    Returns
+    -------
+    PGDResult
+
+    References
+    ----------
+    U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature
+    Selection in Proximal Support Vector Machines, Algorithm 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.solvers.pgd import lq_pgd_gsvp
+    >>> rng = np.random.default_rng(0)
+    >>> A, B = rng.standard_normal((40, 5)), rng.standard_normal((30, 5))
+    >>> B[:, 2] += 5
+    >>> result = lq_pgd_gsvp(A, B, delta=0.01, q=0.5, step_size=0.01)
+    >>> int(np.argmax(np.abs(result.w))), bool(np.all(result.w != 0))
+    (2, True)
+    """
+    if not 0.0 < q <= 1.0:
+        raise ValueError(f"q must lie in (0, 1], got {q}.")
+    if not (np.isfinite(eps) and eps > 0.0):
+        raise ValueError(f"eps must be a positive number, got {eps}.")
+    if conventions not in ("paper", "code"):
+        raise ValueError(f"conventions must be 'paper' or 'code', got {conventions!r}.")
+    penalty = _WeightedRidge(_nonnegative("delta", delta), float(q), float(eps), conventions)
+    z = _start(A, B, z0, bias, random_state)
+    return _iterate(A, B, penalty, z, bias, step_size, max_iter, tol)
+
+
+def _iterate(
+    A: Matrix,
+    B: Matrix,
+    penalty: _Penalty,
+    z: Vector,
+    bias: bool,
+    step: float,
+    max_iter: int,
+    tol: float,
+) -> PGDResult:
+    """The loop both algorithms share.
+
+    The products A z and B z that the objective needs are those the next gradient starts
+    from, so an iteration takes one product with each of A, A', B and B'.
+    """
+    if not (np.isfinite(step) and step > 0.0):
+        raise ValueError(f"step_size must be a positive number, got {step}.")
+    if max_iter < 1:
+        raise ValueError(f"max_iter must be at least 1, got {max_iter}.")
+    _nonnegative("tol", tol)
+
+    # Columns of the record: fidelity, penalty.
+    record = np.empty((max_iter + 1, 2))
+    Az, Bz = _forward(A, z, bias), _forward(B, z, bias)
+    fidelity, denominator = _quotient(Az, Bz, 0)
+    record[0] = fidelity, penalty.value(z, z)
+    objective = record[0].sum()
+    errors = np.empty(max_iter)
+    n_iter, converged = 0, False
+    while n_iter < max_iter and not converged:
+        gradient = _backward(A, Az, bias)
+        gradient -= fidelity * _backward(B, Bz, bias)
+        gradient *= 2.0 * step / denominator
+        previous, z = z, penalty.prox(z - gradient, z, step)
+        Az, Bz = _forward(A, z, bias), _forward(B, z, bias)
+        fidelity, denominator = _quotient(Az, Bz, n_iter + 1)
+        record[n_iter + 1] = fidelity, penalty.value(z, previous)
+        before, objective = objective, record[n_iter + 1].sum()
+        # A plane that passes through all of class A, unpenalised, has objective 0.
+        errors[n_iter] = abs(objective - before) / before if before else 0.0
+        converged = bool(errors[n_iter] < tol)
+        n_iter += 1
+    record = record[: n_iter + 1]
+    history = PGDHistory(
+        objective=record.sum(axis=1),
+        fidelity=record[:, 0].copy(),
+        penalty=record[:, 1].copy(),
+        relative_error=errors[:n_iter].copy(),
+    )
+    w, b = (z[:-1], float(z[-1])) if bias else (z, 0.0)
+    return PGDResult(w=w, b=b, n_iter=n_iter, converged=converged, history=history)
+
+
+def _forward(A: Matrix, z: Vector, bias: bool) -> Vector:
+    """[A 1] z without the column of ones."""
+    return A @ z[:-1] + z[-1] if bias else A @ z
+
+
+def _backward(A: Matrix, v: Vector, bias: bool) -> Vector:
+    """[A 1]' v without the column of ones."""
+    product = A.T @ v
+    return np.append(product, v.sum()) if bias else np.array(product, dtype=np.float64)
+
+
+def _quotient(Az: Vector, Bz: Vector, iteration: int) -> tuple[float, float]:
+    numerator, denominator = float(Az @ Az), float(Bz @ Bz)
+    if denominator == 0.0:
+        raise ValueError(
+            f"The iterate vanished on the second class at iteration {iteration}, where the "
+            "quotient has no value. Take a smaller delta or a smaller step_size."
+        )
+    if not np.isfinite(numerator / denominator):
+        raise ValueError(
+            f"The quotient is not finite at iteration {iteration}: the squares of the values "
+            "overflow. Rescale the data or take a smaller step_size."
+        )
+    return numerator / denominator, denominator
+
+
+def _start(
+    A: Matrix,
+    B: Matrix,
+    z0: Vector | None,
+    bias: bool,
+    random_state: int | np.random.RandomState | None,
+) -> Vector:
+    for name, matrix in (("A", A), ("B", B)):
+        if len(matrix.shape) != 2 or 0 in matrix.shape:
+            raise ValueError(f"{name} must have two dimensions, none of them 0.")
+        if isinstance(matrix, np.ndarray) and not np.isfinite(matrix).all():
+            raise ValueError(f"{name} holds NaN or infinity. Impute or drop these values first.")
+    if A.shape[1] != B.shape[1]:
+        raise ValueError(
+            f"A and B must have the same features, got {A.shape[1]} and {B.shape[1]} columns."
+        )
+    size = A.shape[1] + bias
+    if z0 is None:
+        z = check_random_state(random_state).uniform(size=size)
+        return z / np.linalg.norm(z)
+    z = np.array(z0, dtype=np.float64)
+    if z.shape != (size,) or not np.isfinite(z).all():
+        raise ValueError(f"z0 must hold {size} finite numbers, got shape {z.shape}.")
+    return z
+
+
+def _nonnegative(name: str, value: float) -> float:
+    if not (np.isfinite(value) and value >= 0.0):
+        raise ValueError(f"{name} must be a finite number >= 0, got {value}.")
+    return float(value)
