@@ -1,0 +1,207 @@
+"""The higher-order generalized singular value decomposition of N dense matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike
+
+from ._stacked import (
+    Matrix,
+    Vector,
+    as_matrix,
+    binary_scale,
+    check_rtol,
+    check_same_width,
+    column_signs,
+    factor_stack,
+    lift,
+    rounding_level,
+    svd,
+)
+
+# The shift for matrices whose inverse is not to be had, as chosen by Kempf et al. in their code.
+_DEFAULT_PI = 1e-3
+# A block of Q whose smallest singular value lies below this is taken to be rank deficient: its
+# inverse square would drown the eigenvalues of the common subspace in rounding.
+_DEFICIENT = 1e-4
+
+
+class HOGSVDResult(NamedTuple):
+    """A higher-order generalized SVD; unpacks as ``U, sigma, V, lambda_``.
+
+    Attributes
+    ----------
+    U : list of N arrays, the i-th of shape (n_i, r)
+        Left vectors: columns of length one, not orthogonal in general, and zero where sigma is.
+    sigma : array of shape (N, r)
+        Generalized singular values; the squares of each column sum to one.
+    V : array of shape (m, r)
+        The shared right factor, of full column rank.
+    lambda_ : array of shape (r,)
+        Ascending, at least 1 to rounding: 1 where a direction matters equally to all matrices.
+    """
+
+    U: list[Matrix]
+    sigma: Matrix
+    V: Matrix
+    lambda_: Vector
+
+
+def hogsvd(
+    matrices: Iterable[ArrayLike], *, pi: float | None = None, rtol: float | None = None
+) -> HOGSVDResult:
+    """Higher-order generalized singular value decomposition of N matrices.
+
+    Writes matrices with the same columns, by one right factor for all, as::
+
+        D_i = U_i diag(sigma_i) V',    i = 1, ..., N
+
+    With D_i = Q_i R the blocks of a thin factorisation of the stacked matrices, V = R'Z where Z
+    holds the orthonormal eigenvectors of::
+
+        T = (1/N) sum_i (Q_i'Q_i + pi I)^-1,    T Z = Z diag(t)
+
+    and sigma_ik is the length of Q_i z_k. For pi = 0 the columns of V are the eigenvectors of the
+    mean of all quotients D_i'D_i (D_j'D_j)^-1, i != j, which defines the decomposition for
+    matrices of full column rank [1]_, and lambda are its eigenvalues. For pi > 0 the same holds
+    with D_i'D_i + pi sum_j D_j'D_j in place of D_i'D_i, and rank-deficient matrices are allowed
+    [2]_. Either way::
+
+        lambda = ((1 + N pi) t - 1) / (N - 1) >= 1
+
+    with lambda = 1 on the common subspace, where sigma is the same for all matrices.
+
+    Parameters
+    ----------
+    matrices : iterable of N >= 2 array-likes, the i-th of shape (n_i, m)
+        Used as they are: their relative scale matters (for two matrices to sigma and lambda only,
+        for more to V too), and accuracy is relative to the largest. Divide each by its norm if
+        their units differ.
+    pi : float, optional
+        The shift, at least 0. By default 0 if every D_i has full column rank within the row space
+        of all (no singular value of Q_i below 1e-4), and 1e-3 otherwise.
+    rtol : float, optional
+        Singular values of the stacked matrices at most ``rtol`` times the largest count as zero;
+        by default only what rounding cannot tell from zero.
+
+    Returns
+    -------
+    HOGSVDResult
+        With fields U (list of (n_i, r)), sigma (N, r), V (m, r) and lambda_ (r,), where r is the
+        rank of the stacked matrices, in ascending order of lambda.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two matrices, one of them is empty, not 2-d, not finite or too
+        large, their widths differ, or ``pi = 0`` is asked of rank-deficient matrices.
+
+    Notes
+    -----
+    For two matrices this is the generalized SVD, in another order: ``sigma[0]`` is alpha,
+    ``sigma[1]`` is beta and V is X. Where eigenvalues of T coincide, the basis of their eigenspace
+    is chosen to separate the matrices as well as one basis can, so this also holds when alpha of
+    one direction is beta of another, and directions that belong to one matrix alone are told
+    apart. Signs are such that the largest entry of each column of V is positive.
+
+    References
+    ----------
+    .. [1] S. P. Ponnapalli, M. A. Saunders, C. F. Van Loan and O. Alter, "A higher-order
+       generalized singular value decomposition for comparison of global mRNA expression from
+       multiple organisms", PLoS ONE 6(12): e28072, 2011.
+    .. [2] I. Kempf, P. J. Goulart and S. R. Duncan, "A higher-order generalized singular value
+       decomposition for rank-deficient matrices", SIAM Journal on Matrix Analysis and
+       Applications 44, 1047-1072, 2023.
+
+    Examples
+    --------
+    The first feature carries the same weight in all three matrices, the others do not.
+
+    >>> import numpy as np
+    >>> from sparsegsvp import hogsvd
+    >>> result = hogsvd([np.diag([2.0, 1.0, 3.0]), np.diag([2.0, 4.0, 1.0]), np.diag([2.0, 2, 2])])
+    >>> result.lambda_.round(3)
+    array([1.   , 1.606, 3.094])
+    >>> result.sigma[:, 0].round(3)
+    array([0.577, 0.577, 0.577])
+    """
+    check_rtol(rtol)
+    if pi is not None and not 0.0 <= pi < np.inf:
+        raise ValueError(f"pi must be None or a finite number >= 0, got {pi!r}.")
+    given = list(matrices)
+    if len(given) < 2:
+        raise ValueError(
+            f"matrices must hold at least two matrices, got {len(given)}: pass them as one list."
+        )
+    names = [f"matrices[{i}]" for i in range(len(given))]
+    blocks = [as_matrix(matrix, name) for matrix, name in zip(given, names)]
+    check_same_width(blocks, names)
+
+    scale = max((binary_scale(block) for block in blocks if block.any()), default=1.0)
+    stack = factor_stack([block / scale for block in blocks], rtol)
+    t, Z, pi = _shared_basis(stack.Q, pi)
+    V = (stack.Wt.T * (stack.singular * scale)) @ Z
+    sign = column_signs(V)
+    n = len(blocks)
+    sigma = np.empty((n, len(t)))
+    U = []
+    for i, (Q, basis) in enumerate(zip(stack.Q, stack.bases)):
+        image = Q @ (Z * sign)
+        sigma[i] = np.linalg.norm(image, axis=0)
+        sigma[i, sigma[i] <= rounding_level(len(t))] = 0.0
+        image *= np.divide(1.0, sigma[i], where=sigma[i] > 0.0, out=np.zeros(len(t)))
+        U.append(lift(basis, image))
+    return HOGSVDResult(U, sigma, V * sign, ((1.0 + n * pi) * t - 1.0) / (n - 1))
+
+
+def _shared_basis(Q: Sequence[Matrix], pi: float | None) -> tuple[Vector, Matrix, float]:
+    """Eigenvalues (ascending) and eigenvectors of T, and the shift that was used."""
+    r = Q[0].shape[1]
+    spectra = []
+    for block in Q:
+        _, s, Wt = svd(block, full=True)
+        spectra.append((np.concatenate([s, np.zeros(r - len(s))]), Wt))
+    smallest = [float(s.min(initial=1.0)) for s, _ in spectra]
+    if pi is None:
+        pi = 0.0 if min(smallest) >= _DEFICIENT else _DEFAULT_PI
+    elif min(smallest) ** 2 + pi <= rounding_level(r):
+        raise ValueError(
+            f"pi = {pi:g} asks for the inverse of matrices[{int(np.argmin(smallest))}]'s Gram "
+            "matrix, which is singular: use pi > 0, or None to let it be chosen."
+        )
+    T = np.zeros((r, r))
+    for s, Wt in spectra:
+        # From the singular values of Q_i, not of Q_i'Q_i: small ones keep their digits.
+        T += (Wt.T / (s * s + pi)) @ Wt
+    T /= len(Q)
+    if r == 0:
+        return np.zeros(0), T, pi
+    t, Z = scipy.linalg.eigh(T, check_finite=False)
+    return t, _separate(Q, t, Z), pi
+
+
+def _separate(Q: Sequence[Matrix], t: Vector, Z: Matrix) -> Matrix:
+    """Choose bases of the eigenspaces of repeated eigenvalues that tell the matrices apart.
+
+    Any orthonormal basis would do for T. Within each eigenspace this one diagonalises
+    sum_i w_i Q_i'Q_i with distinct weights, descending in i: for two matrices that gives the
+    generalized SVD, and where each direction belongs to one matrix only it sorts them by matrix.
+    """
+    Z = Z.copy()
+    n, r = len(Q), len(t)
+    width = 100.0 * rounding_level(r) * t[-1]
+    edges = [0, *(np.flatnonzero(np.diff(t) > width) + 1), r]
+    for start, stop in pairwise(edges):
+        if stop - start > 1:
+            span = Z[:, start:stop]
+            mixed = np.zeros((stop - start, stop - start))
+            for i, block in enumerate(Q):
+                image = block @ span
+                mixed += (n - i) / n * (image.T @ image)
+            Z[:, start:stop] = span @ scipy.linalg.eigh(mixed, check_finite=False)[1][:, ::-1]
+    return Z
