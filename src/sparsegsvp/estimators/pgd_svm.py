@@ -1,0 +1,313 @@
+"""The paper's classifier and selector, Algorithm 3, as published."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..solvers.pgd import Conventions, PGDResult, l1_pgd_gsvp, lq_pgd_gsvp
+from .elbow import elbow_features
+
+
+class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
+    r"""The l1- and lq-PGD-GSVPSVM of the paper: Algorithms 1, 2 and 3 exactly.
+
+    For each of the two classes, with rows :math:`C_i` (standardised, a column of ones
+    appended) and the other class's rows :math:`C_j`, proximal gradient with a fixed step
+    lowers
+
+    .. math:: \frac{\|C_i z\|_2^2}{\|C_j z\|_2^2} + \delta_i \|z\|_q^q, \qquad z = [w; b],
+
+    the features up to the elbow of the sorted :math:`|w|` are kept, and a sample belongs to
+    the class whose plane, cut down to these features, is nearer:
+    :math:`|x'w + b| / \|w\|_2` (equation 21).
+
+    It is here for comparison and reproduction. The objective has no minimiser: the quotient
+    does not change when z is scaled, and the penalty falls as z shrinks. What is selected
+    therefore depends on the start, the step and the cap on iterations. `GSVPSVM` solves the
+    same problem where it is well posed.
+
+    Parameters
+    ----------
+    q : float in (0, 1] or None, default=None
+        None is the l1 method (Algorithm 1, soft thresholding). A number is the lq method
+        (Algorithm 2, a weighted l2 step), with q = 1 its own reading of the l1 penalty.
+    delta : float or pair of float, default=(0.1, 0.1)
+        Penalty of each plane.
+    step_size : float, default=1e-3
+    eps : float, default=1e-3
+        Smoothing of the lq penalty.
+    max_iter : int, default=10000
+    tol : float, default=1e-4
+        Stop when the relative change of the objective is below it.
+    conventions : {"paper", "code"}, default="paper"
+        Where the lq penalty takes its weights: as printed, or as the authors ran it (see
+        `sparsegsvp.solvers.pgd.lq_pgd_gsvp`). Without q the two agree.
+    random_state : int, RandomState or None, default=42
+        Seed of the start, uniform on [0, 1), divided by its norm, the same for both planes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    weights_ : ndarray of shape (2, n_features)
+        Solutions before the elbow cuts them, in standardised units; one row per class.
+    biases_ : ndarray of shape (2,)
+        Their biases, also in standardised units; not refitted after the cut.
+    elbows_ : ndarray of shape (2,)
+        Number of features kept by each plane.
+    features_ : list of ndarray
+        The features kept by each plane, the heaviest first.
+    support_ : ndarray of shape (n_features,), bool
+        The features kept by either plane.
+    coef_, intercept_ : ndarray of shape (2, n_features) and (2,)
+        The cut planes in the units of X, scaled so that ``X @ coef_.T + intercept_`` holds
+        the signed distances in standardised units.
+    mean_, scale_ : ndarray of shape (n_features,)
+        The standardisation.
+    history_ : list of dict
+        Per class: ``objective``, ``fidelity`` and ``penalty`` at the start and after each
+        iteration, ``relative_error`` of each iteration.
+    n_iter_ : int
+        Iterations of the plane that took longer.
+    converged_ : ndarray of shape (2,), bool
+        Whether the stopping rule fired before the cap.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where X has names.
+
+    See Also
+    --------
+    GSVPSVM : The same problem, well posed.
+
+    Notes
+    -----
+    Each class is copied once, standardised, in double precision: thousands of iterations run
+    on it, and the published results were obtained so. A feature that is constant starts and
+    stays at zero.
+
+    References
+    ----------
+    U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature
+    Selection in Proximal Support Vector Machines with Application to Breast and Ovarian
+    Cancer Detection.
+
+    Examples
+    --------
+    >>> from sparsegsvp import PGDGSVPSVM
+    >>> from sparsegsvp.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = PGDGSVPSVM(q=0.1, delta=0.02, step_size=0.025, conventions="code").fit(X, y)
+    >>> model.converged_
+    array([ True,  True])
+    >>> model.transform(X).shape[1] == model.support_.sum()
+    True
+    """
+
+    def __init__(
+        self,
+        q: float | None = None,
+        *,
+        delta: float | tuple[float, float] = (0.1, 0.1),
+        step_size: float = 1e-3,
+        eps: float = 1e-3,
+        max_iter: int = 10_000,
+        tol: float = 1e-4,
+        conventions: Literal["paper", "code"] = "paper",
+        random_state: int | np.random.RandomState | None = 42,
+    ) -> None:
+        self.q = q
+        self.delta = delta
+        self.step_size = step_size
+        self.eps = eps
+        self.max_iter = max_iter
+        self.tol = tol
+        self.conventions = conventions
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> PGDGSVPSVM:
+        """Fit both planes and cut each at its elbow.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Two classes.
+
+        Returns
+        -------
+        PGDGSVPSVM
+            The fitted estimator.
+        """
+        table, labels = validate_data(
+            self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2
+        )
+        codes = self._encode(labels)
+        deltas = self._check_parameters()
+        self.mean_, self.scale_, varies = _standardisation(table)
+        blocks = [(table[codes == k] - self.mean_) / self.scale_ for k in (0, 1)]
+        for block in blocks:
+            # A column of zeros gives no gradient, and the start is zero there: never selected.
+            block[:, ~varies] = 0.0
+        start = self._start(varies)
+        results = [self._solve(blocks[k], blocks[1 - k], deltas[k], start) for k in (0, 1)]
+        self._store(results)
+        self._warn()
+        return self
+
+    def _encode(self, y: NDArray[Any]) -> NDArray[np.intp]:
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.classes_.size > 2:
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}. "
+                "GSVPSVM fits one plane for each of several classes."
+            )
+        if self.classes_.size < 2:
+            raise ValueError("y holds one class only; the classifier needs samples of two classes.")
+        counts = np.bincount(codes)
+        if counts.min() < 2:
+            raise ValueError(
+                f"Class {self.classes_[counts.argmin()]!r} has one sample; each class needs two."
+            )
+        return codes
+
+    def _check_parameters(self) -> NDArray[np.float64]:
+        """Check what the solver does not, and return one delta per class."""
+        deltas = np.asarray(self.delta, dtype=np.float64)
+        if deltas.ndim == 0:
+            deltas = np.repeat(deltas, 2)
+        if deltas.shape != (2,):
+            raise ValueError(f"delta must be one number, or one per class, got {self.delta!r}.")
+        if self.conventions not in ("paper", "code"):
+            raise ValueError(f"conventions must be 'paper' or 'code', got {self.conventions!r}.")
+        if not isinstance(self.max_iter, Integral):
+            raise ValueError(f"max_iter must be an integer, got {self.max_iter!r}.")
+        return deltas
+
+    def _start(self, varies: NDArray[np.bool_]) -> NDArray[np.float64]:
+        start = check_random_state(self.random_state).uniform(size=varies.size + 1)
+        start /= np.linalg.norm(start)
+        start[:-1] *= varies
+        return start
+
+    def _solve(
+        self,
+        own: NDArray[np.float64],
+        other: NDArray[np.float64],
+        delta: float,
+        start: NDArray[np.float64],
+    ) -> PGDResult:
+        common: dict[str, Any] = {
+            "step_size": self.step_size,
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+            "z0": start,
+        }
+        if self.q is None:
+            return l1_pgd_gsvp(own, other, delta, **common)
+        conventions: Conventions = self.conventions
+        return lq_pgd_gsvp(
+            own, other, delta, q=self.q, eps=self.eps, conventions=conventions, **common
+        )
+
+    def _store(self, results: list[PGDResult]) -> None:
+        self.weights_ = np.array([result.w for result in results])
+        self.biases_ = np.array([result.b for result in results])
+        self.n_iter_ = max(result.n_iter for result in results)
+        self.converged_ = np.array([result.converged for result in results])
+        self.history_ = [dict(vars(result.history)) for result in results]
+        self.features_ = [elbow_features(w) for w in self.weights_]
+        self.elbows_ = np.array([features.size for features in self.features_])
+        if not self.elbows_.all():
+            empty = self.classes_[self.elbows_ == 0]
+            raise ValueError(
+                f"The plane of class {empty[0]!r} has no feature left: all features are constant, "
+                "or delta or step_size is too large."
+            )
+        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
+        cut = np.zeros_like(self.weights_)
+        for k, features in enumerate(self.features_):
+            self.support_[features] = True
+            cut[k, features] = self.weights_[k, features]
+        norms = np.linalg.norm(cut, axis=1)
+        self.coef_ = cut / (norms[:, np.newaxis] * self.scale_)
+        self.intercept_ = self.biases_ / norms - self.coef_ @ self.mean_
+
+    def _warn(self) -> None:
+        if self.converged_.all():
+            return
+        planes = ", ".join(repr(label) for label in self.classes_[~self.converged_].tolist())
+        warnings.warn(
+            f"The planes of class {planes} were cut off at max_iter={self.max_iter}. The "
+            "iteration need not converge: its objective has no minimiser. Try a smaller "
+            "step_size, or use GSVPSVM.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Distance to the plane of the first class minus distance to that of the second.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Positive where `predict` gives ``classes_[1]``; 0, a tie, goes to ``classes_[0]``.
+        """
+        check_is_fitted(self)
+        table = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        panel = np.flatnonzero(self.support_)
+        distances = np.abs(table[:, panel] @ self.coef_[:, panel].T + self.intercept_)
+        return distances[:, 0] - distances[:, 1]
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Give each sample the class of the nearer plane (equation 21).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        nearer_second = self.decision_function(X) > 0.0
+        return self.classes_[nearer_second.astype(np.intp)]
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return self.support_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _standardisation(
+    X: NDArray[Any],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Mean and scale as StandardScaler has them, and which features are not constant."""
+    if max(float(X.max()), -float(X.min())) > 1e150:
+        raise ValueError("X holds values whose squares overflow. Rescale the features first.")
+    scaler = StandardScaler().fit(X)
+    mean = np.asarray(scaler.mean_, dtype=np.float64)
+    variance = np.asarray(scaler.var_, dtype=np.float64)
+    # Rounding leaves a constant column a variance of the order of (eps * mean)^2.
+    varies = variance > (8.0 * np.finfo(X.dtype).eps * np.abs(mean)) ** 2
+    return mean, np.where(varies, np.sqrt(variance), 1.0), varies
