@@ -12,6 +12,7 @@ the cap. Use `sparsegsvp.sparse_gsvp` for a problem that has an answer.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -93,13 +94,10 @@ class _SoftThreshold:
     delta: float
 
     def value(self, z: Vector, previous: Vector) -> float:
-        return self.delta * float(np.abs(z).sum())
+        return self.delta * float(np.add.reduce(np.abs(z)))
 
     def prox(self, y: Vector, z: Vector, step: float) -> Vector:
-        shrunk = np.abs(y)
-        shrunk -= 0.5 * step * self.delta
-        np.maximum(shrunk, 0.0, out=shrunk)
-        return np.copysign(shrunk, y)
+        return np.copysign(np.maximum(np.abs(y) - 0.5 * step * self.delta, 0.0), y)
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ class _WeightedRidge:
 
     def value(self, z: Vector, previous: Vector) -> float:
         at = z if self.conventions == "paper" else previous
-        return self.delta * float(np.sum(self._weights(at) * z * z))
+        return self.delta * float(self._weights(at) @ (z * z))
 
     def prox(self, y: Vector, z: Vector, step: float) -> Vector:
         at = z if self.conventions == "paper" else y
@@ -274,36 +272,34 @@ def _iterate(
         raise ValueError(f"max_iter must be at least 1, got {max_iter}.")
     _nonnegative("tol", tol)
 
-    # Columns of the record: fidelity, penalty.
-    record = np.empty((max_iter + 1, 2))
+    # Python numbers and lists: with few features, array overhead is most of an iteration.
     Az, Bz = _forward(A, z, bias), _forward(B, z, bias)
     fidelity, denominator = _quotient(Az, Bz, 0)
-    record[0] = fidelity, penalty.value(z, z)
-    objective = record[0].sum()
-    errors = np.empty(max_iter)
-    n_iter, converged = 0, False
-    while n_iter < max_iter and not converged:
+    fidelities, penalties = [fidelity], [penalty.value(z, z)]
+    errors: list[float] = []
+    objective = fidelity + penalties[0]
+    converged = False
+    while len(errors) < max_iter and not converged:
         gradient = _backward(A, Az, bias)
         gradient -= fidelity * _backward(B, Bz, bias)
         gradient *= 2.0 * step / denominator
         previous, z = z, penalty.prox(z - gradient, z, step)
         Az, Bz = _forward(A, z, bias), _forward(B, z, bias)
-        fidelity, denominator = _quotient(Az, Bz, n_iter + 1)
-        record[n_iter + 1] = fidelity, penalty.value(z, previous)
-        before, objective = objective, record[n_iter + 1].sum()
+        fidelity, denominator = _quotient(Az, Bz, len(errors) + 1)
+        fidelities.append(fidelity)
+        penalties.append(penalty.value(z, previous))
+        before, objective = objective, fidelity + penalties[-1]
         # A plane that passes through all of class A, unpenalised, has objective 0.
-        errors[n_iter] = abs(objective - before) / before if before else 0.0
-        converged = bool(errors[n_iter] < tol)
-        n_iter += 1
-    record = record[: n_iter + 1]
+        errors.append(abs(objective - before) / before if before else 0.0)
+        converged = errors[-1] < tol
     history = PGDHistory(
-        objective=record.sum(axis=1),
-        fidelity=record[:, 0].copy(),
-        penalty=record[:, 1].copy(),
-        relative_error=errors[:n_iter].copy(),
+        objective=np.add(fidelities, penalties),
+        fidelity=np.array(fidelities),
+        penalty=np.array(penalties),
+        relative_error=np.array(errors),
     )
     w, b = (z[:-1], float(z[-1])) if bias else (z, 0.0)
-    return PGDResult(w=w, b=b, n_iter=n_iter, converged=converged, history=history)
+    return PGDResult(w=w, b=b, n_iter=len(errors), converged=converged, history=history)
 
 
 def _forward(A: Matrix, z: Vector, bias: bool) -> Vector:
@@ -313,8 +309,11 @@ def _forward(A: Matrix, z: Vector, bias: bool) -> Vector:
 
 def _backward(A: Matrix, v: Vector, bias: bool) -> Vector:
     """[A 1]' v without the column of ones."""
-    product = A.T @ v
-    return np.append(product, v.sum()) if bias else np.array(product, dtype=np.float64)
+    product = np.empty(A.shape[1] + bias)
+    product[: A.shape[1]] = A.T @ v
+    if bias:
+        product[-1] = np.add.reduce(v)
+    return product
 
 
 def _quotient(Az: Vector, Bz: Vector, iteration: int) -> tuple[float, float]:
@@ -324,7 +323,7 @@ def _quotient(Az: Vector, Bz: Vector, iteration: int) -> tuple[float, float]:
             f"The iterate vanished on the second class at iteration {iteration}, where the "
             "quotient has no value. Take a smaller delta or a smaller step_size."
         )
-    if not np.isfinite(numerator / denominator):
+    if not math.isfinite(numerator / denominator):
         raise ValueError(
             f"The quotient is not finite at iteration {iteration}: the squares of the values "
             "overflow. Rescale the data or take a smaller step_size."
