@@ -115,8 +115,8 @@ def hogsvd(
        generalized singular value decomposition for comparison of global mRNA expression from
        multiple organisms", PLoS ONE 6(12): e28072, 2011.
     .. [2] I. Kempf, P. J. Goulart and S. R. Duncan, "A higher-order generalized singular value
-       decomposition for rank-deficient matrices", SIAM Journal on Matrix Analysis and
-       Applications 44, 1047-1072, 2023.
+       decomposition for rank deficient matrices", SIAM Journal on Matrix Analysis and
+       Applications 44, 2023 (arXiv:2102.09822).
 
     Examples
     --------
@@ -126,7 +126,7 @@ def hogsvd(
     >>> from sparsegsvp import hogsvd
     >>> result = hogsvd([np.diag([2.0, 1.0, 3.0]), np.diag([2.0, 4.0, 1.0]), np.diag([2.0, 2, 2])])
     >>> result.lambda_.round(3)
-    array([1.   , 1.606, 3.094])
+    array([1.   , 2.676, 4.094])
     >>> result.sigma[:, 0].round(3)
     array([0.577, 0.577, 0.577])
     """
