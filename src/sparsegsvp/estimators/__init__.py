@@ -1,1 +1,7 @@
-"""TODO."""
+"""scikit-learn estimators: the well-posed method and the paper's own."""
+
+from .elbow import elbow_features, find_elbow
+from .gsvpsvm import GSVPSVM
+from .pgd_svm import PGDGSVPSVM
+
+__all__ = ["GSVPSVM", "PGDGSVPSVM", "elbow_features", "find_elbow"]

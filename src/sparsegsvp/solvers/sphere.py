@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from .._typing import Float64Array, IntArray
@@ -132,7 +133,10 @@ def minimize_on_sphere(
         before = state
         admit = state.admits(tol) or not newton
         if admit:
-            state = _gradient_step(quotient, state, memory) or state
+            # Of nearly collinear features only a few are wanted: letting all of them in
+            # at once costs more Newton steps than it saves.
+            most = 1 + int(np.count_nonzero(state.point.w)) // 8 if newton else None
+            state = _gradient_step(quotient, state, memory, most) or state
         if newton:
             moved = _newton_step(quotient, state)
             if moved is not None:
@@ -191,7 +195,7 @@ class _Memory:
             if curvature > 0.0:
                 return float(s @ s) / curvature
         if self._length is not None:
-            return 2.0 * self._length
+            return self._length
         # the curvature along the gradient is a lower bound of the largest one
         g = point.gradient
         norm = float(g @ g)
@@ -205,12 +209,28 @@ class _Memory:
         self._w, self._g, self._length = point.w, point.gradient, length
 
 
-def _gradient_step(quotient: Quotient, state: _State, memory: _Memory) -> _State | None:
+def _admitting(state: _State, most: int) -> Float64Array:
+    """The gradient, but at zero for all features at zero other than the worst few."""
+    out = state.point.w == 0.0
+    excess = np.where(out, np.abs(state.point.gradient) - state.slopes, -np.inf)
+    if len(excess) <= most:
+        return state.point.gradient
+    worst = np.argpartition(-excess, most)[:most]
+    out[worst] = False
+    return np.where(out, 0.0, state.point.gradient)
+
+
+def _gradient_step(
+    quotient: Quotient, state: _State, memory: _Memory, most: int | None = None
+) -> _State | None:
     """A proximal gradient step, halved until the objective has decreased enough."""
     point = state.point
+    gradient = point.gradient
+    if most is not None:
+        gradient = _admitting(state, most)
     length = memory.length(quotient, point)
     for _ in range(60):
-        w = prox_on_sphere(point.w - length * point.gradient, length * state.slopes)
+        w = prox_on_sphere(point.w - length * gradient, length * state.slopes)
         step = w - point.w
         moved = float(step @ step)
         if moved == 0.0:
@@ -248,7 +268,7 @@ def _newton_step(quotient: Quotient, state: _State) -> _State | None:
                 if new.objective < state.objective or new.residual() < state.residual():
                     return new
                 return None
-        length *= 0.5
+        length *= 0.25
     return None
 
 
@@ -262,24 +282,24 @@ def _newton_direction(
     multiplier = float(v @ total)
     total -= multiplier * v
     H = hessian(quotient, point, at)
-    diagonal = H.flat[:: len(at) + 1] - multiplier
-    shifts = [diagonal]
+    H.flat[:: len(at) + 1] -= multiplier
     if not state.penalty.convex:
-        # the true curvature first; where it is indefinite, that of the tangent majoriser
-        shifts.insert(0, diagonal + state.base[at] * state.penalty.curvature(np.abs(v)))
-    for shift in shifts:
-        H.flat[:: len(at) + 1] = shift
-        # P H P + gamma v v', positive definite exactly if H is so on the tangent space
-        Hv = H @ v
-        gamma = max(float(np.abs(shift).mean()), 1e-300)
-        half = Hv - (0.5 * (float(v @ Hv) + gamma)) * v
-        M = H - np.multiply.outer(half, v)
-        M -= np.multiply.outer(v, half)
-        factor, info = dpotrf(M.T, lower=1, overwrite_a=1)
-        if info == 0:
-            direction, info = dpotrs(factor, -total, lower=1)
-            slope = float(total @ direction)
-            if info == 0 and slope < 0.0:
-                direction -= float(v @ direction) * v
-                return direction, slope
-    return None
+        H.flat[:: len(at) + 1] += state.base[at] * state.penalty.curvature(np.abs(v))
+    # P H P + gamma v v', positive definite exactly if H is so on the tangent space
+    Hv = H @ v
+    gamma = max(float(np.abs(H.flat[:: len(at) + 1]).mean()), 1e-300)
+    half = Hv - (0.5 * (float(v @ Hv) + gamma)) * v
+    H -= np.multiply.outer(half, v)
+    H -= np.multiply.outer(v, half)
+    factor, info = dpotrf(H, lower=1)
+    if info == 0:
+        direction, _ = dpotrs(factor, -total, lower=1)
+    else:
+        # Between nearly collinear features the objective is concave: turn those
+        # directions around, so that the step leaves the saddle instead of seeking it.
+        values, vectors = eigh(H, check_finite=False)
+        values = np.maximum(np.abs(values), 0.1 * gamma)
+        direction = -vectors @ ((total @ vectors) / values)
+    direction -= float(v @ direction) * v
+    slope = float(total @ direction)
+    return (direction, slope) if slope < 0.0 else None

@@ -1,0 +1,227 @@
+"""From solutions of the penalised problems to planes on a panel of features.
+
+Everything here is in standardised units and knows nothing of scikit-learn.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from .._typing import Float64Array, IntArray
+from ..linalg import Covariances
+from ..solvers._api import check_definite, make_problem
+from ..solvers.exact import solve_unpenalized
+from ..solvers.path import PathSolver
+from ..solvers.quotient import Plane
+from ..solvers.working_set import Solution
+from .elbow import elbow_features
+
+Selection = Literal["nonzero", "elbow"]
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What is being solved, but for delta."""
+
+    q: float
+    tau: float
+    pool: float
+    eps: float
+    tol: float
+    max_iter: int
+    selection: Selection = "nonzero"
+    refit: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Planes:
+    """One plane per class on a common panel, in standardised units.
+
+    Attributes
+    ----------
+    panel : array of shape (n_selected,)
+        Sorted indices of the selected features.
+    w : array of shape (n_classes, n_selected)
+        Unit normals.
+    b : array of shape (n_classes,)
+        Biases, for centred features.
+    scale : array of shape (n_classes,)
+        Class-balanced root mean square distance of the training rows to each plane.
+    kept : bool
+        Some plane could not be refitted, so the penalised one was kept.
+    """
+
+    panel: IntArray
+    w: Float64Array
+    b: Float64Array
+    scale: Float64Array
+    kept: bool = False
+
+    def raw(self, center: Float64Array, inverse: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Coefficients on the panel and intercepts in the units of X."""
+        coef = self.w * inverse[self.panel]
+        return coef, self.b - coef @ center[self.panel]
+
+
+class PlaneProblems:
+    """The K problems of one data set and setting, with their paths.
+
+    Parameters
+    ----------
+    cov : Covariances
+        The training rows or their moments; shared by the planes.
+    settings : Settings
+    """
+
+    def __init__(self, cov: Covariances, settings: Settings) -> None:
+        self.cov, self.settings = cov, settings
+        self.solvers = [
+            PathSolver(
+                make_problem(
+                    cov, i, tau=settings.tau, pool=settings.pool, q=settings.q, eps=settings.eps
+                ),
+                tol=settings.tol,
+                max_iter=settings.max_iter,
+                single_above=False,
+            )
+            for i in range(len(cov.share))
+        ]
+        if settings.tau == 0.0:
+            check_definite(cov, self.solvers[0].problem.plane)
+
+    @property
+    def delta_max(self) -> Float64Array:
+        """Of each plane: where its path starts."""
+        return np.array([solver.linear_max for solver in self.solvers])
+
+    def at(self, deltas: Sequence[float] | Float64Array) -> list[Solution]:
+        """One solution per plane, each at its own delta, through a continuation."""
+        return [solver.continue_to(float(d)) for solver, d in zip(self.solvers, deltas)]
+
+    def paths(self, rhos: Float64Array, *, upward: bool = True) -> list[list[Solution]]:
+        """The path of each plane over ``rho * delta_max``, rho falling."""
+        return [solver.run(rhos * solver.linear_max, upward=upward) for solver in self.solvers]
+
+    def walk(self, rhos: Float64Array) -> Iterator[tuple[float, list[Solution]]]:
+        """The solutions of all planes at each rho in turn, solved as they are asked for."""
+        last: list[Solution | None] = [None] * len(self.solvers)
+        for rho in rhos:
+            last = [
+                solver.at(float(rho) * solver.linear_max, previous)
+                for solver, previous in zip(self.solvers, last)
+            ]
+            yield float(rho), [solution for solution in last if solution is not None]
+
+    def select(self, solutions: Sequence[Solution]) -> IntArray:
+        """The union over planes of the features each selects."""
+        if self.settings.selection == "nonzero":
+            parts = [solution.features for solution in solutions]
+        else:
+            parts = [_up_to_elbow(solution) for solution in solutions]
+        return np.unique(np.concatenate(parts))
+
+    def heaviest(self, solutions: Sequence[Solution], panel: IntArray, k: int) -> IntArray:
+        """The k features of the panel with the largest weight in any plane."""
+        weight = largest_weights(solutions, self.cov.means.shape[1])[panel]
+        return np.sort(panel[np.argsort(-weight, kind="stable")[:k]])
+
+    def planes(self, solutions: Sequence[Solution], panel: IntArray) -> Planes:
+        """Planes on the panel: refitted there exactly, or truncated to it."""
+        w = np.zeros((len(solutions), len(panel)))
+        b = np.zeros(len(solutions))
+        kept = False
+        for i, solution in enumerate(solutions):
+            plane = self.solvers[i].problem.plane
+            chosen: Solution | None = None
+            if self.settings.refit:
+                chosen = solve_unpenalized(self.cov, plane, self.settings.tau, panel)
+                kept |= chosen is None
+            w[i], b[i] = _on_panel(self.cov, plane, chosen or solution, panel)
+        return Planes(panel, w, b, balanced_scale(self.cov, panel, w, b), kept)
+
+
+def warn_about(solutions: Sequence[Solution], planes: Planes, labels: Sequence[object]) -> None:
+    """Say what a user should know of planes that did not come out as asked."""
+    if planes.kept:
+        warnings.warn(
+            "on the selected features the best unpenalised plane of some class lies at "
+            "infinity, so its penalised plane was kept: the means of the classes may coincide. "
+            "Try a larger pool or tau",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    clipped = [label for label, s in zip(labels, solutions) if s.bias.clipped]
+    if clipped:
+        warnings.warn(
+            f"the best bias of the plane of class {clipped[0]!r} ran off to infinity and was "
+            "clipped: along its direction the class means coincide. Try a larger pool or tau",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def largest_weights(solutions: Sequence[Solution], n_features: int) -> Float64Array:
+    """For each feature the largest |w| over the planes."""
+    out = np.zeros(n_features)
+    for solution in solutions:
+        out[solution.features] = np.maximum(out[solution.features], np.abs(solution.w))
+    return out
+
+
+def feature_order(problems: PlaneProblems, solutions: Sequence[Solution]) -> IntArray:
+    """All features, most important first.
+
+    The selected ones by their largest weight, then the others by how close their gradient
+    comes to the slope of the penalty, which is how close they are to being selected.
+    """
+    m = problems.cov.means.shape[1]
+    weight = largest_weights(solutions, m)
+    pull = np.zeros(m)
+    for solution in solutions:
+        if len(solution.gradient) == m:
+            np.maximum(pull, np.abs(solution.gradient), out=pull)
+    # lexsort: last key first; stable, so ties go to the lowest index
+    return np.lexsort((-pull, -weight))
+
+
+def balanced_scale(
+    cov: Covariances, panel: IntArray, w: Float64Array, b: Float64Array
+) -> Float64Array:
+    """Root of the mean over classes of the mean squared distance to each plane."""
+    cov.extend(panel)
+    spread = cov.blocks(panel, np.eye(len(cov.share)))
+    variance = np.einsum("if,kfg,ig->ik", w, spread, w, optimize=True)
+    offset = w @ cov.means[:, panel].T + b[:, None]
+    scale = np.sqrt(np.maximum(variance, 0.0) + offset**2).astype(np.float64)
+    out = np.sqrt((scale**2).mean(axis=1))
+    return np.where(out > 0.0, out, 1.0)
+
+
+def _on_panel(
+    cov: Covariances, plane: Plane, solution: Solution, panel: IntArray
+) -> tuple[Float64Array, float]:
+    """Weights on the panel and bias, the other classes on the positive side.
+
+    The bias is the solution's own also where weights are cut off, as the paper has it.
+    """
+    dense = np.zeros(len(panel))
+    shared, at, source = np.intersect1d(panel, solution.features, return_indices=True)
+    dense[at] = solution.w[source]
+    own = float((plane.own_mean @ cov.means[:, solution.features]) @ solution.w)
+    sign = -1.0 if solution.bias.other < 0.0 else 1.0
+    bias = sign * (solution.bias.own - own)
+    norm = float(np.linalg.norm(dense))
+    if norm == 0.0:
+        return dense, bias
+    # a truncated normal is made a unit vector again, so that distances stay distances
+    return sign * dense / norm, bias / norm
+
+
+def _up_to_elbow(solution: Solution) -> IntArray:
+    # one of the zeros that follow, as the curve of all weights would have it
+    return solution.features[elbow_features(np.append(solution.w, 0.0))]

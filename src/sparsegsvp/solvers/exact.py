@@ -1,0 +1,122 @@
+"""The unpenalised problem, exactly: a generalised symmetric eigenproblem.
+
+With M_k = [[S_k + tau I + mu_k mu_k', mu_k], [mu_k', 1]] the smallest quotient is the
+smallest eigenvalue of the pair (M_i, M_j), and its eigenvector holds w and b.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigh, lstsq
+
+from .._typing import Float64Array, IntArray
+from ..linalg import Covariances, DataCovariances, gsvd
+from .quotient import Bias, GramQuotient, Plane, evaluate
+from .sphere import kkt_residual
+from .working_set import Solution
+
+
+def solve_unpenalized(
+    cov: Covariances, plane: Plane, tau: float, features: IntArray
+) -> Solution | None:
+    """The best plane on some features, all of them used.
+
+    Returns
+    -------
+    Solution or None
+        None where the smallest quotient is that of a plane infinitely far away, so that
+        its w vanishes.
+    """
+    cov.extend(features)
+    means = cov.means[:, features]
+    own, other = cov.blocks(features, np.stack([plane.own, plane.other]))
+    if plane.between is not None:
+        spread = plane.between @ means
+        other += spread.T @ spread
+    own_mean, other_mean = plane.own_mean @ means, plane.other_mean @ means
+    if tau > 0.0:
+        z = _smallest_eigenvector(
+            _bordered(own, own_mean, tau), _bordered(other, other_mean, tau)
+        )
+    else:
+        z = _smallest_generalized_vector(own, own_mean, other, other_mean)
+    w, norm = z[:-1], float(np.linalg.norm(z[:-1]))
+    if norm <= 1e-8 * abs(float(z[-1])):
+        return None
+    point = evaluate(GramQuotient(cov, plane, tau, features), w / norm)
+    residual = kkt_residual(point.w, point.gradient, np.zeros(len(features)))
+    return _solution(features, point.w, point.bias, residual, point.gradient)
+
+
+def solve_in_row_space(cov: DataCovariances, plane: Plane, tau: float) -> Solution | None:
+    """The best plane over all of more features than rows.
+
+    tau counts against any part of w outside the row space, so the minimiser lies in it:
+    the problem shrinks to as many dimensions as there are rows.
+    """
+    reduced, lift = cov.row_space()
+    small = solve_unpenalized(reduced, plane, tau, np.arange(reduced.means.shape[1]))
+    if small is None:
+        return None
+    dense = np.zeros(reduced.means.shape[1])
+    dense[small.features] = small.w
+    w = lift(dense)
+    w /= np.linalg.norm(w)
+    features = np.flatnonzero(w)
+    return _solution(features, w[features], small.bias, small.kkt_residual, np.empty(0))
+
+
+def _solution(
+    features: IntArray,
+    w: Float64Array,
+    bias: Bias,
+    residual: float,
+    gradient: Float64Array,
+) -> Solution:
+    keep = w != 0.0
+    return Solution(
+        delta=0.0,
+        features=features[keep],
+        w=w[keep],
+        bias=bias,
+        objective=bias.ratio,
+        kkt_residual=residual,
+        n_iter=1,
+        history=[bias.ratio],
+        gradient=gradient,
+        converged=True,
+    )
+
+
+def _bordered(cov: Float64Array, mean: Float64Array, tau: float) -> Float64Array:
+    k = len(mean)
+    out = np.empty((k + 1, k + 1))
+    out[:k, :k] = cov + np.multiply.outer(mean, mean)
+    out[:k, :k].flat[:: k + 1] += tau
+    out[:k, k] = out[k, :k] = mean
+    out[k, k] = 1.0
+    return out
+
+
+def _smallest_eigenvector(A: Float64Array, B: Float64Array) -> Float64Array:
+    _, vectors = eigh(A, A + B, subset_by_index=[0, 0])
+    return vectors[:, 0]
+
+
+def _smallest_generalized_vector(
+    own: Float64Array, own_mean: Float64Array, other: Float64Array, other_mean: Float64Array
+) -> Float64Array:
+    """tau = 0: both forms may be singular, so factors of them go through the GSVD."""
+    A, B = _factor(own, own_mean), _factor(other, other_mean)
+    found = gsvd(A, B)
+    with np.errstate(divide="ignore"):
+        smallest = int(np.argmin(found.alpha / found.beta))
+    z, *_ = lstsq(found.X.T, np.eye(found.X.shape[1])[smallest])
+    return z
+
+
+def _factor(cov: Float64Array, mean: Float64Array) -> Float64Array:
+    """F with F'F = [[cov + mean mean', mean], [mean', 1]]."""
+    values, vectors = eigh(cov)
+    top = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    return np.block([[top, np.zeros((len(mean), 1))], [mean[None, :], np.ones((1, 1))]])

@@ -1,0 +1,248 @@
+"""From the best single feature down to small penalties, and up again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .._typing import Float64Array
+from .penalties import L1
+from .quotient import GramQuotient, evaluate, full_gradient, single_feature_ratios
+from .sphere import minimize_on_sphere
+from .working_set import Problem, Solution, solve, solve_reweighted
+
+# Steps of the continuation that leads to a single delta.
+_CONTINUATION = 0.6
+# Relative difference of objectives that counts as another minimum.
+_DISTINCT = 1e-7
+# Relative tolerance at which the walk up can tell whether it is in another minimum.
+_LOOSE = 1e-3
+
+
+def best_single_feature(problem: Problem) -> tuple[Solution, float]:
+    """The feature with the smallest quotient by itself, and delta_max there.
+
+    At and above delta_max that feature alone meets the certificate.
+
+    Returns
+    -------
+    Solution
+        The single feature, at ``delta = delta_max``.
+    float
+        delta_max: the largest ``|g_f| / (l_f p'(0))`` over the other features.
+    """
+    cov = problem.cov
+    ratios = single_feature_ratios(cov, problem.plane, problem.tau)
+    if not np.isfinite(ratios).any():
+        raise ValueError("every feature is constant: there is nothing to select from")
+    best = np.array([int(np.argmin(ratios))])
+    cov.extend(best)
+    point = evaluate(GramQuotient(cov, problem.plane, problem.tau, best), np.ones(1))
+    gradient = full_gradient(cov, problem.plane, problem.tau, best, point.w, point.bias)
+    slope = problem.weights * float(problem.penalty.slope(np.zeros(1))[0])
+    pull = np.abs(gradient) / slope
+    pull[best] = 0.0
+    delta_max = float(pull.max())
+    if not np.isfinite(delta_max) or (delta_max <= 0.0 and len(ratios) > 1):
+        raise ValueError(
+            "the quotient of the best single feature is already stationary (delta_max is "
+            f"{delta_max:g}): with tau = 0 a feature that is constant within the class makes "
+            "the quotient 0 at once. Use tau > 0"
+        )
+    objective = point.ratio + delta_max * float(
+        problem.weights[best[0]] * problem.penalty.value(np.ones(1))[0]
+    )
+    return (
+        Solution(
+            delta=delta_max,
+            features=best,
+            w=point.w,
+            bias=point.bias,
+            objective=objective,
+            kkt_residual=0.0,
+            n_iter=0,
+            history=[objective],
+            gradient=gradient,
+            converged=True,
+        ),
+        delta_max,
+    )
+
+
+def delta_grid(delta_max: float, n_deltas: int, ratio: float) -> Float64Array:
+    """``n_deltas`` values from delta_max down to ratio * delta_max, in geometric steps."""
+    if n_deltas == 1:
+        return np.array([delta_max])
+    return delta_max * np.geomspace(1.0, ratio, n_deltas)
+
+
+class PathSolver:
+    """Solutions of one plane's problem at falling deltas, each from the last.
+
+    Parameters
+    ----------
+    problem : Problem
+    tol : float
+        Tolerance on the certificate, relative to delta_max.
+    max_iter : int
+        Largest number of inner iterations at each delta.
+    single_above : bool
+        Return the single feature at and above delta_max. It is stationary there, but for
+        q < 1 only because the penalty is so steep at zero: the l1 solution, reweighted,
+        often leads to a lower objective. With False the lower of the two is taken.
+    """
+
+    def __init__(
+        self, problem: Problem, *, tol: float, max_iter: int, single_above: bool = True
+    ) -> None:
+        self.problem = problem
+        self._single_above = single_above or problem.penalty.convex
+        self.single, self.delta_max = best_single_feature(problem)
+        self._linear = replace(problem, penalty=L1())
+        self.linear_max = self.delta_max * float(problem.penalty.slope(np.zeros(1))[0])
+        self._options = {"tol": tol * self.delta_max, "max_iter": max_iter}
+        # the l1 solution that the next, smaller, delta starts from
+        self._l1 = replace(self.single, delta=self.linear_max)
+
+    def at(self, delta: float, last: Solution | None = None) -> Solution:
+        """The solution at ``delta``, which may not be above that of the last call."""
+        if delta >= (self.delta_max if self._single_above else self.linear_max):
+            return self._single_at(delta)
+        if self.problem.penalty.convex:
+            self._l1 = solve(self.problem, delta, self._l1, **self._options)
+            return self._l1
+        self._l1 = self._descend(delta)
+        found = solve_reweighted(self.problem, delta, self._l1, **self._options)
+        if last is not None:
+            # going on from the last delta may end in a lower minimum than starting anew
+            again = solve(self.problem, delta, last, **self._options)
+            if again.objective < found.objective:
+                found = again
+        if delta >= self.delta_max:
+            single = self._single_at(delta)
+            if single.objective <= found.objective:
+                found = single
+        return found
+
+    def _descend(self, delta: float) -> Solution:
+        """The l1 solution at ``delta`` by a continuation in geometric steps."""
+        linear = {**self._options, "tol": 1e-4 * self.linear_max}
+        current = self._l1
+        level = min(current.delta, self.linear_max) * _CONTINUATION
+        while level > delta:
+            current = solve(self._linear, level, current, **linear)
+            level *= _CONTINUATION
+        return solve(self._linear, delta, current, **linear)
+
+    def continue_to(self, delta: float) -> Solution:
+        """The solution at one delta, through geometric steps from delta_max."""
+        if not self.problem.penalty.convex:
+            return self.at(delta)
+        level = self.delta_max * _CONTINUATION
+        while level > delta * (1.0 + 1e-12):
+            self.at(level)
+            level *= _CONTINUATION
+        return self.at(delta)
+
+    def from_start(self, delta: float, w: Float64Array) -> Solution:
+        """The solution at ``delta`` from a given unit vector over all features."""
+        problem = self.problem
+        features = np.flatnonzero(w)
+        point = evaluate(problem.quotient(features), w[features])
+        problem.cov.extend(features)
+        gradient = full_gradient(
+            problem.cov, problem.plane, problem.tau, features, w[features], point.bias
+        )
+        start = replace(
+            self.single,
+            delta=delta,
+            features=features,
+            w=w[features],
+            bias=point.bias,
+            gradient=gradient,
+        )
+        return solve(problem, delta, start, **self._options)
+
+    def _single_at(self, delta: float) -> Solution:
+        value = float(
+            self.problem.weights[self.single.features[0]]
+            * self.problem.penalty.value(np.ones(1))[0]
+        )
+        objective = self.single.quotient + delta * value
+        return replace(self.single, delta=delta, objective=objective, history=[objective])
+
+    def run(
+        self,
+        deltas: Sequence[float] | Float64Array,
+        *,
+        upward: bool = True,
+        on_step: Callable[[int], None] | None = None,
+    ) -> list[Solution]:
+        """Solve down the deltas and, with ``upward``, up again, keeping the better.
+
+        Parameters
+        ----------
+        deltas : sequence of float
+            In falling order.
+        upward : bool
+            Whether to walk back up from the end.
+        on_step : callable, optional
+            Called with the index of each delta when it is done.
+        """
+        path: list[Solution] = []
+        last: Solution | None = None
+        for index, delta in enumerate(deltas):
+            last = self.at(float(delta), last)
+            # a gradient over all features for every delta would outweigh the data
+            path.append(replace(last, gradient=_NOTHING))
+            if on_step is not None:
+                on_step(index)
+        if upward and last is not None:
+            self._walk_up(path, last)
+        return path
+
+    def _walk_up(self, path: list[Solution], last: Solution) -> None:
+        current = last
+        for index in range(len(path) - 2, -1, -1):
+            down = path[index]
+            if down.delta >= self.delta_max and self._single_above:
+                break
+            lower = self._try_from(current, down)
+            if lower is not None:
+                current = lower
+                gap = (down.objective - lower.objective) / abs(lower.objective)
+                path[index] = replace(lower, gradient=_NOTHING, gap=gap)
+            else:
+                current = down
+
+    def _try_from(self, start: Solution, down: Solution) -> Solution | None:
+        """A solution at ``down``'s delta with a lower objective, started from ``start``.
+
+        First on the features of the two alone, which costs no pass over the data; only
+        if that ends lower is it worth a certificate.
+        """
+        problem, options = self.problem, self._options
+        features = np.union1d(start.features, down.features)
+        w = np.zeros(len(features))
+        w[np.searchsorted(features, start.features)] = start.w
+        trial = minimize_on_sphere(
+            problem.quotient(features),
+            problem.penalty,
+            down.delta,
+            problem.weights[features],
+            w,
+            tol=max(options["tol"], _LOOSE * down.delta),
+            max_iter=int(options["max_iter"]),
+            newton=problem.newton,
+        )
+        if trial.objective >= down.objective - _DISTINCT * abs(down.objective):
+            return None
+        dense = np.zeros(len(problem.weights))
+        dense[features] = trial.point.w
+        lower = self.from_start(down.delta, dense)
+        return lower if lower.objective < down.objective else None
+
+
+_NOTHING = np.empty(0)
