@@ -1,0 +1,298 @@
+"""The methods every comparison holds, made of scikit-learn's parts.
+
+Each gives a panel of a chosen size, and an order of the features to cut or fill it by.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import (
+    RFE,
+    SelectKBest,
+    SelectorMixin,
+    chi2,
+    f_classif,
+    mutual_info_classif,
+)
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import LinearSVC, l1_min_c
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+
+def l1_logistic(C: float) -> LogisticRegression:
+    """Return a balanced l1 logistic regression; how to ask for l1 changed in version 1.8."""
+    version = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
+    l1 = {"l1_ratio": 1} if version >= (1, 8) else {"penalty": "l1"}
+    return LogisticRegression(
+        C=C, solver="liblinear", class_weight="balanced", random_state=0, max_iter=1000, **l1
+    )
+
+
+def common_classifier() -> Pipeline:
+    """Return the classifier that all panels are judged with."""
+    return make_pipeline(
+        StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=2000)
+    )
+
+
+def mutual_information(X: Any, y: Any) -> NDArray[np.float64]:
+    """Return the mutual information of each feature with the labels, with a fixed seed."""
+    return mutual_info_classif(X, y, random_state=0)
+
+
+class _OrderedSelector(SelectorMixin, BaseEstimator):
+    """A selector that keeps the first ``n_features`` of ``feature_order_``."""
+
+    n_features: int
+    feature_order_: NDArray[np.intp]
+    n_features_in_: int
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[self.feature_order_[: self.n_features]] = True
+        return mask
+
+    def _check_size(self) -> None:
+        if not 1 <= self.n_features <= self.n_features_in_:
+            raise ValueError(
+                f"n_features={self.n_features} must lie in 1..{self.n_features_in_}, "
+                "the number of columns of X."
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+class RandomPanel(_OrderedSelector):
+    """A panel drawn at random: what any method has to beat.
+
+    Parameters
+    ----------
+    n_features : int, default=10
+        Size of the panel.
+    random_state : int, RandomState or None, default=None
+        Seed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation._baselines import RandomPanel
+    >>> panel = RandomPanel(n_features=2, random_state=0).fit(np.zeros((4, 6)), [0, 0, 1, 1])
+    >>> panel.get_support().sum()
+    np.int64(2)
+    """
+
+    order_ignores_size = True
+
+    def __init__(self, n_features: int = 10, random_state: Any = None) -> None:
+        self.n_features = n_features
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike) -> RandomPanel:
+        """Draw an order of the features."""
+        X, _ = validate_data(self, X, y, accept_sparse="csr")
+        self._check_size()
+        self.feature_order_ = check_random_state(self.random_state).permutation(X.shape[1])
+        return self
+
+
+class RecursiveElimination(_OrderedSelector):
+    """Recursive feature elimination with a linear SVM, in the steps of its authors.
+
+    The weaker half by weight is dropped at each fit until 64 features are left, then
+    scikit-learn's :class:`~sklearn.feature_selection.RFE` drops them one by one. A constant
+    share of all features, as ``RFE(step=0.1)`` takes, would make the last step its coarsest.
+
+    Parameters
+    ----------
+    n_features : int, default=10
+        Size of the panel.
+    C : float, default=1.0
+        Of :class:`~sklearn.svm.LinearSVC`, balanced.
+
+    Attributes
+    ----------
+    feature_order_ : ndarray of shape (n_features_in_,)
+        Features, last to be dropped first.
+
+    References
+    ----------
+    Guyon, Weston, Barnhill, Vapnik (2002), Gene selection for cancer classification using
+    support vector machines, Machine Learning 46.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation._baselines import RecursiveElimination
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 20)
+    >>> X = rng.normal(size=(40, 100))
+    >>> X[:, 7] += 3 * y
+    >>> RecursiveElimination(n_features=1).fit(X, y).get_support(indices=True)
+    array([7])
+    """
+
+    order_ignores_size = True
+
+    def __init__(self, n_features: int = 10, C: float = 1.0) -> None:
+        self.n_features = n_features
+        self.C = C
+
+    def fit(self, X: Any, y: ArrayLike) -> RecursiveElimination:
+        """Drop features until one is left."""
+        X, y = validate_data(self, X, y)
+        check_classification_targets(y)
+        self._check_size()
+        svm = LinearSVC(C=self.C, class_weight="balanced", dual="auto", random_state=0)
+        left = np.arange(X.shape[1])
+        dropped: list[NDArray[np.intp]] = []  # the last to go comes first
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            while left.size > 64:
+                weights = np.linalg.norm(svm.fit(X[:, left], y).coef_, axis=0)
+                keep = max(64, 1 << ((left.size - 1).bit_length() - 1))
+                order = np.argsort(-weights, kind="stable")
+                dropped.insert(0, left[order[keep:]])
+                left = left[np.sort(order[:keep])]
+            ranking = RFE(svm, n_features_to_select=1, step=1).fit(X[:, left], y).ranking_
+        last = left[np.argsort(ranking, kind="stable")]
+        self.feature_order_ = np.concatenate([last, *dropped])
+        return self
+
+
+class L1Logistic(ClassifierMixin, _OrderedSelector):
+    r"""l1 logistic regression with at least a given number of features.
+
+    .. math:: \min_{w, b} \; \|w\|_1 + C \sum_i s_i \log(1 + e^{-y_i (x_i'w + b)})
+
+    with balanced sample weights :math:`s_i`; the smallest C (to a factor of
+    :math:`2^{1/16}`) at which ``n_features`` features enter. With more than two classes one
+    problem per class against the rest, and the union counts. Features are ordered by the
+    size of their coefficients.
+
+    Parameters
+    ----------
+    n_features : int, default=10
+        Number of features that must enter.
+
+    Attributes
+    ----------
+    C_ : float
+        The penalty found.
+    coef_, intercept_ : ndarray
+        Of the fit at ``C_``.
+    feature_order_ : ndarray
+        Features with a coefficient, largest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation._baselines import L1Logistic
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 20)
+    >>> X = rng.normal(size=(40, 30))
+    >>> X[:, [3, 4]] += 2 * y[:, None]
+    >>> L1Logistic(n_features=2).fit(X, y).get_support(indices=True)
+    array([3, 4])
+    """
+
+    def __init__(self, n_features: int = 10) -> None:
+        self.n_features = n_features
+
+    def fit(self, X: Any, y: ArrayLike) -> L1Logistic:
+        """Find the penalty, then keep its model."""
+        X, y = validate_data(self, X, y)
+        check_classification_targets(y)
+        self._check_size()
+        self.classes_ = np.unique(y)
+        if self.classes_.size < 2:
+            raise ValueError("y holds one class; at least two are needed.")
+        low, C = None, l1_min_c(X, y, loss="log")
+        models = self._solve(X, y, C)
+        while self._size(models) < self.n_features and C < 1e8:
+            low, C = C, 2 * C
+            models = self._solve(X, y, C)
+        for _ in range(4 if low is not None else 0):
+            middle = np.sqrt(low * C)
+            trial = self._solve(X, y, middle)
+            if self._size(trial) >= self.n_features:
+                C, models = middle, trial
+            else:
+                low = middle
+        self.C_ = float(C)
+        self.coef_ = np.vstack([model.coef_ for model in models])
+        self.intercept_ = np.concatenate([model.intercept_ for model in models])
+        weights = np.linalg.norm(self.coef_, axis=0)
+        self.feature_order_ = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+        return self
+
+    def _solve(self, X: Any, y: Any, C: float) -> list[LogisticRegression]:
+        labels = self.classes_[1:] if self.classes_.size == 2 else self.classes_
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return [l1_logistic(C).fit(X, y == label) for label in labels]
+
+    @staticmethod
+    def _size(models: list[LogisticRegression]) -> int:
+        return int(np.count_nonzero(np.any([m.coef_[0] != 0 for m in models], axis=0)))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the signed value (two classes) or one value per class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False)
+        values = X @ self.coef_.T + self.intercept_
+        return values[:, 0] if self.classes_.size == 2 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labels."""
+        values = self.decision_function(X)
+        codes = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        return self.classes_[codes]
+
+
+def default_methods() -> dict[str, Any]:
+    """Return the methods of a comparison that names none.
+
+    Everything in :mod:`sparsegsvp.related`, :class:`~sparsegsvp.GSVPSVM`, and from
+    scikit-learn l1 logistic regression, recursive elimination and three filters.
+
+    Returns
+    -------
+    dict
+        From a name to an unfitted estimator.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import default_methods
+    >>> {"l1 logistic", "RFE", "F test"} <= set(default_methods())
+    True
+    """
+    methods: dict[str, Any] = {}
+    estimators = importlib.import_module("sparsegsvp.estimators")
+    related = importlib.import_module("sparsegsvp.related")
+    methods["GSVPSVM"] = estimators.GSVPSVM()
+    for name in related.__all__:
+        kind = getattr(related, name)
+        if isinstance(kind, type) and hasattr(kind, "fit"):
+            methods[name] = kind()
+    methods["l1 logistic"] = make_pipeline(StandardScaler(), L1Logistic())
+    methods["RFE"] = make_pipeline(StandardScaler(), RecursiveElimination())
+    methods["F test"] = SelectKBest(f_classif)
+    methods["chi-squared"] = make_pipeline(MinMaxScaler(), SelectKBest(chi2))
+    methods["mutual information"] = SelectKBest(mutual_information)
+    return methods

@@ -1,0 +1,277 @@
+"""Which input features a fitted estimator selected, and in what order.
+
+Works on anything scikit-learn shaped: selectors, classifiers that select, searches over
+them, and pipelines, where a panel is traced back through the steps to the input columns.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_selection import SelectKBest
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+Indices = NDArray[np.intp]
+
+#: Parameters that set the number of selected features, in order of preference. The last
+#: two mean other things elsewhere (neighbours, features per tree): selectors only.
+_SIZE_PARAMETERS = ("n_features", "n_features_to_select")
+_SELECTOR_SIZE_PARAMETERS = ("k", "max_features")
+
+
+# ------------------------------------------------------------------ reading a fitted one
+
+
+def selected_features(estimator: Any, n_features: int) -> Indices | None:
+    """Return the input features that a fitted estimator uses, ascending.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A selector (``get_support``), a linear model (non-zero ``coef_``), a search over
+        one, or a pipeline that holds one.
+    n_features : int
+        Number of input columns.
+
+    Returns
+    -------
+    ndarray of int, or None
+        None when nothing in it says which features it uses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sparsegsvp.evaluation import selected_features
+    >>> X = np.array([[0.1, 1, 5], [0, 2, 6], [1, 1, 1], [1.1, 2, 2]])
+    >>> pipe = make_pipeline(SelectKBest(k=2), LogisticRegression()).fit(X, [0, 0, 1, 1])
+    >>> selected_features(pipe, 3)
+    array([0, 2])
+    """
+    found = None
+    for step, columns in _trace(estimator, n_features):
+        if columns is None:
+            return None
+        support = _own_support(step)
+        if support is not None:
+            found = columns[support]
+    return None if found is None else np.sort(found)
+
+
+def feature_order(estimator: Any, n_features: int) -> Indices:
+    """Return the input features a fitted estimator ranks, most important first.
+
+    Read from ``feature_order_``, else the size of ``coef_``, ``ranking_``, ``scores_`` or
+    ``feature_importances_``; features with weight zero are not ranked. In a pipeline the
+    last ranking step comes first and earlier ones continue where it ends.
+    """
+    parts = []
+    for step, columns in _trace(estimator, n_features):
+        own = _own_order(step) if columns is not None else None
+        if own is not None and columns is not None:
+            parts.append(columns[own])
+    if not parts:
+        return np.empty(0, dtype=np.intp)
+    joined = np.concatenate(parts[::-1])
+    _, first = np.unique(joined, return_index=True)
+    return joined[np.sort(first)]
+
+
+def exact_panel(estimator: Any, size: int, n_features: int) -> Indices:
+    """Return exactly ``size`` features of a fitted estimator, ascending.
+
+    Its own panel, cut or filled by its own order. Fewer only when it ranks fewer.
+    """
+    order = feature_order(estimator, n_features)
+    own = selected_features(estimator, n_features)
+    if own is None:
+        if not order.size:
+            raise ValueError(
+                f"{type(estimator).__name__} says neither which features it uses "
+                "(get_support, coef_) nor how it ranks them (feature_order_, ranking_, scores_)."
+            )
+        own = np.empty(0, dtype=np.intp)
+    inside = np.isin(order, own)
+    unranked = np.setdiff1d(own, order)
+    return np.sort(np.concatenate([order[inside], unranked, order[~inside]])[:size])
+
+
+def _unwrap(estimator: Any) -> Any:
+    """Look through searches at the estimator they chose."""
+    while hasattr(estimator, "best_estimator_"):
+        estimator = estimator.best_estimator_
+    return estimator
+
+
+def _trace(estimator: Any, n_features: int) -> Iterator[tuple[Any, Indices | None]]:
+    """Yield each step with the input columns it sees (None once they cannot be traced)."""
+    estimator = _unwrap(estimator)
+    columns: Indices | None = np.arange(n_features)
+    if not isinstance(estimator, Pipeline):
+        yield estimator, columns
+        return
+    steps = [_unwrap(s) for _, s in estimator.steps if s is not None and s != "passthrough"]
+    for step, following in zip(steps, [*steps[1:], None]):
+        yield step, columns
+        if columns is not None and following is not None:
+            kept = _kept_columns(step, columns.size, following)
+            columns = None if kept is None else columns[kept]
+
+
+def _kept_columns(step: Any, n_in: int, following: Any) -> Indices | None:
+    """Return which of its inputs a transformer hands on, or None if they are mixed."""
+    if hasattr(step, "get_support"):
+        return np.flatnonzero(step.get_support())
+    names = [f"column {j}" for j in range(n_in)]
+    own = getattr(step, "feature_names_in_", None)
+    try:
+        out = step.get_feature_names_out(names if own is None else own)
+    except (AttributeError, ValueError):
+        same = getattr(following, "n_features_in_", None) == n_in
+        return np.arange(n_in) if same else None
+    where = {name: j for j, name in enumerate(names if own is None else own)}
+    if any(name not in where for name in out):
+        return None
+    return np.array([where[name] for name in out], dtype=np.intp)
+
+
+def _weights(step: Any) -> NDArray[np.float64] | None:
+    """Return one non-negative weight per feature of a linear model or a forest."""
+    coef = getattr(step, "coef_", None)
+    if coef is not None:
+        coef = coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef)
+        return np.linalg.norm(np.atleast_2d(coef), axis=0)
+    importances = getattr(step, "feature_importances_", None)
+    return None if importances is None else np.abs(np.asarray(importances))
+
+
+def _own_support(step: Any) -> Indices | None:
+    if hasattr(step, "get_support"):
+        return np.flatnonzero(step.get_support())
+    weights = _weights(step)
+    return None if weights is None else np.flatnonzero(weights)
+
+
+def _own_order(step: Any) -> Indices | None:
+    if hasattr(step, "feature_order_"):
+        return np.asarray(step.feature_order_, dtype=np.intp)
+    weights = _weights(step)
+    if weights is None and hasattr(step, "ranking_"):
+        return np.argsort(np.asarray(step.ranking_), kind="stable")
+    if weights is None and hasattr(step, "scores_"):
+        scores = np.asarray(step.scores_, dtype=np.float64)
+        return np.argsort(-np.where(np.isnan(scores), -np.inf, scores), kind="stable")
+    if weights is None and hasattr(step, "estimator_"):
+        return _own_order(step.estimator_)  # SelectFromModel ranks by what it wraps
+    if weights is None:
+        return None
+    return np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+
+
+# ------------------------------------------------------------------- preparing a fresh one
+
+
+def with_size(estimator: Any, size: int) -> Any:
+    """Return a clone asked for ``size`` features, where it has a parameter for that."""
+    estimator = clone(estimator)
+    name = _size_parameter(estimator)
+    return estimator if name is None else estimator.set_params(**{name: size})
+
+
+def _size_parameter(estimator: Any) -> str | None:
+    params = estimator.get_params(deep=False)
+    if isinstance(estimator, Pipeline):
+        for name, step in reversed(estimator.steps):
+            inner = _size_parameter(step) if isinstance(step, BaseEstimator) else None
+            if inner is not None:
+                return f"{name}__{inner}"
+        return None
+    names: tuple[str, ...] = _SIZE_PARAMETERS
+    if hasattr(type(estimator), "get_support"):
+        names += _SELECTOR_SIZE_PARAMETERS
+    for name in names:
+        if name in params:
+            return name
+    if "param_grid" in params or "param_distributions" in params:
+        inner = _size_parameter(params["estimator"])
+        return None if inner is None else f"estimator__{inner}"
+    return None
+
+
+def size_is_a_cut(estimator: Any) -> bool:
+    """Tell whether the order is the same for every size, so that one fit serves them all."""
+    if isinstance(estimator, Pipeline):
+        sized = [s for _, s in estimator.steps if isinstance(s, BaseEstimator)]
+        sized = [s for s in sized if _size_parameter(s) is not None]
+        # a classifier at the end was fitted on one size, so its decisions differ with it
+        return bool(sized) and sized[-1] is estimator.steps[-1][1] and size_is_a_cut(sized[-1])
+    return isinstance(estimator, SelectKBest) or getattr(estimator, "order_ignores_size", False)
+
+
+def with_seed(estimator: Any, seed: int) -> Any:
+    """Set every ``random_state`` that is None, so that a fit can be repeated."""
+    unset = {
+        name: seed
+        for name, value in estimator.get_params(deep=True).items()
+        if (name == "random_state" or name.endswith("__random_state")) and value is None
+    }
+    return estimator.set_params(**unset) if unset else estimator
+
+
+def fit_with_groups(estimator: Any, X: Any, y: Any, groups: Any) -> Any:
+    """Fit, handing groups on to an estimator that tunes itself with them."""
+    name = None if groups is None else _groups_parameter(estimator)
+    return estimator.fit(X, y) if name is None else estimator.fit(X, y, **{name: groups})
+
+
+def _groups_parameter(estimator: Any) -> str | None:
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = _groups_parameter(last)
+        return None if inner is None else f"{name}__{inner}"
+    if has_fit_parameter(estimator, "groups"):
+        return "groups"
+    takes_any = any(
+        p.kind is p.VAR_KEYWORD for p in inspect.signature(estimator.fit).parameters.values()
+    )
+    return "groups" if takes_any and "cv" in estimator.get_params(deep=False) else None
+
+
+def describe(value: Any) -> Any:
+    """Describe an estimator by its class and parameters, the same in every process.
+
+    Examples
+    --------
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sparsegsvp.evaluation._panels import describe
+    >>> describe(SelectKBest(k=3))["params"]
+    {'k': 3, 'score_func': 'sklearn.feature_selection._univariate_selection.f_classif'}
+    """
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        params = value.get_params(deep=False)
+        kind = type(value)
+        return {
+            "class": f"{kind.__module__}.{kind.__qualname__}",
+            "params": {name: describe(params[name]) for name in sorted(params)},
+        }
+    if isinstance(value, Mapping):
+        return {str(k): describe(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [describe(v) for v in value]
+    if hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial
+        return {"function": describe(value.func), "keywords": describe(value.keywords)}
+    if isinstance(value, Callable):  # type: ignore[arg-type]
+        return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if value is None or isinstance(value, (bool, int, float, str, np.generic)):
+        return value
+    return f"{type(value).__module__}.{type(value).__qualname__}"

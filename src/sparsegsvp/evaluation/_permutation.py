@@ -1,0 +1,260 @@
+r"""Is there any signal: the permutation test.
+
+.. math:: p = \frac{1 + \#\{\text{permuted} \ge \text{observed}\}}{B + 1}
+
+The statistic is a cross-validated balanced accuracy, fixed before the labels are seen and
+the same for true and permuted ones, which is all that validity asks for. Drawing stops at
+the 10th exceedance: then p = 10 / draws (Besag and Clifford, 1991).
+
+It detects neither leakage nor batch effects that happened before the table was made: what
+is built into the rows survives a permutation of the labels only if it depends on them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import recall_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import _safe_indexing, check_array
+from threadpoolctl import threadpool_limits
+
+from ._folds import check_labels, check_seed, derive_seed, make_folds
+from ._panels import fit_with_groups, with_seed
+
+#: Exceedances after which more draws would not change the conclusion.
+MAX_EXCEEDANCES = 10
+_STREAM = 7  # keeps these seeds apart from those of the outer folds
+
+
+@dataclass(frozen=True)
+class PermutationResult:
+    """Outcome of a permutation test.
+
+    Attributes
+    ----------
+    observed : float
+        Statistic of the true labels.
+    distribution : tuple of float
+        Statistics of the permuted labels, in the order drawn.
+    p_value : float
+        The p-value.
+    stopped_early : bool
+        Whether drawing stopped at the 10th exceedance.
+    statistic : {"fixed", "full"}
+        The cheap statistic, or the whole procedure with its tuning.
+    scheme : {"free", "between groups", "within groups"}
+        How labels were permuted.
+    """
+
+    observed: float
+    distribution: tuple[float, ...]
+    p_value: float
+    stopped_early: bool
+    statistic: str
+    scheme: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary."""
+        return {
+            "observed": self.observed,
+            "distribution": list(self.distribution),
+            "p_value": self.p_value,
+            "stopped_early": self.stopped_early,
+            "statistic": self.statistic,
+            "scheme": self.scheme,
+            "n_permutations": len(self.distribution),
+        }
+
+
+def fixed_statistic(X: Any) -> Any:
+    """Return the estimator whose cross-validated accuracy is the default statistic."""
+    from ..estimators import GSVPSVM
+
+    model = GSVPSVM(tau=1.0, pool=0.5, n_features=min(10, X.shape[1]), decision="scaled")
+    if sparse.issparse(X) or not np.isnan(X).any():
+        return model
+    return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), model)
+
+
+def permutation_scheme(y: NDArray[Any], groups: NDArray[Any] | None) -> str:
+    """Return how labels may be exchanged under the null hypothesis."""
+    if groups is None:
+        return "free"
+    for group in np.unique(groups):
+        if np.unique(y[groups == group]).size > 1:
+            return "within groups"
+    return "between groups"
+
+
+def permute_labels(
+    y: NDArray[Any], groups: NDArray[Any] | None, rng: np.random.Generator
+) -> NDArray[Any]:
+    """Permute labels: freely, between groups of one label each, or within groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation._permutation import permute_labels
+    >>> y, groups = np.array([0, 0, 1, 1]), np.array(["a", "a", "b", "b"])
+    >>> drawn = permute_labels(y, groups, np.random.default_rng(0))
+    >>> bool(drawn[0] == drawn[1]), bool(drawn[2] == drawn[3])
+    (True, True)
+    """
+    scheme = permutation_scheme(y, groups)
+    if scheme == "free" or groups is None:
+        return rng.permutation(y)
+    unique, first, member = np.unique(groups, return_index=True, return_inverse=True)
+    if scheme == "between groups":
+        return rng.permutation(y[first])[member]
+    drawn = y.copy()
+    for g in range(unique.size):
+        rows = np.flatnonzero(member == g)
+        drawn[rows] = rng.permutation(y[rows])
+    return drawn
+
+
+def _statistic(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    groups: NDArray[Any] | None,
+    n_splits: int,
+    seed: int,
+    draw: int,
+) -> float:
+    """Return the cross-validated balanced accuracy of draw number ``draw`` (0: true labels)."""
+    if draw:
+        y = permute_labels(y, groups, np.random.default_rng(derive_seed(seed, _STREAM, draw)))
+    try:
+        folds = make_folds(
+            y, groups=groups, n_splits=n_splits, random_state=derive_seed(seed, _STREAM, draw, 1)
+        )
+    except ValueError:
+        if draw == 0:
+            raise
+        return 1.0  # labels fell so that no fold is possible: count it against the signal
+    scores = []
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for fold in folds:
+            model = with_seed(clone(estimator), derive_seed(seed, _STREAM, draw, 2 + fold.index))
+            inner = None if groups is None else groups[fold.train]
+            fit_with_groups(model, _safe_indexing(X, fold.train), y[fold.train], inner)
+            predicted = model.predict(_safe_indexing(X, fold.test))
+            present = np.unique(y[fold.test])
+            scores.append(
+                recall_score(
+                    y[fold.test], predicted, labels=present, average="macro", zero_division=0
+                )
+            )
+    return float(np.mean(scores))
+
+
+def permutation_test(
+    X: Any,
+    y: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    estimator: Any = None,
+    n_permutations: int = 99,
+    n_splits: int = 5,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    known: dict[int, float] | None = None,
+    report: Callable[[int, float], None] | None = None,
+) -> PermutationResult:
+    """Test whether labels can be predicted better than permuted ones.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The table.
+    y : array-like of shape (n_samples,)
+        Labels.
+    groups : array-like of shape (n_samples,), optional
+        Kept whole in the folds. Labels that are constant within groups are permuted
+        between them, others within them.
+    estimator : classifier, optional
+        The full version: this procedure, with all its tuning, is the statistic. By default
+        ``GSVPSVM(tau=1, pool=0.5, n_features=10, decision="scaled")``, which is cheap.
+    n_permutations : int, default=99
+        Largest number of draws.
+    n_splits : int, default=5
+        Folds of the one repeat; drawn anew, stratified by the permuted labels.
+    random_state : int, default=0
+        Seed.
+    n_jobs : int, optional
+        Draws computed at a time; the result does not depend on it.
+    known : dict, optional
+        Statistics already computed, by draw (0 for the true labels).
+    report : callable, optional
+        Called with the number and the statistic of each new draw.
+
+    Returns
+    -------
+    PermutationResult
+
+    References
+    ----------
+    Besag, Clifford (1991), Sequential Monte Carlo p-values, Biometrika 78(2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sparsegsvp.evaluation import permutation_test
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 15)
+    >>> X = rng.normal(size=(30, 4)) + 2 * y[:, None]
+    >>> permutation_test(X, y, estimator=GaussianNB(), n_permutations=19).p_value
+    0.05
+    """
+    labels, _, ids = check_labels(y, groups)
+    seed = check_seed(random_state)
+    if n_permutations < 1:
+        raise ValueError("n_permutations must be at least 1.")
+    if estimator is None:
+        X = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
+    model = fixed_statistic(X) if estimator is None else estimator
+    done = dict(known or {})
+    workers = effective_n_jobs(n_jobs)
+
+    def compute(draws: list[int]) -> None:
+        fresh = [d for d in draws if d not in done]
+        values = Parallel(n_jobs=min(workers, max(len(fresh), 1)))(
+            delayed(_statistic)(model, X, labels, ids, n_splits, seed, d) for d in fresh
+        )
+        for d, value in zip(fresh, values):
+            done[d] = float(value)
+            if report is not None:
+                report(d, float(value))
+
+    compute([0])
+    observed = done[0]
+    draws = exceedances = 0
+    while draws < n_permutations and exceedances < MAX_EXCEEDANCES:
+        compute(list(range(draws + 1, min(draws + workers, n_permutations) + 1)))
+        while draws < n_permutations and exceedances < MAX_EXCEEDANCES and draws + 1 in done:
+            draws += 1
+            # equal counts give equal scores only up to rounding
+            exceedances += done[draws] >= observed - 1e-12
+    stopped = exceedances >= MAX_EXCEEDANCES
+    p_value = exceedances / draws if stopped else (1 + exceedances) / (draws + 1)
+    return PermutationResult(
+        observed,
+        tuple(done[d] for d in range(1, draws + 1)),
+        float(p_value),
+        bool(stopped),
+        "fixed" if estimator is None else "full",
+        permutation_scheme(labels, ids),
+    )

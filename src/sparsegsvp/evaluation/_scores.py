@@ -1,0 +1,120 @@
+"""What is measured in one fold.
+
+Classes are codes 0..K-1. For two classes the positive one is named; with more, areas and
+rates are averaged over each class against the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from ..metrics import balanced_brier_score, balanced_log_loss
+
+#: Scores of a fold and their range.
+BOUNDS: dict[str, tuple[float, float]] = {
+    "balanced_accuracy": (0.0, 1.0),
+    "auc": (0.0, 1.0),
+    "average_precision": (0.0, 1.0),
+    "prevalence": (0.0, 1.0),
+    "brier": (0.0, 1.0),
+    "log_loss": (0.0, float("inf")),
+    "sensitivity": (0.0, 1.0),
+    "specificity": (0.0, 1.0),
+}
+
+
+def class_scores(
+    estimator: Any, X: Any, n_classes: int
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Return decision values and probabilities, both (n, K), or None where there are none.
+
+    For two classes the decision value of class 0 is minus that of class 1.
+    """
+    proba = None
+    if hasattr(estimator, "predict_proba"):
+        proba = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+        if proba.shape[1] != n_classes:
+            raise ValueError(
+                f"{type(estimator).__name__}.predict_proba has {proba.shape[1]} columns for "
+                f"{n_classes} classes."
+            )
+    decision = None
+    if hasattr(estimator, "decision_function"):
+        decision = np.asarray(estimator.decision_function(X), dtype=np.float64)
+        if decision.ndim == 1:
+            decision = np.column_stack([-decision, decision])
+        if decision.shape[1] != n_classes:  # one against one: no value per class
+            decision = None
+    return (proba if decision is None else decision), proba
+
+
+def counts_of(y: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int) -> list[list[int]]:
+    """Return (true positives, positives, true negatives, negatives) of each class."""
+    result = []
+    for k in range(n_classes):
+        own = y == k
+        result.append(
+            [
+                int(np.sum(predicted[own] == k)),
+                int(own.sum()),
+                int(np.sum(predicted[~own] != k)),
+                int((~own).sum()),
+            ]
+        )
+    return result
+
+
+def score_fold(
+    y: NDArray[np.intp],
+    predicted: NDArray[np.intp],
+    decision: NDArray[np.float64] | None,
+    proba: NDArray[np.float64] | None,
+    *,
+    n_classes: int,
+    positive: int,
+) -> dict[str, float]:
+    """Return every score of a fold; ``nan`` where the fold cannot define it.
+
+    Parameters
+    ----------
+    y, predicted : ndarray of shape (n,)
+        Class codes.
+    decision, proba : ndarray of shape (n, K), optional
+        Decision values and probabilities.
+    n_classes : int
+        K.
+    positive : int
+        Code of the positive class, used when K = 2.
+    """
+    nan = float("nan")
+    counts = counts_of(y, predicted, n_classes)
+    recalls = [tp / p if p else nan for tp, p, _, _ in counts]
+    specificities = [tn / n if n else nan for _, _, tn, n in counts]
+    ones = [positive] if n_classes == 2 else list(range(n_classes))
+    complete = all(p > 0 for _, p, _, _ in counts)
+    scores = {
+        "balanced_accuracy": float(np.mean(recalls)),
+        "sensitivity": float(np.mean([recalls[k] for k in ones])),
+        "specificity": float(np.mean([specificities[k] for k in ones])),
+        "prevalence": float(np.mean([np.mean(y == k) for k in ones])),
+        "auc": nan,
+        "average_precision": nan,
+        "brier": nan,
+        "log_loss": nan,
+    }
+    if not complete:
+        return scores
+    if decision is not None:
+        areas = [roc_auc_score(y == k, decision[:, k]) for k in ones]
+        precisions = [average_precision_score(y == k, decision[:, k]) for k in ones]
+        scores["auc"] = float(np.mean(areas))
+        scores["average_precision"] = float(np.mean(precisions))
+    if proba is not None:
+        labels = np.arange(n_classes)
+        scores["brier"] = balanced_brier_score(y, np.clip(proba, 0, 1), labels=labels)
+        scores["log_loss"] = balanced_log_loss(y, np.clip(proba, 0, 1), labels=labels)
+    return scores

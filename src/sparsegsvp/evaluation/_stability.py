@@ -1,0 +1,310 @@
+"""Stability selection: what is chosen again when half of the samples are left out."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags, _safe_indexing, column_or_1d, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from ..metrics import nogueira_stability
+from ._folds import check_seed, derive_seed
+from ._panels import fit_with_groups, selected_features, with_seed
+from ._resampling import bootstrap, complementary_pair, subsample
+from ._substitutes import Substitute, find_substitutes, group_frequency
+
+_RESAMPLING = ("complementary_pairs", "subsample", "bootstrap")
+
+
+def error_bound(mean_size: float, n_features: int, threshold: float) -> float | None:
+    r"""Bound the expected number of rarely chosen features among the stable ones.
+
+    .. math:: E\,\bigl|\hat S \cap \{f : p_f \le q/m\}\bigr| \le \frac{q^2}{(2\pi - 1)\,m}
+
+    for complementary pairs, with q the mean panel size, m the number of features,
+    :math:`\pi` the threshold and :math:`p_f` the probability that f is chosen on half of
+    the samples. Calling those features false needs exchangeable noise features.
+
+    Parameters
+    ----------
+    mean_size : float
+        q.
+    n_features : int
+        m.
+    threshold : float
+        :math:`\pi`; at or below 0.5 theory gives no bound.
+
+    Returns
+    -------
+    float or None
+
+    References
+    ----------
+    Shah, Samworth (2013), Variable selection with error control: another look at stability
+    selection, JRSS B 75(1), theorem 1.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import error_bound
+    >>> round(error_bound(10, 5000, 0.6), 3)
+    0.1
+    """
+    if threshold <= 0.5:
+        return None
+    return mean_size**2 / ((2 * threshold - 1) * n_features)
+
+
+class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+    r"""Select the features that a selector keeps choosing on subsets of the samples.
+
+    The whole estimator, with its scaling and tuning, is run on ``n_resamples`` subsets;
+    a feature is kept when the share of runs that select it,
+
+    .. math:: \hat\Pi_f = \frac1N \sum_{r=1}^N [f \in \hat S(\text{subset } r)] ,
+
+    reaches ``threshold``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Anything whose fit says which features it uses: a selector with ``get_support``, a
+        sparse linear model, a search over one, or a pipeline that holds one.
+    n_resamples : int, default=100
+        Number of fits; even for complementary pairs.
+    sample_fraction : float, default=0.5
+        Share of each class in a subset. Complementary pairs are halves, so 0.5 only.
+    threshold : float, default=0.6
+        Smallest selection frequency of a kept feature, in (0, 1].
+    resampling : {"complementary_pairs", "subsample", "bootstrap"}, default="complementary_pairs"
+        Disjoint pairs of exactly half of the samples; subsets drawn without replacement;
+        or with replacement. All keep classes even and groups whole. Only the first has an
+        error bound.
+    n_jobs : int, optional
+        Fits at a time. The result does not depend on it.
+    random_state : int, default=0
+        Seed; also given to every ``random_state`` of the estimator that is None.
+
+    Attributes
+    ----------
+    selection_frequencies_ : ndarray of shape (n_features,)
+        :math:`\hat\Pi_f`.
+    selections_ : boolean ndarray of shape (n_resamples, n_features)
+        Which features each run selected; rows 2i and 2i+1 are a pair.
+    mean_panel_size_ : float
+        Mean number of features a run selects.
+    stability_ : StabilityIndex
+        Nogueira's index over the runs. The subsets overlap, so its interval is too narrow.
+    error_bound_ : float or None
+        See :func:`~sparsegsvp.evaluation.error_bound`. None with other resampling than
+        complementary pairs, or with ``threshold`` at most 0.5, where theory gives none.
+    substitutes_ : dict
+        From a feature to those that stand in for it: pooled within-class correlation of at
+        least 0.8 and selected more often where it is not. Not a proof of equivalence.
+    group_frequencies_ : ndarray of shape (n_features,)
+        How often the feature or any of its substitutes is selected.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, when X has string column names.
+
+    References
+    ----------
+    Meinshausen, Bühlmann (2010), Stability selection, JRSS B 72(4).
+    Shah, Samworth (2013), JRSS B 75(1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sparsegsvp import StabilitySelection
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 30)
+    >>> X = rng.normal(size=(60, 50))
+    >>> X[:, :2] += 1.5 * y[:, None]
+    >>> stable = StabilitySelection(SelectKBest(k=3), n_resamples=40).fit(X, y)
+    >>> stable.get_support(indices=True)
+    array([0, 1])
+    >>> round(stable.error_bound_, 3)
+    0.9
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        n_resamples: int = 100,
+        sample_fraction: float = 0.5,
+        threshold: float = 0.6,
+        resampling: str = "complementary_pairs",
+        n_jobs: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_resamples = n_resamples
+        self.sample_fraction = sample_fraction
+        self.threshold = threshold
+        self.resampling = resampling
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> StabilitySelection:
+        """Run the estimator on the subsets and count.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table.
+        y : array-like of shape (n_samples,)
+            Labels.
+        groups : array-like of shape (n_samples,), optional
+            Samples of one group are drawn together; then the groups are what is halved.
+
+        Returns
+        -------
+        StabilitySelection
+            The fitted object.
+        """
+        self._check_parameters()
+        missing = get_tags(self.estimator).input_tags.allow_nan
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            ensure_min_samples=4,
+            ensure_all_finite="allow-nan" if missing else True,
+        )
+        check_classification_targets(y)
+        labels = column_or_1d(y)
+        if np.unique(labels).size < 2:
+            raise ValueError("y holds a single class; at least two are needed.")
+        ids = None if groups is None else column_or_1d(groups)
+        if ids is not None:
+            check_consistent_length(labels, ids)
+        subsets = self._draw(labels, ids)
+        n_classes = np.unique(labels).size
+        if any(np.unique(labels[subset]).size < n_classes for subset in subsets):
+            raise ValueError(
+                "a subset lacks a class: there are too few samples (or groups) of it for "
+                f"sample_fraction={self.sample_fraction}; use resampling='subsample' with a "
+                "larger sample_fraction, or collect more."
+            )
+        seed = int(self.random_state)
+        panels = Parallel(n_jobs=self.n_jobs)(
+            delayed(_select)(self.estimator, X, labels, ids, subset, derive_seed(seed, 1, i))
+            for i, subset in enumerate(subsets)
+        )
+        Z = np.zeros((len(panels), X.shape[1]), dtype=bool)
+        for row, panel in zip(Z, panels):
+            row[panel] = True
+        self.selections_ = Z
+        self.selection_frequencies_ = Z.mean(axis=0)
+        self.mean_panel_size_ = float(Z.sum(axis=1).mean())
+        self.stability_ = nogueira_stability(Z)
+        paired = self.resampling == "complementary_pairs"
+        self.error_bound_ = (
+            error_bound(self.mean_panel_size_, X.shape[1], self.threshold) if paired else None
+        )
+        self.substitutes_ = find_substitutes(X, labels, Z)
+        self.group_frequencies_ = self.selection_frequencies_.copy()
+        for feature, others in self.substitutes_.items():
+            self.group_frequencies_[feature] = group_frequency(Z, feature, others)
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.resampling not in _RESAMPLING:
+            raise ValueError(f"resampling={self.resampling!r} must be one of {_RESAMPLING}.")
+        if not isinstance(self.n_resamples, Integral) or self.n_resamples < 2:
+            raise ValueError(f"n_resamples={self.n_resamples!r} must be an integer, at least 2.")
+        if not isinstance(self.threshold, Real) or not 0 < self.threshold <= 1:
+            raise ValueError(f"threshold={self.threshold!r} must lie in (0, 1].")
+        if not isinstance(self.sample_fraction, Real) or not 0 < self.sample_fraction <= 1:
+            raise ValueError(f"sample_fraction={self.sample_fraction!r} must lie in (0, 1].")
+        if self.resampling == "complementary_pairs":
+            if self.sample_fraction != 0.5:
+                raise ValueError(
+                    "complementary pairs are halves, so sample_fraction must be 0.5; "
+                    "use resampling='subsample' for another share."
+                )
+            if self.n_resamples % 2:
+                raise ValueError(
+                    f"n_resamples={self.n_resamples} must be even for complementary pairs."
+                )
+        check_seed(self.random_state)
+
+    def _draw(self, y: NDArray[Any], groups: NDArray[Any] | None) -> list[NDArray[np.intp]]:
+        seed, fraction = int(self.random_state), float(self.sample_fraction)
+        if self.resampling == "complementary_pairs":
+            pairs = (
+                complementary_pair(y, groups, np.random.default_rng(derive_seed(seed, 0, i)))
+                for i in range(self.n_resamples // 2)
+            )
+            return [half for pair in pairs for half in pair]
+        draw = subsample if self.resampling == "subsample" else bootstrap
+        return [
+            draw(y, groups, fraction, np.random.default_rng(derive_seed(seed, 0, i)))
+            for i in range(self.n_resamples)
+        ]
+
+    def substitutes(self, feature: int | str) -> tuple[Substitute, ...]:
+        """Return the substitutes of one feature, most frequent first.
+
+        Parameters
+        ----------
+        feature : int or str
+            Column number or name.
+
+        Returns
+        -------
+        tuple of Substitute
+        """
+        check_is_fitted(self)
+        if isinstance(feature, str):
+            names = list(getattr(self, "feature_names_in_", []))
+            if feature not in names:
+                raise ValueError(f"feature {feature!r} is not among the columns seen in fit.")
+            feature = names.index(feature)
+        return self.substitutes_.get(int(feature), ())
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        # frequencies are counts over N: allow for the rounding of the division
+        return self.selection_frequencies_ >= self.threshold - 1e-12
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.target_tags.required = True
+        return tags
+
+
+def _select(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    groups: NDArray[Any] | None,
+    rows: NDArray[np.intp],
+    seed: int,
+) -> NDArray[np.intp]:
+    """Fit a clone on some rows and return the features it selects."""
+    model = with_seed(clone(estimator), seed)
+    with threadpool_limits(1):
+        fit_with_groups(
+            model, _safe_indexing(X, rows), y[rows], None if groups is None else groups[rows]
+        )
+    panel = selected_features(model, X.shape[1])
+    if panel is None:
+        raise ValueError(
+            f"{type(estimator).__name__} does not say which features it uses; "
+            "give an estimator with get_support, or a linear model with coef_."
+        )
+    return panel

@@ -1,0 +1,182 @@
+"""Stability selection: resampling laws, recovery, noise, substitutes, any selector."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import parallel_config
+from sklearn.base import clone
+from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sparsegsvp.evaluation import StabilitySelection, find_substitutes
+from sparsegsvp.evaluation._baselines import l1_logistic
+from sparsegsvp.evaluation._resampling import bootstrap, complementary_pair, subsample
+
+
+@pytest.fixture(scope="module")
+def planted():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], [25, 35])
+    X = rng.normal(size=(60, 300))
+    X[y == "b", :3] += 1.6
+    return X, y
+
+
+@parametrize_with_checks([StabilitySelection(SelectKBest(k=1), n_resamples=4)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("counts", [(10, 10), (11, 10), (11, 13), (7, 9, 5)])
+def test_pairs_are_disjoint_halves_with_even_classes(counts):
+    y = np.repeat(np.arange(len(counts)), counts)
+    for seed in range(5):
+        a, b = complementary_pair(y, None, np.random.default_rng(seed))
+        assert a.size == b.size == y.size // 2
+        assert not np.intersect1d(a, b).size
+        for k in range(len(counts)):
+            assert abs(np.sum(y[a] == k) - np.sum(y[b] == k)) <= 1
+
+
+def test_resampling_keeps_groups_whole():
+    groups = np.repeat(np.arange(20), 3)
+    y = (groups % 2 == 0).astype(int)
+    rng = np.random.default_rng(0)
+    a, b = complementary_pair(y, groups, rng)
+    assert not np.intersect1d(groups[a], groups[b]).size
+    assert np.unique(groups[a]).size == np.unique(groups[b]).size == 10
+    part = subsample(y, groups, 0.7, rng)
+    assert all(np.sum(groups[part] == g) == 3 for g in np.unique(groups[part]))
+    drawn = bootstrap(y, groups, 1.0, rng)
+    assert drawn.size == 60 and np.all(np.bincount(groups[drawn]) % 3 == 0)
+    # mixed labels within groups: the groups are halved all the same
+    a, b = complementary_pair(np.arange(60) % 2, groups, rng)
+    assert not np.intersect1d(groups[a], groups[b]).size
+
+
+def test_planted_features_are_found_and_the_bound_is_the_formula(planted):
+    X, y = planted
+    model = StabilitySelection(SelectKBest(k=4), n_resamples=30).fit(X, y)
+    np.testing.assert_array_equal(model.get_support(indices=True), [0, 1, 2])
+    assert model.error_bound_ == pytest.approx(16 / (0.2 * 300))
+    assert model.stability_.value > 0.5
+    np.testing.assert_array_equal(model.transform(X), X[:, :3])
+
+
+def test_the_bound_exists_for_complementary_pairs_only(planted):
+    X, y = planted
+    for change in ({"resampling": "bootstrap"}, {"resampling": "subsample"}, {"threshold": 0.5}):
+        model = StabilitySelection(SelectKBest(k=4), n_resamples=4).set_params(**change)
+        assert model.fit(X, y).error_bound_ is None
+
+
+def test_noise_is_unstable_and_nothing_is_kept():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(60, 2000)), rng.permutation(np.repeat([0, 1], 30))
+    model = StabilitySelection(SelectKBest(k=10), n_resamples=40, threshold=0.9).fit(X, y)
+    assert model.stability_.value < 0.3
+    assert not model.get_support().any()
+
+
+def test_the_error_bound_holds_on_noise():
+    # all features are exchangeable noise: the mean number kept stays below the bound
+    kept, bound = [], None
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(40, 60)), np.repeat([0, 1], 20)
+        model = StabilitySelection(SelectKBest(k=4), n_resamples=12, threshold=0.75).fit(X, y)
+        kept.append(model.get_support().sum())
+        bound = model.error_bound_
+    assert np.mean(kept) <= bound
+
+
+def test_jobs_and_repetition_change_nothing(planted):
+    X, y = planted
+    one = StabilitySelection(SelectKBest(k=4), n_resamples=6, random_state=5)
+    two = clone(one).set_params(n_jobs=2)
+    with parallel_config(backend="threading"):
+        two.fit(X, y)
+    np.testing.assert_array_equal(one.fit(X, y).selections_, two.selections_)
+    other = clone(one).set_params(random_state=6).fit(X, y)
+    assert (other.selections_ != one.selections_).any()
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        make_pipeline(StandardScaler(), SelectKBest(k=5), LogisticRegression()),
+        SelectFromModel(l1_logistic(C=0.3)),
+        make_pipeline(SelectKBest(k=30), RFE(LinearSVC(), n_features_to_select=4, step=0.5)),
+        l1_logistic(C=0.3),
+        GridSearchCV(
+            make_pipeline(SelectKBest(), LogisticRegression()), {"selectkbest__k": [3, 6]}
+        ),
+    ],
+    ids=["pipeline", "from-model", "chain", "coef", "search"],
+)
+def test_any_selector_works(planted, selector):
+    X, y = planted
+    model = StabilitySelection(selector, n_resamples=6).fit(X, y)
+    assert model.selection_frequencies_[:3].mean() > 5 * model.selection_frequencies_[3:].mean()
+    assert 1 < model.mean_panel_size_ < 40
+
+
+def test_an_estimator_that_selects_nothing_is_refused(planted):
+    from sklearn.neighbors import KNeighborsClassifier
+
+    with pytest.raises(ValueError, match="does not say which features"):
+        StabilitySelection(KNeighborsClassifier(), n_resamples=2).fit(*planted)
+
+
+def test_substitutes_share_a_group_frequency():
+    # five noisy copies of one discriminating signal split the vote
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1], 30)
+    signal = rng.normal(size=60) + 2 * y
+    X = rng.normal(size=(60, 50))
+    X[:, :5] = signal[:, None] + 0.3 * rng.normal(size=(60, 5))
+    X[:, 5] += 2 * y  # discriminates too, but is not correlated within the classes
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(50)])
+    model = StabilitySelection(SelectKBest(k=2), n_resamples=40).fit(frame, y)
+    linked = {s.feature for s in model.substitutes("g0")}
+    assert linked and linked <= {1, 2, 3, 4}
+    assert 5 not in linked
+    assert model.group_frequencies_[0] > model.selection_frequencies_[0]
+    assert list(model.get_feature_names_out()) == [f"g{j}" for j in model.get_support(indices=True)]
+    with pytest.raises(ValueError, match="not among the columns"):
+        model.substitutes("nothing")
+
+
+def test_substitutes_use_within_class_correlation_and_ignore_constants():
+    y = np.repeat([0, 1], 20)
+    rng = np.random.default_rng(2)
+    X = np.column_stack([10 * y + rng.normal(size=40), 10 * y + rng.normal(size=40), 3.3 * y])
+    Z = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=bool)
+    assert abs(np.corrcoef(X[:, 0], X[:, 1])[0, 1]) > 0.9
+    assert find_substitutes(X, y, Z) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_resamples": 5}, "even"),
+        ({"sample_fraction": 0.7}, "halves"),
+        ({"threshold": 0}, "threshold"),
+        ({"resampling": "jackknife"}, "resampling"),
+        ({"random_state": None}, "random_state"),
+    ],
+)
+def test_bad_parameters(planted, change, message):
+    with pytest.raises(ValueError, match=message):
+        StabilitySelection(SelectKBest(k=3)).set_params(**change).fit(*planted)
+
+
+def test_a_class_of_one_cannot_be_halved():
+    X = np.random.default_rng(0).normal(size=(12, 4))
+    with pytest.raises(ValueError, match="lacks a class"):
+        StabilitySelection(SelectKBest(k=1), n_resamples=2).fit(X, [0] * 11 + [1])
