@@ -144,6 +144,15 @@ def test_constant_features_come_last_and_equal_ones_by_index():
     assert place[3] < place[30]
 
 
+def test_a_shift_changes_nothing_scaled_or_not():
+    X, y = planted(m=80)
+    for standardize in (True, False):
+        one = GeneShaving(n_features=3, standardize=standardize).fit(X, y)
+        two = GeneShaving(n_features=3, standardize=standardize).fit(X + 1e3, y)
+        np.testing.assert_array_equal(two.feature_order_, one.feature_order_)
+        np.testing.assert_allclose(two.ratios_, one.ratios_, rtol=1e-8)
+
+
 def test_equivariance():
     X, y = planted(m=50)
     one = GeneShaving(n_features=5).fit(X, y)

@@ -132,6 +132,23 @@ def test_recovers_a_planted_panel_and_its_order_is_equivariant():
     np.testing.assert_allclose(GSVDSelector().fit(X, 1 - y).scores_, model.scores_, atol=1e-9)
 
 
+def test_a_shift_changes_nothing_scaled_or_not():
+    X, y = planted(m=30)
+    for standardize in (True, False):
+        one = GSVDSelector(standardize=standardize).fit(X, y)
+        two = GSVDSelector(standardize=standardize).fit(X + 1e3, y)
+        np.testing.assert_allclose(two.scores_, one.scores_, rtol=1e-8)
+
+
+def test_panel_names_and_columns():
+    X, y = planted(m=10)
+    model = GSVDSelector(n_features=3).fit(X, y)
+    panel = np.sort(model.feature_order_[:3])
+    np.testing.assert_array_equal(model.transform(X), X[:, panel])
+    assert model.get_feature_names_out().tolist() == [f"x{f}" for f in panel]
+    assert model.get_support(indices=True).tolist() == panel.tolist()
+
+
 def test_panel_rules():
     X, y = planted(m=30)
     X[:, 7] = 1.5

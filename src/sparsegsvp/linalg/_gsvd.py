@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._stacked import (
-    Matrix,
-    Vector,
-    as_matrix,
+    Array,
+    as_dense,
     binary_scale,
     check_rtol,
     check_same_width,
@@ -42,11 +41,11 @@ class GSVDResult(NamedTuple):
         The shared right factor, of full column rank.
     """
 
-    U: Matrix
-    V: Matrix
-    alpha: Vector
-    beta: Vector
-    X: Matrix
+    U: Array
+    V: Array
+    alpha: Array
+    beta: Array
+    X: Array
 
 
 def gsvd(A: ArrayLike, B: ArrayLike, *, rtol: float | None = None) -> GSVDResult:
@@ -117,7 +116,7 @@ def gsvd(A: ArrayLike, B: ArrayLike, *, rtol: float | None = None) -> GSVDResult
     True
     """
     check_rtol(rtol)
-    A, B = as_matrix(A, "A"), as_matrix(B, "B")
+    A, B = as_dense(A, "A"), as_dense(B, "B")
     check_same_width((A, B), ("A", "B"))
     # Each matrix is scaled by itself: neither can hide the other in the decision on the rank.
     scale_A, scale_B = binary_scale(A), binary_scale(B)
@@ -143,7 +142,7 @@ def gsvd(A: ArrayLike, B: ArrayLike, *, rtol: float | None = None) -> GSVDResult
     )
 
 
-def _cosine_sine(Q1: Matrix, Q2: Matrix) -> tuple[Matrix, Matrix, Vector, Vector, Matrix]:
+def _cosine_sine(Q1: Array, Q2: Array) -> tuple[Array, Array, Array, Array, Array]:
     """Decompose [Q1; Q2] with orthonormal columns: Q1 = U diag(c) Z', Q2 = V diag(s) Z'.
 
     c descends, s ascends, c^2 + s^2 = 1 and Z is orthogonal. Neither block has more rows than

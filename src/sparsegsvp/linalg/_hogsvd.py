@@ -11,9 +11,8 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 
 from ._stacked import (
-    Matrix,
-    Vector,
-    as_matrix,
+    Array,
+    as_dense,
     binary_scale,
     check_rtol,
     check_same_width,
@@ -46,10 +45,10 @@ class HOGSVDResult(NamedTuple):
         Ascending, at least 1 to rounding: 1 where a direction matters equally to all matrices.
     """
 
-    U: list[Matrix]
-    sigma: Matrix
-    V: Matrix
-    lambda_: Vector
+    U: list[Array]
+    sigma: Array
+    V: Array
+    lambda_: Array
 
 
 def hogsvd(
@@ -139,7 +138,7 @@ def hogsvd(
             f"matrices must hold at least two matrices, got {len(given)}: pass them as one list."
         )
     names = [f"matrices[{i}]" for i in range(len(given))]
-    blocks = [as_matrix(matrix, name) for matrix, name in zip(given, names)]
+    blocks = [as_dense(matrix, name) for matrix, name in zip(given, names)]
     check_same_width(blocks, names)
 
     scale = max((binary_scale(block) for block in blocks if block.any()), default=1.0)
@@ -159,7 +158,7 @@ def hogsvd(
     return HOGSVDResult(U, sigma, V * sign, ((1.0 + n * pi) * t - 1.0) / (n - 1))
 
 
-def _shared_basis(Q: Sequence[Matrix], pi: float | None) -> tuple[Vector, Matrix, float]:
+def _shared_basis(Q: Sequence[Array], pi: float | None) -> tuple[Array, Array, float]:
     """Eigenvalues (ascending) and eigenvectors of T, and the shift that was used."""
     r = Q[0].shape[1]
     spectra = []
@@ -185,7 +184,7 @@ def _shared_basis(Q: Sequence[Matrix], pi: float | None) -> tuple[Vector, Matrix
     return t, _separate(Q, t, Z), pi
 
 
-def _separate(Q: Sequence[Matrix], t: Vector, Z: Matrix) -> Matrix:
+def _separate(Q: Sequence[Array], t: Array, Z: Array) -> Array:
     """Choose bases of the eigenspaces of repeated eigenvalues that tell the matrices apart.
 
     Any orthonormal basis would do for T. Within each eigenspace this one diagonalises

@@ -10,8 +10,7 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
 # Above this the sum of squares of even a large matrix may leave the range of float64.
@@ -32,13 +31,13 @@ class StackedFactors(NamedTuple):
         Orthonormal rows.
     """
 
-    Q: list[Matrix]
-    bases: list[Matrix | None]
-    singular: Vector
-    Wt: Matrix
+    Q: list[Array]
+    bases: list[Array | None]
+    singular: Array
+    Wt: Array
 
 
-def as_matrix(value: ArrayLike, name: str) -> Matrix:
+def as_dense(value: ArrayLike, name: str) -> Array:
     """Return `value` as a finite, non-empty 2-d float64 array, or say what is wrong with it."""
     if scipy.sparse.issparse(value):
         raise ValueError(
@@ -76,7 +75,7 @@ def as_matrix(value: ArrayLike, name: str) -> Matrix:
     return matrix
 
 
-def check_same_width(matrices: Sequence[Matrix], names: Sequence[str]) -> None:
+def check_same_width(matrices: Sequence[Array], names: Sequence[str]) -> None:
     """Raise unless all matrices have the same number of columns."""
     width = matrices[0].shape[1]
     for matrix, name in zip(matrices[1:], names[1:]):
@@ -93,7 +92,7 @@ def check_rtol(rtol: float | None) -> None:
         raise ValueError(f"rtol must be None or in [0, 1), got {rtol!r}.")
 
 
-def binary_scale(matrix: Matrix) -> float:
+def binary_scale(matrix: Array) -> float:
     """Return the power of two nearest above the Frobenius norm (1 for a zero matrix).
 
     Dividing by a power of two is exact, so scaling never costs accuracy.
@@ -107,7 +106,7 @@ def binary_scale(matrix: Matrix) -> float:
     return first * float(np.ldexp(1.0, int(np.frexp(norm)[1])))
 
 
-def svd(matrix: Matrix, *, full: bool = False) -> tuple[Matrix, Vector, Matrix]:
+def svd(matrix: Array, *, full: bool = False) -> tuple[Array, Array, Array]:
     """SVD by divide and conquer, by QR iteration where that fails to converge."""
     if 0 in matrix.shape:
         rows, columns = matrix.shape if full else (0, 0)
@@ -120,7 +119,7 @@ def svd(matrix: Matrix, *, full: bool = False) -> tuple[Matrix, Vector, Matrix]:
         )
 
 
-def qr(matrix: Matrix, *, full: bool = False) -> tuple[Matrix, Matrix]:
+def qr(matrix: Array, *, full: bool = False) -> tuple[Array, Array]:
     """QR decomposition with a non-negative diagonal of R; empty matrices allowed."""
     rows, columns = matrix.shape
     if 0 in matrix.shape:
@@ -138,20 +137,20 @@ def rounding_level(size: int) -> float:
     return _EPS * max(size, 32)
 
 
-def _shorten(block: Matrix) -> tuple[Matrix | None, Matrix]:
+def _shorten(block: Array) -> tuple[Array | None, Array]:
     """Write a tall block as basis @ square; other blocks are returned as they are."""
     if block.shape[0] <= block.shape[1]:
         return None, block
     return qr(block)
 
 
-def _compose(first: Matrix | None, second: Matrix | None) -> Matrix | None:
+def _compose(first: Array | None, second: Array | None) -> Array | None:
     if first is None or second is None:
         return second if first is None else first
     return first @ second
 
 
-def factor_stack(blocks: Sequence[Matrix], rtol: float | None = None) -> StackedFactors:
+def factor_stack(blocks: Sequence[Array], rtol: float | None = None) -> StackedFactors:
     """Factor the stacked blocks through an SVD, dropping what is zero to rounding.
 
     Tall blocks are shortened by QR first, so that the cost beyond one QR per block depends on
@@ -171,12 +170,12 @@ def factor_stack(blocks: Sequence[Matrix], rtol: float | None = None) -> Stacked
     return StackedFactors(Q, bases, singular[:rank], Wt[:rank])
 
 
-def lift(basis: Matrix | None, factor: Matrix) -> Matrix:
+def lift(basis: Array | None, factor: Array) -> Array:
     """Return basis @ factor, None being the identity."""
     return factor if basis is None else basis @ factor
 
 
-def column_signs(matrix: Matrix) -> Vector:
+def column_signs(matrix: Array) -> Array:
     """Signs that make the largest entry of each column positive (the first one where tied)."""
     if matrix.shape[1] == 0:
         return np.ones(0)

@@ -13,7 +13,7 @@ from scipy import linalg
 from sklearn.utils import check_random_state
 
 from ._base import Array, check_real, order_features, read_binary_problem
-from ._gsvd_selector import BinarySelector, spread_per_direction
+from ._gsvd_selector import BinarySelector, centred_table, spread_per_direction
 
 Mask = NDArray[np.bool_]
 
@@ -199,15 +199,15 @@ class GeneShaving(BinarySelector):
     fraction : float, default=0.1
         Share of the features that each step drops, in (0, 1); at least one is dropped.
     tau : float, default=1.0
-        The floor :math:`\phi`, > 0, in units of the mean second moment per direction of the row
-        space of the features that are left.
+        The floor :math:`\phi`, at least 1e-8, in units of the mean second moment per direction of
+        the row space of the features that are left.
     n_permutations : int, default=10
         Permuted tables for the gap statistic, at least 1. Not used when `n_features` is given.
     n_features : int or None, default=None
         Size of the panel. None takes the size with the largest gap (the smallest one if several
         are equal).
     standardize : bool, default=True
-        Scale features to mean 0 and variance 1 first.
+        Scale features to variance 1 first. They are centred in any case.
     random_state : int, RandomState instance or None, default=0
         Draws the permutations.
 
@@ -285,7 +285,7 @@ class GeneShaving(BinarySelector):
     def _check_parameters(self) -> None:
         self._check_n_features()
         check_real("fraction", self.fraction, 0, math.nextafter(1.0, 0.0), open_low=True)
-        check_real("tau", self.tau, 0, open_low=True)
+        check_real("tau", self.tau, 1e-8)
         count: Any = self.n_permutations
         if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
             raise ValueError(f"n_permutations must be an integer of at least 1, got {count!r}.")
@@ -306,7 +306,7 @@ class GeneShaving(BinarySelector):
         self._check_parameters()
         problem = read_binary_problem(self, X, y, standardize=self.standardize)
         second = np.repeat([False, True], [len(problem.A), len(problem.B)])
-        table = np.concatenate([problem.A, problem.B])
+        table = centred_table(problem)
         gram = table @ table.T
         found = shave(table, second, tau=self.tau, fraction=self.fraction, gram=gram)
         size = self._panel_size(len(found.order))

@@ -13,7 +13,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags
 
 from ..linalg._gsvd import gsvd
-from ._base import Array, PanelMixin, check_real, order_features, read_binary_problem, with_bias
+from ._base import (
+    Array,
+    BinaryProblem,
+    PanelMixin,
+    check_real,
+    order_features,
+    read_binary_problem,
+    with_bias,
+)
 
 
 class BinarySelector(PanelMixin, BaseEstimator):
@@ -25,6 +33,16 @@ class BinarySelector(PanelMixin, BaseEstimator):
         # Not a classifier, but its targets are those of a binary one.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
+
+
+def centred_table(problem: BinaryProblem) -> Array:
+    """Stack the class blocks, with the mean of all samples at zero, standardised or not.
+
+    A shift of a feature would move into the bias, but take its loading along.
+    """
+    table = np.concatenate([problem.A, problem.B])
+    table -= table.mean(axis=0)
+    return table
 
 
 @dataclass(frozen=True)
@@ -157,11 +175,13 @@ class GSVDSelector(BinarySelector):
         Floor under the second moments of both classes, in units of their mean over the directions
         of the row space. 0 is the original. With more features than samples every direction is
         exclusive to one class there, so that the angles say nothing; with a floor, only directions
-        in which a class spreads more than by chance are.
+        in which one class spreads well beyond the mean are. It enters as rows
+        :math:`\sqrt{floor}\,[I\ 0]` below both blocks; the bias has none, and significances count
+        the data's rows only.
     n_features : int or None, default=None
         Size of the panel. None keeps the features whose squared score is at least the mean.
     standardize : bool, default=True
-        Scale features to mean 0 and variance 1 first.
+        Scale features to variance 1 first. They are centred in any case.
 
     Attributes
     ----------
@@ -244,7 +264,8 @@ class GSVDSelector(BinarySelector):
         check_real("threshold", self.threshold, 0, math.pi / 4)
         check_real("tau", self.tau, 0)
         problem = read_binary_problem(self, X, y, standardize=self.standardize)
-        found = class_components(problem.A, problem.B, self.tau)
+        table, n_first = centred_table(problem), len(problem.A)
+        found = class_components(table[:n_first], table[n_first:], self.tau)
         kept = np.abs(found.angle) >= self.threshold
         if not kept.any():
             kept[np.abs(found.angle).argmax()] = True
