@@ -134,6 +134,8 @@ def read_npz(path: Path, request: Request, *, transpose: bool) -> Parts:
     where = path.name
     remedy = "save it with numpy.savez(path, X=..., y=..., feature_names=names as text)"
     try:
+        if not zipfile.is_zipfile(path):  # NumPy would take it for a pickle
+            raise zipfile.BadZipFile
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except (zipfile.BadZipFile, OSError, EOFError) as error:

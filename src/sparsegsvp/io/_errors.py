@@ -53,9 +53,9 @@ def quote(value: object, limit: int = 40) -> str:
     return f"'{text}'" if len(text) <= limit else f"'{text[: limit - 1]}…'"
 
 
-def listed(values: Iterable[object], shown: int = SHOWN) -> str:
+def listed(values: Iterable[object], shown: int = SHOWN, limit: int = 40) -> str:
     """Join names into ``'a', 'b' and 3 more``."""
-    items = [quote(v) for v in values]
+    items = [quote(v, limit) for v in values]
     if len(items) == 1:
         return items[0]
     if len(items) <= shown:

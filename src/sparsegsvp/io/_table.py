@@ -17,6 +17,7 @@ from ._judge import judge
 from ._labels import LabelSheet, with_identifiers
 from ._layout import Request
 from ._source import TextOptions, existing_file, kind_of, read_parts
+from ._transform import log2_floor
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ def read_table(
         label_sheet.join(parts, group, file.name)
     verdict = judge(parts, file.name, target=target, positive=positive, fixed=features is not None)
     if log2:
-        parts.X = _log2(parts.X)
+        parts.X = log2_floor(parts.X)
         verdict.notes.append("values are log2(max(x, 1))")
     return Table(
         X=parts.X,
@@ -235,11 +236,3 @@ def _opening(parts: Parts, where: str, target: str | None) -> list[str]:
     if asked:
         sentences.append(f"left out as asked: {listed(asked)}")
     return sentences
-
-
-def _log2(X: Any) -> Any:
-    if hasattr(X, "indptr"):
-        logged = X.copy()  # log2(max(0, 1)) = 0, so zeros stay zeros
-        np.log2(np.maximum(logged.data, 1), out=logged.data)
-        return logged
-    return np.log2(np.maximum(X, 1))
