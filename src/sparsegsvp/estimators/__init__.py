@@ -2,6 +2,7 @@
 
 from .elbow import elbow_features, find_elbow
 from .gsvpsvm import GSVPSVM
+from .gsvpsvm_cv import GSVPSVMCV
 from .pgd_svm import PGDGSVPSVM
 
-__all__ = ["GSVPSVM", "PGDGSVPSVM", "elbow_features", "find_elbow"]
+__all__ = ["GSVPSVM", "GSVPSVMCV", "PGDGSVPSVM", "elbow_features", "find_elbow"]

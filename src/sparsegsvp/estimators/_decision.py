@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 from .._typing import Float64Array, IntArray
@@ -21,25 +23,92 @@ def log_distances(distances: Float64Array, scale: Float64Array) -> Float64Array:
     return 0.5 * np.log((distances / scale) ** 2 + _FLOOR**2)
 
 
+@dataclass(frozen=True, eq=False)
+class Calibrator:
+    """A logistic regression: log odds of the second of two classes, or of each of many.
+
+    Attributes
+    ----------
+    coef : array of shape (n_features,) or (n_classes, n_features)
+    intercept : array of shape () or (n_classes,)
+    """
+
+    coef: Float64Array
+    intercept: Float64Array
+
+    def log_odds(self, features: Float64Array) -> Float64Array:
+        """The linear part, of shape (n_samples,) or (n_samples, n_classes)."""
+        return features @ self.coef.T + self.intercept
+
+    def probabilities(self, features: Float64Array) -> Float64Array:
+        """One column per class."""
+        found = self.log_odds(features)
+        if found.ndim == 1:
+            return np.column_stack([expit(-found), expit(found)])
+        return softmax(found, axis=1)
+
+
 def fit_calibrator(
     features: Float64Array, codes: IntArray, n_classes: int, weight: Float64Array | None
-) -> LogisticRegression:
+) -> Calibrator:
     """Class-balanced logistic regression (C = 1) on log distances.
 
     Every class counts the same in total, so the probabilities are for equal priors.
+    A search fits hundreds of these on two features, where scikit-learn spends nearly all
+    of its time on checks; so two classes are fitted here.
     """
     weight = np.ones(len(codes)) if weight is None else weight
     totals = np.bincount(codes, weight, minlength=n_classes)
-    balanced = weight * (totals.sum() / (n_classes * totals[codes]))
+    safe = np.where(totals > 0.0, totals, 1.0)
+    balanced = weight * (totals.sum() / (n_classes * safe[codes]))
+    if n_classes == 2:
+        return _fit_binary(features, codes, balanced)
     model = LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-8, max_iter=200)
-    return model.fit(features, codes, sample_weight=balanced)
+    model.fit(features, codes, sample_weight=balanced)
+    return Calibrator(model.coef_, model.intercept_)
+
+
+def _fit_binary(features: Float64Array, codes: IntArray, weight: Float64Array) -> Calibrator:
+    """Newton's method for sum_i w_i log(1 + exp(-y_i z_i)) + ||coef||^2 / 2."""
+    design = np.column_stack([features, np.ones(len(features))])
+    signs = 2.0 * codes - 1.0
+    ridge = np.ones(design.shape[1])
+    ridge[-1] = 0.0
+    theta = np.zeros(design.shape[1])
+
+    def objective(theta: Float64Array) -> float:
+        return float(
+            weight @ np.logaddexp(0.0, -signs * (design @ theta)) + 0.5 * ridge @ theta**2
+        )
+
+    value = objective(theta)
+    for _ in range(100):
+        p = expit(design @ theta)
+        gradient = design.T @ (weight * (p - codes)) + ridge * theta
+        curvature = (design * (weight * p * (1.0 - p))[:, None]).T @ design
+        # far from the data the intercept alone may have no curvature left
+        curvature.flat[:: len(theta) + 1] += ridge + 1e-12 * (1.0 + np.trace(curvature))
+        step = np.linalg.solve(curvature, gradient)
+        decrement = float(gradient @ step)
+        if decrement <= 1e-18 * (1.0 + abs(value)):
+            break
+        length = 1.0
+        while length > 1e-10:
+            trial = objective(theta - length * step)
+            if trial <= value - 1e-4 * length * decrement:
+                break
+            length *= 0.5
+        else:
+            break
+        theta, value = theta - length * step, trial
+    return Calibrator(theta[:-1], theta[-1:].reshape(()))
 
 
 def scores(
     distances: Float64Array,
     scale: Float64Array,
     decision: str,
-    calibrator: LogisticRegression | None,
+    calibrator: Calibrator | None,
 ) -> Float64Array:
     """One column per class, the largest of which wins; calibrated ones are log odds.
 
@@ -52,7 +121,7 @@ def scores(
     if decision == "scaled":
         return -np.abs(distances) / scale
     assert calibrator is not None
-    raw = calibrator.decision_function(log_distances(distances, scale))
+    raw = calibrator.log_odds(log_distances(distances, scale))
     return np.column_stack([-raw / 2, raw / 2]) if raw.ndim == 1 else raw
 
 
@@ -64,7 +133,7 @@ def margin(all_scores: Float64Array) -> Float64Array:
 
 
 def probabilities(
-    distances: Float64Array, scale: Float64Array, calibrator: LogisticRegression
+    distances: Float64Array, scale: Float64Array, calibrator: Calibrator
 ) -> Float64Array:
     """Class probabilities for equal priors."""
-    return calibrator.predict_proba(log_distances(distances, scale))
+    return calibrator.probabilities(log_distances(distances, scale))

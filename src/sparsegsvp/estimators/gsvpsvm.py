@@ -23,6 +23,7 @@ from ..solvers._threads import one_blas_thread
 from ..solvers.working_set import Solution
 from ._decision import (
     DECISIONS,
+    Calibrator,
     fit_calibrator,
     log_distances,
     margin,
@@ -120,11 +121,12 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return probabilities(self.distances(X), self.scale_, self.calibrator_)
+        return probabilities(self.distances(X), self.scale_, Calibrator(*self.calibrator_))
 
     def _scores(self, X: Any) -> Float64Array:
         distances = self.distances(X)
-        return scores(distances, self.scale_, self._decision(), self.calibrator_)
+        calibrator = None if self.calibrator_ is None else Calibrator(*self.calibrator_)
+        return scores(distances, self.scale_, self._decision(), calibrator)
 
     def _decision(self) -> str:
         return str(getattr(self, "decision_", self.decision))
@@ -189,7 +191,7 @@ class GSVPSVM(PlaneClassifier):
     q : float, default=1.0
         Exponent of the penalty: ``p(t) = t`` for 1, ``(t + eps)^q - eps^q`` below.
     delta : float or sequence of float, default=0.1
-        Strength of the penalty, for all planes or one per class. 0 keeps every feature.
+        Strength of the penalty, positive, for all planes or one per class.
     tau : float, default=1.0
         Floor on squared distances, in units of a feature's variance. It keeps the problem
         well posed when there are more features than samples.
@@ -236,8 +238,9 @@ class GSVPSVM(PlaneClassifier):
         iterations.
     scale_ : ndarray of shape (n_classes,)
         Class-balanced root mean square distance of the training rows to each plane.
-    calibrator_ : LogisticRegression or None
-        For ``decision="calibrated"``.
+    calibrator_ : tuple of ndarray or None
+        For ``decision="calibrated"``: coefficients and intercepts of the logistic
+        regression on the logarithms of the scaled distances.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -319,7 +322,8 @@ class GSVPSVM(PlaneClassifier):
             self.calibrator_ = None
             if self.decision == "calibrated":
                 features = log_distances(self.distances(X), self.scale_)
-                self.calibrator_ = fit_calibrator(features, codes, len(self.classes_), weight)
+                found = fit_calibrator(features, codes, len(self.classes_), weight)
+                self.calibrator_ = (found.coef, found.intercept)
         return self
 
     def fit_moments(self, moments: ClassMoments) -> GSVPSVM:
