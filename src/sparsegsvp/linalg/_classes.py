@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from scipy.linalg import eigh
 
 from .._typing import BoolArray, Float64Array, IntArray
-from ._matrix import Matrix
+from ._matrix import BLOCK, DenseMatrix, Matrix
 from ._moments import ClassMoments
 
 # Above this ratio of mean to standard deviation, float32 products are accumulated in float64.
@@ -101,6 +103,7 @@ class DataCovariances:
         ones = np.ones(matrix.shape[0]) if weight is None else weight
         totals = np.bincount(codes, ones, minlength=n_classes)
         self.matrix, self.codes, self.n_classes = matrix, codes, n_classes
+        self._sample_weight = weight
         self.weight = ones / totals[codes]
         self.share = totals / totals.sum()
         self.n_samples = matrix.shape[0]
@@ -125,8 +128,15 @@ class DataCovariances:
         return out
 
     def project(self, features: IntArray, w: Float64Array) -> Float64Array:
-        """X w for w that is non-zero on cached features."""
-        return w @ self._factor[self._place[features]]
+        """X w, each class centred, for w that is non-zero on ``features`` only."""
+        at = self._place[features]
+        if (at >= 0).all():
+            return w @ self._factor[at]
+        dense = np.zeros(self.matrix.shape[1])
+        dense[features] = w * self.standardization.inverse[features]
+        self.n_passes += 1
+        out = self.matrix.dot(dense) - self.standardization.center @ dense
+        return out - (self.means[:, features] @ w)[self.codes]
 
     def extend(self, features: IntArray) -> None:
         new = features[self._place[features] < 0]
@@ -188,6 +198,33 @@ class DataCovariances:
         rows = self.columns(features)
         rows -= self.means[:, features][self.codes]
         return rows, self.codes, self.weight
+
+
+    def row_space(self) -> tuple[DataCovariances, Callable[[Float64Array], Float64Array]]:
+        """The same rows in an orthonormal basis of their span, and the way back.
+
+        The Gram matrix of the rows is summed over blocks of columns: no copy of X.
+        """
+        n, m = self.matrix.shape
+        gram = np.zeros((n, n))
+        for start in range(0, m, max(1, BLOCK // n)):
+            block = self.columns(np.arange(start, min(start + max(1, BLOCK // n), m)))
+            gram += block @ block.T
+        values, vectors = eigh(gram)
+        keep = values > n * np.finfo(np.float64).eps * max(values[-1], 0.0)
+        root, vectors = np.sqrt(values[keep]), vectors[:, keep]
+        reduced = DataCovariances(
+            DenseMatrix(vectors * root), self.codes, self._sample_weight, self.n_classes, False
+        )
+
+        def lift(u: Float64Array) -> Float64Array:
+            coordinates = vectors @ (u / root)
+            self.n_passes += 1
+            out = self.matrix.tdot(coordinates, exact=self._exact)
+            out -= self.standardization.center * coordinates.sum()
+            return out * self.standardization.inverse
+
+        return reduced, lift
 
 
 class MomentCovariances:

@@ -151,7 +151,6 @@ class PathSolver:
         problem = self.problem
         features = np.flatnonzero(w)
         point = evaluate(problem.quotient(features), w[features])
-        problem.cov.extend(features)
         gradient = full_gradient(
             problem.cov, problem.plane, problem.tau, features, w[features], point.bias
         )

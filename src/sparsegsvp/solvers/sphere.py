@@ -23,6 +23,8 @@ from .quotient import Point, Quotient, evaluate, hessian
 # Relative size below which a change of the objective is rounding.
 _ROUNDING = 4 * np.finfo(np.float64).eps
 _ARMIJO = 1e-4
+# Largest support whose Hessian is formed.
+_MAX_NEWTON = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +249,7 @@ def _newton_step(quotient: Quotient, state: _State) -> _State | None:
     """A Newton step on the support and signs, cut back at zero crossings."""
     point = state.point
     at = point.w.nonzero()[0]
-    if len(at) < 2:
+    if not 2 <= len(at) <= _MAX_NEWTON:
         return None
     found = _newton_direction(quotient, state, at)
     if found is None:

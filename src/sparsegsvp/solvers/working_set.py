@@ -55,10 +55,8 @@ class Problem:
 
     def quotient(self, features: IntArray) -> Quotient:
         """The quotient of some of the features."""
-        n_rows = self.cov.n_samples
-        if len(features) > max(_MAX_GRAM, 2 * n_rows):
-            if self.cov.factor(features[:1]) is not None:
-                return FactorQuotient(self.cov, self.plane, self.tau, features)
+        if len(features) > _MAX_GRAM and self.cov.factor(features[:1]) is not None:
+            return FactorQuotient(self.cov, self.plane, self.tau, features)
         self.cov.extend(features)
         return GramQuotient(self.cov, self.plane, self.tau, features)
 
@@ -180,7 +178,6 @@ def _certify(
     if problem.whole:
         gradient = point.gradient
     else:
-        problem.cov.extend(active)
         gradient = full_gradient(problem.cov, problem.plane, problem.tau, active, w, point.bias)
         # the blocks are in float64 whatever the data is
         gradient[features] = point.gradient
