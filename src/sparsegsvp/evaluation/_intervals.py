@@ -52,7 +52,7 @@ class PairedDifference:
         return asdict(self)
 
 
-def _corrected_error(scores: NDArray[np.float64], test_train_ratio: float) -> float:
+def corrected_error(scores: NDArray[np.float64], test_train_ratio: float) -> float:
     """Return the corrected standard error of the mean of J fold scores."""
     return float(np.sqrt((1 / scores.size + test_train_ratio) * np.var(scores, ddof=1)))
 
@@ -95,7 +95,7 @@ def corrected_interval(
     s = s[np.isfinite(s)]
     if s.size < 2:
         return Interval(float(s.mean()) if s.size else float("nan"), *bounds, level)
-    half = float(student.ppf((1 + level) / 2, s.size - 1)) * _corrected_error(s, test_train_ratio)
+    half = float(student.ppf((1 + level) / 2, s.size - 1)) * corrected_error(s, test_train_ratio)
     mean = float(s.mean())
     return Interval(mean, max(bounds[0], mean - half), min(bounds[1], mean + half), level)
 
@@ -287,7 +287,7 @@ def paired_differences(
     for d in arrays:
         if d.size < 2:
             raise ValueError("a paired difference needs at least two folds in common.")
-        mean, error = float(d.mean()), _corrected_error(d, test_train_ratio)
+        mean, error = float(d.mean()), corrected_error(d, test_train_ratio)
         means.append(mean)
         errors.append(error)
         dofs.append(d.size - 1)

@@ -93,7 +93,7 @@ class Journal:
         self, path: str | os.PathLike[str] | None, header: Mapping[str, Any], *, resume: bool
     ) -> None:
         self.records: dict[Key, Any] = {}
-        self.timings: dict[Key, float] = {}
+        self.timings: dict[Key, Any] = {}
         self.header = plain(header)
         self._log: BufferedRandom | None = None
         self._times: BufferedRandom | None = None
@@ -145,9 +145,9 @@ class Journal:
                 "Resume with the same data and settings, or start a new log."
             )
 
-    def add(self, key: Key, value: Any, seconds: float | None = None) -> Any:
+    def add(self, key: Key, value: Any, seconds: Any = None) -> Any:
         """Record a finished piece; return it as it will be read back."""
-        value = plain(value)
+        value = json.loads(dumps(value))
         if seconds is not None:
             # the timing first: a piece that is on record always has its time
             self.timings[key] = seconds

@@ -23,13 +23,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
-from sklearn.metrics import recall_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import _safe_indexing, check_array
-from threadpoolctl import threadpool_limits
 
 from ._folds import check_labels, check_seed, derive_seed, make_folds
 from ._panels import fit_with_groups, with_seed
+from ._scores import mean_recall
+from ._threads import one_thread
 
 #: Exceedances after which more draws would not change the conclusion.
 MAX_EXCEEDANCES = 10
@@ -144,19 +144,14 @@ def _statistic(
             raise
         return 1.0  # labels fell so that no fold is possible: count it against the signal
     scores = []
-    with threadpool_limits(1), warnings.catch_warnings():
+    with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for fold in folds:
             model = with_seed(clone(estimator), derive_seed(seed, _STREAM, draw, 2 + fold.index))
             inner = None if groups is None else groups[fold.train]
             fit_with_groups(model, _safe_indexing(X, fold.train), y[fold.train], inner)
             predicted = model.predict(_safe_indexing(X, fold.test))
-            present = np.unique(y[fold.test])
-            scores.append(
-                recall_score(
-                    y[fold.test], predicted, labels=present, average="macro", zero_division=0
-                )
-            )
+            scores.append(mean_recall(y[fold.test], predicted))
     return float(np.mean(scores))
 
 

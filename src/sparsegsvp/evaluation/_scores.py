@@ -32,7 +32,9 @@ def class_scores(
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
     """Return decision values and probabilities, both (n, K), or None where there are none.
 
-    For two classes the decision value of class 0 is minus that of class 1.
+    For two classes the decision value of class 0 is minus that of class 1. With more,
+    probabilities serve where they exist: raw values of one class (a softmax's inputs) are
+    comparable within a sample, not between samples.
     """
     proba = None
     if hasattr(estimator, "predict_proba"):
@@ -43,13 +45,21 @@ def class_scores(
                 f"{n_classes} classes."
             )
     decision = None
-    if hasattr(estimator, "decision_function"):
+    if hasattr(estimator, "decision_function") and (n_classes == 2 or proba is None):
         decision = np.asarray(estimator.decision_function(X), dtype=np.float64)
         if decision.ndim == 1:
             decision = np.column_stack([-decision, decision])
         if decision.shape[1] != n_classes:  # one against one: no value per class
             decision = None
     return (proba if decision is None else decision), proba
+
+
+def mean_recall(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    """Return the balanced accuracy over the classes present in ``y``.
+
+    Without the input checks of scikit-learn's, which take longer than a small fit.
+    """
+    return float(np.mean([np.mean(predicted[y == label] == label) for label in np.unique(y)]))
 
 
 def counts_of(y: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int) -> list[list[int]]:

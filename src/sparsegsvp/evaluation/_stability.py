@@ -13,13 +13,13 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, _safe_indexing, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from ..metrics import nogueira_stability
 from ._folds import check_seed, derive_seed
 from ._panels import fit_with_groups, selected_features, with_seed
 from ._resampling import bootstrap, complementary_pair, subsample
 from ._substitutes import Substitute, find_substitutes, group_frequency
+from ._threads import one_thread
 
 _RESAMPLING = ("complementary_pairs", "subsample", "bootstrap")
 
@@ -297,7 +297,7 @@ def _select(
 ) -> NDArray[np.intp]:
     """Fit a clone on some rows and return the features it selects."""
     model = with_seed(clone(estimator), seed)
-    with threadpool_limits(1):
+    with one_thread():
         fit_with_groups(
             model, _safe_indexing(X, rows), y[rows], None if groups is None else groups[rows]
         )

@@ -15,7 +15,10 @@ import threading
 import traceback
 from typing import Any, BinaryIO
 
-from joblib.externals import cloudpickle
+try:  # joblib brings it: as a dependency since 1.6, as a part of itself before
+    import cloudpickle
+except ImportError:  # pragma: no cover
+    from joblib.externals import cloudpickle
 
 _HEADER = struct.Struct("<Q")
 

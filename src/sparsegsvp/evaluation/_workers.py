@@ -13,10 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from joblib.externals import cloudpickle
-from threadpoolctl import threadpool_limits
-
-from ._worker import read_message, write_message
+from ._threads import one_thread
+from ._worker import cloudpickle, read_message, write_message
 
 #: One thread per process: fits are timed alike, and workers do not fight over cores.
 _ENVIRONMENT = {
@@ -141,7 +139,7 @@ def run_tasks(
 def _run_here(task: Task, shared: Any) -> Outcome:
     outcome = Outcome(task)
     try:
-        with threadpool_limits(1):
+        with one_thread():
             for part in task.function(shared, *task.arguments):
                 outcome.parts.append(part)
     except Exception as error:

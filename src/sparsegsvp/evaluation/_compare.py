@@ -1,0 +1,484 @@
+"""Comparison at equal panel size: the same folds, sizes and judge for every method."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.utils import check_array, check_consistent_length
+
+from ..metrics import Interval, StabilityIndex, average_jaccard, nogueira_stability
+from ._baselines import RandomPanel, default_methods
+from ._checks import repeated_samples
+from ._comparison import (
+    RANDOM_PANEL,
+    Comparison,
+    ComparisonRow,
+    front_gaps,
+    pareto_front,
+)
+from ._folds import Fold, check_labels, check_seed, derive_seed, holdout_ratio, make_folds
+from ._intervals import (
+    PairedDifference,
+    auc_interval,
+    corrected_error,
+    corrected_interval,
+    paired_differences,
+    rate_interval,
+)
+from ._journal import Journal, digest
+from ._nested import panel_score
+from ._panels import (
+    describe,
+    exact_panel,
+    fit_with_groups,
+    size_is_a_cut,
+    with_seed,
+    with_size,
+)
+from ._scores import counts_of, mean_recall, score_fold
+from ._workers import Outcome, Task, run_tasks
+
+Progress = Callable[[int, int, str], None]
+
+_FIT = 21  # seed stream
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What every fold of every method needs."""
+
+    X: Any
+    y: NDArray[Any]
+    codes: NDArray[np.intp]
+    groups: NDArray[Any] | None
+    missing: bool
+    seed: int
+
+
+def compare(
+    methods: Mapping[str, Any] | None,
+    X: Any,
+    y: ArrayLike,
+    sizes: Sequence[int] = (2, 4, 8, 16, 32),
+    *,
+    groups: ArrayLike | None = None,
+    n_splits: int = 5,
+    n_repeats: int = 5,
+    reference: str | None = None,
+    time_limit: float | None = None,
+    level: float = 0.95,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    log: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare methods of feature selection at equal panel sizes.
+
+    In every fold each method is fitted on the training part and gives exactly k features,
+    for each k in ``sizes``; a balanced logistic regression on them, the same for all,
+    predicts the test part. That is the primary score; a method's own decision is the
+    secondary one. A random panel is a row of its own.
+
+    A method is asked for k features through whichever of ``n_features``,
+    ``n_features_to_select``, ``k`` or ``max_features`` it has. A larger panel is cut, and a
+    smaller one filled, by the method's own order (``feature_order_``, or the size of
+    ``coef_``, or ``ranking_`` or ``scores_``).
+
+    Parameters
+    ----------
+    methods : mapping from name to estimator, or None
+        Selectors, or classifiers that select; None for
+        :func:`~sparsegsvp.evaluation.default_methods`.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The table. Missing values are replaced by the training part's medians.
+    y : array-like of shape (n_samples,)
+        Labels.
+    sizes : sequence of int, default=(2, 4, 8, 16, 32)
+        Panel sizes.
+    groups : array-like of shape (n_samples,), optional
+        Samples of one group never appear on both sides of a split.
+    n_splits, n_repeats : int, default=5
+        Folds per repeat, and repeats.
+    reference : str, optional
+        The method that differences are taken to; the first by default.
+    time_limit : float, optional
+        Seconds that a method may take in one fold, over all sizes. One that takes longer is
+        stopped, reported, and not tried again; the others go on.
+    level : float, default=0.95
+        Coverage of the intervals; joint for the differences.
+    random_state : int, default=0
+        Seed of the folds, and of every ``random_state`` of a method that is None.
+    n_jobs : int, optional
+        Processes. The result does not depend on it: every fit uses one thread.
+    log : path, optional
+        Append-only log of finished work, one JSON object per line; timings go to a second
+        file beside it.
+    resume : bool, default=False
+        Continue ``log`` where it ends, also after a kill at any moment.
+    progress : callable, optional
+        Called as ``progress(done, total, message)`` after each method and fold.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.feature_selection import SelectKBest, chi2
+    >>> from sparsegsvp import compare
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 20)
+    >>> X = rng.normal(size=(40, 60))
+    >>> X[:, :4] += 1.5 * y[:, None]
+    >>> found = compare({"F test": SelectKBest()}, X, y, sizes=(2, 4), n_repeats=2)
+    >>> found.row("F test", 4).score.value > found.row("random panel", 4).score.value
+    True
+    """
+    labels, classes, ids = check_labels(y, groups)
+    seed = check_seed(random_state)
+    check_consistent_length(X, labels)
+    matrix = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
+    panel_sizes = _check_sizes(sizes, matrix.shape[1])
+    chosen = _check_methods(methods)
+    reference = next(iter(chosen)) if reference is None else reference
+    if reference not in chosen:
+        raise ValueError(f"reference={reference!r} is not among the methods {list(chosen)}.")
+    if time_limit is not None and time_limit <= 0:
+        raise ValueError(f"time_limit={time_limit!r} must be positive.")
+    for notice in repeated_samples(matrix, None, ids):
+        warnings.warn(notice, UserWarning, stacklevel=2)
+    folds = make_folds(
+        labels, groups=ids, n_splits=n_splits, n_repeats=n_repeats, random_state=seed
+    )
+    codes = np.searchsorted(classes, labels)
+    missing = not hasattr(matrix, "tocsr") and bool(np.isnan(matrix).any())
+    shared = _Shared(matrix, labels, codes, ids, missing, seed)
+
+    description = {
+        "methods": {name: describe(estimator) for name, estimator in chosen.items()},
+        "sizes": panel_sizes,
+        "n_splits": n_splits,
+        "n_repeats": n_repeats,
+        "grouped": ids is not None,
+        "random_state": seed,
+    }
+    header = {
+        "kind": "compare",
+        "data": digest(matrix, labels, [] if ids is None else ids),
+        "versions": {m.__name__: m.__version__ for m in (np, scipy, sklearn)},
+        **description,
+    }
+    journal = Journal(log, header, resume=resume)
+    tasks = [
+        Task((name, fold.repeat, fold.index), _run_fold, (estimator, fold, panel_sizes))
+        for fold in folds
+        for name, estimator in chosen.items()
+    ]
+    try:
+        _run(tasks, shared, panel_sizes, effective_n_jobs(n_jobs), time_limit, journal, progress)
+        order = [(name, f.repeat, f.index) for name in chosen for f in folds]
+        journal.finish(order)
+    finally:
+        journal.close()
+    cells = {
+        (name, size): _Cell.collect(journal, name, size, folds, classes.size)
+        for name in chosen
+        for size in panel_sizes
+    }
+    return Comparison(
+        rows=_rows(cells, folds, reference, matrix.shape[1], level),
+        reference=reference,
+        sizes=panel_sizes,
+        n_samples=labels.size,
+        n_features=matrix.shape[1],
+        n_folds=len(folds),
+        description={**description, "level": level, "classes": classes.tolist()},
+        seconds=_seconds(journal, chosen, folds),
+    )
+
+
+def _check_sizes(sizes: Sequence[int], n_features: int) -> tuple[int, ...]:
+    found = tuple(sorted({int(k) for k in sizes}))
+    if not found or found[0] < 1 or found[-1] > n_features:
+        raise ValueError(
+            f"sizes={tuple(sizes)} must lie in 1..{n_features}, the number of features."
+        )
+    return found
+
+
+def _check_methods(methods: Mapping[str, Any] | None) -> dict[str, Any]:
+    chosen = dict(default_methods() if methods is None else methods)
+    if not chosen:
+        raise ValueError("methods is empty; give a mapping from names to estimators, or None.")
+    for name, estimator in chosen.items():
+        if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+            raise ValueError(f"method {name!r} is not an estimator; give an instance.")
+    chosen.setdefault(RANDOM_PANEL, RandomPanel())
+    return chosen
+
+
+# ------------------------------------------------------------------------- one fold
+
+
+def _run_fold(
+    shared: _Shared, estimator: Any, fold: Fold, sizes: tuple[int, ...]
+) -> Iterator[dict[str, Any]]:
+    """Yield a method's result at each size, as it gets ready."""
+    X = shared.X
+    if shared.missing:
+        imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+        X = imputer.fit(X[fold.train]).transform(X)
+    groups = None if shared.groups is None else shared.groups[fold.train]
+    seed = derive_seed(shared.seed, _FIT, fold.repeat, fold.index)
+    model, seconds = None, 0.0
+    for size in sizes:
+        try:
+            if model is None or not size_is_a_cut(estimator):
+                fresh = with_seed(with_size(clone(estimator), size), seed)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    start = time.perf_counter()
+                    fit_with_groups(fresh, X[fold.train], shared.y[fold.train], groups)
+                    seconds = time.perf_counter() - start
+                model = fresh
+            result = _judge(shared, X, model, fold, size)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            result = {"status": "failed", "error": text if len(text) <= 300 else text[:297] + "..."}
+        yield {"size": size, "seconds": seconds, **result}
+
+
+def _judge(shared: _Shared, X: Any, model: Any, fold: Fold, size: int) -> dict[str, Any]:
+    """Score a fitted method's panel with the common classifier, and its own decision."""
+    panel = exact_panel(model, size, X.shape[1])
+    if not panel.size:
+        raise ValueError("it gave an empty panel.")
+    n_classes = int(shared.codes.max()) + 1
+    truth = shared.codes[fold.test]
+    _, predicted, proba = panel_score(X, shared.codes, fold, panel)
+    scores = score_fold(truth, predicted, proba, proba, n_classes=n_classes, positive=1)
+    native = None
+    if hasattr(model, "predict"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            own = model.predict(X[fold.test])
+            native = mean_recall(shared.y[fold.test], np.asarray(own))
+    return {
+        "status": "ok",
+        "error": None,
+        "panel": panel,
+        "score": scores["balanced_accuracy"],
+        "auc": scores["auc"],
+        "counts": counts_of(truth, predicted, n_classes),
+        "native": native,
+    }
+
+
+def _run(
+    tasks: list[Task],
+    shared: _Shared,
+    sizes: tuple[int, ...],
+    n_jobs: int,
+    time_limit: float | None,
+    journal: Journal,
+    progress: Progress | None,
+) -> None:
+    """Do what the journal does not hold yet; drop a method once it was stopped."""
+    stopped = {
+        key[0]: value["error"]
+        for key, value in journal.records.items()
+        if value["status"] == "timeout"
+    }
+    left = [task for task in tasks if task.key not in journal.records]
+    done = len(tasks) - len(left)
+    outcomes = run_tasks(
+        left,
+        shared,
+        n_jobs=n_jobs,
+        time_limit=time_limit,
+        cancelled=lambda task: task.key[0] in stopped,
+    )
+    for outcome in outcomes:
+        name, repeat, index = outcome.task.key
+        if outcome.status == "timeout":
+            stopped[name] = f"{outcome.error} in repeat {repeat + 1}, fold {index + 1}"
+        record, seconds = _record(outcome, sizes, stopped.get(name))
+        journal.add(outcome.task.key, record, seconds)
+        done += 1
+        if progress is not None:
+            state = "" if record["status"] == "ok" else f" ({record['status']})"
+            progress(done, len(tasks), f"{name}, repeat {repeat + 1}, fold {index + 1}{state}")
+
+
+def _record(
+    outcome: Outcome, sizes: tuple[int, ...], stopped: str | None
+) -> tuple[dict[str, Any], list[Any]]:
+    """Return what the log keeps of a method in a fold, and apart from it the seconds."""
+    status = "timeout" if outcome.status == "cancelled" else outcome.status
+    error = stopped if status == "timeout" else outcome.error
+    by_size = {part["size"]: part for part in outcome.parts}
+    entries: list[dict[str, Any]] = []
+    seconds: list[Any] = []
+    for size in sizes:
+        part = by_size.get(size)
+        if part is None:
+            entries.append({"size": size, "status": status, "error": error})
+            seconds.append(None)
+        else:
+            entries.append({k: v for k, v in part.items() if k != "seconds"})
+            seconds.append(part["seconds"])
+    if status == "ok" and any(entry["status"] != "ok" for entry in entries):
+        status = "failed"
+        error = next(entry["error"] for entry in entries if entry["status"] != "ok")
+    return {"status": status, "error": error, "sizes": entries}, seconds
+
+
+# ------------------------------------------------------------------------- the table
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A method at a size, over all folds."""
+
+    entries: tuple[dict[str, Any], ...]
+    n_classes: int
+    n_first: int
+
+    @classmethod
+    def collect(
+        cls, journal: Journal, name: str, size: int, folds: list[Fold], n_classes: int
+    ) -> _Cell:
+        entries = []
+        for fold in folds:
+            record = journal.records[name, fold.repeat, fold.index]
+            entries.append(next(e for e in record["sizes"] if e["size"] == size))
+        return cls(tuple(entries), n_classes, sum(f.repeat == folds[0].repeat for f in folds))
+
+    @property
+    def complete(self) -> bool:
+        return all(entry["status"] == "ok" for entry in self.entries)
+
+    def values(self, name: str) -> NDArray[np.float64]:
+        found = [entry[name] for entry in self.entries]
+        return np.array([np.nan if v is None else v for v in found], dtype=np.float64)
+
+    def counts(self) -> list[tuple[int, int, int, int]]:
+        total = np.sum([entry["counts"] for entry in self.entries[: self.n_first]], axis=0)
+        return [tuple(int(v) for v in row) for row in total]  # type: ignore[misc]
+
+    def score(self, ratio: float, level: float) -> Interval:
+        pairs = [(tp, p) for tp, p, _, _ in self.counts()]
+        return rate_interval(self.values("score"), ratio, pairs, self.n_first, level=level)
+
+    def auc(self, ratio: float, level: float) -> Interval:
+        ones = self.counts()[1:] if self.n_classes == 2 else self.counts()
+        return auc_interval(self.values("auc"), ratio, ones, self.n_first, level=level)
+
+    def native(self, ratio: float, level: float) -> Interval | None:
+        values = self.values("native")
+        if not np.isfinite(values).all():
+            return None
+        return corrected_interval(values, ratio, level=level)
+
+    def stability(
+        self, n_features: int, level: float
+    ) -> tuple[StabilityIndex | None, float | None]:
+        panels = [entry["panel"] for entry in self.entries]
+        if len(panels) < 2:
+            return None, None
+        return nogueira_stability(panels, n_features, level=level), average_jaccard(panels)
+
+
+def _rows(
+    cells: dict[tuple[str, int], _Cell],
+    folds: list[Fold],
+    reference: str,
+    n_features: int,
+    level: float,
+) -> tuple[ComparisonRow, ...]:
+    ratio = holdout_ratio(folds)
+    complete = [key for key, cell in cells.items() if cell.complete]
+    scores = {key: cells[key].score(ratio, level) for key in complete}
+    sizes, values = [k for _, k in complete], [scores[key].value for key in complete]
+    front = dict(zip(complete, pareto_front(sizes, values).tolist())) if complete else {}
+    gaps = dict(zip(complete, front_gaps(sizes, values))) if complete else {}
+    differences = _differences(cells, complete, reference, ratio, level)
+    rows = []
+    for key, cell in cells.items():
+        finished = [entry for entry in cell.entries if entry["status"] == "ok"]
+        problem = next((entry for entry in cell.entries if entry["status"] != "ok"), None)
+        stability, jaccard = cell.stability(n_features, level) if problem is None else (None, None)
+        rows.append(
+            ComparisonRow(
+                method=key[0],
+                size=key[1],
+                status="ok" if problem is None else problem["status"],
+                error=None if problem is None else problem["error"],
+                n_folds=len(finished),
+                score=scores.get(key),
+                standard_error=corrected_error(cell.values("score"), ratio)
+                if problem is None
+                else None,
+                auc=cell.auc(ratio, level) if problem is None else None,
+                native=cell.native(ratio, level) if problem is None else None,
+                panel_size=float(np.mean([len(e["panel"]) for e in finished]))
+                if finished
+                else None,
+                stability=stability,
+                jaccard=jaccard,
+                difference=differences.get(key),
+                on_front=front.get(key, False),
+                front_gap=gaps.get(key),
+            )
+        )
+    return tuple(rows)
+
+
+def _differences(
+    cells: dict[tuple[str, int], _Cell],
+    complete: list[tuple[str, int]],
+    reference: str,
+    ratio: float,
+    level: float,
+) -> dict[tuple[str, int], PairedDifference]:
+    """Return each method's difference to the reference at the same size, as one family."""
+    keys = [
+        (name, size)
+        for name, size in complete
+        if name != reference and (reference, size) in complete
+    ]
+    if not keys or len(cells[keys[0]].entries) < 2:
+        return {}
+    gaps = [cells[key].values("score") - cells[reference, key[1]].values("score") for key in keys]
+    return dict(zip(keys, paired_differences(gaps, ratio, level=level)))
+
+
+def _seconds(
+    journal: Journal, methods: Mapping[str, Any], folds: list[Fold]
+) -> dict[tuple[str, int], float]:
+    """Return the mean seconds of a fit, by method and size."""
+    found: dict[tuple[str, int], float] = {}
+    for name in methods:
+        times: dict[int, list[float]] = {}
+        for fold in folds:
+            key = (name, fold.repeat, fold.index)
+            sizes = [entry["size"] for entry in journal.records[key]["sizes"]]
+            for size, value in zip(sizes, journal.timings.get(key) or []):
+                if value is not None:
+                    times.setdefault(size, []).append(value)
+        found.update({(name, size): float(np.mean(t)) for size, t in times.items()})
+    return found

@@ -1,0 +1,511 @@
+"""Nested evaluation: everything that looks at labels happens inside the training part."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, check_array, check_consistent_length
+
+from ..metrics import Interval
+from ._baselines import common_classifier
+from ._checks import repeated_samples
+from ._folds import Fold, check_labels, check_seed, derive_seed, folds_from
+from ._journal import Journal, digest
+from ._panels import describe, fit_with_groups, selected_features, with_seed
+from ._permutation import PermutationResult, permutation_test
+from ._result import (
+    EvaluationResult,
+    FoldResult,
+    aggregate_control,
+    aggregate_scores,
+    calibration_of,
+    panel_statistics,
+)
+from ._scores import class_scores, counts_of, mean_recall, score_fold
+from ._threads import one_thread
+
+Progress = Callable[[int, int, str], None]
+
+_FIT, _CONTROL, _FINAL = 11, 12, 13  # seed streams
+
+
+def nested_evaluate(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    ids: ArrayLike | None = None,
+    cv: Any = 5,
+    n_repeats: int = 5,
+    n_permutations: int = 99,
+    permutation: str = "fixed",
+    pos_label: Any = None,
+    feature_names: Sequence[str] | None = None,
+    final_fit: bool = True,
+    n_random_panels: int = 5,
+    level: float = 0.95,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    log: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> EvaluationResult:
+    r"""Estimate how well a whole procedure predicts, and how stable its panel is.
+
+    In each of the repeated outer folds a clone of ``estimator`` is fitted on the training
+    part and meets the test part only to predict it. Scaling, imputation, selection and
+    tuning belong into ``estimator`` (a pipeline); nothing is fitted outside the folds, so
+    selection cannot leak.
+
+    The mean of the J fold scores gets the interval of Nadeau and Bengio,
+    :math:`\bar s \pm t_{J-1} \sqrt{(1/J + n_{test}/n_{train})\, s^2}`, or, where the folds
+    hardly vary, the wider one from the counts of the first repeat.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The procedure. Panels are read from ``get_support`` or non-zero ``coef_``, also
+        within pipelines and searches.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        The table, as it is: frames reach the estimator as frames.
+    y : array-like of shape (n_samples,)
+        Labels, two classes or more.
+    groups : array-like of shape (n_samples,), optional
+        Samples of one group never appear on both sides of a split. Also handed to an
+        estimator whose ``fit`` takes ``groups``.
+    ids : array-like of shape (n_samples,), optional
+        Identifiers of the samples' origin, only to notice repeats; a frame's index is
+        looked at by itself.
+    cv : int, splitter or iterable, default=5
+        Number of stratified folds, or anything that gives splits.
+    n_repeats : int, default=5
+        Repeats, when ``cv`` is a number.
+    n_permutations : int, default=99
+        Draws of the permutation test; 0 leaves it out.
+    permutation : {"fixed", "full"}, default="fixed"
+        The statistic: a cheap one fixed in advance, or ``estimator`` with all its tuning.
+    pos_label : label, optional
+        The positive one of two classes; by default the last in sorted order.
+    feature_names : sequence of str, optional
+        Column names; a frame's own by default.
+    final_fit : bool, default=True
+        Also fit on all samples, for the panel that the frequencies are shown beside.
+    n_random_panels : int, default=5
+        Random panels of the same size per fold, averaged, as a control.
+    level : float, default=0.95
+        Nominal coverage of the intervals.
+    random_state : int, default=0
+        Seed of folds, permutations, controls, and every ``random_state`` of ``estimator``
+        that is None.
+    n_jobs : int, optional
+        Folds (and permutations) at a time. The result does not depend on it: every fit
+        uses one thread.
+    log : path, optional
+        Append-only log of finished folds and draws, one JSON object per line. Timings go
+        to a second file beside it.
+    resume : bool, default=False
+        Continue ``log`` where it ends.
+    progress : callable, optional
+        Called as ``progress(done, total, message)`` after each piece of work.
+
+    Returns
+    -------
+    EvaluationResult
+
+    References
+    ----------
+    Nadeau, Bengio (2003), Inference for the generalization error, Machine Learning 52.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sparsegsvp import nested_evaluate
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["healthy", "ill"], 20)
+    >>> X = rng.normal(size=(40, 100))
+    >>> X[y == "ill", :2] += 2
+    >>> procedure = make_pipeline(SelectKBest(k=2), LogisticRegression())
+    >>> found = nested_evaluate(procedure, X, y, n_repeats=2, n_permutations=0)
+    >>> found.scores["balanced_accuracy"].low > 0.5
+    True
+    >>> found.selection_frequencies[:2].tolist()
+    [1.0, 1.0]
+    """
+    labels, classes, group_ids = check_labels(y, groups)
+    seed = check_seed(random_state)
+    check_consistent_length(X, labels)
+    if permutation not in ("fixed", "full"):
+        raise ValueError(f"permutation={permutation!r} must be 'fixed' or 'full'.")
+    if not isinstance(n_permutations, Integral) or n_permutations < 0:
+        raise ValueError(f"n_permutations={n_permutations!r} must be a non-negative integer.")
+    if not hasattr(estimator, "predict"):
+        raise ValueError(
+            f"{type(estimator).__name__} cannot predict; put a classifier after it in a pipeline."
+        )
+    matrix = _numeric(X)
+    positive = _positive(classes, pos_label)
+    names = _names(X, feature_names, matrix.shape[1])
+    codes = np.searchsorted(classes, labels)
+    folds = folds_from(cv, labels, group_ids, X, n_repeats, seed)
+    notices = repeated_samples(matrix, _identifiers(X, ids), group_ids)
+    for notice in notices:
+        warnings.warn(notice, UserWarning, stacklevel=2)
+
+    description = {
+        "estimator": describe(estimator),
+        "folds": [[f.repeat, f.index, f.test.size] for f in folds],
+        "grouped": group_ids is not None,
+        "random_state": seed,
+        "level": level,
+        "n_random_panels": n_random_panels,
+        "permutation": permutation if n_permutations else None,
+        "n_permutations": int(n_permutations),
+        "final_fit": final_fit,
+        "positive": positive,
+    }
+    header = {
+        "kind": "nested_evaluate",
+        "data": digest(matrix, labels, [] if group_ids is None else group_ids),
+        "splits": digest(*(f.test for f in folds)),
+        "versions": {m.__name__: m.__version__ for m in (np, scipy, sklearn)},
+        **description,
+    }
+    del header["n_permutations"]  # more draws may be added to finished ones
+    journal = Journal(log, header, resume=resume)
+    try:
+        task = _Task(estimator, X, matrix, labels, codes, classes, group_ids, seed)
+        found = _run_folds(task, folds, positive, n_random_panels, journal, n_jobs, progress)
+        final = _run_final(task, journal) if final_fit else None
+        test = None
+        if n_permutations:
+            test = _run_permutations(
+                task, permutation, int(n_permutations), len(folds), journal, n_jobs, progress
+            )
+        journal.finish(_canonical_order(folds, test))
+    finally:
+        journal.close()
+
+    binary = positive if classes.size == 2 else None
+    scores = aggregate_scores(found, folds, binary, level)
+    frequencies, stability, jaccard = panel_statistics(found, matrix.shape[1], level)
+    control = aggregate_control(found, folds, level)
+    signal = _has_signal(test, scores["balanced_accuracy"], classes.size)
+    notices += _fit_notices(found)
+    notices += _signal_notices(signal, test, scores["balanced_accuracy"], control)
+    return EvaluationResult(
+        classes=tuple(classes.tolist()),
+        positive=None if binary is None else classes[positive].item(),
+        class_counts=tuple(int(np.sum(codes == k)) for k in range(classes.size)),
+        n_samples=labels.size,
+        n_features=matrix.shape[1],
+        feature_names=names,
+        y=codes,
+        folds=found,
+        scores=scores,
+        selection_frequencies=frequencies,
+        stability=stability,
+        jaccard=jaccard,
+        control=control,
+        calibration=calibration_of(found, codes, binary),
+        permutation=test,
+        final_panel=final,
+        signal=signal,
+        warnings=tuple(notices),
+        description=description,
+        seconds={"/".join(map(str, key)): value for key, value in journal.timings.items()},
+    )
+
+
+# ------------------------------------------------------------------------------ the input
+
+
+def _numeric(X: Any) -> Any:
+    """Return X as a numeric array or CSR matrix, without copying one that already is."""
+    try:
+        return check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"X must be a table of numbers: {error} Encode other columns beforehand, "
+            "without looking at the labels."
+        ) from error
+
+
+def _positive(classes: NDArray[Any], pos_label: Any) -> int:
+    if pos_label is None:
+        return int(classes.size - 1)
+    found = np.flatnonzero(classes == pos_label)
+    if not found.size:
+        raise ValueError(f"pos_label={pos_label!r} is not among the classes {classes.tolist()}.")
+    return int(found[0])
+
+
+def _names(X: Any, given: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
+    if given is None:
+        given = getattr(X, "columns", None)
+    if given is None:
+        return None
+    names = tuple(str(name) for name in given)
+    if len(names) != n_features:
+        raise ValueError(f"feature_names has {len(names)} entries for {n_features} features.")
+    return names
+
+
+def _identifiers(X: Any, ids: ArrayLike | None) -> ArrayLike | None:
+    if ids is not None:
+        check_consistent_length(X, ids)
+        return ids
+    index = getattr(X, "index", None)
+    return None if index is None or callable(index) else np.asarray(index)
+
+
+# --------------------------------------------------------------------------- the pieces
+
+
+class _Task:
+    """What every piece of the work needs."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        matrix: Any,
+        y: NDArray[Any],
+        codes: NDArray[np.intp],
+        classes: NDArray[Any],
+        groups: NDArray[Any] | None,
+        seed: int,
+    ) -> None:
+        self.estimator = estimator
+        self.X = X
+        self.matrix = matrix
+        self.y = y
+        self.codes = codes
+        self.classes = classes
+        self.groups = groups
+        self.seed = seed
+
+    def fit(self, rows: NDArray[np.intp] | None, seed: int) -> tuple[Any, list[str]]:
+        """Fit a clone on some rows (all by default); return it with its warnings."""
+        model = with_seed(clone(self.estimator), seed)
+        X = self.X if rows is None else _safe_indexing(self.X, rows)
+        y = self.y if rows is None else self.y[rows]
+        groups = self.groups
+        if groups is not None and rows is not None:
+            groups = groups[rows]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fit_with_groups(model, X, y, groups)
+        texts = [f"{w.category.__name__}: {w.message}" for w in caught]
+        return model, [text if len(text) <= 300 else text[:297] + "..." for text in texts]
+
+
+def _evaluate_fold(
+    task: _Task, fold: Fold, positive: int, n_random_panels: int
+) -> tuple[Fold, dict[str, Any], float]:
+    """Fit on the training part, predict the test part; return the record and the seconds."""
+    start = time.perf_counter()
+    n_classes = task.classes.size
+    with one_thread():
+        model, caught = task.fit(fold.train, derive_seed(task.seed, _FIT, fold.repeat, fold.index))
+        X_test = _safe_indexing(task.X, fold.test)
+        predicted = np.searchsorted(task.classes, model.predict(X_test))
+        decision, proba = class_scores(model, X_test, n_classes)
+        truth = task.codes[fold.test]
+        panel = selected_features(model, task.matrix.shape[1])
+        record = {
+            "scores": score_fold(
+                truth, predicted, decision, proba, n_classes=n_classes, positive=positive
+            ),
+            "counts": counts_of(truth, predicted, n_classes),
+            "predicted": predicted,
+            "decision": decision,
+            "proba": proba,
+            "distances": _plane_distances(model, X_test, n_classes),
+            "panel": panel,
+            "control": _control(task, fold, panel, n_random_panels),
+            "warnings": caught,
+        }
+    return fold, record, time.perf_counter() - start
+
+
+def _plane_distances(model: Any, X: Any, n_classes: int) -> NDArray[np.float64] | None:
+    """Return the distances to the planes of an estimator that can give them."""
+    distances = getattr(model, "plane_distances", None)
+    if distances is None:
+        return None
+    values = np.asarray(distances(X), dtype=np.float64)
+    return values if values.ndim == 2 and values.shape[1] == n_classes else None
+
+
+def _control(
+    task: _Task, fold: Fold, panel: NDArray[np.intp] | None, n_random_panels: int
+) -> dict[str, float] | None:
+    """Score the common classifier on the panel and on random panels of its size."""
+    if panel is None or not panel.size or n_random_panels < 1:
+        return None
+    rng = np.random.default_rng(derive_seed(task.seed, _CONTROL, fold.repeat, fold.index))
+    n_features = task.matrix.shape[1]
+    drawn = [rng.choice(n_features, panel.size, replace=False) for _ in range(n_random_panels)]
+    values = [panel_score(task.matrix, task.codes, fold, p)[0] for p in [panel, *drawn]]
+    return {"selected": values[0], "random": float(np.mean(values[1:]))}
+
+
+def panel_score(
+    matrix: Any, codes: NDArray[np.intp], fold: Fold, panel: NDArray[np.intp]
+) -> tuple[float, NDArray[np.intp], NDArray[np.float64]]:
+    """Return balanced accuracy, predicted codes and probabilities of the common classifier."""
+    columns = matrix[:, np.sort(panel)]
+    columns = columns.toarray() if hasattr(columns, "toarray") else np.asarray(columns, float)
+    train, test = columns[fold.train], columns[fold.test]
+    if np.isnan(columns).any():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column with no value at all
+            fill = np.nan_to_num(np.nanmedian(train, axis=0))
+        train, test = (np.where(np.isnan(part), fill, part) for part in (train, test))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = common_classifier().fit(train, codes[fold.train])
+        predicted = model.predict(test)
+        score = mean_recall(codes[fold.test], predicted)
+    return score, predicted, model.predict_proba(test)
+
+
+def _run_folds(
+    task: _Task,
+    folds: list[Fold],
+    positive: int,
+    n_random_panels: int,
+    journal: Journal,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> tuple[FoldResult, ...]:
+    left = [f for f in folds if ("fold", f.repeat, f.index) not in journal.records]
+    done = len(folds) - len(left)
+
+    finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+        delayed(_evaluate_fold)(task, fold, positive, n_random_panels) for fold in left
+    )
+    for fold, record, seconds in finished:
+        journal.add(("fold", fold.repeat, fold.index), record, seconds)
+        done += 1
+        if progress is not None:
+            message = f"repeat {fold.repeat + 1}, fold {fold.index + 1}"
+            progress(done, len(folds), message)
+    return tuple(
+        FoldResult.from_record(f, journal.records["fold", f.repeat, f.index]) for f in folds
+    )
+
+
+def _run_final(task: _Task, journal: Journal) -> tuple[int, ...] | None:
+    if ("final",) not in journal.records:
+        start = time.perf_counter()
+        with one_thread():
+            model, _ = task.fit(None, derive_seed(task.seed, _FINAL))
+        panel = selected_features(model, task.matrix.shape[1])
+        journal.add(("final",), {"panel": panel}, time.perf_counter() - start)
+    panel = journal.records["final",]["panel"]
+    return None if panel is None else tuple(panel)
+
+
+def _run_permutations(
+    task: _Task,
+    permutation: str,
+    n_permutations: int,
+    n_folds: int,
+    journal: Journal,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> PermutationResult:
+    def report(draw: int, value: float) -> None:
+        journal.add(("permutation", draw), value)
+        if progress is not None:
+            progress(draw, n_permutations, f"permutation {draw}")
+
+    smallest = int(np.bincount(task.codes).min())
+    n_groups = smallest if task.groups is None else np.unique(task.groups).size
+    return permutation_test(
+        task.X if permutation == "full" else task.matrix,
+        task.y,
+        groups=task.groups,
+        estimator=task.estimator if permutation == "full" else None,
+        n_permutations=n_permutations,
+        n_splits=min(5, smallest, n_groups),
+        random_state=task.seed,
+        n_jobs=n_jobs,
+        known={key[1]: v for key, v in journal.records.items() if key[0] == "permutation"},
+        report=report,
+    )
+
+
+def _canonical_order(folds: list[Fold], test: PermutationResult | None) -> list[tuple[Any, ...]]:
+    keys: list[tuple[Any, ...]] = [("fold", f.repeat, f.index) for f in folds]
+    keys.append(("final",))
+    if test is not None:
+        keys += [("permutation", draw) for draw in range(len(test.distribution) + 1)]
+    return keys
+
+
+# ---------------------------------------------------------------------------- plain words
+
+
+def _has_signal(test: PermutationResult | None, score: Interval, n_classes: int) -> bool:
+    if test is not None:
+        return test.p_value <= 0.05
+    return score.low > 1 / n_classes
+
+
+def _signal_notices(
+    signal: bool,
+    test: PermutationResult | None,
+    score: Interval,
+    control: dict[str, Interval] | None,
+) -> list[str]:
+    found = []
+    if not signal:
+        reason = (
+            f"permuted labels score as well in a share of p = {test.p_value:.2g} of the draws"
+            if test is not None
+            else f"the interval of the balanced accuracy, {score.low:.2f} to {score.high:.2f}, "
+            "does not lie above chance"
+        )
+        found.append(
+            f"No signal was found: {reason}. The panel should not be read as a set of markers."
+        )
+    if signal and control is not None and control["random"].value >= control["selected"].low:
+        found.append(
+            "Random panels of the same size predict about as well "
+            f"({control['random'].value:.2f} against {control['selected'].value:.2f}): many "
+            "features carry the signal, and these are not special."
+        )
+    return found
+
+
+def _fit_notices(folds: tuple[FoldResult, ...]) -> list[str]:
+    """Say once what the fits warned about, and in how many folds."""
+    counts: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for fold in folds:
+        for kind in {text.split(":")[0] for text in fold.warnings}:
+            counts[kind] += 1
+        for text in fold.warnings:
+            first.setdefault(text.split(":")[0], text)
+    return [
+        f"{counts[kind]} of {len(folds)} fits warned, the first with {first[kind]}"
+        for kind in sorted(counts)
+    ]
