@@ -249,3 +249,39 @@ def test_other_archives(data, saved, tmp_path):
 
     with pytest.raises(InputError, match="description is damaged"):
         load_model(rewritten(saved, nested))
+
+
+@pytest.mark.parametrize("name", ["GSVPSVM", "GSVPSVMCV", "PGDGSVPSVM"])
+def test_the_estimators_of_the_package(data, tmp_path, name):
+    import sparsegsvp
+
+    settings = {
+        "GSVPSVM": {"delta": [0.05, 0.1], "q": 0.5},
+        "GSVPSVMCV": {"tau": (1.0,), "n_deltas": 5, "cv": 3},
+        "PGDGSVPSVM": {"q": 0.5, "delta": (0.01, 0.01), "max_iter": 200, "tol": 1.0},
+    }
+    X, y = data
+    model = getattr(sparsegsvp, name)(**settings[name]).fit(X, y)
+    again = load_model(save_model(model, tmp_path / "m.skops"))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert vars(again).keys() == vars(model).keys()
+    assert again.get_params() == model.get_params()
+
+
+def test_every_related_method(data, tmp_path):
+    """What joins the package joins the files: no list to extend."""
+    from sparsegsvp import related
+
+    X, y = data
+    for name in related.__all__:
+        kind = getattr(related, name)
+        if not hasattr(kind, "fit"):
+            continue
+        model = kind().fit(X, y)
+        again = load_model(save_model(model, tmp_path / f"{name}.skops"))
+        assert type(again) is type(model)
+        if hasattr(model, "predict"):
+            np.testing.assert_array_equal(again.predict(X), model.predict(X))

@@ -79,9 +79,10 @@ def read_parquet(path: Path, request: Request, *, transpose: bool, decimal: str 
     with _open_parquet(path) as file:
         names, index = _parquet_names(file)
         names = [f"column {i}" if n == "" and i > 0 else n for i, n in enumerate(names)]
-        if index and request.id is None and request.features is None:
+        if index and request.id is None:
             position = file.schema_arrow.names.index(index[0])
-            if names[position] not in (request.target, request.group, *request.drop):
+            taken = (request.target, request.group, *request.drop, *(request.features or ()))
+            if names[position] not in taken:
                 names[position] = names[position] if names[position].strip() else "index"
                 request = replace(request, id=names[position])
         layout = lay_out(names, request, where)

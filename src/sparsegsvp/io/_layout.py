@@ -121,8 +121,10 @@ def lay_out(header: Sequence[str], request: Request, where: str) -> Layout:
     for name in request.drop:
         if name not in position:
             raise missing_column(name, "drop", header, where)
-    taken = set(text.values())
-    dropped = dict.fromkeys(request.drop, "asked for")
+    blank = [i for i, name in enumerate(header) if name == UNNAMED]
+    if blank and blank[0] == 0 and "id" not in text:
+        text["id"] = blank.pop(0)
+        notes.append("the first column has no name and was taken for sample identifiers")
     if request.features is not None:
         absent = [name for name in request.features if name not in position]
         if absent:
@@ -132,13 +134,11 @@ def lay_out(header: Sequence[str], request: Request, where: str) -> Layout:
                 where=where,
                 remedy="add them; names must match exactly, their order does not matter",
             )
-        return Layout([position[name] for name in request.features], list(request.features), text)
-    blank = [i for i, name in enumerate(header) if name == UNNAMED and i not in taken]
-    if blank and blank[0] == 0 and "id" not in text:
-        text["id"] = blank.pop(0)
-        notes.append("the first column has no name and was taken for sample identifiers")
-    skip = taken | set(text.values()) | set(blank)
-    features = [i for i, name in enumerate(header) if i not in skip and name not in dropped]
+        features = [position[name] for name in request.features]
+        return Layout(features, list(request.features), text, notes=notes)
+    skip = {*text.values(), *blank}
+    features = [i for i, name in enumerate(header) if i not in skip and name not in request.drop]
+    dropped = dict.fromkeys(request.drop, "asked for")
     return Layout(features, [header[i] for i in features], text, blank, dropped, notes)
 
 
