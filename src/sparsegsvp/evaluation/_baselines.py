@@ -110,6 +110,11 @@ class RandomPanel(_OrderedSelector):
         self.feature_order_ = check_random_state(self.random_state).permutation(X.shape[1])
         return self
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
 
 class RecursiveElimination(_OrderedSelector):
     """Recursive feature elimination with a linear SVM, in the steps of its authors.

@@ -115,8 +115,8 @@ def compare(
     reference : str, optional
         The method that differences are taken to; the first by default.
     time_limit : float, optional
-        Seconds that a method may take in one fold, over all sizes. One that takes longer is
-        stopped, reported, and not tried again; the others go on.
+        Seconds that a method may take in one fold, over all sizes. One that takes longer (or
+        takes its process down) is reported and not tried again; the others go on.
     level : float, default=0.95
         Coverage of the intervals; joint for the differences.
     random_state : int, default=0
@@ -225,7 +225,8 @@ def _check_methods(methods: Mapping[str, Any] | None) -> dict[str, Any]:
     if not chosen:
         raise ValueError("methods is empty; give a mapping from names to estimators, or None.")
     for name, estimator in chosen.items():
-        if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+        known = hasattr(estimator, "fit") and hasattr(estimator, "get_params")
+        if not known or isinstance(estimator, type):
             raise ValueError(f"method {name!r} is not an estimator; give an instance.")
     chosen.setdefault(RANDOM_PANEL, RandomPanel())
     return chosen
@@ -297,11 +298,11 @@ def _run(
     journal: Journal,
     progress: Progress | None,
 ) -> None:
-    """Do what the journal does not hold yet; drop a method once it was stopped."""
-    stopped = {
-        key[0]: value["error"]
+    """Do what the journal does not hold yet; drop a method whose process had to be replaced."""
+    dropped = {
+        key[0]: (value["status"], value["error"])
         for key, value in journal.records.items()
-        if value["status"] == "timeout"
+        if value["dropped"]
     }
     left = [task for task in tasks if task.key not in journal.records]
     done = len(tasks) - len(left)
@@ -310,26 +311,30 @@ def _run(
         shared,
         n_jobs=n_jobs,
         time_limit=time_limit,
-        cancelled=lambda task: task.key[0] in stopped,
+        cancelled=lambda task: task.key[0] in dropped,
     )
     for outcome in outcomes:
         name, repeat, index = outcome.task.key
-        if outcome.status == "timeout":
-            stopped[name] = f"{outcome.error} in repeat {repeat + 1}, fold {index + 1}"
-        record, seconds = _record(outcome, sizes, stopped.get(name))
+        where = f"repeat {repeat + 1}, fold {index + 1}"
+        if outcome.status in ("timeout", "died"):
+            status = "timeout" if outcome.status == "timeout" else "failed"
+            dropped[name] = (status, f"{outcome.error} in {where}")
+        record, seconds = _record(outcome, sizes, dropped.get(name))
         journal.add(outcome.task.key, record, seconds)
         done += 1
         if progress is not None:
             state = "" if record["status"] == "ok" else f" ({record['status']})"
-            progress(done, len(tasks), f"{name}, repeat {repeat + 1}, fold {index + 1}{state}")
+            progress(done, len(tasks), f"{name}, {where}{state}")
 
 
 def _record(
-    outcome: Outcome, sizes: tuple[int, ...], stopped: str | None
+    outcome: Outcome, sizes: tuple[int, ...], dropped: tuple[str, str] | None
 ) -> tuple[dict[str, Any], list[Any]]:
     """Return what the log keeps of a method in a fold, and apart from it the seconds."""
-    status = "timeout" if outcome.status == "cancelled" else outcome.status
-    error = stopped if status == "timeout" else outcome.error
+    status, error = outcome.status, outcome.error
+    early = status in ("timeout", "died", "cancelled")
+    if early and dropped is not None:
+        status, error = dropped
     by_size = {part["size"]: part for part in outcome.parts}
     entries: list[dict[str, Any]] = []
     seconds: list[Any] = []
@@ -344,7 +349,8 @@ def _record(
     if status == "ok" and any(entry["status"] != "ok" for entry in entries):
         status = "failed"
         error = next(entry["error"] for entry in entries if entry["status"] != "ok")
-    return {"status": status, "error": error, "sizes": entries}, seconds
+    record = {"status": status, "error": error, "dropped": early, "sizes": entries}
+    return record, seconds
 
 
 # ------------------------------------------------------------------------- the table

@@ -40,7 +40,7 @@ class Outcome:
 
     task: Task
     parts: list[Any] = field(default_factory=list)
-    status: str = "ok"  # or "failed", "timeout", "cancelled"
+    status: str = "ok"  # or "failed", "timeout", "died", "cancelled"
     error: str | None = None
 
 
@@ -94,7 +94,7 @@ class _Worker:
                 outcome.status, outcome.error = "failed", content
             elif kind == "died":
                 code = self.process.wait()
-                outcome.status, outcome.error = "failed", f"its process ended with code {code}"
+                outcome.status, outcome.error = "died", f"its process ended with code {code}"
             return outcome
 
     def stop(self) -> None:
@@ -176,7 +176,7 @@ def _run_apart(
                     workers[slot] = _Worker(payload)
                     workers[slot].run(Task((), _nothing, ()), None)  # imports are not timed
                 outcome = workers[slot].run(task, time_limit)
-                if outcome.status == "timeout" or workers[slot].process.poll() is not None:
+                if outcome.status in ("timeout", "died"):
                     workers.pop(slot).stop()
                 outcomes.put(outcome)
         except BaseException as error:
