@@ -16,6 +16,7 @@ import sklearn
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length
 
 from ..metrics import Interval
@@ -345,9 +346,11 @@ def _evaluate_fold(
 
 
 def _plane_distances(model: Any, X: Any, n_classes: int) -> NDArray[np.float64] | None:
-    """Return the distances to the planes of an estimator that can give them."""
-    distances = getattr(model, "plane_distances", None)
-    if distances is None:
+    """Return the distances to the planes of a classifier that has one per class."""
+    if isinstance(model, Pipeline) and hasattr(model[-1], "distances"):
+        X, model = model[:-1].transform(X), model[-1]
+    distances = getattr(model, "distances", None)
+    if not callable(distances):
         return None
     values = np.asarray(distances(X), dtype=np.float64)
     return values if values.ndim == 2 and values.shape[1] == n_classes else None
