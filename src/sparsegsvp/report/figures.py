@@ -1,0 +1,454 @@
+"""What each picture shows, computed once: the page and matplotlib only draw it.
+
+Every function is pure and returns plain lists and numbers, in the shapes of
+`sparsegsvp.report.schema`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from ..estimators.elbow import find_elbow
+from .schema import (
+    Box,
+    Calibration,
+    Confusion,
+    Histogram,
+    PathFigure,
+    PathStep,
+    Roc,
+    StabilityBar,
+    WeightCurve,
+)
+
+_ROC_GRID = np.linspace(0.0, 1.0, 101)
+_MAX_OUTLIERS = 12
+_MAX_BARS = 30
+_MAX_WEIGHTS = 40
+
+Floats = NDArray[np.float64]
+
+
+def column(X: Any, index: int) -> Floats:
+    """One column of a dense or sparse table, as dense numbers."""
+    part = X[:, [index]]
+    part = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
+    return part.ravel().astype(np.float64)
+
+
+# ------------------------------------------------------------------------- one feature
+
+
+def box(values: Floats, label: str) -> Box | None:
+    """The numbers of a box plot: quartiles, whiskers to 1.5 times the box, and outliers.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Values of one class; missing ones are left out.
+    label : str
+        The class.
+
+    Returns
+    -------
+    Box or None
+        None when there is no value. At most 12 outliers are listed, the most extreme on
+        either side; ``n_outliers`` counts all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.figures import box
+    >>> found = box(np.array([1.0, 2.0, 3.0, 4.0, 100.0]), "ill")
+    >>> found["median"], found["high"], found["outliers"]
+    (3.0, 4.0, [100.0])
+    """
+    x = np.sort(values[np.isfinite(values)])
+    if not x.size:
+        return None
+    q1, median, q3 = (float(v) for v in np.quantile(x, [0.25, 0.5, 0.75]))
+    reach = 1.5 * (q3 - q1)
+    inside = x[(x >= q1 - reach) & (x <= q3 + reach)]
+    below, above = x[x < q1 - reach], x[x > q3 + reach]
+    half = _MAX_OUTLIERS // 2
+    return {
+        "label": label,
+        "n": int(x.size),
+        "low": float(inside[0]),
+        "q1": q1,
+        "median": median,
+        "q3": q3,
+        "high": float(inside[-1]),
+        "mean": float(x.mean()),
+        "outliers": [*below[:half].tolist(), *above[-half:].tolist()],
+        "n_outliers": int(below.size + above.size),
+    }
+
+
+def effect_sizes(values: Floats, codes: NDArray[np.intp], n_classes: int) -> list[float | None]:
+    """The standardised mean difference of each class to the others (for two: Cohen's d).
+
+    The mean of a class minus the mean of the other class means, divided by the pooled
+    within-class standard deviation. None where that deviation is zero or a class is empty.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Missing values are left out.
+    codes : ndarray of shape (n,)
+        Class codes.
+    n_classes : int
+
+    Returns
+    -------
+    list of float or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.figures import effect_sizes
+    >>> effect_sizes(np.array([0.0, 2.0, 4.0, 6.0]), np.array([0, 0, 1, 1]), 2)
+    [-2.82..., 2.82...]
+    """
+    parts = [values[(codes == k) & np.isfinite(values)] for k in range(n_classes)]
+    if any(part.size == 0 for part in parts):
+        return [None] * n_classes
+    means = np.array([part.mean() for part in parts])
+    freedom = sum(part.size for part in parts) - n_classes
+    squares = sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
+    if freedom < 1 or squares <= 0.0:
+        return [None] * n_classes
+    spread = np.sqrt(squares / freedom)
+    if spread <= 1e-12 * np.abs(means).max():  # only rounding is left
+        return [None] * n_classes
+    others = (means.sum() - means) / (n_classes - 1)
+    return [float(v) for v in (means - others) / spread]
+
+
+def single_auc(values: Floats, codes: NDArray[np.intp], n_classes: int) -> float | None:
+    """The area under the ROC curve of one feature alone, in its better direction.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+    codes : ndarray of shape (n,)
+    n_classes : int
+
+    Returns
+    -------
+    float or None
+        At least 0.5; None unless there are two classes with values in both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.figures import single_auc
+    >>> single_auc(np.array([4.0, 3.0, 2.0, 1.0]), np.array([0, 0, 1, 1]), 2)
+    1.0
+    """
+    known = np.isfinite(values)
+    if n_classes != 2 or np.unique(codes[known]).size < 2:
+        return None
+    area = float(roc_auc_score(codes[known] == 1, values[known]))
+    return max(area, 1.0 - area)
+
+
+# ---------------------------------------------------------------------- the estimate
+
+
+def roc(evaluation: Mapping[str, Any]) -> Roc | None:
+    """ROC curves of all outer folds, averaged at equal false positive rates.
+
+    Scores of different folds come from different fits, so they are never pooled. With more
+    than two classes every class against the rest is one more curve.
+
+    Parameters
+    ----------
+    evaluation : dict
+        ``EvaluationResult.to_dict()``.
+
+    Returns
+    -------
+    Roc or None
+        None where the procedure has no decision values.
+    """
+    classes = [str(c) for c in evaluation["classes"]]
+    y = np.asarray(evaluation["y"])
+    positive = evaluation["positive"]
+    binary = len(classes) == 2
+    ones = [classes.index(str(positive))] if binary else list(range(len(classes)))
+    by_repeat = {entry["repeat"]: entry for entry in evaluation["out_of_fold"]}
+    curves = []
+    for fold in evaluation["folds"]:
+        decision = by_repeat[fold["repeat"]]["decision"]
+        if decision is None:
+            return None
+        test = np.asarray(fold["test"], dtype=np.intp)
+        values = np.array([decision[i] for i in test], dtype=np.float64)
+        for k in ones:
+            truth = y[test] == k
+            if truth.all() or not truth.any() or not np.isfinite(values[:, k]).all():
+                continue
+            fpr, tpr, _ = roc_curve(truth, values[:, k])
+            # at a jump numpy takes the last of the equal abscissae, the upper end
+            curves.append(np.interp(_ROC_GRID, fpr, tpr))
+    if not curves:
+        return None
+    stack = np.stack(curves)
+    low, high = np.quantile(stack, [0.1, 0.9], axis=0)
+    return {
+        "fpr": _ROC_GRID.tolist(),
+        "tpr": stack.mean(axis=0).tolist(),
+        "low": low.tolist(),
+        "high": high.tolist(),
+        "auc": evaluation["scores"].get("auc"),
+        "n_folds": len(evaluation["folds"]),
+        "label": str(positive) if binary else "each class against the rest",
+    }
+
+
+def calibration(evaluation: Mapping[str, Any]) -> Calibration | None:
+    """The class-weighted calibration curve of the first repeat."""
+    found = evaluation.get("calibration")
+    if not found:
+        return None
+    return {
+        "predicted": list(found["predicted"]),
+        "observed": list(found["observed"]),
+        "count": [int(v) for v in found["count"]],
+        "label": str(evaluation["positive"]),
+    }
+
+
+def confusion(evaluation: Mapping[str, Any]) -> Confusion | None:
+    """Count the out-of-fold predictions of the first repeat; rows are true classes."""
+    classes = [str(c) for c in evaluation["classes"]]
+    if not evaluation["out_of_fold"]:
+        return None
+    predicted = np.asarray(evaluation["out_of_fold"][0]["predicted"])
+    y = np.asarray(evaluation["y"])
+    counts = [
+        [int(np.sum((y == i) & (predicted == j))) for j in range(len(classes))]
+        for i in range(len(classes))
+    ]
+    return {"classes": classes, "counts": counts}
+
+
+def permutation_histogram(evaluation: Mapping[str, Any], n_bins: int = 24) -> Histogram | None:
+    """The statistic under permuted labels, in bins that also reach the observed one."""
+    found = evaluation.get("permutation")
+    if not found or not found["distribution"]:
+        return None
+    values = np.asarray(found["distribution"], dtype=np.float64)
+    chance = 1.0 / len(evaluation["classes"])
+    low = min(values.min(), found["observed"], chance)
+    high = max(values.max(), found["observed"], chance)
+    pad = max(0.02, 0.04 * (high - low))
+    edges = np.linspace(max(0.0, low - pad), min(1.0, high + pad), n_bins + 1)
+    counts, _ = np.histogram(values, edges)
+    return {
+        "edges": edges.tolist(),
+        "counts": counts.tolist(),
+        "observed": float(found["observed"]),
+        "p_value": float(found["p_value"]),
+        "n": int(values.size),
+        "stopped_early": bool(found["stopped_early"]),
+        "chance": chance,
+    }
+
+
+# --------------------------------------------------------------------------- the path
+
+
+def chosen_step(model: Any) -> int:
+    """The step of ``model.path_`` whose penalties are nearest to the chosen ones."""
+    path = model.path_
+    largest = np.asarray(path["delta"])[0] / float(path["rho"][0])
+    rho = np.exp(np.mean(np.log(np.asarray(model.delta_) / largest)))
+    return int(np.argmin(np.abs(np.log(np.asarray(path["rho"])) - np.log(rho))))
+
+
+def path(
+    model: Any,
+    names: Sequence[str],
+    *,
+    accuracy: tuple[Sequence[float], Sequence[float]] | None = None,
+) -> PathFigure:
+    """Panel, inner score, and features that enter and leave, at each step of the path.
+
+    Parameters
+    ----------
+    model : GSVPSVMCV
+        Fitted.
+    names : sequence of str
+        Feature names.
+    accuracy : pair of sequences, optional
+        Mean balanced accuracy at each step and its standard error, from the inner folds.
+
+    Returns
+    -------
+    PathFigure
+        ``features`` in the order in which they enter, the heavier first.
+
+    Examples
+    --------
+    >>> from sparsegsvp import GSVPSVMCV
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.report import figures
+    >>> data = make_planted(60, 20, 2, effect=2.5)
+    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
+    >>> shown = figures.path(model, data.feature_names)
+    >>> len(shown["steps"]), shown["features"][0] in {f"f{i}" for i in data.support}
+    (5, True)
+    """
+    found = model.path_
+    order: dict[int, int] = {}
+    for panel, weights in zip(found["panel"], found["weights"]):
+        heaviest = np.abs(weights).max(axis=0)
+        for i in np.argsort(-heaviest, kind="stable"):
+            order.setdefault(int(panel[i]), len(order))
+    table = np.zeros((len(order), len(found["rho"])))
+    steps: list[PathStep] = []
+    before: set[int] = set()
+    for s, (panel, weights) in enumerate(zip(found["panel"], found["weights"])):
+        now = [order[int(f)] for f in panel]
+        table[now, s] = np.abs(weights).max(axis=0)
+        steps.append(
+            {
+                "rho": float(found["rho"][s]),
+                "delta": [float(v) for v in found["delta"][s]],
+                "panel": sorted(now),
+                "entering": sorted(set(now) - before),
+                "leaving": sorted(before - set(now)),
+                "score": float(found["score"][s]),
+                "score_error": float(found["score_error"][s]),
+                "accuracy": None if accuracy is None else float(accuracy[0][s]),
+                "accuracy_error": None if accuracy is None else float(accuracy[1][s]),
+            }
+        )
+        before = set(now)
+    return {
+        "features": [str(names[f]) for f in order],
+        "steps": steps,
+        "weights": table.tolist(),
+        "chosen": chosen_step(model),
+        "score_name": str(getattr(model, "scoring", "score")),
+    }
+
+
+def weight_curves(model: Any, names: Sequence[str]) -> list[WeightCurve]:
+    """Sorted penalised weights of each plane at the chosen step, with the paper's elbow.
+
+    Parameters
+    ----------
+    model : GSVPSVMCV
+        Fitted.
+    names : sequence of str
+        Feature names.
+
+    Returns
+    -------
+    list of WeightCurve
+        One per class; at most the 40 heaviest weights, then one of the zeros that follow.
+
+    Examples
+    --------
+    >>> from sparsegsvp import GSVPSVMCV
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.report import figures
+    >>> data = make_planted(60, 20, 2, effect=2.5)
+    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
+    >>> [curve["label"] for curve in figures.weight_curves(model, data.feature_names)]
+    ['0', '1']
+    """
+    step = chosen_step(model)
+    panel = np.asarray(model.path_["panel"][step])
+    curves: list[WeightCurve] = []
+    for label, row in zip(model.classes_.tolist(), model.path_["weights"][step]):
+        size = np.abs(row)
+        order = np.argsort(-size, kind="stable")
+        order = order[size[order] > 0.0]
+        more = len(order) < model.n_features_in_
+        curve = [*size[order].tolist(), *([0.0] if more else [])]
+        shown = order[:_MAX_WEIGHTS]
+        curves.append(
+            {
+                "label": str(label),
+                "features": [str(names[panel[i]]) for i in shown],
+                "weights": curve[: _MAX_WEIGHTS + 1],
+                "n_nonzero": len(order),
+                "elbow": find_elbow(curve),
+            }
+        )
+    return curves
+
+
+# -------------------------------------------------------------------------- stability
+
+
+def stability_bars(
+    frequencies: Floats,
+    names: Sequence[str],
+    panel: Sequence[int],
+    *,
+    group_frequencies: Floats | None = None,
+) -> list[StabilityBar]:
+    """Selection frequencies, highest first: all features of the panel and the runners-up.
+
+    Parameters
+    ----------
+    frequencies : ndarray of shape (n_features,)
+    names : sequence of str
+    panel : sequence of int
+        The panel of the fit on all samples.
+    group_frequencies : ndarray of shape (n_features,), optional
+        How often the feature or one of its substitutes was selected.
+
+    Returns
+    -------
+    list of StabilityBar
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.figures import stability_bars
+    >>> bars = stability_bars(np.array([0.2, 0.9, 0.0]), ["a", "b", "c"], [1])
+    >>> [(bar["feature"], bar["in_panel"]) for bar in bars]
+    [('b', True), ('a', False)]
+    """
+    mine = {int(f) for f in panel}
+    order = np.argsort(-frequencies, kind="stable")
+    others = [int(f) for f in order if frequencies[f] > 0 and int(f) not in mine]
+    keep = mine | set(others[: max(0, _MAX_BARS - len(mine))])
+    return [
+        {
+            "feature": str(names[f]),
+            "frequency": float(frequencies[f]),
+            "group_frequency": None if group_frequencies is None else float(group_frequencies[f]),
+            "in_panel": int(f) in mine,
+        }
+        for f in (int(f) for f in order)
+        if f in keep
+    ]
+
+
+def accuracy_curves(comparison: Any) -> dict[str, Any]:
+    """What accuracy against panel size shows: a curve per method, and the Pareto front.
+
+    Parameters
+    ----------
+    comparison : Comparison or dict
+        Result of `sparsegsvp.compare`, or its ``to_dict()``.
+
+    Returns
+    -------
+    dict
+        As ``Comparison.curves()``.
+    """
+    found = comparison["curves"] if isinstance(comparison, Mapping) else comparison.curves()
+    return cast("dict[str, Any]", found)

@@ -1,0 +1,275 @@
+"""Samples in a plane: the distances to two planes, and principal components.
+
+Drawn from training samples, noise looks separated too; so whatever depends on labels is
+drawn from fits that did not see the sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh, orthogonal_procrustes
+
+from .figures import Floats
+from .schema import Scatter
+
+#: More samples than this are thinned, the same number per class.
+MAX_POINTS = 1200
+_BLOCK = 1024
+
+
+def thin(codes: NDArray[np.intp], limit: int = MAX_POINTS) -> NDArray[np.intp]:
+    """Choose at most ``limit`` rows, evenly spread over the rows of every class.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        Class codes.
+    limit : int, default=1200
+
+    Returns
+    -------
+    ndarray of int
+        Sorted row numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.projections import thin
+    >>> thin(np.array([0, 0, 0, 0, 1, 1]), limit=4)
+    array([0, 3, 4, 5])
+    """
+    if codes.size <= limit:
+        return np.arange(codes.size)
+    kept = []
+    labels, counts = np.unique(codes, return_counts=True)
+    left = limit
+    for done, k in enumerate(np.argsort(counts, kind="stable")):
+        rows = np.flatnonzero(codes == labels[k])
+        share = min(rows.size, left // (labels.size - done))
+        at = np.round(np.linspace(0, rows.size - 1, share)).astype(np.intp)
+        kept.append(rows[at])
+        left -= share
+    return np.sort(np.concatenate(kept))
+
+
+def planes(
+    evaluation: Mapping[str, Any],
+    *,
+    names: Sequence[str] | None = None,
+    pair: tuple[int, int] = (0, 1),
+) -> Scatter | None:
+    """Out-of-fold samples in the plane of their distances to two of the planes.
+
+    Parameters
+    ----------
+    evaluation : dict
+        ``EvaluationResult.to_dict()``.
+    names : sequence of str, optional
+        One per sample.
+    pair : (int, int), default=(0, 1)
+        Classes whose planes span the picture.
+
+    Returns
+    -------
+    Scatter or None
+        Absolute distances in standardised units, first repeat; None where the procedure
+        has no planes.
+    """
+    if not evaluation["out_of_fold"] or evaluation["out_of_fold"][0].get("distances") is None:
+        return None
+    first = evaluation["out_of_fold"][0]
+    classes = [str(c) for c in evaluation["classes"]]
+    y = np.asarray(evaluation["y"], dtype=np.intp)
+    nowhere = [float("nan")] * len(classes)
+    distances = np.array(
+        [nowhere if d is None or None in d else d for d in first["distances"]], dtype=np.float64
+    )
+    predicted = np.asarray(first["predicted"])
+    tested = np.flatnonzero(np.isfinite(distances).all(axis=1))
+    rows = tested[thin(y[tested])]
+    a, b = pair
+    return _scatter(
+        np.abs(distances[:, [a, b]]),
+        rows,
+        y,
+        predicted != y,
+        classes,
+        names,
+        titles=(f"distance to the plane of {classes[a]}", f"distance to the plane of {classes[b]}"),
+        n_total=tested.size,
+        note="Each sample is placed by a fit that did not see it (first repeat of the outer "
+        "folds). A sample near one plane and far from the other belongs to the first.",
+    )
+
+
+def pca_before(
+    X: Any, codes: NDArray[np.intp], classes: Sequence[str], names: Sequence[str] | None = None
+) -> Scatter:
+    """First two principal components of all standardised features; labels play no part.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        Missing values are set to the median of their column.
+    codes : ndarray of shape (n_samples,)
+    classes : sequence of str
+    names : sequence of str, optional
+        One per sample.
+
+    Returns
+    -------
+    Scatter
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.projections import pca_before
+    >>> X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 3.0], [3.0, 4.0]])
+    >>> shown = pca_before(X, np.array([0, 0, 1, 1]), ["a", "b"])
+    >>> [round(v, 2) for v in shown["x"]]
+    [-1.9, -0.63, 0.63, 1.9]
+    """
+    rows = thin(codes)
+    gram = np.zeros((rows.size, rows.size))
+    for start in range(0, X.shape[1], _BLOCK):  # never a standardised copy of the table
+        block = X[:, start : start + _BLOCK]
+        Z = _standardized(block, rows)
+        gram += Z @ Z.T
+    values, vectors = eigh(gram, subset_by_index=_last_two(rows.size))
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    scores = np.zeros((codes.size, 2))
+    scores[np.ix_(rows, np.arange(vectors.shape[1]))] = _signed(vectors * np.sqrt(values))
+    total = float(np.trace(gram)) or 1.0
+    shares = [*(values / total), 0.0][:2]
+    return _scatter(
+        scores,
+        rows,
+        codes,
+        np.zeros(codes.size, dtype=bool),
+        classes,
+        names,
+        titles=(f"PC1 ({shares[0]:.0%} of variance)", f"PC2 ({shares[1]:.0%})"),
+        n_total=codes.size,
+        note=f"All {X.shape[1]:,} features, standardised; the labels only colour the points.",
+    )
+
+
+def pca_after(
+    X: Any, evaluation: Mapping[str, Any], names: Sequence[str] | None = None
+) -> Scatter | None:
+    """First two principal components of the panels, each sample placed by an unseeing fit.
+
+    In every fold of the first repeat the components of the fold's own panel come from the
+    training part, and the test samples are projected on them. Components of different folds
+    agree only up to a rotation, which is found on the training rows they share.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+    evaluation : dict
+        ``EvaluationResult.to_dict()``.
+    names : sequence of str, optional
+        One per sample.
+
+    Returns
+    -------
+    Scatter or None
+        None where a fold has no panel.
+    """
+    folds = [f for f in evaluation["folds"] if f["repeat"] == evaluation["folds"][0]["repeat"]]
+    if any(not f["panel"] for f in folds):
+        return None
+    n = int(evaluation["n_samples"])
+    y = np.asarray(evaluation["y"], dtype=np.intp)
+    classes = [str(c) for c in evaluation["classes"]]
+    scores = np.full((n, 2), np.nan)
+    reference: tuple[NDArray[np.bool_], Floats] | None = None
+    for fold in folds:
+        test = np.asarray(fold["test"], dtype=np.intp)
+        train = np.ones(n, dtype=bool)
+        train[test] = False
+        Z = _standardized(X[:, np.asarray(fold["panel"], dtype=np.intp)], None, fit=train)
+        _, vectors = eigh(Z[train].T @ Z[train], subset_by_index=_last_two(Z.shape[1]))
+        all_scores = np.zeros((n, 2))
+        all_scores[:, : vectors.shape[1]] = Z @ vectors[:, ::-1]
+        if reference is None:
+            all_scores = _signed(all_scores)
+            reference = (train, all_scores)
+        else:
+            shared = train & reference[0]
+            rotation, _ = orthogonal_procrustes(all_scores[shared], reference[1][shared])
+            all_scores = all_scores @ rotation
+        scores[test] = all_scores[test]
+    predicted = np.asarray(evaluation["out_of_fold"][0]["predicted"])
+    tested = np.flatnonzero(np.isfinite(scores).all(axis=1))
+    return _scatter(
+        scores,
+        tested[thin(y[tested])],
+        y,
+        predicted != y,
+        classes,
+        names,
+        titles=("PC1 of the panel", "PC2 of the panel"),
+        n_total=tested.size,
+        note="Selected features only. Panel and components come from the training part of each "
+        "outer fold, and the samples shown were not in it.",
+    )
+
+
+def _last_two(size: int) -> list[int]:
+    return [max(0, size - 2), size - 1]
+
+
+def _signed(scores: Floats) -> Floats:
+    """Fix the sign of each component, so that equal data give equal pictures."""
+    largest = scores[np.argmax(np.abs(scores), axis=0), np.arange(scores.shape[1])]
+    return scores * np.where(largest < 0.0, -1.0, 1.0)
+
+
+def _standardized(
+    block: Any, rows: NDArray[np.intp] | None, fit: NDArray[np.bool_] | None = None
+) -> Floats:
+    """Dense columns, medians for missing values, scaled by the rows they are fitted on."""
+    dense = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
+    Z = np.array(dense if rows is None else dense[rows], dtype=np.float64)
+    base = Z if fit is None else Z[fit]
+    missing = ~np.isfinite(Z)
+    if missing.any():
+        known = np.where(np.isfinite(base), base, np.nan)
+        empty = np.isnan(known).all(axis=0)
+        known[:, empty] = 0.0
+        Z = np.where(missing, np.nanmedian(known, axis=0), Z)
+        base = Z if fit is None else Z[fit]
+    mean, spread = base.mean(axis=0), base.std(axis=0)
+    constant = spread <= 1e-12 * np.maximum(np.abs(mean), 1e-300)
+    return (Z - mean) * np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, spread))
+
+
+def _scatter(
+    points: Floats,
+    rows: NDArray[np.intp],
+    codes: NDArray[np.intp],
+    wrong: NDArray[np.bool_],
+    classes: Sequence[str],
+    names: Sequence[str] | None,
+    *,
+    titles: tuple[str, str],
+    n_total: int,
+    note: str,
+) -> Scatter:
+    return {
+        "x": points[rows, 0].tolist(),
+        "y": points[rows, 1].tolist(),
+        "label": [int(k) for k in codes[rows]],
+        "wrong": [bool(w) for w in wrong[rows]],
+        "name": [f"sample {i + 1}" if names is None else str(names[i]) for i in rows],
+        "classes": [str(c) for c in classes],
+        "x_title": titles[0],
+        "y_title": titles[1],
+        "n_total": int(n_total),
+        "note": note,
+    }
