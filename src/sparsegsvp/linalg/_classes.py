@@ -135,7 +135,7 @@ class DataCovariances:
         dense = np.zeros(self.matrix.shape[1])
         dense[features] = w * self.standardization.inverse[features]
         self.n_passes += 1
-        out = self.matrix.dot(dense) - self.standardization.center @ dense
+        out = self.matrix.dot(dense, exact=self._exact) - self.standardization.center @ dense
         return out - (self.means[:, features] @ w)[self.codes]
 
     def extend(self, features: IntArray) -> None:
@@ -198,7 +198,6 @@ class DataCovariances:
         rows = self.columns(features)
         rows -= self.means[:, features][self.codes]
         return rows, self.codes, self.weight
-
 
     def row_space(self) -> tuple[DataCovariances, Callable[[Float64Array], Float64Array]]:
         """The same rows in an orthonormal basis of their span, and the way back.

@@ -25,12 +25,12 @@ class Matrix(Protocol):
     shape: tuple[int, int]
     dtype: np.dtype[Any]
 
-    def dot(self, v: Float64Array) -> Float64Array:
-        """X v, in float64."""
+    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+        """X v, in float64; ``exact`` accumulates in float64 whatever the data's type."""
         ...
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
-        """X' u, in float64; ``exact`` accumulates in float64 whatever the data's type."""
+        """X' u, in float64; ``exact`` as in `dot`."""
         ...
 
     def columns(self, index: IntArray) -> Float64Array:
@@ -83,8 +83,8 @@ class DenseMatrix:
         item = X.itemsize
         self._blas = item in X.strides and all(s >= item and s % item == 0 for s in X.strides)
 
-    def dot(self, v: Float64Array) -> Float64Array:
-        if not self._blas:
+    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+        if not self._blas or (exact and self.dtype != np.float64):
             return np.concatenate([block @ v for _, block in self.row_blocks()])
         return (self.X @ v.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
 
@@ -108,23 +108,24 @@ class DenseMatrix:
     ) -> tuple[Float64Array, Float64Array]:
         n, m = self.shape
         mean, var = np.zeros((n_classes, m)), np.zeros((n_classes, m))
+        # Relative to the first row a constant column is exactly zero, and stays so.
+        pilot = self.X[0].astype(np.float64)
         width = min(m, 512)
-        height = max(1, BLOCK // width)
-        for rows in _spans(n, height):
-            member = _membership(codes[rows], weight[rows], n_classes)
+        seen = np.zeros(n_classes)
+        for rows in _spans(n, max(1, BLOCK // width)):
+            code = codes[rows]
+            member = _membership(code, weight[rows], n_classes)
             total = member.sum(axis=1)
             safe = np.where(total > 0, total, 1.0)
-            # weight seen so far, for the merge of blocks of rows
-            seen = np.bincount(
-                codes[: rows.start], weight[: rows.start], minlength=n_classes
-            ) if rows.start else np.zeros(n_classes)
             for cols in _spans(m, width):
-                block = self.X[rows, cols].astype(np.float64)
+                block = np.subtract(self.X[rows, cols], pilot[cols], dtype=np.float64)
                 block_mean = (member @ block) / safe[:, None]
-                block -= block_mean[codes[rows]]
+                block -= block_mean[code]
                 np.square(block, out=block)
                 block_var = member @ block
                 _merge_diagonal(mean[:, cols], var[:, cols], seen, block_mean, block_var, total)
+            seen += total
+        mean += pilot
         return mean, var
 
     def extremes(self) -> tuple[float, float]:
@@ -137,18 +138,23 @@ class SparseMatrix:
     def __init__(self, X: Any) -> None:
         if X.format not in ("csr", "csc"):
             X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         self.X = X
         self.shape = (X.shape[0], X.shape[1])
         self.dtype = X.dtype
 
-    def dot(self, v: Float64Array) -> Float64Array:
+    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+        if exact and self.dtype != np.float64:
+            return np.concatenate([self.X[rows].astype(np.float64) @ v for rows in self._spans()])
         # SciPy would convert the stored values to the vector's type, which copies X.
         return np.asarray(self.X @ v.astype(self.dtype, copy=False), dtype=np.float64)
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
         if exact and self.dtype != np.float64:
             out = np.zeros(self.shape[1])
-            for rows in _spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
+            for rows in self._spans():
                 out += self.X[rows].astype(np.float64).T @ u[rows]
             return out
         return np.asarray(self.X.T @ u.astype(self.dtype, copy=False), dtype=np.float64)
@@ -157,28 +163,48 @@ class SparseMatrix:
         return self.X[:, index].toarray().astype(np.float64, copy=False)
 
     def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
-        for rows in _spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
+        for rows in self._spans():
             yield rows, self.X[rows].toarray().astype(np.float64, copy=False)
 
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int
     ) -> tuple[Float64Array, Float64Array]:
-        n, m = self.shape
-        mean, var = np.zeros((n_classes, m)), np.zeros((n_classes, m))
-        major = np.repeat(np.arange(len(self.X.indptr) - 1), np.diff(self.X.indptr))
-        rows, cols = (
-            (major, self.X.indices) if self.X.format == "csr" else (self.X.indices, major)
-        )
-        values = self.X.data
-        for k in range(n_classes):
-            inside = np.flatnonzero(codes[rows] == k)
-            col, x, w = cols[inside], values[inside].astype(np.float64), weight[rows[inside]]
-            mean[k] = np.bincount(col, w * x, minlength=m)
-            stored = np.bincount(col, w, minlength=m)
-            spread = np.bincount(col, w * (x - mean[k][col]) ** 2, minlength=m)
-            # the implicit zeros lie mean away from the mean
-            var[k] = spread + np.maximum(1.0 - stored, 0.0) * mean[k] ** 2
-        return mean, var
+        m = self.shape[1]
+        size = n_classes * m
+        mean, share, drift, spread = (np.zeros(size) for _ in range(4))
+        stored = np.zeros(size, dtype=np.intp)
+        for at, x, w in self._entries(codes, weight, size):
+            mean += np.bincount(at, w * x, minlength=size)
+            share += np.bincount(at, w, minlength=size)
+            stored += np.bincount(at, minlength=size)
+        for at, x, w in self._entries(codes, weight, size):
+            x -= mean[at]
+            drift += np.bincount(at, w * x, minlength=size)
+            spread += np.bincount(at, w * x * x, minlength=size)
+        # the implicit zeros lie mean away from the mean; a full column has none, whatever
+        # rounding has left of its weights
+        full = stored == np.repeat(np.bincount(codes, minlength=n_classes), m)
+        implicit = np.where(full, 0.0, np.maximum(1.0 - share, 0.0))
+        drift -= implicit * mean
+        spread += implicit * mean**2
+        # what the first pass missed of the mean, the second one measures
+        var = np.maximum(spread - drift**2, 0.0)
+        return (mean + drift).reshape(n_classes, m), var.reshape(n_classes, m)
+
+    def _spans(self) -> Iterator[slice]:
+        return _spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1])))
+
+    def _entries(
+        self, codes: IntArray, weight: Float64Array, size: int
+    ) -> Iterator[tuple[IntArray, Float64Array, Float64Array]]:
+        """Place in (class, feature), value and weight of the stored values, some at a time."""
+        for span in _spans(self.X.nnz, max(BLOCK // 4, size)):
+            index = np.arange(span.start, span.stop)
+            major = np.searchsorted(self.X.indptr, index, side="right") - 1
+            minor = self.X.indices[span]
+            row, col = (major, minor) if self.X.format == "csr" else (minor, major)
+            at = codes[row] * self.shape[1] + col
+            yield at, self.X.data[span].astype(np.float64), weight[row]
 
     def extremes(self) -> tuple[float, float]:
         if self.X.nnz == 0:
@@ -197,8 +223,8 @@ class StackedMatrix:
         stops = np.cumsum(sizes)
         self._rows = [slice(int(b - a), int(b)) for a, b in zip(sizes, stops)]
 
-    def dot(self, v: Float64Array) -> Float64Array:
-        return np.concatenate([part.dot(v) for part in self.parts])
+    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+        return np.concatenate([part.dot(v, exact=exact) for part in self.parts])
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
         out = self.parts[0].tdot(u[self._rows[0]], exact=exact)
@@ -221,7 +247,7 @@ class StackedMatrix:
         mean, var = np.zeros((n_classes, m)), np.zeros((n_classes, m))
         seen = np.zeros(n_classes)
         for part, rows in zip(self.parts, self._rows):
-            total = np.bincount(codes[rows], weight[rows], minlength=n_classes)
+            total = np.bincount(codes[rows], weight[rows], minlength=n_classes).astype(np.float64)
             safe = np.where(total > 0, total, 1.0)
             part_mean, part_var = part.class_statistics(
                 codes[rows], weight[rows] / safe[codes[rows]], n_classes

@@ -54,8 +54,8 @@ class ClassMoments:
     >>> from sparsegsvp import ClassMoments
     >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [5.0, 5.0], [7.0, 1.0]])
     >>> y = np.array(["a", "a", "b", "b"])
-    >>> first, second = ClassMoments.from_data(X[::2], y[::2]), ClassMoments.from_data(X[1::2], y[1::2])
-    >>> pooled = first + second
+    >>> batches = [ClassMoments.from_data(X[rows], y[rows]) for rows in ([0, 2], [1, 3])]
+    >>> pooled = sum(batches)
     >>> pooled.counts
     array([2, 2])
     >>> pooled.means
@@ -173,7 +173,7 @@ class ClassMoments:
 
     def __radd__(self, other: object) -> ClassMoments:
         # sum() starts from 0
-        return self if other == 0 else NotImplemented
+        return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __sub__(self, other: object) -> ClassMoments:
         if not isinstance(other, ClassMoments):
@@ -246,7 +246,8 @@ class ClassMoments:
         dict of ndarray
         """
         out = {
-            "classes": self.classes,
+            # strings held as objects would need pickle
+            "classes": np.array(self.classes.tolist()),
             "counts": self.counts,
             "weights": self.weights,
             "means": self.means,
@@ -303,42 +304,36 @@ def scatter_by_class(
 ) -> tuple[IntArray, Float64Array, Float64Array, Float64Array]:
     """Counts, weights, means and centred second moments of each class, in one pass.
 
-    Each block of rows is centred by its own class means before it is squared, and blocks
-    are merged by the update of Chan, Golub and LeVeque: a mean of 1e6 leaves a variance
-    of 1 intact.
+    Rows are shifted by a pilot mean of their class, from its first block, before they are
+    squared: a mean of 1e6 leaves a variance of 1 intact. The shift is counted from the
+    first row of the class, so that a constant column has a scatter of exactly zero.
     """
     m = matrix.shape[1]
     counts = np.zeros(n_classes, dtype=np.intp)
-    weights, means = np.zeros(n_classes), np.zeros((n_classes, m))
+    weights, pilots, shifts = (
+        np.zeros(n_classes),
+        np.zeros((n_classes, m)),
+        np.zeros((n_classes, m)),
+    )
     scatters = np.zeros((n_classes, m, m))
     for rows, block in matrix.row_blocks():
         code = codes[rows]
-        order = np.argsort(code, kind="stable")
-        bounds = np.searchsorted(code[order], np.arange(n_classes + 1))
-        block = block[order]  # a copy of the block, so that it may be centred in place
-        w = None if weight is None else weight[rows][order]
         for k in range(n_classes):
-            part = block[bounds[k] : bounds[k + 1]]
-            if len(part) == 0:
+            inside = np.flatnonzero(code == k)
+            if weight is not None:
+                inside = inside[weight[rows][inside] > 0.0]
+            if len(inside) == 0:
                 continue
-            if w is None:
-                total, mean = float(len(part)), part.mean(axis=0)
-                part -= mean
-                scatter = part.T @ part
-                counts[k] += len(part)
-            else:
-                wk = w[bounds[k] : bounds[k + 1]]
-                total = float(wk.sum())
-                counts[k] += int(np.count_nonzero(wk))
-                if total == 0.0:
-                    continue
-                mean = wk @ part / total
-                part -= mean
-                scatter = (part * wk[:, None]).T @ part
-            share = total / (weights[k] + total)
-            step = mean - means[k]
-            scatters[k] += scatter
-            scatters[k] += np.multiply.outer(step, step * (weights[k] * share))
-            means[k] += share * step
-            weights[k] += total
-    return counts, weights, means, scatters
+            part = block[inside]  # a copy, so that it may be shifted in place
+            if counts[k] == 0:
+                pilots[k] = part[0] + (part - part[0]).mean(axis=0)
+            part -= pilots[k]
+            row_weight = np.ones(len(part)) if weight is None else weight[rows][inside]
+            counts[k] += len(part)
+            weights[k] += row_weight.sum()
+            shifts[k] += row_weight @ part
+            scatters[k] += (part if weight is None else part * row_weight[:, None]).T @ part
+    safe = np.where(weights > 0.0, weights, 1.0)[:, None]
+    for scatter, excess in zip(scatters, shifts / np.sqrt(safe)):
+        scatter -= np.multiply.outer(excess, excess)
+    return counts, weights, pilots + shifts / safe, scatters
