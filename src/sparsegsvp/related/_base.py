@@ -483,3 +483,33 @@ def check_real(
             f"{name} must be a finite number {'>' if open_low else '>='} {low:g}{upper}, "
             f"got {value!r}."
         )
+
+
+def pair_of(name: str, value: Any) -> tuple[float, float]:
+    """Return a number twice, or a pair as it is.
+
+    Examples
+    --------
+    >>> pair_of("delta", 0.5)
+    (0.5, 0.5)
+    """
+    values: NDArray[Any] = np.atleast_1d(np.asarray(value))
+    if values.shape == (1,):
+        return values[0].item(), values[0].item()
+    if values.shape == (2,):
+        return values[0].item(), values[1].item()
+    raise ValueError(f"{name} must be a number or a pair of numbers, got {value!r}.")
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise ValueError unless ``value`` is an integer of at least 1.
+
+    Examples
+    --------
+    >>> check_count("max_iter", 0)
+    Traceback (most recent call last):
+        ...
+    ValueError: max_iter must be an integer of at least 1, got 0.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
