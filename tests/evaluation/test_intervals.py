@@ -79,3 +79,12 @@ def test_paired_intervals_leave_out_zero_exactly_when_holm_rejects():
 def test_paired_difference_of_equal_scores_is_no_difference():
     (same,) = paired_differences([np.zeros(5)], 0.25)
     assert (same.value, same.low, same.high, same.p_value) == (0, 0, 0, 1)
+
+
+def test_equal_differences_in_two_folds_prove_nothing():
+    (claimed,) = paired_differences([[0.1, 0.1]], 1.0)
+    (floored,) = paired_differences([[0.1, 0.1]], 1.0, floors=[0.05])
+    assert claimed.p_value == 0 and floored.p_value > 0.05
+    assert floored.low < 0 < floored.high
+    (zero,) = paired_differences([[0.0, 0.0]], 1.0, floors=[0.05])
+    assert zero.p_value == 1

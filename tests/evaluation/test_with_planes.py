@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -58,12 +59,23 @@ def test_stability_selection_of_planes(planted_small):
     assert set(model.get_support(indices=True)) >= {0, 1, 2}
 
 
-def test_tuning_happens_within_the_folds(planted_small):
+def test_tuning_happens_within_the_folds_with_their_groups(planted_small):
     X, y = planted_small
     groups = np.r_[np.arange(16) // 2, 100 + np.arange(24) // 2]
-    tuned = GSVPSVMCV(tau=(1.0,), n_deltas=5, cv=3)
+    given = []
+
+    class Watched(GSVPSVMCV):
+        def fit(self, X, y, sample_weight=None, **params):
+            given.append(params["groups"])
+            return super().fit(X, y, sample_weight, **params)
+
+    tuned = Watched(tau=(1.0,), n_deltas=5, cv=GroupKFold(3))
     found = nested_evaluate(tuned, X, y, cv=3, groups=groups, n_repeats=1, n_permutations=0)
-    assert found.scores["balanced_accuracy"].value > 0.75 and "brier" in found.scores
+    for fold, seen in zip(found.folds, given):
+        np.testing.assert_array_equal(seen, groups[fold.train])
+    assert len(given) == 4  # three folds, and the final fit
+    assert {"brier", "log_loss", "auc"} <= found.scores.keys()
+    assert found.calibration is not None
 
 
 @pytest.mark.filterwarnings("ignore")

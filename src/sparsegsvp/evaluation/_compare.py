@@ -30,10 +30,12 @@ from ._comparison import (
 )
 from ._folds import Fold, check_labels, check_seed, derive_seed, holdout_ratio, make_folds
 from ._intervals import (
+    DEGENERATE_RATIO,
     PairedDifference,
     auc_interval,
     corrected_error,
     corrected_interval,
+    counting_deviation,
     paired_differences,
     rate_interval,
 )
@@ -386,6 +388,11 @@ class _Cell:
         total = np.sum([entry["counts"] for entry in self.entries[: self.n_first]], axis=0)
         return [tuple(int(v) for v in row) for row in total]  # type: ignore[misc]
 
+    def floor(self) -> float:
+        """Return the spread of fold scores below which they are not believed."""
+        pairs = [(tp, p) for tp, p, _, _ in self.counts()]
+        return DEGENERATE_RATIO * counting_deviation(pairs, self.n_first)
+
     def score(self, ratio: float, level: float) -> Interval:
         pairs = [(tp, p) for tp, p, _, _ in self.counts()]
         return rate_interval(self.values("score"), ratio, pairs, self.n_first, level=level)
@@ -470,7 +477,8 @@ def _differences(
     if not keys or len(cells[keys[0]].entries) < 2:
         return {}
     gaps = [cells[key].values("score") - cells[reference, key[1]].values("score") for key in keys]
-    return dict(zip(keys, paired_differences(gaps, ratio, level=level)))
+    floors = [max(cells[key].floor(), cells[reference, key[1]].floor()) for key in keys]
+    return dict(zip(keys, paired_differences(gaps, ratio, floors=floors, level=level)))
 
 
 def _seconds(

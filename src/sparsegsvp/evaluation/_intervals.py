@@ -251,6 +251,7 @@ def paired_differences(
     differences: Sequence[ArrayLike],
     test_train_ratio: float,
     *,
+    floors: Sequence[float] | None = None,
     level: float = 0.95,
 ) -> list[PairedDifference]:
     """Corrected intervals of several paired differences, adjusted together by Holm.
@@ -266,6 +267,10 @@ def paired_differences(
         Fold-wise differences of each comparison, folds shared by both sides.
     test_train_ratio : float
         :math:`n_{test}/n_{train}`.
+    floors : sequence of float, optional
+        Smallest believable standard deviation of each comparison's differences. Two folds
+        with the same difference are no proof of it; differences that are all zero are left
+        as they are.
     level : float, default=0.95
         Joint level.
 
@@ -284,10 +289,12 @@ def paired_differences(
     arrays = [np.asarray(d, dtype=np.float64) for d in differences]
     arrays = [d[np.isfinite(d)] for d in arrays]
     means, errors, dofs, p_values = [], [], [], []
-    for d in arrays:
+    for i, d in enumerate(arrays):
         if d.size < 2:
             raise ValueError("a paired difference needs at least two folds in common.")
         mean, error = float(d.mean()), corrected_error(d, test_train_ratio)
+        if floors is not None and mean != 0:
+            error = max(error, floors[i] * float(np.sqrt(1 / d.size + test_train_ratio)))
         means.append(mean)
         errors.append(error)
         dofs.append(d.size - 1)

@@ -1,0 +1,178 @@
+"""Adapters for selectors that people use today, none of them required.
+
+    celer, skglm, mrmr-selection, Boruta, skrebate, abess
+
+Each is a scikit-learn selector with ``n_features`` and ``feature_order_``. One whose package
+is missing is reported by `peers`; one that fails or takes too long is reported by the
+comparison.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import SelectorMixin
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+
+class _Peer(SelectorMixin, BaseEstimator):
+    """Keeps the first ``n_features`` of the order that a subclass computes."""
+
+    def __init__(self, n_features: int = 10) -> None:
+        self.n_features = n_features
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> _Peer:
+        codes = np.unique(y, return_inverse=True)[1]
+        self.n_features_in_ = X.shape[1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            order = self._order(np.ascontiguousarray(X, dtype=np.float64), codes)
+        self.feature_order_ = np.asarray(order, dtype=np.intp)
+        return self
+
+    def _order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _get_support_mask(self) -> np.ndarray:
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[self.feature_order_[: self.n_features]] = True
+        return mask
+
+
+def _by_size(coef: np.ndarray) -> np.ndarray:
+    weights = np.linalg.norm(np.atleast_2d(coef), axis=0)
+    return np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+
+
+def _until(size: int, solve: Callable[[float], np.ndarray], strongest: float) -> np.ndarray:
+    """Weaken a penalty by halves until ``size`` features enter, then bisect four times."""
+    high, low = strongest, strongest
+    coef = solve(low)
+    while np.count_nonzero(coef) < size and low > 1e-6 * strongest:
+        high, low = low, low / 2
+        coef = solve(low)
+    for _ in range(4 if low < high else 0):
+        middle = np.sqrt(high * low)
+        trial = solve(middle)
+        if np.count_nonzero(trial) >= size:
+            low, coef = middle, trial
+        else:
+            high = middle
+    return coef
+
+
+class Celer(_Peer):
+    """celer's l1 logistic regression, at the penalty where ``n_features`` enter."""
+
+    def _order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        from celer import LogisticRegression
+
+        signs = np.where(y == 1, 1.0, -1.0)
+        strongest = np.abs(X.T @ signs).max() / 2
+
+        def solve(alpha: float) -> np.ndarray:
+            return np.ravel(LogisticRegression(C=1 / alpha, fit_intercept=False).fit(X, y).coef_)
+
+        return _by_size(_until(self.n_features, solve, strongest))
+
+
+class SkglmMCP(_Peer):
+    """skglm's logistic regression with the minimax concave penalty."""
+
+    def _order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        from skglm import GeneralizedLinearEstimator
+        from skglm.datafits import Logistic
+        from skglm.penalties import MCPenalty
+        from skglm.solvers import ProxNewton
+
+        signs = np.where(y == 1, 1.0, -1.0)
+        strongest = np.abs(X.T @ signs).max() / (2 * len(y))
+
+        def solve(alpha: float) -> np.ndarray:
+            model = GeneralizedLinearEstimator(
+                Logistic(), MCPenalty(alpha, 3.0), ProxNewton(fit_intercept=True)
+            )
+            return np.ravel(model.fit(X, signs).coef_)
+
+        return _by_size(_until(self.n_features, solve, strongest))
+
+
+class MRMR(_Peer):
+    """mrmr-selection: maximum relevance, minimum redundancy."""
+
+    def _order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        import pandas as pd
+        from mrmr import mrmr_classif
+
+        frame = pd.DataFrame(X, columns=[str(j) for j in range(X.shape[1])])
+        chosen = mrmr_classif(
+            X=frame, y=pd.Series(y), K=self.n_features, show_progress=False, n_jobs=1
+        )
+        return np.array([int(name) for name in chosen])
+
+
+class Boruta(_Peer):
+    """Boruta around a random forest; its own ranking, confirmed features by importance."""
+
+    order_ignores_size = True
+
+    def _order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        from boruta import BorutaPy
+
+        forest = RandomForestClassifier(
+            n_jobs=1, class_weight="balanced", max_depth=5, random_state=0
+        )
+        model = BorutaPy(forest, n_estimators=100, max_iter=30, random_state=0).fit(X, y)
+        importance = np.nanmean(np.nan_to_num(model.importance_history_), axis=0)
+        return np.lexsort((-importance, model.ranking_))
+
+
+class ReliefF(_Peer):
+    """skrebate's ReliefF."""
+
+    order_ignores_size = True
+
+    def _order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        from skrebate import ReliefF as Original
+
+        model = Original(n_neighbors=10, n_jobs=1).fit(X, y)
+        return np.argsort(-model.feature_importances_, kind="stable")
+
+
+class Abess(_Peer):
+    """abess: best subset of exactly ``n_features`` for logistic regression."""
+
+    def _order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        from abess import LogisticRegression
+
+        model = LogisticRegression(support_size=self.n_features).fit(X, y)
+        return _by_size(np.ravel(model.coef_))
+
+
+_PEERS: dict[str, tuple[str, type[_Peer]]] = {
+    "celer": ("celer", Celer),
+    "skglm MCP": ("skglm", SkglmMCP),
+    "mRMR": ("mrmr", MRMR),
+    "Boruta": ("boruta", Boruta),
+    "ReliefF": ("skrebate", ReliefF),
+    "abess": ("abess", Abess),
+}
+
+
+def peers() -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the adapters whose packages are installed, and why the others are left out."""
+    found: dict[str, Any] = {}
+    missing: dict[str, str] = {}
+    for name, (package, adapter) in _PEERS.items():
+        if importlib.util.find_spec(package) is None:
+            missing[name] = f"{package} is not installed"
+        else:
+            found[name] = make_pipeline(StandardScaler(), adapter())
+    return found, missing
