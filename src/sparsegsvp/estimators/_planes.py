@@ -8,7 +8,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from numbers import Integral, Real
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -26,7 +27,7 @@ Selection = Literal["nonzero", "elbow"]
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What is being solved, but for delta."""
+    """What is being solved, but for delta. Checked when it is made."""
 
     q: float
     tau: float
@@ -36,6 +37,17 @@ class Settings:
     max_iter: int
     selection: Selection = "nonzero"
     refit: bool = True
+
+    def __post_init__(self) -> None:
+        _check_number("q", self.q, 0.0, 1.0, above=True)
+        _check_number("tau", self.tau, 0.0, np.inf)
+        _check_number("pool", self.pool, 0.0, 1.0)
+        _check_number("eps", self.eps, 0.0, np.inf, above=True)
+        _check_number("tol", self.tol, 0.0, np.inf)
+        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
+            raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}")
+        if self.selection not in get_args(Selection):
+            raise ValueError(f'selection must be "nonzero" or "elbow", got {self.selection!r}')
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,18 +129,20 @@ class PlaneProblems:
             ]
             yield float(rho), [solution for solution in last if solution is not None]
 
-    def select(self, solutions: Sequence[Solution]) -> IntArray:
-        """The union over planes of the features each selects."""
+    def select(self, solutions: Sequence[Solution], at_most: int | None = None) -> IntArray:
+        """The union over planes of the features each selects.
+
+        With ``at_most``, only that many, those with the largest weight in any plane.
+        """
         if self.settings.selection == "nonzero":
             parts = [solution.features for solution in solutions]
         else:
             parts = [_up_to_elbow(solution) for solution in solutions]
-        return np.unique(np.concatenate(parts))
-
-    def heaviest(self, solutions: Sequence[Solution], panel: IntArray, k: int) -> IntArray:
-        """The k features of the panel with the largest weight in any plane."""
+        panel = np.unique(np.concatenate(parts))
+        if at_most is None or len(panel) <= at_most:
+            return panel
         weight = largest_weights(solutions, self.cov.means.shape[1])[panel]
-        return np.sort(panel[np.argsort(-weight, kind="stable")[:k]])
+        return np.sort(panel[np.argsort(-weight, kind="stable")[:at_most]])
 
     def planes(self, solutions: Sequence[Solution], panel: IntArray) -> Planes:
         """Planes on the panel: refitted there exactly, or truncated to it."""
@@ -153,7 +167,7 @@ def warn_about(solutions: Sequence[Solution], planes: Planes, labels: Sequence[o
             "infinity, so its penalised plane was kept: the means of the classes may coincide. "
             "Try a larger pool or tau",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=5,
         )
     clipped = [label for label, s in zip(labels, solutions) if s.bias.clipped]
     if clipped:
@@ -161,7 +175,7 @@ def warn_about(solutions: Sequence[Solution], planes: Planes, labels: Sequence[o
             f"the best bias of the plane of class {clipped[0]!r} ran off to infinity and was "
             "clipped: along its direction the class means coincide. Try a larger pool or tau",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=5,
         )
 
 
@@ -197,9 +211,8 @@ def balanced_scale(
     spread = cov.blocks(panel, np.eye(len(cov.share)))
     variance = np.einsum("if,kfg,ig->ik", w, spread, w, optimize=True)
     offset = w @ cov.means[:, panel].T + b[:, None]
-    scale = np.sqrt(np.maximum(variance, 0.0) + offset**2).astype(np.float64)
-    out = np.sqrt((scale**2).mean(axis=1))
-    return np.where(out > 0.0, out, 1.0)
+    scale = np.sqrt((np.maximum(variance, 0.0) + offset**2).mean(axis=1))
+    return np.where(scale > 0.0, scale, 1.0)
 
 
 def _on_panel(
@@ -210,7 +223,7 @@ def _on_panel(
     The bias is the solution's own also where weights are cut off, as the paper has it.
     """
     dense = np.zeros(len(panel))
-    shared, at, source = np.intersect1d(panel, solution.features, return_indices=True)
+    _, at, source = np.intersect1d(panel, solution.features, return_indices=True)
     dense[at] = solution.w[source]
     own = float((plane.own_mean @ cov.means[:, solution.features]) @ solution.w)
     sign = -1.0 if solution.bias.other < 0.0 else 1.0
@@ -220,6 +233,18 @@ def _on_panel(
         return dense, bias
     # a truncated normal is made a unit vector again, so that distances stay distances
     return sign * dense / norm, bias / norm
+
+
+def _check_number(name: str, value: Any, low: float, high: float, *, above: bool = False) -> None:
+    """Refuse what is not a finite number between the bounds; ``above`` excludes the lower."""
+    # not a number: below every bound
+    number = float(value) if isinstance(value, Real) else -np.inf
+    if low <= number <= high and np.isfinite(number) and not (above and number == low):
+        return
+    bound = f"above {low:g}" if above else f"at least {low:g}"
+    if np.isfinite(high):
+        bound += f" and at most {high:g}"
+    raise ValueError(f"{name} must be a number {bound}, got {value!r}")
 
 
 def _up_to_elbow(solution: Solution) -> IntArray:

@@ -1,7 +1,7 @@
 """Cross-validation along paths: solve once per fold and setting, score every point.
 
-A *point* of a fold is a set of planes at one setting and one rho, or, where the planes are
-combined freely, one rho per plane. Rows held out get weight zero, so no fold copies X.
+A *point* is one rho for all planes, or, where the planes are combined freely, one rho for
+each. Rows held out get weight zero, so no fold copies X.
 """
 
 from __future__ import annotations
@@ -15,14 +15,85 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._typing import Float64Array, IntArray
-from ..linalg import Covariances
+from ..linalg import Covariances, as_matrix
 from ..metrics import balanced_log_loss
+from ..solvers._api import make_covariances
+from ..solvers._threads import one_blas_thread
 from ..solvers.working_set import Solution
 from ._decision import fit_calibrator, log_distances, margin, probabilities, scores
 from ._planes import PlaneProblems, Settings
 
 # A scorer sees a fitted classifier, rows and labels, and returns a number, larger is better.
 Scorer = Callable[[Any, Any, Any], float]
+
+
+# Points beyond which a free combination of planes is refused.
+_MAX_POINTS = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Labelled rows.
+
+    Attributes
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+    codes : array of shape (n_samples,)
+        Index of each row's class in `classes`.
+    weight : array of shape (n_samples,) or None
+        Sample weights.
+    classes : array of shape (n_classes,)
+        Labels.
+    """
+
+    X: Any
+    codes: IntArray
+    weight: Float64Array | None
+    classes: np.ndarray
+
+    @property
+    def y(self) -> np.ndarray:
+        """The label of each row."""
+        return self.classes[self.codes]
+
+    def weight_of(self, index: Any) -> Float64Array | None:
+        """Weights of some rows, if there are weights."""
+        return None if self.weight is None else self.weight[index]
+
+    def covariances(self, standardize: bool, weight: Float64Array | None = None) -> Covariances:
+        """Covariances of all rows, with their own weights or with others."""
+        weight = self.weight if weight is None else weight
+        return make_covariances(
+            as_matrix(self.X), self.codes, weight, len(self.classes), standardize=standardize
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What is tried: every setting at every point with every decision.
+
+    Attributes
+    ----------
+    settings : sequence of Settings
+    rhos : array of shape (n_deltas,)
+        Falling ratios of delta to its largest value.
+    points : sequence of tuple of int
+        At every point, the index of the rho of each plane.
+    decisions : sequence of str
+    scorer : callable or None
+        None is the class-balanced log loss of the calibrated decision, negated.
+    standardize : bool
+    n_features : int or None
+        The largest panel.
+    """
+
+    settings: Sequence[Settings]
+    rhos: Float64Array
+    points: Sequence[tuple[int, ...]]
+    decisions: Sequence[str]
+    scorer: Scorer | None
+    standardize: bool
+    n_features: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,34 +121,40 @@ class FoldScores:
     scores : array of shape (n_settings, n_points, n_decisions)
     sizes : array of shape (n_settings, n_points)
         Panel sizes.
-    features : array of shape (n_settings, n_points, n_test, n_classes)
-        Log distances of the held-out rows, for the final calibrator.
+    rows : array of shape (n_rows,)
+        Indices of held-out rows for the final calibrator.
+    features : array of shape (n_settings, n_points, n_rows, n_classes)
+        Their log distances.
     """
 
     scores: Float64Array
     sizes: IntArray
+    rows: IntArray
     features: Float64Array
 
 
 def points_of(n_deltas: int, n_classes: int, combine: bool) -> list[tuple[int, ...]]:
     """Index of the delta of each plane, at every point."""
-    if combine:
-        return list(product(range(n_deltas), repeat=n_classes))
-    return [(i,) * n_classes for i in range(n_deltas)]
+    if not combine:
+        return [(i,) * n_classes for i in range(n_deltas)]
+    if n_deltas**n_classes > _MAX_POINTS:
+        raise ValueError(
+            f"combine=True with {n_deltas} deltas and {n_classes} classes makes "
+            f"{n_deltas**n_classes} points to score: use a smaller n_deltas or combine=False"
+        )
+    return list(product(range(n_deltas), repeat=n_classes))
 
 
-def solve_points(
-    cov: Covariances, settings: Settings, rhos: Float64Array, points: Sequence[tuple[int, ...]]
-) -> list[RawPlanes]:
+def solve_points(cov: Covariances, settings: Settings, search: Search) -> list[RawPlanes]:
     """Planes at every point; points with the same panel share one refit."""
     problems = PlaneProblems(cov, settings)
-    paths = problems.paths(rhos)
+    paths = problems.paths(search.rhos)
     std = cov.standardization
     seen: dict[bytes, RawPlanes] = {}
     out = []
-    for point in points:
+    for point in search.points:
         solutions = at_point(paths, point)
-        panel = problems.select(solutions)
+        panel = problems.select(solutions, search.n_features)
         # with a refit the planes depend on the panel alone
         key = panel.tobytes() if settings.refit else repr(point).encode()
         if key not in seen:
@@ -92,17 +169,23 @@ def at_point(paths: Sequence[Sequence[Solution]], point: Sequence[int]) -> list[
     return [path[i] for path, i in zip(paths, point)]
 
 
+def run_fold(rows: Rows, search: Search, train: IntArray, test: IntArray) -> FoldScores:
+    """Solve and score one fold; the settings share the cached products."""
+    weight = np.bincount(train, minlength=len(rows.codes)).astype(np.float64)
+    if rows.weight is not None:
+        weight *= rows.weight
+    with one_blas_thread():
+        cov = rows.covariances(search.standardize, weight)
+        planes = [solve_points(cov, settings, search) for settings in search.settings]
+        return score_fold(planes, rows, search, train, test)
+
+
 def score_fold(
     planes: Sequence[Sequence[RawPlanes]],
-    X: Any,
-    y: np.ndarray,
-    codes: IntArray,
-    weight: Float64Array | None,
+    rows: Rows,
+    search: Search,
     train: IntArray,
     test: IntArray,
-    decisions: Sequence[str],
-    classes: np.ndarray,
-    scorer: Scorer | None,
 ) -> FoldScores:
     """Score every point of a fold on its held-out rows.
 
@@ -110,23 +193,20 @@ def score_fold(
     ----------
     planes : sequence of sequences of RawPlanes
         Per setting and point.
-    X, y, codes, weight
-        All rows, their labels, class codes and weights.
+    rows : Rows
+        All rows.
+    search : Search
+        What is tried.
     train, test : arrays of int
         Rows to calibrate on and to score.
-    decisions : sequence of str
-        Decision rules to score.
-    classes : array
-        Labels in the order of the codes.
-    scorer : callable, optional
-        By default the class-balanced log loss of the calibrated decision, negated.
     """
+    classes, codes, scorer = rows.classes, rows.codes, search.scorer
     k, n_points = len(classes), len(planes[0])
-    out = np.zeros((len(planes), n_points, len(decisions)))
+    out = np.zeros((len(planes), n_points, len(search.decisions)))
     sizes = np.zeros((len(planes), n_points), dtype=np.intp)
     features = np.zeros((len(planes), n_points, len(test), k))
-    rows = X[test] if scorer is not None else None
-    test_weight = None if weight is None else weight[test]
+    X_test = rows.X[test] if scorer is not None else None
+    y_test, test_weight = classes[codes[test]], rows.weight_of(test)
     done: dict[int, tuple[Float64Array, Float64Array]] = {}
     for s, p in np.ndindex(len(planes), n_points):
         plane = planes[s][p]
@@ -134,32 +214,30 @@ def score_fold(
         if id(plane) in done:
             out[s, p], features[s, p] = done[id(plane)]
             continue
-        distances = plane.distances(X)
+        distances = plane.distances(rows.X)
         features[s, p] = log_distances(distances[test], plane.scale)
-        for d, decision in enumerate(decisions):
+        for d, decision in enumerate(search.decisions):
             calibrator = None
             if decision == "calibrated":
                 calibrator = fit_calibrator(
                     log_distances(distances[train], plane.scale),
                     codes[train],
                     k,
-                    None if weight is None else weight[train],
+                    rows.weight_of(train),
                 )
             model = FoldModel(distances[test], plane.scale, decision, calibrator, classes)
             if scorer is None:
                 out[s, p, d] = -balanced_log_loss(
-                    y[test], model.predict_proba(None), labels=classes, sample_weight=test_weight
+                    y_test, model.predict_proba(None), labels=classes, sample_weight=test_weight
                 )
             else:
-                out[s, p, d] = float(scorer(model, rows, y[test]))
+                out[s, p, d] = float(scorer(model, X_test, y_test))
         done[id(plane)] = (out[s, p], features[s, p])
-    return FoldScores(out, sizes, features)
+    return FoldScores(out, sizes, test, features)
 
 
 class FoldModel:
     """A fitted classifier whose distances to the held-out rows are already known."""
-
-    _estimator_type = "classifier"
 
     def __init__(
         self,

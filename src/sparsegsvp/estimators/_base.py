@@ -1,0 +1,250 @@
+"""What the estimators of planes share: fitted attributes, prediction and input checks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from .._typing import BoolArray, Float64Array, IntArray
+from ..linalg import as_matrix
+from ..linalg._checks import check_values
+from ..solvers.working_set import Solution
+from ._decision import Calibrator, margin, probabilities, scores
+from ._planes import PlaneProblems, Planes, Settings, feature_order, warn_about
+
+
+def _calibrates(estimator: Any) -> bool:
+    decision = getattr(estimator, "decision_", estimator.decision)
+    if decision == "calibrated" or (not isinstance(decision, str) and "calibrated" in decision):
+        return True
+    raise AttributeError('predict_proba needs decision="calibrated"')
+
+
+class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
+    """What a fitted set of planes can do: predict, give probabilities, select features."""
+
+    calibrator_: tuple[Float64Array, Float64Array] | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # batches may have come in without being enough for a fit
+        return hasattr(self, "coef_")
+
+    def distances(self, X: Any) -> Float64Array:
+        """Signed distance of each row to each plane, in standardised units.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            ``X @ coef_.T + intercept_``, read off the selected columns alone.
+        """
+        check_is_fitted(self)
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse=("csr", "csc"),
+            dtype=(np.float64, np.float32),
+        )
+        panel = np.flatnonzero(self.support_)
+        columns = X[:, panel]
+        columns = columns.toarray() if sp.issparse(columns) else columns
+        return columns.astype(np.float64) @ self.coef_[:, panel].T + self.intercept_
+
+    def decision_function(self, X: Any) -> Float64Array:
+        """Confidence in each class.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes positive for ``classes_[1]``, and zero where `predict` changes;
+            otherwise one column per class.
+        """
+        return margin(self._scores(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        found = self.decision_function(X)
+        codes = (found > 0.0).astype(np.intp) if found.ndim == 1 else found.argmax(axis=1)
+        return self.classes_[codes]
+
+    @available_if(_calibrates)
+    def predict_proba(self, X: Any) -> Float64Array:
+        """Class probabilities, for equal class priors.
+
+        For a prevalence pi multiply the odds by pi / (1 - pi).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return probabilities(self.distances(X), self.scale_, self._calibrator())
+
+    def _scores(self, X: Any) -> Float64Array:
+        distances = self.distances(X)
+        decision = str(getattr(self, "decision_", self.decision))
+        calibrator = self._calibrator() if decision == "calibrated" else None
+        return scores(distances, self.scale_, decision, calibrator)
+
+    def _calibrator(self) -> Calibrator:
+        if self.calibrator_ is None:
+            raise ValueError('the model has no calibrator: fit it with decision="calibrated"')
+        return Calibrator(*self.calibrator_)
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self)
+        return self.support_
+
+    def _store(
+        self,
+        problems: PlaneProblems,
+        solutions: Sequence[Solution],
+        planes: Planes,
+    ) -> None:
+        """Set the fitted attributes and warn of what a user should know."""
+        cov = problems.cov
+        m = cov.means.shape[1]
+        std = cov.standardization
+        coef, intercept = planes.raw(std.center, std.inverse)
+        self.coef_ = np.zeros((len(self.classes_), m))
+        self.coef_[:, planes.panel] = coef
+        self.intercept_ = intercept
+        self.support_ = np.zeros(m, dtype=bool)
+        self.support_[planes.panel] = True
+        self.scale_ = planes.scale
+        self.delta_ = np.array([solution.delta for solution in solutions])
+        self.objective_ = np.array([solution.objective for solution in solutions])
+        self.kkt_residual_ = np.array([solution.kkt_residual for solution in solutions])
+        # a plane on the best single feature takes none, but finding it was one
+        self.n_iter_ = max(1, max(solution.n_iter for solution in solutions))
+        self.feature_order_ = feature_order(problems, solutions)
+        labels = self.classes_.tolist()
+        _warn_constant(std.varying, getattr(self, "feature_names_in_", None))
+        warn_about(solutions, planes, labels)
+        failed = [label for label, s in zip(labels, solutions) if not s.converged]
+        if failed:
+            warnings.warn(
+                f"the certificate of the plane of class {failed[0]!r} is "
+                f"{self.kkt_residual_.max():.2g} and not met: raise max_iter, tol or tau",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+
+def make_settings(estimator: Any, q: Any, tau: Any, pool: Any) -> Settings:
+    """The solver's settings of an estimator, checked."""
+    return Settings(
+        q=q,
+        tau=tau,
+        pool=pool,
+        eps=estimator.eps,
+        tol=estimator.tol,
+        max_iter=estimator.max_iter,
+        selection=estimator.selection,
+        refit=bool(estimator.refit),
+    )
+
+
+def check_panel_size(n_features: Any, available: int) -> None:
+    """Refuse a panel that is empty or larger than the table."""
+    if n_features is None:
+        return
+    if not isinstance(n_features, int | np.integer) or n_features < 1:
+        raise ValueError(f"n_features must be a positive integer or None, got {n_features!r}")
+    if n_features > available:
+        raise ValueError(
+            f"n_features={n_features} asks for more features than the {available} there are"
+        )
+
+
+def validate_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Any, IntArray, Float64Array | None]:
+    """Checked rows, class codes and weights; sets ``classes_`` on the estimator."""
+    X, y = validate_data(
+        estimator,
+        X,
+        y,
+        accept_sparse=("csr", "csc"),
+        dtype=(np.float64, np.float32),
+        ensure_min_samples=2,
+    )
+    check_classification_targets(y)
+    check_values(as_matrix(X), "X")
+    classes, codes = np.unique(y, return_inverse=True)
+    codes = codes.astype(np.intp)
+    weight = None
+    if sample_weight is not None:
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weightless = np.bincount(codes, weight, minlength=len(classes)) == 0.0
+        if weightless.any():
+            raise ValueError(
+                f"all samples of class {classes[weightless].tolist()[0]!r} have weight zero: "
+                "drop the class or weigh it"
+            )
+    check_class_sizes(classes, np.bincount(codes))
+    estimator.classes_ = classes
+    return X, codes, weight
+
+
+def check_class_sizes(classes: np.ndarray, counts: np.ndarray) -> None:
+    """Refuse fewer than two classes, or fewer than two rows in one."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"the labels hold one class only ({classes.tolist()[0]!r}): "
+            "a classifier needs at least two"
+        )
+    for label, count in zip(classes.tolist(), counts.tolist()):
+        if count < 2:
+            raise ValueError(
+                f"class {label!r} has {'one sample' if count else 'no samples'}: every class "
+                "needs at least two. Add samples or drop the class"
+            )
+
+
+def _warn_constant(varying: BoolArray, names: np.ndarray | None) -> None:
+    constant = np.flatnonzero(~varying)
+    if len(constant) == 0:
+        return
+    shown = [str(names[i]) if names is not None else str(i) for i in constant[:5]]
+    more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
+    warnings.warn(
+        f"{len(constant)} constant feature(s) are left out: {', '.join(shown)}{more}",
+        UserWarning,
+        stacklevel=5,
+    )
