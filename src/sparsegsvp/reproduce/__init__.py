@@ -1,1 +1,6 @@
-"""TODO."""
+"""The paper's tables and figures, published and obtained side by side."""
+
+from ._run import Reproduction, reproduce
+from .plan import Plan
+
+__all__ = ["Plan", "Reproduction", "reproduce"]

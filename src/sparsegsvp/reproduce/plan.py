@@ -11,6 +11,7 @@ from .store import Task
 
 SOURCES = ("code", "paper")
 OWN = ("GSVPSVM", "GSVPSVMCV")
+RULES = ("best", "1se")
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Plan:
         Random starts and random splits of the sensitivity study.
     n_row_orders : int
         Orders of the training rows, a change of rounding only.
+    n_tuned : int or None
+        Largest number of runs of `GSVPSVMCV` in each; None sets no limit.
     max_iter : int
         Cap on the iterations of the paper's method.
     qs, eps : tuple of float or None
@@ -35,6 +38,7 @@ class Plan:
     n_starts: int = 20
     n_splits: int = 20
     n_row_orders: int = 20
+    n_tuned: int | None = None
     max_iter: int = 10_000
     qs: tuple[float, ...] | None = None
     eps: tuple[float, ...] | None = None
@@ -72,7 +76,7 @@ def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Task]]]:
     yield (
         "this package's method on the same split",
         [
-            Task("own/tuned", own_runs.tuned, base),
+            *[Task(f"own/{rule}", own_runs.tuned, {**base, "rule": rule}) for rule in RULES],
             Task("own/convergence", own_runs.convergence, base),
         ],
     )
@@ -124,6 +128,7 @@ def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Task]]]:
             for name in OWN
             if (kind, name) in own
             for seed in range(count)
+            if name == "GSVPSVM" or plan.n_tuned is None or seed < plan.n_tuned
         ]
         if tasks:
             yield titles[kind], tasks
