@@ -48,7 +48,7 @@ def interval(found: IntervalDict) -> str:
     """Write an estimate with its interval."""
     return (
         f"{number(found['value'])} ({found['level']:.0%} interval {number(found['low'])} to "
-        f"{number(found['high'])})"
+        f"{found['high']:.2f})"
     )
 
 
@@ -138,7 +138,7 @@ def verdict(
     level = _level(len(data["classes"]), scores.get("balanced_accuracy"), permutation)
     size, m = len(panel), data["n_features"]
     what = contrast(data)
-    together = f"tell {what}" if len(data["classes"]) == 2 else f"tell {what}"
+    together = f"tell {what}"
     share = f"{size} of {m:,} features"
     headline = {
         "signal": f"{share} {together}",
@@ -255,13 +255,17 @@ def notices(
         *_about_data(data),
         *_about_stability(panel, stability),
     ]
-    for text in others:
-        if not text.startswith("No signal was found"):  # said already, and more plainly
-            listing.append(_notice("evaluation", "caution", "From the evaluation", text))
-    for text in data["hints"]:
-        listing.append(_notice("table", "note", "About the table", _sentence(text)))
-    for text in skipped:
-        listing.append(_notice("skipped", "note", "Left out of this run", _sentence(text)))
+    listing += [
+        _notice("evaluation", "caution", "From the evaluation", text)
+        for text in others
+        if not text.startswith("No signal was found")  # said already, and more plainly
+    ]
+    listing += [
+        _notice("table", "note", "About the table", _sentence(text)) for text in data["hints"]
+    ]
+    listing += [
+        _notice("skipped", "note", "Left out of this run", _sentence(text)) for text in skipped
+    ]
     rank = {"serious": 0, "caution": 1, "note": 2}
     return sorted(listing, key=lambda notice: rank[notice["severity"]])
 
