@@ -64,6 +64,10 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
             accept_sparse=("csr", "csc"),
             dtype=(np.float64, np.float32),
         )
+        return self._distances(X)
+
+    def _distances(self, X: Any) -> Float64Array:
+        """Distances of rows that are checked already."""
         panel = np.flatnonzero(self.support_)
         columns = X[:, panel]
         columns = columns.toarray() if sp.issparse(columns) else columns

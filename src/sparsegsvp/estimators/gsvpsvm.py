@@ -210,7 +210,7 @@ class GSVPSVM(PlaneClassifier):
             )
             self._solve(cov, settings)
             if self.decision == "calibrated":
-                features = log_distances(self.distances(X), self.scale_)
+                features = log_distances(self._distances(X), self.scale_)
                 found = fit_calibrator(features, codes, len(self.classes_), weight)
                 self.calibrator_ = (found.coef, found.intercept)
         return self
