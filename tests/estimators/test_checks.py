@@ -1,0 +1,14 @@
+"""scikit-learn's own checks, on every estimator of the folder that has no file of its own."""
+
+from __future__ import annotations
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sparsegsvp import GSVPSVM, GSVPSVMCV
+
+
+@parametrize_with_checks(
+    [GSVPSVM(), GSVPSVM(decision="scaled"), GSVPSVMCV(n_deltas=5, tau=1.0, cv=3)],
+)
+def test_scikit_learn_checks(estimator, check) -> None:
+    check(estimator)
