@@ -173,7 +173,7 @@ def test_time_limit_crashes_and_workers(planted_small, tmp_path):
     class Slow(SelectKBest):
         def fit(self, X, y):
             if self.k == 5:
-                time.sleep(60)
+                time.sleep(3600)
             return super().fit(X, y)
 
     class Crash(SelectKBest):
@@ -186,15 +186,13 @@ def test_time_limit_crashes_and_workers(planted_small, tmp_path):
         "slow": make_pipeline(Slow(), LogisticRegression()),
         "crash": Crash(),
     }
-    start = time.monotonic()
-    found = compare(methods, X, y, time_limit=3, n_jobs=2, log=tmp_path / "a.jsonl", **TINY)
-    assert time.monotonic() - start < 40
+    found = compare(methods, X, y, time_limit=4, n_jobs=2, log=tmp_path / "a.jsonl", **TINY)
     assert found.row("slow", 5).status == "timeout"
-    assert "stopped after 3 s" in found.row("slow", 5).error
+    assert "stopped after 4 s" in found.row("slow", 5).error
     assert found.row("crash", 2).status == "failed" and "code 3" in found.row("crash", 2).error
     here = compare({"F": SelectKBest()}, X, y, **TINY)
     assert found.row("F", 5).score == here.row("F", 5).score  # wherever it runs
-    again = compare(methods, X, y, time_limit=3, log=tmp_path / "a.jsonl", resume=True, **TINY)
+    again = compare(methods, X, y, time_limit=4, log=tmp_path / "a.jsonl", resume=True, **TINY)
     assert again.to_dict() == found.to_dict()
 
 

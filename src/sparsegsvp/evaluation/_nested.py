@@ -178,7 +178,7 @@ def nested_evaluate(
         "permutation": permutation if n_permutations else None,
         "n_permutations": int(n_permutations),
         "final_fit": final_fit,
-        "positive": positive,
+        "positive": positive if classes.size == 2 else None,
     }
     header = {
         "kind": "nested_evaluate",
@@ -196,7 +196,7 @@ def nested_evaluate(
         test = None
         if n_permutations:
             test = _run_permutations(
-                task, permutation, int(n_permutations), len(folds), journal, n_jobs, progress
+                task, permutation, int(n_permutations), journal, n_jobs, progress
             )
         journal.finish(_canonical_order(folds, test))
     finally:
@@ -430,7 +430,6 @@ def _run_permutations(
     task: _Task,
     permutation: str,
     n_permutations: int,
-    n_folds: int,
     journal: Journal,
     n_jobs: int | None,
     progress: Progress | None,
@@ -440,20 +439,24 @@ def _run_permutations(
         if progress is not None:
             progress(draw, n_permutations, f"permutation {draw}")
 
-    smallest = int(np.bincount(task.codes).min())
-    n_groups = smallest if task.groups is None else np.unique(task.groups).size
     return permutation_test(
         task.X if permutation == "full" else task.matrix,
         task.y,
         groups=task.groups,
         estimator=task.estimator if permutation == "full" else None,
         n_permutations=n_permutations,
-        n_splits=min(5, smallest, n_groups),
+        n_splits=min(5, _most_folds(task)),
         random_state=task.seed,
         n_jobs=n_jobs,
         known={key[1]: v for key, v in journal.records.items() if key[0] == "permutation"},
         report=report,
     )
+
+
+def _most_folds(task: _Task) -> int:
+    """Return how many folds can each test every class: samples, or groups, of the smallest."""
+    units = np.arange(task.y.size) if task.groups is None else task.groups
+    return min(np.unique(units[task.codes == k]).size for k in range(task.classes.size))
 
 
 def _canonical_order(folds: list[Fold], test: PermutationResult | None) -> list[tuple[Any, ...]]:
