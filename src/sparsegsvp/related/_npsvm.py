@@ -12,6 +12,7 @@ from ._base import (
     Array,
     Plane,
     PlanePairClassifier,
+    RowSpace,
     check_count,
     check_real,
     row_space,
@@ -19,8 +20,15 @@ from ._base import (
 )
 from ._gepsvm import ridge_plane
 
-# A start for the l1 problems: close to them, and unique for any shape of data.
-START_RIDGE = 1.0
+
+def starts(A: Array, B: Array) -> list[Array]:
+    """Return where to start from: the plane of GEPSVM, and the one across the class means.
+
+    The first sees spread, the second position; the l1 problems have minima near both.
+    """
+    across = B.mean(axis=0) - A.mean(axis=0)
+    middle = np.append(across, -(A.mean(axis=0) @ across))
+    return [ridge_plane(A, B, 1.0)[0], *([middle] if across.any() else [])]
 
 
 def l1_ratio(A: Array, B: Array, z: Array) -> float:
@@ -132,11 +140,11 @@ def reweight(
     converged : bool
     """
     z = z / np.abs(B @ z).mean()
-    # Residuals are in units of the other class's mean distance; weights are not.
+    # Distances are in units of the other class's mean; weights have a unit of their own.
     problem = Reweighting(delta, p, eps, eps * float(np.abs(z).max()))
     history = [problem.value(A @ z, z)]
     columns = np.arange(len(z))
-    prune = p <= 1
+    crowd = 0.5 if p <= 1 else 0.0  # cut when fewer than this share are above the floor
     while True:
         Ac, Bc, zc = A[:, columns], B[:, columns], z[columns]
         residual = Ac @ zc
@@ -150,7 +158,7 @@ def reweight(
                 zc, residual = trial, image
                 history.append(level)
             above = int(np.count_nonzero(np.abs(zc) > problem.floor))
-            crowded = prune and above < len(zc) / 2
+            crowded = above < crowd * len(zc)
         z = np.zeros(len(z))
         z[columns] = zc
         if crowded:
@@ -163,14 +171,14 @@ def reweight(
                 z, columns = cut, np.flatnonzero(kept)
                 history.append(level)
             else:
-                prune = False
+                crowd *= 0.7  # too early: many small weights still carry the fit together
         elif settled and len(columns) < len(z):
             freed = ~problem.held_at_zero(A, B, z)
             freed[columns] = False
             if not freed.any():
                 break
             columns = np.union1d(columns, np.flatnonzero(freed))
-            prune = False
+            crowd = 0.0  # no cut again, so that the loop ends
         else:
             break
     if p <= 1:
@@ -196,12 +204,11 @@ class NPSVM(PlanePairClassifier):
 
     For the second plane the classes change roles.
 
-    *Without penalty* the procedure is the published ascent on the inverse ratio, started at the
-    plane of GEPSVM, with its step chosen so that the ratio never rises. It ends at a kink,
-    typically within a few percent of a minimum; with enough samples of the own class to
-    determine a plane, reweighted least squares then takes it the rest of the way. With more
-    features than samples a ratio of zero is reachable for any labels, and the problem does not
-    determine a plane: use a penalty there.
+    *Without penalty* the procedure is the published ascent on the inverse ratio, with its step
+    chosen so that the ratio never rises. It ends at a kink, typically within a few percent of a
+    minimum; with enough samples of the own class to determine a plane, reweighted least squares
+    then takes it the rest of the way. With more features than samples a ratio of zero is
+    reachable for any labels, and the problem does not determine a plane: use a penalty there.
 
     *The penalised forms are reconstructions*, as their texts were not at hand. They are known as
     the penalty added to the numerator of the ratio. For :math:`p \ne 1` that has no minimum, as
@@ -209,6 +216,9 @@ class NPSVM(PlanePairClassifier):
     denominator. The procedure reweights (a quadratic majorant of each absolute value) and puts
     the denominator's tangent in its place: one linear system per step, and an objective that
     never rises. For p at most 1 the planes are sparse.
+
+    No form is convex, so two starts are made, from the plane of GEPSVM and from the one across
+    the class means, and the lower end is kept.
 
     Parameters
     ----------
@@ -225,7 +235,7 @@ class NPSVM(PlanePairClassifier):
     eps : float, default=1e-4
         Smoothing of the absolute values in the reweighted steps: of distances, in units of the
         other class's mean distance, and of weights, in units of the heaviest at the start. For
-        p at most 1 weights below ten times this are set to zero.
+        p at most 1, weights below ten times that are set to zero.
     tol : float, default=1e-6
         Stop when a step lowers the objective by less than this, relatively.
     max_iter : int, default=5000
@@ -308,35 +318,41 @@ class NPSVM(PlanePairClassifier):
         check_count("max_iter", self.max_iter)
 
     def _fit_plane(self, A: Array, B: Array) -> Plane:
-        start, _ = ridge_plane(A, B, START_RIDGE)
-        if self.penalty is None:
-            return self._ratio_plane(A, B, start)
-        if self.penalty == "lp" and self.p != 2:
-            z, history, converged = reweight(
-                with_bias(A),
-                with_bias(B),
-                start,
-                self.delta,
-                self.p,
-                self.eps,
-                self.tol,
-                self.max_iter,
-            )
-        else:
-            space = row_space(A, B)
-            u = start if space.basis is None else space.basis.T @ start
-            u, history, converged = reweight(
-                space.A, space.B, u, self.delta, 2.0, self.eps, self.tol, self.max_iter
-            )
+        dense = self.penalty is None or self.penalty == "l2" or self.p == 2
+        space = row_space(A, B) if dense else RowSpace(with_bias(A), with_bias(B), None)
+        ends = []
+        for z in starts(A, B):
+            u = z if space.basis is None else space.basis.T @ z
+            if self.penalty is None:
+                u, history, converged = self._least_ratio(space, u)
+            else:
+                p = 2.0 if dense else float(self.p)
+                u, history, converged = reweight(
+                    space.A, space.B, u, self.delta, p, self.eps, self.tol, self.max_iter
+                )
             z = space.lift(u)
-        return self._plane(z, history, converged)
+            ends.append(
+                Plane(
+                    z[:-1],
+                    z[-1],
+                    history[-1],
+                    n_iter=max(len(history) - 1, 1),
+                    history=history,
+                    converged=converged,
+                )
+            )
+        best = ends[0]
+        for other in ends[1:]:
+            # Ends that agree to the tolerance are the same end: rounding must not choose.
+            if other.objective < (1.0 - 10.0 * self.tol) * best.objective:
+                best = other
+        return best
 
-    def _ratio_plane(self, A: Array, B: Array, start: Array) -> Plane:
-        space = row_space(A, B)
-        u = start if space.basis is None else space.basis.T @ start
+    def _least_ratio(self, space: RowSpace, u: Array) -> tuple[Array, list[float], bool]:
+        """Ascend from u; then, where a plane is determined, reweight as far as that helps."""
         u, history = ascend(space.A, space.B, u, self.tol, self.max_iter)
         converged = len(history) <= self.max_iter
-        if space.A.shape[1] <= len(A):
+        if space.A.shape[1] <= len(space.A):
             polished, _, converged = reweight(
                 space.A, space.B, u, 1e-12, 2.0, self.eps, self.tol, self.max_iter
             )
@@ -344,14 +360,4 @@ class NPSVM(PlanePairClassifier):
             if ratio < history[-1]:
                 u = polished
                 history.append(ratio)
-        return self._plane(space.lift(u), history, converged)
-
-    def _plane(self, z: Array, history: list[float], converged: bool) -> Plane:
-        return Plane(
-            z[:-1],
-            z[-1],
-            history[-1],
-            n_iter=max(len(history) - 1, 1),
-            history=history,
-            converged=converged,
-        )
+        return u, history, converged

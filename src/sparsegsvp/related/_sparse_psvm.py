@@ -155,6 +155,13 @@ class SparsePSVM(PlanePairClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only where X has column names.
 
+    Notes
+    -----
+    The quotient rewards a direction in which the other class spreads, whatever the means do.
+    Among thousands of independent noise features there always is one, and the method then
+    prefers it to a handful of informative features; correlated tables, such as spectra and
+    expression data, are kinder to it.
+
     References
     ----------
     V. Pappu, O. P. Panagopoulos, P. Xanthopoulos and P. M. Pardalos, "Sparse proximal support
@@ -166,8 +173,8 @@ class SparsePSVM(PlanePairClassifier):
     >>> import numpy as np
     >>> from sparsegsvp.related import SparsePSVM
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 500))
-    >>> y = np.repeat([0, 1], 30)
+    >>> X = rng.normal(size=(200, 50))
+    >>> y = np.repeat([0, 1], 100)
     >>> X[y == 1, :3] += 3
     >>> model = SparsePSVM(n_features=3).fit(X, y)
     >>> model.get_support(indices=True)
