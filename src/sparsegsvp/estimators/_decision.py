@@ -77,9 +77,7 @@ def _fit_binary(features: Float64Array, codes: IntArray, weight: Float64Array) -
     theta = np.zeros(design.shape[1])
 
     def objective(theta: Float64Array) -> float:
-        return float(
-            weight @ np.logaddexp(0.0, -signs * (design @ theta)) + 0.5 * ridge @ theta**2
-        )
+        return float(weight @ np.logaddexp(0.0, -signs * (design @ theta)) + 0.5 * ridge @ theta**2)
 
     value = objective(theta)
     for _ in range(100):
@@ -90,7 +88,9 @@ def _fit_binary(features: Float64Array, codes: IntArray, weight: Float64Array) -
         curvature.flat[:: len(theta) + 1] += ridge + 1e-12 * (1.0 + np.trace(curvature))
         step = np.linalg.solve(curvature, gradient)
         decrement = float(gradient @ step)
-        if decrement <= 1e-18 * (1.0 + abs(value)):
+        if decrement <= 1e-12 * (1.0 + abs(value)):
+            # the objective cannot tell such steps apart, but they still converge
+            theta = theta - step
             break
         length = 1.0
         while length > 1e-10:
