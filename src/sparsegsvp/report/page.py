@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any, cast
 
-from . import svg, wording
+from . import drawings, svg, wording
 from .schema import PathFigure, Results, validate
 
 _HERO_FEATURES = 14
@@ -57,9 +57,7 @@ def build_report(results: Mapping[str, Any]) -> str:
         import jinja2
         from markupsafe import Markup
     except ImportError as error:
-        raise ImportError(
-            'the report needs jinja2: pip install "sparsegsvp[report]"'
-        ) from error
+        raise ImportError('the report needs jinja2: pip install "sparsegsvp[report]"') from error
     document = cast(Results, results)
     style, script = _asset("report.css"), _asset("report.js")
     environment = jinja2.Environment(
@@ -68,14 +66,13 @@ def build_report(results: Mapping[str, Any]) -> str:
     environment.filters.update(
         score=wording.number, short=svg.short, p=wording.p_value, plural=wording.plural
     )
-    drawings = _drawings(document)
     return environment.from_string(_asset("report.html")).render(
         r=document,
         policy=_policy(style, script),
         style=Markup(style),
         script=Markup(script),
         shapes=svg.SHAPES,
-        draw={k: _marked(v, Markup) for k, v in drawings.items()},
+        draw={k: _marked(v, Markup) for k, v in _drawings(document).items()},
         tones=_tones(document),
         contrast=wording.contrast(document["data"]),
         stability_word=wording.stability_word,
@@ -107,7 +104,7 @@ def _data_block(path: PathFigure | None) -> str:
     """What the slider needs, as JSON that cannot end its own element."""
     if path is None:
         return "null"
-    kept = {key: path[key] for key in ("features", "steps", "chosen", "score_name")}  # type: ignore[literal-required]
+    kept = {key: path[key] for key in ("features", "steps", "chosen", "score_name")}
     text = json.dumps(kept, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -128,26 +125,26 @@ def _drawings(document: Results) -> dict[str, Any]:
     drawn: dict[str, Any] = {
         "gauge": None,
         "boxes": [
-            svg.boxes(f["boxes"], [tones[classes.index(b["label"])] for b in f["boxes"]])
+            drawings.boxes(f["boxes"], [tones[classes.index(b["label"])] for b in f["boxes"]])
             for f in document["panel"]
         ],
-        "roc": found["roc"] and svg.roc_chart(found["roc"]),
-        "calibration": found["calibration"] and svg.calibration_chart(found["calibration"]),
-        "permutation": found["permutation"] and svg.permutation_chart(found["permutation"]),
-        "planes": found["planes"] and svg.scatter_chart(found["planes"], tones, diagonal=True),
-        "pca_before": found["pca_before"] and svg.scatter_chart(found["pca_before"], tones),
-        "pca_after": found["pca_after"] and svg.scatter_chart(found["pca_after"], tones),
-        "path": found["path"] and list(svg.path_charts(found["path"])),
+        "roc": found["roc"] and drawings.roc_chart(found["roc"]),
+        "calibration": found["calibration"] and drawings.calibration_chart(found["calibration"]),
+        "permutation": found["permutation"] and drawings.permutation_chart(found["permutation"]),
+        "planes": found["planes"] and drawings.scatter_chart(found["planes"], tones, diagonal=True),
+        "pca_before": found["pca_before"] and drawings.scatter_chart(found["pca_before"], tones),
+        "pca_after": found["pca_after"] and drawings.scatter_chart(found["pca_after"], tones),
+        "path": found["path"] and drawings.path_charts(found["path"]),
         "weights": [
-            svg.weights_chart(curve, tone) for curve, tone in zip(found["weights"], tones)
+            drawings.weights_chart(curve, tone) for curve, tone in zip(found["weights"], tones)
         ],
         "stability": None,
     }
     if "balanced_accuracy" in scores:
-        drawn["gauge"] = svg.gauge(scores["balanced_accuracy"], chance)
+        drawn["gauge"] = drawings.gauge(scores["balanced_accuracy"], chance)
     if found["stability"]:
         steady = document["stability"]
-        drawn["stability"] = svg.stability_chart(
+        drawn["stability"] = drawings.stability_chart(
             found["stability"], None if steady is None else steady["threshold"]
         )
     return drawn

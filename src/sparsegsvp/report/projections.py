@@ -131,7 +131,7 @@ def pca_before(
     >>> X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 3.0], [3.0, 4.0]])
     >>> shown = pca_before(X, np.array([0, 0, 1, 1]), ["a", "b"])
     >>> [round(v, 2) for v in shown["x"]]
-    [-1.9, -0.63, 0.63, 1.9]
+    [1.9, 0.63, -0.63, -1.9]
     """
     rows = thin(codes)
     gram = np.zeros((rows.size, rows.size))
@@ -226,8 +226,10 @@ def _last_two(size: int) -> list[int]:
 
 def _signed(scores: Floats) -> Floats:
     """Fix the sign of each component, so that equal data give equal pictures."""
-    largest = scores[np.argmax(np.abs(scores), axis=0), np.arange(scores.shape[1])]
-    return scores * np.where(largest < 0.0, -1.0, 1.0)
+    size = np.abs(scores)
+    # the first large score, not the largest: two of nearly equal size must not swap the sign
+    first = np.argmax(size >= 0.5 * size.max(axis=0), axis=0)
+    return scores * np.where(scores[first, np.arange(scores.shape[1])] < 0.0, -1.0, 1.0)
 
 
 def _standardized(

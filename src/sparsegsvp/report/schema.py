@@ -73,6 +73,7 @@ class Model(TypedDict):
     delta: list[float]
     decision: str
     rule: str
+    selection: str
     scoring: str
     n_splits: int
     max_features: int | None

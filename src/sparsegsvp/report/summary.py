@@ -319,6 +319,7 @@ def _model(final: Any) -> Model:
         "delta": np.asarray(final.delta_, dtype=np.float64).tolist(),
         "decision": str(final.decision_),
         "rule": str(final.rule),
+        "selection": str(final.selection),
         "scoring": str(final.scoring),
         "n_splits": int(final.n_splits_),
         "max_features": None if final.n_features is None else int(final.n_features),
