@@ -62,6 +62,7 @@ def arguments() -> argparse.Namespace:
         options.sets, options.sizes = ["planted"], [2, 4]
         options.splits, options.repeats, options.permutations = 2, 1, 4
         options.no_peers = True  # some compile for longer than the rest takes
+        options.time_limit = None
     return options
 
 

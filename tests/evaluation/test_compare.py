@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -220,20 +221,22 @@ compare(methods, X, y, sizes=(2, 4), n_splits=3, n_repeats=2, log=sys.argv[1],
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
-def test_a_killed_comparison_resumes_to_the_same_bytes(tmp_path):
+def test_a_killed_comparison_resumes_to_the_same_bytes(tmp_path, monkeypatch):
     script = tmp_path / "work.py"
     script.write_text(textwrap.dedent(SCRIPT))
-
-    def run(log, kill_at):
-        return subprocess.run([sys.executable, script, log, str(kill_at)], timeout=120).returncode
-
     whole, killed = tmp_path / "whole.jsonl", tmp_path / "killed.jsonl"
-    assert run(whole, -1) == 0
-    assert run(killed, 7) == -signal.SIGKILL
+
+    def finish(log):
+        monkeypatch.setattr(sys, "argv", [str(script), str(log), "-1"])
+        runpy.run_path(str(script))
+
+    finish(whole)
+    ended = subprocess.run([sys.executable, script, killed, "7"], timeout=200).returncode
+    assert ended == -signal.SIGKILL
     assert len(killed.read_bytes().splitlines()) == 8
     with open(killed, "ab") as handle:  # killed in the middle of a line
         handle.write(b'{"key":["F",1,0],"val')
-    assert run(killed, -1) == 0
+    finish(killed)
     assert killed.read_bytes() == whole.read_bytes()
     assert b"seconds" not in whole.read_bytes()
 
