@@ -24,11 +24,13 @@ from ._gepsvm import ridge_plane
 def starts(A: Array, B: Array) -> list[Array]:
     """Return where to start from: the plane of GEPSVM, and the one across the class means.
 
-    The first sees spread, the second position; the l1 problems have minima near both.
+    The first sees spread, the second position; the l1 problems have minima near both. The
+    ridge is next to nothing where the samples of A determine a plane.
     """
+    ridge = 1e-3 if len(A) > A.shape[1] else 1.0
     across = B.mean(axis=0) - A.mean(axis=0)
     middle = np.append(across, -(A.mean(axis=0) @ across))
-    return [ridge_plane(A, B, 1.0)[0], *([middle] if across.any() else [])]
+    return [ridge_plane(A, B, ridge)[0], *([middle] if across.any() else [])]
 
 
 def l1_ratio(A: Array, B: Array, z: Array) -> float:

@@ -1,0 +1,40 @@
+"""Small tables with a known structure, shared by the tests of the related methods."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def blocks():
+    """Two class blocks (n_A x m, n_B x m) that differ in position and in spread."""
+
+    def make(n_a=30, n_b=25, m=6, seed=0):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(n_a, m)) * rng.uniform(0.5, 2.0, m)
+        B = rng.normal(size=(n_b, m)) * rng.uniform(0.5, 2.0, m)
+        B[:, : max(m // 3, 1)] += 1.5
+        return A, B
+
+    return make
+
+
+@pytest.fixture
+def table(blocks):
+    """The same as a table X with labels y."""
+
+    def make(**kwargs):
+        A, B = blocks(**kwargs)
+        return np.vstack([A, B]), np.repeat([0, 1], [len(A), len(B)])
+
+    return make
+
+
+@pytest.fixture
+def moments():
+    """``G = [A e]'[A e] / n_A`` formed in full, as a check on everything that does not."""
+
+    def make(A):
+        Ae = np.column_stack([A, np.ones(len(A))])
+        return Ae.T @ Ae / len(A)
+
+    return make
