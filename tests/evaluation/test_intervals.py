@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from sparsegsvp.evaluation import (
@@ -59,6 +60,27 @@ def test_coverage_of_a_fixed_rule(accuracy):
         plain += corrected.low <= accuracy <= corrected.high
     assert hits / 150 >= 0.9
     assert accuracy < 0.99 or plain / 150 < 0.6
+
+
+@pytest.mark.parametrize("area", [0.9999, 0.97, 0.8])
+def test_coverage_of_an_area(area):
+    rng = np.random.default_rng(3)
+    y = np.repeat([0, 1], [30, 20])
+    folds = make_folds(y, n_splits=5, n_repeats=2)
+    shift = np.sqrt(2) * norm.ppf(area)  # two normal classes with this area
+    hits, plain = 0, 0
+    for _ in range(100):
+        s = rng.normal(size=y.size) + shift * y
+        values = [
+            np.mean(s[f.test][y[f.test] == 1][:, None] > s[f.test][y[f.test] == 0]) for f in folds
+        ]
+        right = (s > shift / 2) == y
+        counts = [(int(right[y == 1].sum()), 20, int(right[y == 0].sum()), 30)]
+        found, corrected = auc_interval(values, 0.25, counts, 5), corrected_interval(values, 0.25)
+        hits += found.low <= area <= found.high
+        plain += corrected.low <= area <= corrected.high
+    assert hits >= 88
+    assert area < 0.99 or plain < 30
 
 
 def test_holm_known_answer():

@@ -20,6 +20,9 @@ from ..metrics import Interval, clopper_pearson
 #: Fold scores that vary less than this share of what counting alone would produce are
 #: taken as degenerate, and the interval from pooled counts is computed too.
 DEGENERATE_RATIO = 0.5
+#: The same for areas under the curve, whose expected spread is known less well. Both were
+#: set by simulating fixed rules: coverage of at least 0.92 from chance to perfection.
+DEGENERATE_AREA_RATIO = 0.25
 
 
 @dataclass(frozen=True)
@@ -113,14 +116,25 @@ def counting_deviation(counts: Sequence[tuple[int, int]], n_folds: int) -> float
     return float(np.sqrt(variance) / len(counts))
 
 
-def is_degenerate(scores: ArrayLike, counts: Sequence[tuple[int, int]], n_folds: int) -> bool:
+def area_deviation(area: float, positives: int, negatives: int, n_folds: int) -> float:
+    """Return the standard deviation of a fold's area under the curve (Hanley and McNeil, 1982).
+
+    The area is drawn towards 1/2 by one sample's weight, so that a perfect one still has a
+    deviation.
+    """
+    n = min(positives, negatives)
+    a = (area * n + 0.5) / (n + 1)
+    p, q = positives / n_folds, negatives / n_folds
+    higher, lower = a / (2 - a), 2 * a**2 / (1 + a)
+    variance = a * (1 - a) + (p - 1) * (higher - a**2) + (q - 1) * (lower - a**2)
+    return float(np.sqrt(max(variance, 0.0) / (p * q)))
+
+
+def is_degenerate(scores: ArrayLike, least: float) -> bool:
     """Tell whether fold scores vary too little for their spread to be believed."""
     s = np.asarray(scores, dtype=np.float64)
     s = s[np.isfinite(s)]
-    if s.size < 2:
-        return True
-    spread = float(np.std(s, ddof=1))
-    return spread < DEGENERATE_RATIO * counting_deviation(counts, n_folds)
+    return s.size < 2 or float(np.std(s, ddof=1)) < least
 
 
 def rate_interval(
@@ -161,7 +175,7 @@ def rate_interval(
     True
     """
     corrected = corrected_interval(scores, test_train_ratio, level=level)
-    if not is_degenerate(scores, counts, n_folds):
+    if not is_degenerate(scores, DEGENERATE_RATIO * counting_deviation(counts, n_folds)):
         return corrected
     parts = [clopper_pearson(*pair, level=level ** (1 / len(counts))) for pair in counts]
     low = float(np.mean([part.low for part in parts]))
@@ -201,10 +215,10 @@ def auc_interval(
     Interval
     """
     corrected = corrected_interval(scores, test_train_ratio, level=level)
-    pairs = [pair for tp, p, tn, n in counts for pair in ((tp, p), (tn, n))]
-    if not is_degenerate(scores, pairs, n_folds):
+    spread = np.mean([area_deviation(corrected.value, p, n, n_folds) for _, p, _, n in counts])
+    if not is_degenerate(scores, DEGENERATE_AREA_RATIO * float(spread)):
         return corrected
-    share = level ** (1 / len(pairs))
+    share = level ** (1 / (2 * len(counts)))
     lows, highs = [], []
     for tp, p, tn, n in counts:
         a, b = clopper_pearson(tp, p, level=share), clopper_pearson(tn, n, level=share)
