@@ -183,7 +183,7 @@ def draw(pages: dict[str, dict[str, Any]], path: Path) -> None:
 
     columns = min(3, len(pages))
     rows = -(-len(pages) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(5 * columns, 4 * rows), squeeze=False)
+    figure, axes = plt.subplots(rows, columns, figsize=(5 * columns, 4 * rows + 1), squeeze=False)
     methods = list(dict.fromkeys(m for p in pages.values() for m in p["curves"]["methods"]))
     colours = {m: plt.get_cmap("tab20")(i % 20) for i, m in enumerate(methods)}
     for axis, (name, page) in zip(axes.flat, pages.items()):
@@ -215,7 +215,7 @@ def draw(pages: dict[str, dict[str, Any]], path: Path) -> None:
     for axis in axes.flat[len(pages) :]:
         axis.axis("off")
     handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize="small")
+    figure.legend(handles, labels, loc="outside lower center", ncols=2 * columns, fontsize="small")
     figure.set_layout_engine("constrained")
     figure.savefig(path, dpi=120)
     plt.close(figure)
