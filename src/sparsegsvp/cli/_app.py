@@ -201,7 +201,8 @@ def select(
 
     screen = Screen(quiet=quiet, as_json=json)
     settings = _settings(
-        q=q, tau=tau, pool=pool, deltas=deltas, rule=rule, n_features=n_features, impute=impute, log2=log2,
+        q=q, tau=tau, pool=pool, deltas=deltas, rule=rule, n_features=n_features,
+        impute=impute, log2=log2,
         floor=floor, folds=folds, repeats=repeats, permutations=permutations,
         resamples=resamples, seed=seed, jobs=jobs,
     )  # fmt: skip
@@ -378,7 +379,8 @@ def evaluate(
     _check_resume(log, resume)
     screen = Screen(quiet=quiet, as_json=json)
     settings = _settings(
-        q=q, tau=tau, pool=pool, deltas=deltas, rule=rule, n_features=n_features, impute=impute, log2=log2,
+        q=q, tau=tau, pool=pool, deltas=deltas, rule=rule, n_features=n_features,
+        impute=impute, log2=log2,
         floor=floor, folds=folds, repeats=repeats, permutations=permutations,
         full_permutation=full_permutation, seed=seed, jobs=jobs,
     )  # fmt: skip

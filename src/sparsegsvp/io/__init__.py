@@ -1,14 +1,28 @@
 """Files in and out: tables, models, and folders written whole or not at all.
 
 Nothing here is needed to fit a model in Python; the command line reads and writes through
-it, and `save_model` and `load_model` are also public in the package itself.
+it, and `save_model` and `load_model` are also public in the package itself. Names are
+loaded when first used, so that the command line answers ``--help`` at once.
 """
 
-from ._errors import InputError
-from ._models import load_model, save_model
-from ._table import Table, read_table
-from ._transform import Log2
-from ._write import csv_text, harmless, whole_folder, write_atomic
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+# public name -> module that defines it
+_EXPORTS = {
+    "InputError": "._errors",
+    "Log2": "._transform",
+    "Table": "._table",
+    "csv_text": "._write",
+    "harmless": "._write",
+    "load_model": "._models",
+    "read_table": "._table",
+    "save_model": "._models",
+    "whole_folder": "._write",
+    "write_atomic": "._write",
+}
 
 __all__ = [
     "InputError",
@@ -22,3 +36,22 @@ __all__ = [
     "whole_folder",
     "write_atomic",
 ]
+
+if TYPE_CHECKING:
+    from ._errors import InputError
+    from ._models import load_model, save_model
+    from ._table import Table, read_table
+    from ._transform import Log2
+    from ._write import csv_text, harmless, whole_folder, write_atomic
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_EXPORTS[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

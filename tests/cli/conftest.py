@@ -1,0 +1,76 @@
+"""A small table with two informative features, one named like a formula, one like markup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from sparsegsvp.cli._app import app
+
+FORMULA = "=cmd|'/c calc'!A1"
+MARKUP = "<script>alert(1)</script>"
+# As small as a run can be that does everything.
+CHEAP = ["--tau", "1", "--deltas", "5", "--folds", "3", "--repeats", "1", "--jobs", "1"]
+WHOLE = [*CHEAP, "--permutations", "3", "--resamples", "4"]
+FAST = [*CHEAP, "--fast"]
+
+
+def write_table(path: Path, X: np.ndarray, labels, names, ids=None) -> Path:
+    ids = [f"s{i}" for i in range(len(X))] if ids is None else ids
+    with open(path, "w") as handle:
+        handle.write(",".join(["sample", *names, "class"]) + "\n")
+        for i, row in enumerate(X):
+            handle.write(",".join([ids[i], *map(repr, row.tolist()), labels[i]]) + "\n")
+    return path
+
+
+def planted(n: int = 36, m: int = 10, seed: int = 1, shift: float = 3.0):
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(["ill", "well"], n // 2)
+    X = rng.normal(size=(n, m)).round(4)
+    X[: n // 2, 0] += shift
+    X[: n // 2, 3] -= shift
+    names = [f"g{j}" for j in range(m)]
+    names[0], names[3] = FORMULA, MARKUP
+    return X, labels, names
+
+
+@pytest.fixture
+def kit():
+    """Everything a test of a command needs, without importing another test module."""
+    return SimpleNamespace(
+        run=run,
+        write_table=write_table,
+        planted=planted,
+        formula=FORMULA,
+        markup=MARKUP,
+        cheap=CHEAP,
+        whole=WHOLE,
+        fast=FAST,
+    )
+
+
+def run(*words):
+    """Run a command in this process; stdout and stderr are kept apart."""
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    return write_table(tmp_path / "table.csv", *planted())
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """One whole run, looked at by many tests."""
+    folder = tmp_path_factory.mktemp("finished")
+    path = write_table(folder / "table.csv", *planted())
+    out = folder / "out"
+    words = ["select", path, "-t", "class", "--id", "sample", "--positive", "ill", *WHOLE]
+    result = run(*words, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    return SimpleNamespace(path=path, out=out, words=words, result=result)

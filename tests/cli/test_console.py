@@ -1,0 +1,140 @@
+"""Exit codes, help, and what is shown where."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from sparsegsvp import __version__
+from sparsegsvp.cli._console import Screen, guarded
+from sparsegsvp.cli._settings import FoldPlan, Settings, plan_folds
+from sparsegsvp.io import InputError
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (InputError("a.csv is empty"), 2, "sparsegsvp: a.csv is empty"),
+        (ValueError("two\nlines"), 2, "sparsegsvp: two lines"),
+        (FileNotFoundError("gone"), 2, "sparsegsvp: gone"),
+        (KeyboardInterrupt(), 130, "sparsegsvp: interrupted; nothing was written"),
+        (ImportError("needs x"), 1, "sparsegsvp: needs x"),
+        (MemoryError(), 1, "sparsegsvp: there is not enough memory"),
+        (RuntimeError("odd"), 1, "sparsegsvp: RuntimeError: odd; --debug shows where"),
+    ],
+)
+@pytest.mark.parametrize("debug", [False, True])
+def test_exit_codes(capsys, error, code, said, debug):
+    @guarded
+    def command(debug=False):
+        raise error
+
+    with pytest.raises(typer.Exit) as caught:
+        command(debug=debug)
+    assert caught.value.exit_code == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert said in printed.err
+    assert ("Traceback" in printed.err) == debug
+    assert debug or printed.err.count("\n") == 1
+
+
+def test_help_reads_well_and_fast():
+    code = (
+        "import sys; from sparsegsvp.cli._app import app\n"
+        "try: app(['--help'])\n"
+        "except SystemExit: pass\n"
+        "assert 'sklearn' not in sys.modules and 'scipy' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for word in ("select", "predict", "evaluate", "compare", "reproduce", "demo"):
+        assert word in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command", ["select", "predict", "evaluate", "compare", "reproduce", "demo"]
+)
+def test_every_command_has_help(kit, command):
+    result = kit.run(command, "--help")
+    assert result.exit_code == 0
+    for word in ("--quiet", "--json", "--debug"):
+        assert word in result.stdout
+
+
+def test_version_and_usage(kit):
+    assert kit.run("--version").stdout == f"sparsegsvp {__version__}\n"
+    assert kit.run("select").exit_code == 2
+    assert kit.run("slect").exit_code == 2
+
+
+def test_names_are_never_markup(capsys):
+    screen = Screen()
+    screen.say("[bold red]a[/] \x1b[31m")
+    assert capsys.readouterr().out == "[bold red]a[/]  [31m\n"
+    Screen(quiet=True).say("nothing")
+    Screen(as_json=True).say("nothing")
+    Screen(as_json=True).give({"a": None})
+    assert capsys.readouterr().out == '{\n "a": null\n}\n'
+
+
+def test_bars_on_a_terminal_and_lines_elsewhere(capsys, monkeypatch):
+    plain = Screen()
+    monkeypatch.setattr("sparsegsvp.cli._console._EVERY", 0.0)
+    with plain.stage("work", 4):
+        plain.advanced("work", 1, 4)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "work ..."
+    assert lines[1].startswith("work: 1 of 4, about ")
+    assert lines[2].startswith("work: ") and lines[2].endswith(" s")
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    bar = Screen()
+    with bar.stage("work", 4):
+        assert bar.bar is not None
+        bar.advanced("work", 3, 4)
+        assert bar.bar.tasks[0].completed == 3
+    assert bar.bar is None
+    with pytest.raises(KeyboardInterrupt), bar.stage("work"):
+        raise KeyboardInterrupt
+    assert bar.bar is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((50, 40), FoldPlan(5, 5, 5, 5)),
+        ((50, 8), FoldPlan(5, 5, 5, 4)),
+        ((50, 6), FoldPlan(5, 4, 5, 3)),
+        ((50, 4), FoldPlan(4, 3, 4, None)),
+    ],
+)
+def test_folds_follow_the_smallest_class(counts, expected):
+    class Counted:
+        source, groups = "t", None
+
+        def class_counts(self):
+            return dict(zip("ab", counts))
+
+    plan = plan_folds(Counted(), Settings())
+    assert plan == expected
+    # every training part, also of the folds within the folds, keeps two samples
+    training = counts[1] - -(-counts[1] // plan.outer)
+    assert training - -(-training // plan.inner) >= 2
+
+
+def test_a_class_or_groups_too_small(kit, table):
+    class Few:
+        source, groups = "t.csv", None
+
+        def class_counts(self):
+            return {"a": 9, "b": 3}
+
+    with pytest.raises(InputError, match="class 'b' has only 3 samples"):
+        plan_folds(Few(), Settings())
+    Few.groups = ["x", "y", "z"]
+    Few.class_counts = lambda self: {"a": 9, "b": 9}
+    with pytest.raises(InputError, match="only 3 groups"):
+        plan_folds(Few(), Settings())

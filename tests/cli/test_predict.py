@@ -1,0 +1,102 @@
+"""`sparsegsvp predict`: columns by name, and only those of the panel."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from sparsegsvp import load_model
+from sparsegsvp.cli._cohort import panel_names
+
+
+def parse(text):
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+@pytest.fixture
+def model(finished):
+    return finished.out / "model.skops"
+
+
+def test_order_and_extra_columns_do_not_matter(finished, model, tmp_path, kit):
+    import pandas as pd
+
+    reference = kit.run("predict", model, finished.path, "--id", "sample")
+    assert reference.exit_code == 0, reference.stderr
+    rows = parse(reference.stdout)
+    assert [row["sample"] for row in rows] == [f"s{i}" for i in range(36)]
+    frame = pd.read_csv(finished.path)
+    fitted = load_model(model)
+    features = frame[list(fitted.feature_names_in_)]
+    np.testing.assert_array_equal([r["prediction"] for r in rows], fitted.predict(features))
+    got = [float(r["probability of ill"]) for r in rows]
+    np.testing.assert_allclose(got, fitted.predict_proba(features)[:, 0], rtol=1e-12)
+
+    # an assay of the panel alone, turned round, with columns of other things
+    assay = frame[["class", *reversed(panel_names(fitted)), "sample"]].assign(site="A")
+    assay.to_csv(tmp_path / "assay.tsv", sep="\t", index=False)
+    result = kit.run("predict", model, tmp_path / "assay.tsv", "--id", "sample")
+    assert result.stdout == reference.stdout
+
+
+def test_missing_columns_are_listed(finished, model, tmp_path, kit):
+    (tmp_path / "t.csv").write_text("sample,g1,g2\ns1,1,2\n")
+    out = tmp_path / "out.csv"
+    result = kit.run("predict", model, tmp_path / "t.csv", "--id", "sample", "--out", out)
+    assert result.exit_code == 2
+    assert kit.markup in result.stderr and kit.formula in result.stderr
+    assert "missing" in result.stderr
+    assert not out.exists()
+
+
+def test_prevalence_multiplies_the_odds(finished, model, kit):
+    base = parse(kit.run("predict", model, finished.path, "--id", "sample").stdout)
+    words = ["--id", "sample", "--prevalence", "0.1", "--positive", "ill"]
+    shifted = parse(kit.run("predict", model, finished.path, *words).stdout)
+    for one, two in zip(base, shifted):
+        p, q = float(one["probability of ill"]), float(two["probability of ill"])
+        assert q / (1 - q) == pytest.approx(p / (1 - p) * 0.1 / 0.9, rel=1e-6)
+        assert one["prediction"] == two["prediction"]
+    for value in ("0", "1", "1.5"):
+        result = kit.run("predict", model, finished.path, "--id", "sample", "--prevalence", value)
+        assert result.exit_code == 2 and "--prevalence" in result.stderr
+
+
+def test_gaps_get_the_training_medians(finished, model, tmp_path, kit):
+    fitted = load_model(model)
+    names = panel_names(fitted)
+    header = ",".join(f'"{name}"' for name in names)
+    (tmp_path / "t.csv").write_text(f"{header},x\n{',' * len(names)}1\n")
+    rows = parse(kit.run("predict", model, tmp_path / "t.csv").stdout)
+    medians = fitted.named_steps["impute"].statistics_[None]
+    expected = fitted.named_steps["model"].predict_proba(medians)[0, 0]
+    assert float(rows[0]["probability of ill"]) == pytest.approx(expected)
+
+
+def test_a_file_and_a_summary(finished, model, tmp_path, kit):
+    out = tmp_path / "p.csv"
+    result = kit.run("predict", model, finished.path, "--id", "sample", "--out", out)
+    assert result.exit_code == 0
+    assert f"Predictions: {out.resolve()}" in result.stdout
+    assert len(parse(out.read_text())) == 36
+    printed = json.loads(kit.run("predict", model, finished.path, "--json").stdout)
+    assert printed["classes"] == ["ill", "well"]
+    assert printed["predictions"] == [r["prediction"] for r in parse(out.read_text())]
+
+
+def test_identifiers_are_harmless_in_the_file(finished, model, tmp_path, kit):
+    text = finished.path.read_text().replace("\ns0,", "\n=1+1,")
+    (tmp_path / "t.csv").write_text(text)
+    rows = parse(kit.run("predict", model, tmp_path / "t.csv", "--id", "sample").stdout)
+    assert rows[0]["sample"] == "'=1+1"
+
+
+def test_what_is_no_model(finished, tmp_path, kit):
+    (tmp_path / "m.skops").write_text("not a model")
+    result = kit.run("predict", tmp_path / "m.skops", finished.path)
+    assert result.exit_code == 2
+    assert "this is not a model file" in result.stderr
