@@ -259,6 +259,8 @@ def convergence(study: Study, results: Results) -> Figure:
             axes[1, column].loglog(
                 at, np.maximum(history["relative_error"], 1e-12), color=colour, lw=1.0
             )
+        for ax in axes[:, column]:
+            ax.minorticks_off()
         axes[1, column].axhline(1e-4, color=INK, lw=0.8, ls=(0, (3, 2)))
         state = ["stops" if done else "cap" for done in result["converged"]]
         axes[0, column].set_title(f"{method.label}  ({state[0]}, {state[1]})", loc="left")
@@ -324,15 +326,15 @@ def features_by_q(study: Study, plan: Plan, results: Results, jaccard: Table | N
     return figure
 
 
-def weights(study: Study, results: Results) -> Figure:
-    """The weights by feature: q = 0.1 above, `GSVPSVMCV` (1se) below; kept features filled."""
+def weights(study: Study, plan: Plan, results: Results) -> Figure:
+    """The weights by feature: q = 0.1 above, `GSVPSVMCV` below; kept features filled."""
     figure, axes = _new(2, 2, (12.4, 4.8))
-    paper, own = results["row/q=0.1/code"], results["own/1se"]
+    paper, own = results["row/q=0.1/code"], results[f"own/{plan.rules[-1]}"]
     for k, (label, colour) in enumerate(zip(study.class_names, CLASS_COLOURS)):
         _stems(axes[0, k], paper["weights"][k], set(paper["features"][k]), colour)
         axes[0, k].set_title(f"PGDGSVPSVM, q = 0.1: plane of {label}", loc="left")
         _stems(axes[1, k], own["weights"][k], set(own["panel"]), colour)
-        axes[1, k].set_title(f"GSVPSVMCV, 1se: plane of {label}", loc="left")
+        axes[1, k].set_title(f"GSVPSVMCV, {plan.rules[-1]}: plane of {label}", loc="left")
         axes[1, k].set_xlabel("feature")
         for ax in axes[:, k]:
             ax.set_xlim(-0.02 * study.shape[1] - 1, 1.02 * study.shape[1])
@@ -348,11 +350,11 @@ def _stems(ax: Axes, weights: Mapping[str, Any], kept: set[int], colour: str) ->
     ax.plot(at[inside], value[inside], "o", ms=4, color=colour)
 
 
-def top_features(study: Study, results: Results) -> Figure:
+def top_features(study: Study, plan: Plan, results: Results) -> Figure:
     """The heaviest selected features of each plane, with their weights."""
     columns = [
         *[(f"PGDGSVPSVM, {m.label}", results[f"row/{m.key}/code"]["top"]) for m in study.methods],
-        ("GSVPSVMCV, 1se", results["own/1se"]["top"]),
+        (f"GSVPSVMCV, {plan.rules[-1]}", results[f"own/{plan.rules[-1]}"]["top"]),
     ]
     tallest = max(len(plane) for _, top in columns for plane in top)
     figure, axes = _new(2, len(columns), (13.2, 1.6 + 0.42 * tallest))
@@ -375,13 +377,13 @@ def top_features(study: Study, results: Results) -> Figure:
     return figure
 
 
-def pca(study: Study, results: Results) -> Figure:
+def pca(study: Study, plan: Plan, results: Results) -> Figure:
     """Test samples by their first two principal components: all features, then panels."""
-    own = results["own/1se"]
+    own = results[f"own/{plan.rules[-1]}"]
     columns = [
         ("all features", own["pca_all"]),
         *[(m.label, results[f"row/{m.key}/code"]["pca"]) for m in study.methods],
-        ("GSVPSVMCV, 1se", own["pca"]),
+        (f"GSVPSVMCV, {plan.rules[-1]}", own["pca"]),
     ]
     figure, axes = _new(1, len(columns), (13.2, 3.0))
     for ax, (title, result) in zip(axes[0], columns):
@@ -416,9 +418,9 @@ def make_figures(
         "sorted_weights": lambda: sorted_weights(study, plan, results),
         "convergence": lambda: convergence(study, results),
         "features_by_q": lambda: features_by_q(study, plan, results, tables.get("jaccard")),
-        "weights": lambda: weights(study, results),
-        "top_features": lambda: top_features(study, results),
-        "pca": lambda: pca(study, results),
+        "weights": lambda: weights(study, plan, results),
+        "top_features": lambda: top_features(study, plan, results),
+        "pca": lambda: pca(study, plan, results),
     }
     if "sensitivity" not in tables:
         del draw["sensitivity"]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..datasets import Dataset
 from ..metrics import average_jaccard
-from .plan import OWN, RULES, Plan
+from .plan import OWN, Plan
 from .protocol import Parts, classification_report
 from .published import Method, Study
 
@@ -128,7 +128,7 @@ def elbow_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Row
             same = found == target
             why = _reasons(study, method, source, plan, same, sensitivity)
             rows.append(_elbow_row(method.label, label, found, _verdict(same), why))
-    for rule in RULES:
+    for rule in plan.rules:
         own = results[f"own/{rule}"]
         rows.append(
             {
@@ -165,7 +165,7 @@ def report_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Ro
                 same = report == target
                 why = _reasons(study, method, source, plan, same, sensitivity, part)
                 rows.append(_report_row(part, method.label, label, report, _verdict(same), why))
-        for rule in RULES:
+        for rule in plan.rules:
             own = results[f"own/{rule}"]
             source = f"{OURS}, {rule}"
             note = f"Another method: {len(own['panel'])} features."

@@ -1,0 +1,112 @@
+"""The paper's split, rules and scores."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision_score, recall_score
+
+from sparsegsvp.datasets import load_breast_cancer, load_ovarian
+from sparsegsvp.reproduce.paper_runs import published_row
+from sparsegsvp.reproduce.protocol import (
+    batch_normalised_predict,
+    classification_report,
+    confusion,
+    nearest_plane_predict,
+    paper_split,
+)
+from sparsegsvp.reproduce.published import STUDIES
+
+needs_data = pytest.mark.skipif(
+    "SPARSEGSVP_DATA" not in os.environ, reason="SPARSEGSVP_DATA does not name a data folder"
+)
+
+
+@pytest.mark.parametrize("key", ["breast", pytest.param("ovarian", marks=needs_data)])
+def test_the_split_is_the_published_one(key: str) -> None:
+    study = STUDIES[key]
+    X, y = (load_breast_cancer if key == "breast" else load_ovarian)(return_X_y=True)
+    assert X.shape == study.shape
+    parts = paper_split(X, y, study.second_split)
+    for label, name in enumerate(study.class_names):
+        counts = [
+            int(np.sum(part[1] == label)) for part in (parts.train, parts.validation, parts.test)
+        ]
+        assert tuple(counts) == study.split[name]
+    rows = np.vstack([parts.train[0], parts.validation[0], parts.test[0]])
+    np.testing.assert_array_equal(np.sort(rows.sum(1)), np.sort(X.sum(1)))  # each row once
+
+
+def test_published_counts_fit_the_published_split() -> None:
+    for study in STUDIES.values():
+        negative, positive = (study.split[name] for name in study.class_names)
+        for method in study.methods:
+            row = study.rows[method.key]
+            for part, counts in ((1, row.validation), (2, row.test)):
+                assert sum(counts[:2]) == negative[part]
+                assert sum(counts[2:]) == positive[part]
+            assert row.features[0] + row.features[2] == row.elbows[0]
+            assert row.features[1] + row.features[2] == row.elbows[1]
+
+
+@pytest.fixture
+def planes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((40, 5)), rng.standard_normal((2, 5)), np.array([0.3, -0.2])
+
+
+def test_the_batch_rule_depends_on_the_batch(planes) -> None:
+    Z, weights, biases = planes
+    together = batch_normalised_predict(Z, weights, biases)
+    assert 0 < together.sum() < len(Z)
+    alone = [batch_normalised_predict(row[None], weights, biases)[0] for row in Z]
+    assert not any(alone)  # a sample by itself is always class 0
+    # and it does not see the length of the normals, which the printed rule divides by
+    stretched = np.array([1.0, 7.0])
+    np.testing.assert_array_equal(
+        batch_normalised_predict(Z, weights * stretched[:, None], biases * stretched), together
+    )
+
+
+def test_the_printed_rule_does_not(planes) -> None:
+    Z, weights, biases = planes
+    together = nearest_plane_predict(Z, weights, biases)
+    alone = [nearest_plane_predict(row[None], weights, biases)[0] for row in Z]
+    np.testing.assert_array_equal(alone, together)
+    distances = np.abs(Z @ weights.T + biases) / np.linalg.norm(weights, axis=1)
+    np.testing.assert_array_equal(together, distances.argmin(axis=1))
+
+
+def test_reports_agree_with_scikit_learn() -> None:
+    rng = np.random.default_rng(1)
+    y, predicted = rng.integers(0, 2, (2, 50))
+    counts = confusion(y, predicted)
+    assert counts == tuple(confusion_matrix(y, predicted).ravel())
+    report = classification_report(counts)
+    assert report["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(y, predicted))
+    assert report["recall"] == pytest.approx(recall_score(y, predicted))
+    assert report["specificity"] == pytest.approx(recall_score(y, predicted, pos_label=0))
+    assert report["precision"] == pytest.approx(precision_score(y, predicted))
+    assert classification_report((3, 0, 2, 0))["precision"] is None
+
+
+@pytest.mark.parametrize("method", ["l1", "q=0.1"])
+def test_the_two_reproducible_rows(method: str) -> None:
+    """Elbows, feature counts and both confusion matrices, as published."""
+    published = STUDIES["breast"].rows[method]
+    result = published_row(load_breast_cancer(), "breast", method, "code", 10_000)
+    assert tuple(result["elbows"]) == published.elbows
+    assert tuple(result["counts"]) == published.features
+    validation = result["reports"]["validation"]["batch"]["selected"]
+    test = result["reports"]["test"]["batch"]["all"]
+    assert validation == classification_report(published.validation)
+    assert test == classification_report(published.test)
+    # by the same rule, no patient who comes alone is ever called ill
+    assert result["class_1_when_alone"] == {"validation": 0, "test": 0}
+
+
+def test_the_printed_step_does_not_give_the_published_row() -> None:
+    result = published_row(load_breast_cancer(), "breast", "q=0.1", "paper", 10_000)
+    assert tuple(result["elbows"]) != STUDIES["breast"].rows["q=0.1"].elbows

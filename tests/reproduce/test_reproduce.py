@@ -1,0 +1,221 @@
+"""The whole reproduction in small: the same bytes, resumed, on a page that opens."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sparsegsvp.datasets import make_planted
+from sparsegsvp.reproduce import Plan, Reproduction, reproduce
+from sparsegsvp.reproduce.store import Store, Task
+
+TINY = Plan(
+    n_starts=2,
+    n_splits=2,
+    n_row_orders=2,
+    n_tuned=0,
+    max_iter=40,
+    rules=("1se",),
+    qs=(0.2, 0.9),
+    eps=(10**-2.5,),
+)
+
+
+class Interrupted(Exception):
+    """Stands for someone who stops the run."""
+
+
+@pytest.fixture(scope="module")
+def resumed(tmp_path_factory) -> tuple[Reproduction, int]:
+    """A run that was stopped half-way and started again."""
+    folder = tmp_path_factory.mktemp("resumed")
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if "rounding" in stage and done == 3:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        reproduce("breast", out=folder, progress=stop, n_jobs=1, plan=TINY)
+    kept = len(list((folder / "cache").rglob("*.json")))
+    return reproduce("breast", out=folder, n_jobs=1, plan=TINY), kept
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    """Everything but the cache and the timings."""
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and "cache" not in file.parts and file.name != "timings.json"
+    }
+
+
+def test_an_interrupted_run_resumes(resumed) -> None:
+    made, kept = resumed
+    assert kept > 10
+    total = len(list((made.page.parent / "cache").rglob("*.json")))
+    assert made.computed == total - kept  # nothing twice
+
+
+def test_runs_give_the_same_bytes(resumed, tmp_path: Path) -> None:
+    made, _ = resumed
+    stages: list[tuple[str, int, int]] = []
+    fresh = reproduce(
+        "breast", out=tmp_path, progress=lambda *state: stages.append(state), n_jobs=1, plan=TINY
+    )
+    first, second = _files(made.page.parent), _files(tmp_path)
+    assert first.keys() == second.keys()
+    assert {"index.html", "breast.json", "breast-reports.csv", "figures/breast-pca.svg"} <= set(
+        first
+    )
+    assert [name for name in first if first[name] != second[name]] == []
+    # every stage reports from nothing done to all done
+    names = list(dict.fromkeys(stage for stage, _, _ in stages))
+    for name in names:
+        steps = [(done, total) for stage, done, total in stages if stage == name]
+        assert steps == [(done, steps[0][1]) for done in range(steps[0][1] + 1)]
+    assert fresh.computed == sum(total for _, done, total in stages if not done)
+
+
+def test_the_results_file_holds_what_the_page_shows(resumed) -> None:
+    made, _ = resumed
+    content = json.loads(made.results["breast"].read_text())
+    assert content["tables"] == made.tables["breast"]
+    assert "seconds" not in made.results["breast"].read_text()
+    sources = [row["source"] for row in made.tables["breast"]["elbows"] if row["method"] == "l1"]
+    assert sources == ["published", "authors' conventions", "the text, literally"]
+    for row in made.tables["breast"]["reports"]:
+        if row["verdict"] == "differs":
+            assert row["reason"], row  # no difference without a reason
+    starts = [
+        row
+        for row in made.tables["breast"]["sensitivity"]
+        if (row["kind"], row["method"]) == ("starts", "GSVPSVM")
+    ]
+    assert starts[0]["distinct"] == 1 and starts[0]["capped"] == 0
+    timings = json.loads((made.page.parent / "timings.json").read_text())
+    assert len(timings["seconds_per_experiment"]["breast"]) == len(content["results"])
+
+
+def test_the_page_asks_for_nothing(resumed) -> None:
+    html = resumed[0].page.read_text()
+    links = re.findall(r"""(?:src|href|action)\s*=\s*["']([^"']*)""", html)
+    assert links and all(link.startswith(("#", "data:")) for link in links)
+    assert not re.search(r"url\(\s*['\"]?(?!#)|@import|<script|<iframe", html)
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    used = set(re.findall(r"url\(#([^)]+)\)", html)) | {
+        link[1:] for link in links if link[0] == "#"
+    }
+    assert used <= set(ids)
+    assert all(ids.count(name) == 1 for name in used)  # figures share no identifier
+
+
+# --- a real browser -------------------------------------------------------------------------
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+
+
+def _open(page: Path, folder: Path) -> tuple[str, list[str], set[str]]:
+    """The document, its console messages, and what it asked of the network.
+
+    The browser has requests of its own; those of a page carry the annotation of its resource
+    loader.
+    """
+    log = folder / "net.json"
+    run = subprocess.run(
+        [
+            str(CHROMIUM),
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--no-first-run",
+            "--no-proxy-server",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            f"--user-data-dir={folder / 'profile'}",
+            f"--log-net-log={log}",
+            "--enable-logging=stderr",
+            "--dump-dom",
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    console = [line for line in run.stderr.splitlines() if "CONSOLE" in line]
+    loader = r'"traffic_annotation":101845102,"url":"(\w+://[^"]+)"'
+    asked = {url for url in re.findall(loader, log.read_text()) if not url.startswith("file:")}
+    return run.stdout, console, asked
+
+
+@needs_chromium
+def test_the_page_opens_in_a_browser(resumed, tmp_path: Path) -> None:
+    html, console, asked = _open(resumed[0].page, tmp_path)
+    assert html.count("<svg") == 7
+    assert "Does the answer depend on things that should not matter?" in html
+    assert console == []
+    assert asked == set()
+
+
+@needs_chromium
+def test_the_browser_would_have_told(tmp_path: Path) -> None:
+    """The check above can fail: a page with an error and a request shows both."""
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<img src='http://reproduction.invalid/a.png'><script>console.error('no')</script>"
+    )
+    _, console, asked = _open(page, tmp_path)
+    assert any("no" in line for line in console)
+    assert "http://reproduction.invalid/a.png" in asked
+
+
+# --- the store -------------------------------------------------------------------------------
+
+
+def _echo(data, value: float) -> dict:
+    return {"value": value, "samples": len(data.y)}
+
+
+def test_damaged_and_foreign_entries_are_computed_again(tmp_path: Path) -> None:
+    task = Task("a/b", _echo, {"value": 0.1})
+    data = make_planted(20, 6)
+    store = Store(tmp_path, data)
+    assert store.run([task]) == {"a/b": {"value": 0.1, "samples": 20}}
+    (entry,) = tmp_path.iterdir()
+    for damage in ("", "{", '{"result": 3, "seconds": 1}', "[]"):
+        entry.write_text(damage)
+        store = Store(tmp_path, data)
+        assert store.run([task])["a/b"]["value"] == 0.1
+        assert store.computed == 1
+    changes = (
+        (data, Task("a/b", _echo, {"value": 0.2})),
+        (make_planted(20, 6, random_state=1), task),
+    )
+    for other, change in changes:
+        store = Store(tmp_path, other)
+        store.run([change])
+        assert store.computed == 1
+    store = Store(tmp_path, data)
+    store.run([task])
+    assert store.computed == 0
+
+
+def test_what_is_asked_for_is_checked_first(tmp_path: Path, monkeypatch) -> None:
+    with pytest.raises(ValueError, match="'breast', 'ovarian' or 'all'"):
+        reproduce("lung", out=tmp_path / "out")  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError, match=r"csse\.szu\.edu\.cn"):
+        reproduce("all", data=tmp_path, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"sparsegsvp\[report\]"):
+        reproduce("breast", out=tmp_path / "out")
