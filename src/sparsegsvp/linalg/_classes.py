@@ -16,6 +16,8 @@ from ._moments import ClassMoments
 
 # Above this ratio of mean to standard deviation, float32 products are accumulated in float64.
 _LARGE_MEAN = 30.0
+# Relative size of what rounding leaves of the difference of two equal moments.
+_ROUNDING = 64 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,33 @@ class Standardization:
         varying = sd > 16 * np.finfo(np.float64).eps * np.abs(center)
         scale = np.where(varying & (scaled is True), sd, 1.0)
         return cls(center, scale, varying)
+
+
+class _Alike:
+    """Finds the columns that may be identical: their variances are."""
+
+    def __init__(self, variances: Float64Array) -> None:
+        self._variances = variances
+        self._order = np.argsort(variances, kind="stable")
+        self._sorted = variances[self._order]
+
+    def groups(
+        self, features: IntArray, same: Callable[[int, IntArray], BoolArray]
+    ) -> list[IntArray]:
+        """Groups of two or more, ``same`` telling which of the candidates are identical."""
+        at = self._variances[features]
+        first = np.searchsorted(self._sorted, at * (1.0 - 1e-9), side="left")
+        last = np.searchsorted(self._sorted, at * (1.0 + 1e-9), side="right")
+        found: list[IntArray] = []
+        for index in np.flatnonzero(last - first > 1):
+            f = int(features[index])
+            if any(f in group for group in found):
+                continue
+            candidates = np.sort(self._order[first[index] : last[index]])
+            group = candidates[same(f, candidates)]
+            if len(group) > 1:
+                found.append(group)
+        return found
 
 
 class Covariances(Protocol):
@@ -71,6 +100,10 @@ class Covariances(Protocol):
 
     def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
         """Centred rows at `features`, class codes and row weights; None without rows."""
+        ...
+
+    def copies(self, features: IntArray) -> list[IntArray]:
+        """Sorted groups of two or more identical columns, those that `features` belong to."""
         ...
 
 
@@ -199,6 +232,16 @@ class DataCovariances:
         rows -= self.means[:, features][self.codes]
         return rows, self.codes, self.weight
 
+    @cached_property
+    def _by_variance(self) -> _Alike:
+        return _Alike(self.variances[0])
+
+    def copies(self, features: IntArray) -> list[IntArray]:
+        def same(f: int, others: IntArray) -> BoolArray:
+            return (self.matrix.columns(others) == self.matrix.columns(np.array([f]))).all(axis=0)
+
+        return self._by_variance.groups(features, same)
+
     def row_space(self) -> tuple[DataCovariances, Callable[[Float64Array], Float64Array]]:
         """The same rows in an orthonormal basis of their span, and the way back.
 
@@ -262,3 +305,20 @@ class MomentCovariances:
 
     def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
         return None
+
+    @cached_property
+    def _by_variance(self) -> _Alike:
+        return _Alike(self.variances[0])
+
+    def copies(self, features: IntArray) -> list[IntArray]:
+        def same(f: int, others: IntArray) -> BoolArray:
+            # without rows: the variance of the difference is nothing but rounding
+            var = self._cov[:, others, others]
+            apart = np.abs(var + self._cov[:, f, f][:, None] - 2.0 * self._cov[:, f, others])
+            shift = np.abs(self.means[:, others] - self.means[:, [f]])
+            size = np.abs(self.standardization.center * self.standardization.inverse)[others]
+            return ((apart <= _ROUNDING * var) & (shift <= _ROUNDING * (np.sqrt(var) + size))).all(
+                axis=0
+            )
+
+        return self._by_variance.groups(features, same)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from .._typing import Float64Array
 from .penalties import L1
 from .quotient import GramQuotient, evaluate, full_gradient, single_feature_ratios
 from .sphere import minimize_on_sphere
-from .working_set import Problem, Solution, solve, solve_reweighted
+from .working_set import Problem, Solution, lowest_copies, solve, solve_reweighted
 
 # Steps of the continuation that leads to a single delta.
 _CONTINUATION = 0.6
@@ -19,6 +20,10 @@ _CONTINUATION = 0.6
 _DISTINCT = 1e-7
 # Relative tolerance at which the walk up can tell whether it is in another minimum.
 _LOOSE = 1e-3
+# Relative tolerance of the l1 solutions that reweighting starts from.
+_START = 1e-4
+# A quotient that is zero but for rounding.
+_NOTHING_LEFT = 1e-24
 
 
 def best_single_feature(problem: Problem) -> tuple[Solution, float]:
@@ -37,7 +42,7 @@ def best_single_feature(problem: Problem) -> tuple[Solution, float]:
     ratios = single_feature_ratios(cov, problem.plane, problem.tau)
     if not np.isfinite(ratios).any():
         raise ValueError("every feature is constant: there is nothing to select from")
-    best = np.array([int(np.argmin(ratios))])
+    best = lowest_copies(problem, np.array([int(np.argmin(ratios))]))
     cov.extend(best)
     point = evaluate(GramQuotient(cov, problem.plane, problem.tau, best), np.ones(1))
     gradient = full_gradient(cov, problem.plane, problem.tau, best, point.w, point.bias)
@@ -45,11 +50,10 @@ def best_single_feature(problem: Problem) -> tuple[Solution, float]:
     pull = np.abs(gradient) / slope
     pull[best] = 0.0
     delta_max = float(pull.max())
-    if not np.isfinite(delta_max) or (delta_max <= 0.0 and len(ratios) > 1):
+    if problem.tau == 0.0 and not point.ratio > _NOTHING_LEFT:
         raise ValueError(
-            "the quotient of the best single feature is already stationary (delta_max is "
-            f"{delta_max:g}): with tau = 0 a feature that is constant within the class makes "
-            "the quotient 0 at once. Use tau > 0"
+            f"feature {best[0]} is constant within the class, which makes delta_max 0: with "
+            "tau = 0 its quotient is 0 at once, and no other feature can add to it. Use tau > 0"
         )
     objective = point.ratio + delta_max * float(
         problem.weights[best[0]] * problem.penalty.value(np.ones(1))[0]
@@ -78,6 +82,11 @@ def delta_grid(delta_max: float, n_deltas: int, ratio: float) -> Float64Array:
     return delta_max * np.geomspace(1.0, ratio, n_deltas)
 
 
+class _Limits(TypedDict):
+    tol: float
+    max_iter: int
+
+
 class PathSolver:
     """Solutions of one plane's problem at falling deltas, each from the last.
 
@@ -102,7 +111,7 @@ class PathSolver:
         self.single, self.delta_max = best_single_feature(problem)
         self._linear = replace(problem, penalty=L1())
         self.linear_max = self.delta_max * float(problem.penalty.slope(np.zeros(1))[0])
-        self._options = {"tol": tol * self.delta_max, "max_iter": max_iter}
+        self._options = _Limits(tol=tol * self.delta_max, max_iter=max_iter)
         # the l1 solution that the next, smaller, delta starts from
         self._l1 = replace(self.single, delta=self.linear_max)
 
@@ -128,7 +137,7 @@ class PathSolver:
 
     def _descend(self, delta: float) -> Solution:
         """The l1 solution at ``delta`` by a continuation in geometric steps."""
-        linear = {**self._options, "tol": 1e-4 * self.linear_max}
+        linear = _Limits(tol=_START * self.linear_max, max_iter=self._options["max_iter"])
         current = self._l1
         level = min(current.delta, self.linear_max) * _CONTINUATION
         while level > delta:
@@ -233,7 +242,7 @@ class PathSolver:
             problem.weights[features],
             w,
             tol=max(options["tol"], _LOOSE * down.delta),
-            max_iter=int(options["max_iter"]),
+            max_iter=options["max_iter"],
             newton=problem.newton,
         )
         if trial.objective >= down.objective - _DISTINCT * abs(down.objective):

@@ -137,12 +137,12 @@ def solve(
         history += inner.history if not history else inner.history[1:]
         solution = _certify(problem, delta, features, inner, tol, n_iter, history)
         if solution.converged or problem.whole or n_iter >= max_iter:
-            return solution
+            break
         excess = np.abs(solution.gradient) - resting
         excess[features] = 0.0
         new = np.flatnonzero(excess > _INNER * tol)
         if len(new) == 0:
-            return solution  # what is left is inside the set: the inner solver has stalled
+            break  # what is left is inside the set: the inner solver has stalled
         limit = max(16, len(features))
         if len(new) > limit:
             new = np.sort(new[np.argsort(-excess[new], kind="stable")[:limit]])
@@ -150,6 +150,37 @@ def solve(
         w = np.zeros(len(grown))
         w[np.searchsorted(grown, features)] = inner.point.w
         features = grown
+    return _relabel(problem, solution)
+
+
+def lowest_copies(problem: Problem, features: IntArray) -> IntArray:
+    """The same columns by their lowest indices.
+
+    Between identical columns only rounding decides, which depends on the storage and the
+    number of threads. Columns whose penalty weights differ are not identical.
+    """
+    out = features.copy()
+    for group in problem.cov.copies(features):
+        for weight in np.unique(problem.weights[group]):
+            alike = group[problem.weights[group] == weight]
+            taken = np.flatnonzero(np.isin(features, alike))
+            lowest = alike[: len(taken)]
+            moved = taken[~np.isin(features[taken], lowest)]
+            out[moved] = np.setdiff1d(lowest, features[taken])
+    return out
+
+
+def _relabel(problem: Problem, solution: Solution) -> Solution:
+    """The same solution on the lowest of identical columns."""
+    old = solution.features
+    new = lowest_copies(problem, old)
+    if np.array_equal(old, new):
+        return solution
+    gradient = solution.gradient.copy()
+    gradient[old] = solution.gradient[new]
+    gradient[new] = solution.gradient[old]
+    order = np.argsort(new)
+    return replace(solution, features=new[order], w=solution.w[order], gradient=gradient)
 
 
 def _trim(features: IntArray, start: Solution, resting: Float64Array) -> IntArray:
@@ -214,7 +245,7 @@ def solve_reweighted(
     solved by itself; then the loop takes the penalty's own curvature into account, which
     converges where reweighting would creep.
     """
-    current = start
+    current, n_iter = start, 0
     for _ in range(rounds):
         dense = np.zeros(len(problem.weights))
         dense[current.features] = current.w
@@ -223,8 +254,7 @@ def solve_reweighted(
             penalty=L1(),
             weights=problem.weights * problem.penalty.slope(np.abs(dense)),
         )
-        # an infinite delta before: no feature at zero is expected to enter
-        current = solve(
-            tangent, delta, replace(current, delta=delta), tol=10 * tol, max_iter=max_iter
-        )
-    return solve(problem, delta, replace(current, delta=delta), tol=tol, max_iter=max_iter)
+        current = solve(tangent, delta, current, tol=10 * tol, max_iter=max_iter)
+        n_iter += current.n_iter
+    found = solve(problem, delta, current, tol=tol, max_iter=max_iter)
+    return replace(found, n_iter=n_iter + found.n_iter)
