@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -56,11 +57,12 @@ class GSVPResult:
     n_iter : int
         Inner iterations.
     converged : bool
-        Whether `kkt_residual` is at most ``tol * delta_max``.
+        Whether `kkt_residual` is at most ``tol * delta_max``; True where delta is 0.
     history : ndarray
         The objective after each iteration; it never increases.
     delta_max : float
-        At and above it a single feature is stationary.
+        At and above it a single feature is stationary. NaN where delta is 0: that is
+        solved exactly, without a path.
     clipped : bool
         The best bias ran off to infinity and was clipped.
     gap : float
@@ -138,7 +140,8 @@ def sparse_gsvp(
     pool : float, default=0.0
         In [0, 1]: 0 keeps each class's own spread, 1 uses the pooled spread for both.
     w0 : array of shape (n_features,), optional
-        Where to start. By default a continuation from the best single feature.
+        Where to start. By default a continuation from the best single feature. Not used
+        where delta is 0.
     weights : array of shape (n_features,), optional
         Positive penalty weights l_f.
     sample_weight : pair of arrays, optional
@@ -182,15 +185,16 @@ def sparse_gsvp(
         cov, problem = _prepare(
             A, B, q, tau, pool, weights, sample_weight, eps, method, inner, tol, max_iter
         )
+        start = None if w0 is None else _unit(w0, problem)
         if delta == 0.0:
-            found = _unpenalized(cov, problem)
-            return _result(cov, found, delta_max=float("nan"))
-        solver = PathSolver(problem, tol=tol, max_iter=max_iter)
-        if w0 is None:
-            found = solver.continue_to(delta)
+            result = _result(cov, _unpenalized(cov, problem), delta_max=float("nan"))
         else:
-            found = solver.from_start(delta, _unit(w0, problem))
-        result = _result(cov, found, solver.delta_max)
+            solver = PathSolver(problem, tol=tol, max_iter=max_iter)
+            if start is None:
+                found = solver.continue_to(delta)
+            else:
+                found = solver.from_start(delta, start)
+            result = _result(cov, found, solver.delta_max)
     _warn(
         [result],
         f"the certificate is {result.kkt_residual:.2g}, above tol * delta_max = "
@@ -255,10 +259,10 @@ def sparse_gsvp_path(
         grid = np.sort(np.asarray(deltas, dtype=np.float64).ravel())[::-1]
         if len(grid) == 0 or not np.isfinite(grid).all() or grid[-1] <= 0.0:
             raise ValueError("deltas must be positive numbers: use sparse_gsvp for delta = 0")
-    elif not (isinstance(n_deltas, int | np.integer) and n_deltas >= 1):
-        raise ValueError(f"n_deltas must be a positive integer, got {n_deltas!r}")
-    elif not 0.0 < ratio < 1.0:
-        raise ValueError(f"ratio must be between 0 and 1, got {ratio!r}")
+    else:
+        _positive_integer("n_deltas", n_deltas)
+        if not (_is_real(ratio) and 0.0 < ratio < 1.0):
+            raise ValueError(f"ratio must be between 0 and 1, got {ratio!r}")
     with one_blas_thread():
         cov, problem = _prepare(
             A, B, q, tau, pool, weights, sample_weight, eps, method, inner, tol, max_iter
@@ -339,12 +343,11 @@ def _prepare(
     max_iter: int,
 ) -> tuple[Covariances, Problem]:
     tau = _nonnegative("tau", tau)
-    if not 0.0 <= pool <= 1.0:
+    if not (_is_real(pool) and 0.0 <= pool <= 1.0):
         raise ValueError(f"pool must be in [0, 1], got {pool!r}")
     make_penalty(q, eps)
     _nonnegative("tol", tol)
-    if max_iter < 1:
-        raise ValueError(f"max_iter must be at least 1, got {max_iter!r}")
+    _positive_integer("max_iter", max_iter)
     if inner not in ("newton", "bb"):
         raise ValueError(f'inner must be "newton" or "bb", got {inner!r}')
     cov = _covariances(A, B, sample_weight, method)
@@ -436,6 +439,8 @@ def _moment_covariances(
             )
         if part.counts[0] < 2:
             raise ValueError(f"{name} has {part.counts[0]} rows: a class needs at least two")
+        if not (part.means.any() or part.scatters.any()):
+            raise ValueError(_only_zeros(name))
     if A.n_features != B.n_features:
         raise ValueError(f"A has {A.n_features} features and B has {B.n_features}")
     both = ClassMoments(
@@ -464,11 +469,20 @@ def _check_block(name: str, X: Any) -> Matrix:
         )
     matrix = as_matrix(array)
     check_values(matrix, name)
+    if matrix.extremes() == (0.0, 0.0):
+        raise ValueError(_only_zeros(name))
     return matrix
 
 
+def _only_zeros(name: str) -> str:
+    return (
+        f"{name} contains only zeros, so every plane through the origin fits it: check that "
+        "the rows of this class were read"
+    )
+
+
 def _check_row_weights(sample_weight: tuple[Any, Any], sizes: list[int]) -> Float64Array:
-    if len(sample_weight) != 2:
+    if not (isinstance(sample_weight, Sequence) and len(sample_weight) == 2):
         raise ValueError("sample_weight must be a pair: the weights of A's rows and of B's")
     parts = [np.asarray(part, dtype=np.float64).ravel() for part in sample_weight]
     for name, part, size in zip("AB", parts, sizes):
@@ -481,10 +495,19 @@ def _check_row_weights(sample_weight: tuple[Any, Any], sizes: list[int]) -> Floa
     return np.concatenate(parts)
 
 
+def _is_real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _nonnegative(name: str, value: float) -> float:
-    if not np.isscalar(value) or not np.isfinite(value) or value < 0:
+    if not (_is_real(value) and np.isfinite(value) and value >= 0):
         raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
     return float(value)
+
+
+def _positive_integer(name: str, value: int) -> None:
+    if not (isinstance(value, Integral) and value >= 1):
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
 
 
 def _unit(w0: Any, problem: Problem) -> Float64Array:

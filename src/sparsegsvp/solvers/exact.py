@@ -11,7 +11,7 @@ from scipy.linalg import eigh, lstsq
 
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances, DataCovariances, gsvd
-from .quotient import Bias, GramQuotient, Plane, evaluate
+from .quotient import Bias, GramQuotient, Plane, evaluate, full_gradient
 from .sphere import kkt_residual
 from .working_set import Solution
 
@@ -35,9 +35,7 @@ def solve_unpenalized(
         other += spread.T @ spread
     own_mean, other_mean = plane.own_mean @ means, plane.other_mean @ means
     if tau > 0.0:
-        z = _smallest_eigenvector(
-            _bordered(own, own_mean, tau), _bordered(other, other_mean, tau)
-        )
+        z = _smallest_eigenvector(_bordered(own, own_mean, tau), _bordered(other, other_mean, tau))
     else:
         z = _smallest_generalized_vector(own, own_mean, other, other_mean)
     w, norm = z[:-1], float(np.linalg.norm(z[:-1]))
@@ -63,7 +61,9 @@ def solve_in_row_space(cov: DataCovariances, plane: Plane, tau: float) -> Soluti
     w = lift(dense)
     w /= np.linalg.norm(w)
     features = np.flatnonzero(w)
-    return _solution(features, w[features], small.bias, small.kkt_residual, np.empty(0))
+    gradient = full_gradient(cov, plane, tau, features, w[features], small.bias)
+    residual = kkt_residual(w, gradient, np.zeros(len(w)))
+    return _solution(features, w[features], small.bias, residual, gradient)
 
 
 def _solution(

@@ -7,6 +7,7 @@ majorises p by its tangent, so every step is a weighted l1 problem and zeros are
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Protocol
 
 import numpy as np
@@ -76,8 +77,8 @@ class Lq:
 
 def make_penalty(q: float, eps: float) -> Penalty:
     """The penalty of exponent q: l1 for q = 1, smoothed lq below."""
-    if not 0.0 < q <= 1.0:
+    if not (isinstance(q, Real) and 0.0 < q <= 1.0):
         raise ValueError(f"q must be in (0, 1], got {q!r}")
-    if not (np.isfinite(eps) and eps > 0.0):
+    if not (isinstance(eps, Real) and np.isfinite(eps) and eps > 0.0):
         raise ValueError(f"eps must be a positive number, got {eps!r}")
     return L1() if q == 1.0 else Lq(float(q), float(eps))
