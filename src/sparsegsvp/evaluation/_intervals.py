@@ -21,7 +21,8 @@ from ..metrics import Interval, clopper_pearson
 #: taken as degenerate, and the interval from pooled counts is computed too.
 DEGENERATE_RATIO = 0.5
 #: The same for areas under the curve, whose expected spread is known less well. Both were
-#: set by simulating fixed rules: coverage of at least 0.92 from chance to perfection.
+#: chosen among a few values by simulating fixed rules on 50 samples, where nominal intervals
+#: of 0.95 covered 0.92 or more, for rates from 0.6 and areas from 0.7 up to perfection.
 DEGENERATE_AREA_RATIO = 0.25
 
 
