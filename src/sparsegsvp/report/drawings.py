@@ -26,15 +26,17 @@ from .wording import number
 
 
 def gauge(found: IntervalDict, chance: float) -> str:
-    """An estimate and its interval between 0 and 1, with chance marked."""
-    frame = Frame((0.0, 1.0), (0.0, 1.0), 300, 32, 4, 4, 0, 0)
+    """An estimate and its interval, from a little below chance up to 1."""
+    start = max(0.0, min(chance, found["low"]) - 0.1)
+    frame = Frame((start, 1.0), (0.0, 1.0), 300, 32, 4, 4, 0, 0)
     low, high, luck = (frame.sx(v) for v in (found["low"], found["high"], chance))
     body = (
         rect(4, 8, 292, 6, "track", radius=3)
         + rect(low, 8, max(high - low, 2), 6, "range", radius=3)
         + rule(luck, 3, luck, 19, "chance")
-        + circle(frame.sx(found["value"]), 11, 5, "dot")
-        + text(luck, 31, "chance", "tick mid")
+        + circle(frame.sx(found["value"]), 11, 4.5, "dot")
+        + text(max(luck, 20), 31, "chance", "tick mid")
+        + text(296, 31, "1", "tick end")
     )
     return frame.drawing(body, "estimate, interval and chance", "gauge")
 

@@ -1,0 +1,61 @@
+"""The matplotlib figures draw what the figure functions say, and touch nothing else."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from sparsegsvp import plots
+from sparsegsvp.report import figures
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()
+
+
+def test_path_draws_every_feature_and_the_choice(fitted, ax):
+    shown = figures.path(fitted.model, fitted.table.feature_names)
+    assert plots.path(fitted.model, feature_names=fitted.table.feature_names, ax=ax) is ax
+    *threads, choice = ax.lines
+    assert len(threads) == len(shown["features"])
+    np.testing.assert_array_equal(threads[0].get_ydata(), shown["weights"][0])
+    assert choice.get_xdata()[0] == shown["steps"][shown["chosen"]]["rho"]
+
+
+def test_weights_draws_the_curve(fitted, ax):
+    shown = figures.weight_curves(fitted.model, fitted.table.feature_names)[1]
+    plots.weights(fitted.model, plane=1, feature_names=fitted.table.feature_names, ax=ax)
+    heights = [bar.get_height() for bar in ax.patches]
+    np.testing.assert_allclose(heights, shown["weights"])
+    with pytest.raises(ValueError, match="plane=2 must be between 0 and 1"):
+        plots.weights(fitted.model, plane=2, ax=ax)
+
+
+def test_planes_draws_every_sample(fitted, ax):
+    plots.planes(fitted.evaluation, ax=ax)
+    drawn = sum(len(part.get_offsets()) for part in ax.collections[:2])
+    assert drawn == 60
+    with pytest.raises(ValueError, match="no distances"):
+        plots.planes({**fitted.evaluation.to_dict(), "out_of_fold": []}, ax=ax)
+
+
+def test_stability_draws_either_source(fitted, ax):
+    plots.stability(fitted.stability, feature_names=fitted.table.feature_names, most=5, ax=ax)
+    own = np.sort(fitted.stability.selection_frequencies_)[::-1][:5]
+    own = own[own > 0]
+    widths = [bar.get_width() for bar in ax.patches[-len(own) :]]
+    np.testing.assert_array_equal(widths, own)
+    other = Figure().subplots()
+    plots.stability(fitted.evaluation, ax=other)
+    assert other.get_yticklabels()[0].get_text() in fitted.table.feature_names
+
+
+def test_a_new_figure_only_when_none_is_given(fitted, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    plots.planes(fitted.evaluation, ax=Figure().subplots())
+    with pytest.raises(ImportError, match=r"sparsegsvp\[report\]"):
+        plots.planes(fitted.evaluation)
