@@ -332,3 +332,14 @@ def test_flow_finds_the_best_of_all_supports(blocks, moments, seed):
     best = min(values, key=values.get)
     assert model.objective_[0] == pytest.approx(values[best])
     assert tuple(np.flatnonzero(model.coef_[0])) == best
+
+
+def test_npsvm_takes_collinear_columns() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4))
+    X = np.column_stack([X, X[:, :2] @ [1.0, -2.0], X[:, 0]])
+    y = np.repeat([0, 1], 20)
+    X[y == 1] += 1.0
+    model = NPSVM().fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert model.score(X, y) > 0.5

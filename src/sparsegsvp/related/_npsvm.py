@@ -71,7 +71,11 @@ def weighted_solve(A: Array, row: Array, diagonal: Array, g: Array) -> Array:
     if A.shape[1] <= A.shape[0]:
         S = (A * row[:, None]).T @ A
         S.flat[:: len(S) + 1] += diagonal
-        return linalg.solve(S, g, assume_a="pos", check_finite=False)
+        try:
+            return linalg.solve(S, g, assume_a="pos", check_finite=False)
+        except linalg.LinAlgError:
+            # collinear columns and a vanishing penalty: the shortest of the solutions
+            return linalg.pinvh(S, check_finite=False) @ g
     scaled = A / diagonal
     core = A @ scaled.T
     core.flat[:: len(core) + 1] += 1.0 / row
