@@ -12,7 +12,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from sparsegsvp import GSVPSVMCV
-from sparsegsvp.report import build_report, summarize, summarize_test, validate, wording
+from sparsegsvp.report import build_report, methods, summarize, summarize_test, validate, wording
+from sparsegsvp.report.notices import notices
 
 
 def test_the_document_is_valid_json_and_repeats_itself(fitted, results):
@@ -85,7 +86,7 @@ def _verdict(results, *, low, value, high, p, n=99, n_classes=2):
     permutation = None if p is None else {"p_value": p, "distribution": [0.5] * n}
     scores = {"balanced_accuracy": score}
     found = wording.verdict(data, results["panel"], scores, permutation, None)
-    return found, wording.notices(data, results["panel"], found, scores, permutation, None)
+    return found, notices(data, results["panel"], found, scores, permutation, None)
 
 
 @pytest.mark.parametrize(
@@ -101,9 +102,9 @@ def _verdict(results, *, low, value, high, p, n=99, n_classes=2):
     ],
 )
 def test_the_verdict_calls_chance_chance(results, numbers, level):
-    found, notices = _verdict(results, **numbers)
+    found, said = _verdict(results, **numbers)
     assert found["level"] == level
-    serious = [n["kind"] for n in notices if n["severity"] == "serious"]
+    serious = [n["kind"] for n in said if n["severity"] == "serious"]
     assert ("chance" in serious) == (level == "chance")
     if level == "chance":
         assert "better than by chance" in found["headline"]
@@ -122,32 +123,32 @@ def test_the_verdict_calls_chance_chance(results, numbers, level):
 )
 def test_warnings_say_what_is_wrong(results, change, kind):
     data, found = results["data"], results["verdict"]
-    before = wording.notices(data, [], found, results["scores"], None, None)
-    after = wording.notices({**data, **change}, [], found, results["scores"], None, None)
+    before = notices(data, [], found, results["scores"], None, None)
+    after = notices({**data, **change}, [], found, results["scores"], None, None)
     assert kind not in {n["kind"] for n in before}
     assert kind in {n["kind"] for n in after}
 
 
 def test_groups_of_single_subjects_are_no_batch(results):
     data = {**results["data"], "n_groups": 30, "group_association": 0.95}
-    found = wording.notices(data, [], results["verdict"], results["scores"], None, None)
+    found = notices(data, [], results["verdict"], results["scores"], None, None)
     assert "batch" not in {n["kind"] for n in found}
 
 
 def test_an_unstable_panel_is_called_so(results):
     shaky = {**results["stability"], "index": 0.2}
-    found = wording.notices(results["data"], [], results["verdict"], results["scores"], None, shaky)
+    found = notices(results["data"], [], results["verdict"], results["scores"], None, shaky)
     assert "unstable" in {n["kind"] for n in found}
 
 
 def test_the_methods_paragraph_cites_what_the_citation_file_does(results):
     text = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8")
-    assert wording.SOFTWARE_TITLE in text
-    assert wording.PAPER_TITLE in text
-    methods = results["methods"]
-    assert any(wording.PAPER_TITLE in c for c in methods["citations"])
+    assert methods.SOFTWARE_TITLE in text
+    assert methods.PAPER_TITLE in text
+    written = results["methods"]
+    assert any(methods.PAPER_TITLE in c for c in written["citations"])
     score = results["scores"]["balanced_accuracy"]
-    assert wording.interval(score) in methods["paragraph"]
+    assert wording.interval(score) in written["paragraph"]
 
 
 def test_scores_of_an_independent_cohort():

@@ -14,12 +14,13 @@ from sklearn.base import clone
 from sklearn.metrics import confusion_matrix
 
 from .. import __version__
-from ..evaluation import find_substitutes
 from ..evaluation._journal import plain
 from ..evaluation._panels import fit_with_groups
-from ..evaluation._substitutes import Substitute, group_frequency
 from ..metrics import balanced_accuracy_interval, clopper_pearson
 from . import figures, projections, wording
+from .methods import describe_methods
+from .notices import notices
+from .panel import describe_panel, group_association
 from .schema import (
     FORMAT,
     FORMAT_VERSION,
@@ -27,7 +28,6 @@ from .schema import (
     Figures,
     IntervalDict,
     Model,
-    PanelFeature,
     Results,
     StabilityDict,
     Test,
@@ -103,7 +103,9 @@ def summarize(
     data = _data(table, classes, codes, units)
     support = np.flatnonzero(final.support_)
     selections = _selections(found, stability, len(names))
-    panel = _panel(table, final, inner_X, names, classes, codes, support, selections, stability)
+    panel = describe_panel(
+        table, final, inner_X, names, classes, codes, support, selections, stability
+    )
     steadiness = _stability(found, stability)
     scores = _scores(found)
     permutation = None if found is None else found.get("permutation")
@@ -124,7 +126,7 @@ def summarize(
         "data": data,
         "model": description,
         "verdict": verdict,
-        "warnings": wording.notices(
+        "warnings": notices(
             data,
             panel,
             verdict,
@@ -141,7 +143,7 @@ def summarize(
         "figures": _figures(
             table, final, names, classes, codes, support, found, selections, stability, accuracy
         ),
-        "methods": wording.methods(
+        "methods": describe_methods(
             data, description, panel, scores, found, steadiness, versions, seed
         ),
         "evaluation": found,
@@ -275,41 +277,6 @@ def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | 
     }
 
 
-def group_association(codes: NDArray[np.intp], groups: ArrayLike) -> float | None:
-    """Cramér's V of group and class, corrected for bias (Bergsma 2013).
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        Class codes.
-    groups : array-like of shape (n,)
-
-    Returns
-    -------
-    float or None
-        Between 0 and 1; None where every sample is a group of its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.summary import group_association
-    >>> codes = np.repeat([0, 1], 20)
-    >>> group_association(codes, np.repeat(["a", "b"], 20))
-    1.0
-    >>> group_association(codes, np.tile(["a", "b"], 20))
-    0.0
-    """
-    _, member = np.unique(np.asarray(groups).astype(str), return_inverse=True)
-    n, k, r = codes.size, int(codes.max()) + 1, int(member.max()) + 1
-    table = np.zeros((r, k))
-    np.add.at(table, (member, codes), 1.0)
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
-    phi2 = float((((table - expected) ** 2) / expected).sum() / n)
-    phi2 = max(0.0, phi2 - (k - 1) * (r - 1) / (n - 1))
-    room = min(r - (r - 1) ** 2 / (n - 1), k - (k - 1) ** 2 / (n - 1)) - 1
-    return None if room <= 1e-9 else float(min(1.0, np.sqrt(phi2 / room)))
-
-
 def _model(final: Any) -> Model:
     return {
         "estimator": type(final).__name__,
@@ -385,70 +352,6 @@ def _stability(found: Mapping[str, Any] | None, stability: Any) -> StabilityDict
         "n_stable": None,
         "error_bound": None,
     }
-
-
-def _panel(
-    table: Any,
-    final: Any,
-    inner_X: Any,
-    names: list[str],
-    classes: list[str],
-    codes: NDArray[np.intp],
-    support: NDArray[np.intp],
-    selections: NDArray[np.bool_] | None,
-    stability: Any,
-) -> list[PanelFeature]:
-    """Describe each selected feature, the heaviest first."""
-    k = len(classes)
-    weights = np.array(final.coef_[:, support])
-    if final.standardize and support.size:
-        weights *= np.array([np.nanstd(figures.column(inner_X, int(j))) for j in support])
-        norms = np.linalg.norm(weights, axis=1, keepdims=True)
-        weights /= np.where(norms > 0.0, norms, 1.0)
-    substitutes = _substitutes(table, codes, selections, stability)
-    listing: list[PanelFeature] = []
-    for rank, i in enumerate(np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")):
-        j = int(support[i])
-        values = figures.column(table.X, j)
-        effects = figures.effect_sizes(values, codes, k)
-        others = substitutes.get(j, ())
-        boxes = [figures.box(values[codes == c], classes[c]) for c in range(k)]
-        known = [abs(e) if e is not None and e > 0 else -1.0 for e in effects]
-        listing.append(
-            {
-                "feature": names[j],
-                "index": j,
-                "rank": rank + 1,
-                "weights": weights[:, i].tolist(),
-                "coefficients": final.coef_[:, j].tolist(),
-                "effects": effects,
-                "higher_in": classes[int(np.argmax(known))] if max(known) > 0 else None,
-                "auc": figures.single_auc(values, codes, k),
-                "frequency": None if selections is None else float(selections[:, j].mean()),
-                "group_frequency": None
-                if selections is None
-                else group_frequency(selections, j, others),
-                "substitutes": [
-                    {
-                        "feature": names[s.feature],
-                        "index": s.feature,
-                        "correlation": s.correlation,
-                        "frequency": s.frequency,
-                    }
-                    for s in others
-                ],
-                "boxes": [b for b in boxes if b is not None],
-            }
-        )
-    return listing
-
-
-def _substitutes(
-    table: Any, codes: NDArray[np.intp], selections: NDArray[np.bool_] | None, stability: Any
-) -> dict[int, tuple[Substitute, ...]]:
-    if stability is not None:
-        return dict(stability.substitutes_)
-    return {} if selections is None else find_substitutes(table.X, codes, selections)
 
 
 def _path_accuracy(model: Any, table: Any) -> tuple[list[float], list[float]]:
