@@ -32,8 +32,6 @@ Array = NDArray[Any]
 # The panel of a random start is refitted without a penalty, as GSVPSVM refits its own: a
 # penalty this small removes nothing.
 _NO_PENALTY = 1e-9
-# The sensitivity study is about panels, and this is the rule for a small one.
-_RULE = "1se"
 
 
 def _fit(model: Any, X: Array, y: Array) -> Any:
@@ -146,16 +144,16 @@ def split_run(data: Dataset, study: str, seed: int) -> Result:
     return _outcome(GSVPSVM(), data.X[train], data.y[train], data.X[test], data.y[test])
 
 
-def tuned_fold_run(data: Dataset, study: str, seed: int) -> Result:
-    """`GSVPSVMCV` (1se) with other folds: the only thing in it that is drawn at random."""
+def tuned_fold_run(data: Dataset, study: str, seed: int, **settings: Any) -> Result:
+    """`GSVPSVMCV` with other folds: the only thing in it that is drawn at random."""
     parts = paper_split(data.X, data.y, STUDIES[study].second_split)
-    return _outcome(GSVPSVMCV(rule=_RULE, random_state=seed), *parts.train, *held_out(parts))
+    return _outcome(GSVPSVMCV(random_state=seed, **settings), *parts.train, *held_out(parts))
 
 
-def tuned_split_run(data: Dataset, study: str, seed: int) -> Result:
-    """`GSVPSVMCV` (1se) on a random, stratified 70/30 split."""
+def tuned_split_run(data: Dataset, study: str, seed: int, **settings: Any) -> Result:
+    """`GSVPSVMCV` on a random, stratified 70/30 split."""
     train, test = random_split(data, seed)
-    model = GSVPSVMCV(rule=_RULE)
+    model = GSVPSVMCV(**settings)
     return _outcome(model, data.X[train], data.y[train], data.X[test], data.y[test])
 
 

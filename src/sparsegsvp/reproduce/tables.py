@@ -357,8 +357,7 @@ def runs_of(results: Results, kind: str, method: str) -> list[dict[str, Any]]:
 
 def method_labels(study: Study) -> dict[str, str]:
     """Key -> label of everything in the sensitivity study."""
-    own = {"GSVPSVM": "GSVPSVM", "GSVPSVMCV": "GSVPSVMCV, 1se"}
-    return {**{m.key: m.label for m in study.methods}, **{name: own[name] for name in OWN}}
+    return {**{m.key: m.label for m in study.methods}, **{name: name for name in OWN}}
 
 
 def sensitivity_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
