@@ -3,6 +3,7 @@
 A new kind of array joins by one entry in KINDS.
 """
 
+import operator
 import tracemalloc
 
 import numpy as np
@@ -24,6 +25,13 @@ def _reversed(X):
     return np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]
 
 
+def _dask(X, chunks):
+    da = pytest.importorskip("dask.array")
+    # chunks grow with the data, so that a large array does not make thousands of them
+    factor = max(1, X.size // 5000)
+    return da.from_array(X, chunks=tuple(min(c * factor, s) for c, s in zip(chunks, X.shape)))
+
+
 KINDS = {
     "float64": lambda X: as_matrix(X),
     "float32": lambda X: as_matrix(X.astype(np.float32)),
@@ -38,6 +46,10 @@ KINDS = {
     "csc": lambda X: as_matrix(sp.csc_matrix(X)),
     "csc32": lambda X: as_matrix(sp.csc_array(X.astype(np.float32))),
     "coo": lambda X: as_matrix(sp.coo_array(X)),
+    "dask_rows": lambda X: as_matrix(_dask(X, (7, X.shape[1]))),
+    "dask_columns": lambda X: as_matrix(_dask(X, (len(X), 5))),
+    "dask32": lambda X: as_matrix(_dask(X.astype(np.float32), (17, 4))),
+    "dask_csr": lambda X: as_matrix(_dask(X, (9, 6)).map_blocks(sp.csr_matrix)),
     "stacked": lambda X: StackedMatrix([as_matrix(X[:3]), as_matrix(X[3:])]),
     "stacked_mixed": lambda X: StackedMatrix(
         [as_matrix(X[:7]), as_matrix(sp.csr_array(X[7:20])), as_matrix(np.asfortranarray(X[20:]))]
@@ -106,6 +118,27 @@ def test_row_blocks_cover_all_rows_once(kind):
     np.testing.assert_array_equal(rows, np.arange(len(X)))
     assert all(block.dtype == np.float64 for _, block in blocks)
     np.testing.assert_array_equal(np.concatenate([block for _, block in blocks]), X)
+
+
+def test_combinations_of_columns(matrix, X):
+    index, coef = np.array([5, 0, 12]), np.random.default_rng(1).normal(size=(3, 2))
+    found = matrix.combine(index, coef)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, X[:, index] @ coef, rtol=1e-12, atol=1e-12)
+
+
+def test_every_row_is_visited_once_with_what_belongs_to_it(matrix, X):
+    codes = np.arange(len(X))[::-1].copy()
+    weight = np.linspace(0.0, 1.0, len(X))
+
+    def visit(state, block, code, absent, weight):
+        assert absent is None and len(block) == len(code) == len(weight)
+        return [*(state or []), *zip(code.tolist(), weight.tolist(), block.tolist())]
+
+    rows = matrix.reduce_rows(visit, operator.add, (codes, None, weight))
+    assert [code for code, _, _ in rows] == codes.tolist()
+    assert [w for _, w, _ in rows] == weight.tolist()
+    np.testing.assert_array_equal([row for _, _, row in rows], X)
 
 
 @pytest.mark.parametrize("shape", [(41, 13), (300, 520)])
@@ -180,7 +213,7 @@ def test_duplicate_entries_of_a_sparse_matrix_are_summed_on_a_copy():
 
 
 def test_an_unknown_array_is_refused_by_its_type():
-    with pytest.raises(TypeError, match=r"list.*NumPy array or a SciPy"):
+    with pytest.raises(TypeError, match=r"list.*NumPy array, a SciPy"):
         as_matrix([[1.0, 2.0]])
 
 

@@ -3,7 +3,7 @@
 from ._classes import Covariances, DataCovariances, MomentCovariances, Standardization
 from ._gsvd import gsvd
 from ._hogsvd import hogsvd
-from ._matrix import DenseMatrix, Matrix, SparseMatrix, StackedMatrix, as_matrix
+from ._matrix import DenseMatrix, Matrix, SparseMatrix, StackedMatrix, as_matrix, is_dask
 from ._moments import ClassMoments
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "as_matrix",
     "gsvd",
     "hogsvd",
+    "is_dask",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ._matrix import Matrix
@@ -12,14 +14,18 @@ _LIMITS = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e75}
 
 def check_values(matrix: Matrix, name: str) -> None:
     """Refuse NaN, infinity and values whose powers overflow."""
-    low, high = matrix.extremes()
+    check_extremes(*matrix.extremes(), matrix.dtype, name)
+
+
+def check_extremes(low: float, high: float, dtype: np.dtype[Any], name: str) -> None:
+    """Refuse what `check_values` does, by the smallest and the largest value."""
     if not (np.isfinite(low) and np.isfinite(high)):
         kind = "NaN" if np.isnan(low) or np.isnan(high) else "infinity"
         raise ValueError(
             f"{name} contains {kind}: remove or impute those values first "
             "(for instance with sklearn.impute.SimpleImputer)"
         )
-    limit = _LIMITS.get(np.dtype(matrix.dtype), 1e75)
+    limit = _LIMITS.get(np.dtype(dtype), 1e75)
     largest = max(abs(low), abs(high))
     if largest > limit:
         raise ValueError(

@@ -7,8 +7,10 @@ none of them copies X.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +19,13 @@ from .._typing import Float64Array, IntArray
 
 # Elements of a block that is converted or centred at a time: small enough to stay in cache.
 BLOCK = 1 << 17
+
+State = TypeVar("State")
+# Takes what earlier rows have left, or None, a block of rows, and what else there is of
+# these rows; it may change the state it is given.
+Visit = Callable[..., State]
+# Joins the states of earlier and later rows into a new one.
+Merge = Callable[[State, State], State]
 
 
 class Matrix(Protocol):
@@ -41,6 +50,31 @@ class Matrix(Protocol):
         """All rows, dense and in float64, a block at a time."""
         ...
 
+    def reduce_rows(
+        self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray | None] = ()
+    ) -> State:
+        """Show every row once to ``visit``, a block at a time, and return what is left.
+
+        Parameters
+        ----------
+        visit : callable
+            ``visit(state, block, *parts) -> state``, the first state being None. Rows that
+            are stored apart may be visited apart.
+        merge : callable
+            ``merge(state, state) -> state``, earlier rows first.
+        per_row : sequence of arrays or None
+            What else is known of the rows, one entry per row; ``parts`` are those of the block.
+        """
+        ...
+
+    def combine(self, index: IntArray, coef: Float64Array) -> Float64Array:
+        """``X[:, index] @ coef``, in float64, for a coef of several columns."""
+        ...
+
+    def expect(self, scores: Float64Array) -> None:
+        """Be told which columns may be asked for next: those of the largest scores."""
+        ...
+
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int
     ) -> tuple[Float64Array, Float64Array]:
@@ -60,10 +94,19 @@ def as_matrix(X: Any) -> Matrix:
         return DenseMatrix(X)
     if all(hasattr(X, name) for name in ("tdot", "columns", "class_statistics")):
         return X
+    if is_dask(X):
+        from ._dask import DaskMatrix
+
+        return DaskMatrix(X)
     raise TypeError(
-        f"cannot use an array of type {type(X).__name__}: pass a NumPy array or a SciPy "
-        "CSR or CSC matrix"
+        f"cannot use an array of type {type(X).__name__}: pass a NumPy array, a SciPy "
+        "CSR or CSC matrix, or a Dask array"
     )
+
+
+def is_dask(X: Any) -> bool:
+    """Whether this is a Dask collection, found out without importing Dask."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 def _spans(total: int, size: int) -> Iterator[slice]:
@@ -71,7 +114,31 @@ def _spans(total: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, total))
 
 
-class DenseMatrix:
+class _InMemory:
+    """What follows from the columns and the blocks of rows where both are at hand."""
+
+    def columns(self, index: IntArray) -> Float64Array:
+        raise NotImplementedError
+
+    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+        raise NotImplementedError
+
+    def reduce_rows(
+        self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray | None] = ()
+    ) -> State:
+        state: Any = None
+        for rows, block in self.row_blocks():
+            state = visit(state, block, *(None if a is None else a[rows] for a in per_row))
+        return state
+
+    def combine(self, index: IntArray, coef: Float64Array) -> Float64Array:
+        return self.columns(index) @ coef
+
+    def expect(self, scores: Float64Array) -> None:
+        return
+
+
+class DenseMatrix(_InMemory):
     """A NumPy array, float32 or float64, of any memory order."""
 
     def __init__(self, X: np.ndarray) -> None:
@@ -132,7 +199,7 @@ class DenseMatrix:
         return float(self.X.min()), float(self.X.max())
 
 
-class SparseMatrix:
+class SparseMatrix(_InMemory):
     """A SciPy CSR or CSC matrix; implicit zeros are never written out."""
 
     def __init__(self, X: Any) -> None:
@@ -240,26 +307,59 @@ class StackedMatrix:
             for inner, block in part.row_blocks():
                 yield slice(rows.start + inner.start, rows.start + inner.stop), block
 
+    def reduce_rows(
+        self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray | None] = ()
+    ) -> State:
+        states = [
+            part.reduce_rows(visit, merge, [None if a is None else a[rows] for a in per_row])
+            for part, rows in zip(self.parts, self._rows)
+        ]
+        return reduce(merge, states)
+
+    def combine(self, index: IntArray, coef: Float64Array) -> Float64Array:
+        return np.concatenate([part.combine(index, coef) for part in self.parts])
+
+    def expect(self, scores: Float64Array) -> None:
+        for part in self.parts:
+            part.expect(scores)
+
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int
     ) -> tuple[Float64Array, Float64Array]:
-        m = self.shape[1]
-        mean, var = np.zeros((n_classes, m)), np.zeros((n_classes, m))
-        seen = np.zeros(n_classes)
-        for part, rows in zip(self.parts, self._rows):
-            total = np.bincount(codes[rows], weight[rows], minlength=n_classes).astype(np.float64)
-            safe = np.where(total > 0, total, 1.0)
-            part_mean, part_var = part.class_statistics(
-                codes[rows], weight[rows] / safe[codes[rows]], n_classes
-            )
-            _merge_diagonal(mean, var, seen, part_mean, part_var * total[:, None], total)
-            seen += total
-        return mean, var
+        spreads = [
+            Spread.of(part, codes[rows], weight[rows], n_classes)
+            for part, rows in zip(self.parts, self._rows)
+        ]
+        found = reduce(Spread.merged, spreads)
+        return found.mean, found.spread
 
     def extremes(self) -> tuple[float, float]:
         pairs = [part.extremes() for part in self.parts]
         # np.min, unlike min, carries a NaN through
         return float(np.min([lo for lo, _ in pairs])), float(np.max([hi for _, hi in pairs]))
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Weight, mean and sum of squared deviations of each feature in each class."""
+
+    total: Float64Array
+    mean: Float64Array
+    spread: Float64Array
+
+    @classmethod
+    def of(cls, part: Matrix, codes: IntArray, weight: Float64Array, n_classes: int) -> Spread:
+        """Of some rows, whose weights need not sum to 1 in a class."""
+        total = np.bincount(codes, weight, minlength=n_classes).astype(np.float64)
+        safe = np.where(total > 0, total, 1.0)
+        mean, var = part.class_statistics(codes, weight / safe[codes], n_classes)
+        return cls(total, mean, var * total[:, None])
+
+    def merged(self, later: Spread) -> Spread:
+        """Of these rows and later ones."""
+        mean, spread = self.mean.copy(), self.spread.copy()
+        _merge_diagonal(mean, spread, self.total, later.mean, later.spread, later.total)
+        return Spread(self.total + later.total, mean, spread)
 
 
 def _membership(codes: IntArray, weight: Float64Array, n_classes: int) -> Float64Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -302,38 +303,77 @@ def _names_of(X: Any) -> np.ndarray | None:
 def scatter_by_class(
     matrix: Matrix, codes: IntArray, weight: Float64Array | None, n_classes: int
 ) -> tuple[IntArray, Float64Array, Float64Array, Float64Array]:
-    """Counts, weights, means and centred second moments of each class, in one pass.
+    """Counts, weights, means and centred second moments of each class, in one pass."""
+    visit = partial(visit_scatter, n_classes=n_classes)
+    return matrix.reduce_rows(visit, merge_scatter, (codes, weight)).centred()
+
+
+@dataclass(eq=False)
+class Scatter:
+    """Running sums of each class, shifted by a pilot mean.
 
     Rows are shifted by a pilot mean of their class, from its first block, before they are
     squared: a mean of 1e6 leaves a variance of 1 intact. The shift is counted from the
     first row of the class, so that a constant column has a scatter of exactly zero.
     """
-    m = matrix.shape[1]
-    counts = np.zeros(n_classes, dtype=np.intp)
-    weights, pilots, shifts = (
-        np.zeros(n_classes),
-        np.zeros((n_classes, m)),
-        np.zeros((n_classes, m)),
-    )
-    scatters = np.zeros((n_classes, m, m))
-    for rows, block in matrix.row_blocks():
-        code = codes[rows]
-        for k in range(n_classes):
-            inside = np.flatnonzero(code == k)
-            if weight is not None:
-                inside = inside[weight[rows][inside] > 0.0]
-            if len(inside) == 0:
-                continue
-            part = block[inside]  # a copy, so that it may be shifted in place
-            if counts[k] == 0:
-                pilots[k] = part[0] + (part - part[0]).mean(axis=0)
-            part -= pilots[k]
-            row_weight = np.ones(len(part)) if weight is None else weight[rows][inside]
-            counts[k] += len(part)
-            weights[k] += row_weight.sum()
-            shifts[k] += row_weight @ part
-            scatters[k] += (part if weight is None else part * row_weight[:, None]).T @ part
-    safe = np.where(weights > 0.0, weights, 1.0)[:, None]
-    for scatter, excess in zip(scatters, shifts / np.sqrt(safe)):
-        scatter -= np.multiply.outer(excess, excess)
-    return counts, weights, pilots + shifts / safe, scatters
+
+    counts: IntArray
+    weights: Float64Array
+    pilots: Float64Array  # (n_classes, n_features)
+    shifts: Float64Array  # sums of the shifted rows
+    scatters: Float64Array  # sums of their products
+
+    @classmethod
+    def empty(cls, n_classes: int, m: int) -> Scatter:
+        return cls(
+            np.zeros(n_classes, dtype=np.intp),
+            np.zeros(n_classes),
+            np.zeros((n_classes, m)),
+            np.zeros((n_classes, m)),
+            np.zeros((n_classes, m, m)),
+        )
+
+    def centred(self) -> tuple[IntArray, Float64Array, Float64Array, Float64Array]:
+        """Counts, weights, means and centred second moments."""
+        safe = np.where(self.weights > 0.0, self.weights, 1.0)[:, None]
+        scatters = self.scatters.copy()
+        for scatter, excess in zip(scatters, self.shifts / np.sqrt(safe)):
+            scatter -= np.multiply.outer(excess, excess)
+        return self.counts, self.weights, self.pilots + self.shifts / safe, scatters
+
+
+def visit_scatter(
+    state: Scatter | None,
+    block: Float64Array,
+    code: IntArray,
+    weight: Float64Array | None,
+    *,
+    n_classes: int,
+) -> Scatter:
+    """Add a block of rows."""
+    if state is None:
+        state = Scatter.empty(n_classes, block.shape[1])
+    for k in range(n_classes):
+        inside = np.flatnonzero(code == k)
+        if weight is not None:
+            inside = inside[weight[inside] > 0.0]
+        if len(inside) == 0:
+            continue
+        part = block[inside]  # a copy, so that it may be shifted in place
+        if state.counts[k] == 0:
+            state.pilots[k] = part[0] + (part - part[0]).mean(axis=0)
+        part -= state.pilots[k]
+        row_weight = np.ones(len(part)) if weight is None else weight[inside]
+        state.counts[k] += len(part)
+        state.weights[k] += row_weight.sum()
+        state.shifts[k] += row_weight @ part
+        state.scatters[k] += (part if weight is None else part * row_weight[:, None]).T @ part
+    return state
+
+
+def merge_scatter(earlier: Scatter, later: Scatter) -> Scatter:
+    """The sums of both, shifted by the mean of both."""
+    classes = np.arange(len(earlier.counts))
+    both = ClassMoments(classes, *earlier.centred()) + ClassMoments(classes, *later.centred())
+    shifts = np.zeros_like(both.means)
+    return Scatter(both.counts, both.weights, both.means, shifts, both.scatters)

@@ -1,0 +1,354 @@
+"""Rows in the chunks of a Dask array: every product is a pass over them, nothing is gathered.
+
+A pass is one task per chunk and a tree of merges whose shape depends on the chunks alone,
+so the scheduler and the number of workers change nothing, not even the last bit.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._typing import Float64Array, IntArray
+from ._checks import check_extremes
+from ._matrix import Matrix, Merge, Spread, State, Visit, as_matrix
+
+# States that are merged by one task.
+_FAN_IN = 8
+# Columns that are fetched in one pass, as far as their bytes allow it: reading the chunks
+# is what costs, and the path will ask for more of them.
+_AHEAD, _AHEAD_BYTES = 1024, 1 << 27
+# Largest band of rows that is put together from several chunks of columns.
+_BAND_BYTES = 1 << 27
+
+
+class DaskMatrix:
+    """A Dask array of dense or SciPy-sparse chunks, by rows, by columns or both.
+
+    The first pass also looks for NaN, infinity and values that overflow: checking costs no
+    pass of its own. Columns that have been asked for are kept.
+
+    Parameters
+    ----------
+    X : dask.array.Array of shape (n_samples, n_features)
+        With known chunk sizes.
+    name : str
+        What errors call it.
+
+    Attributes
+    ----------
+    n_passes : float
+        Chunks read so far, as a multiple of all chunks.
+    """
+
+    def __init__(self, X: Any, name: str = "X") -> None:
+        _check_array(X, name)
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        self.array, self.name = X, name
+        self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
+        self.dtype = X.dtype
+        self.n_passes = 0.0
+        self._rows, self._cols = (_bounds(sizes) for sizes in X.chunks)
+        self._chunks = X.to_delayed()
+        self._extremes: tuple[float, float] | None = None
+        self._scores: Float64Array | None = None
+        self._held = np.empty((0, self.shape[0]), dtype=self.dtype)  # one row per column
+        self._place = np.full(self.shape[1], -1, dtype=np.int32)
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Some rows, as a lazy Dask array."""
+        return self.array[rows]
+
+    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+        parts = [
+            [_task(_dot, chunk, v[cols], exact) for chunk, cols in zip(band, self._cols)]
+            for band in self._chunks
+        ]
+        return np.concatenate([sum(row) for row in self._pass(parts)])
+
+    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+        return np.concatenate(
+            self._pass(
+                [
+                    _tree(
+                        np.add,
+                        [_task(_tdot, c, u[rows], exact) for c, rows in zip(column, self._rows)],
+                    )
+                    for column in self._chunks.T
+                ]
+            )
+        )
+
+    def columns(self, index: IntArray) -> Float64Array:
+        index = np.asarray(index)
+        missing = np.unique(index[self._place[index] < 0])
+        if len(missing):
+            self._fetch(self._with_expected(missing))
+        return self._held[self._place[index]].T.astype(np.float64, order="C")
+
+    def _with_expected(self, missing: IntArray) -> IntArray:
+        """These columns and, in the same pass, the likeliest to be asked for next."""
+        bytes_each = self.shape[0] * self.dtype.itemsize
+        room = min(_AHEAD, _AHEAD_BYTES // bytes_each) - len(missing)
+        if self._scores is None or room <= 0:
+            return missing
+        scores = np.where(self._place < 0, self._scores, -np.inf)
+        scores[missing] = -np.inf
+        order = np.argsort(-scores, kind="stable")[:room]
+        return np.union1d(missing, order[np.isfinite(scores[order])])
+
+    def _fetch(self, index: IntArray) -> None:
+        touched = [
+            (j, index[(index >= cols.start) & (index < cols.stop)] - cols.start)
+            for j, cols in enumerate(self._cols)
+        ]
+        touched = [(j, local) for j, local in touched if len(local)]
+        parts = [[_task(_columns, band[j], local) for j, local in touched] for band in self._chunks]
+        found = self._pass(parts, share=len(touched) / len(self._cols))
+        rows = np.concatenate([np.concatenate(row, axis=1) for row in found])
+        self._place[index] = len(self._held) + np.arange(len(index))
+        self._held = np.concatenate([self._held, rows.T.astype(self.dtype, copy=False)])
+
+    def expect(self, scores: Float64Array) -> None:
+        self._scores = scores
+
+    def combine(self, index: IntArray, coef: Float64Array) -> Float64Array:
+        index = np.asarray(index)
+        if (self._place[index] >= 0).all():
+            return self.columns(index) @ coef
+        parts = []
+        for band in self._chunks:
+            row = []
+            for chunk, cols in zip(band, self._cols):
+                inside = (index >= cols.start) & (index < cols.stop)
+                if inside.any():
+                    row.append(_task(_combine, chunk, index[inside] - cols.start, coef[inside]))
+            parts.append(row)
+        found = self._pass(parts, share=len(parts[0]) / len(self._cols))
+        return np.concatenate([reduce(np.add, row) for row in found])
+
+    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+        source = self._by_bands()
+        for rows, band in zip(source._rows, source._chunks):
+            (chunk,) = self._pass([_task(_join, *band)], share=1 / len(source._rows))
+            for inner, block in as_matrix(chunk).row_blocks():
+                yield slice(rows.start + inner.start, rows.start + inner.stop), block
+
+    def reduce_rows(
+        self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray | None] = ()
+    ) -> State:
+        source = self._by_bands()
+        compact = [_compact(array) for array in per_row]
+        shared = _once((visit, merge))
+        parts = [
+            _task(_reduce, shared, [None if a is None else a[rows] for a in compact], *band)
+            for rows, band in zip(source._rows, source._chunks)
+        ]
+        state, low, high = self._pass([_tree(_merge_checked(merge), parts)])[0]
+        self._check(low, high)
+        return state
+
+    def class_statistics(
+        self, codes: IntArray, weight: Float64Array, n_classes: int
+    ) -> tuple[Float64Array, Float64Array]:
+        compact = _compact(codes)
+        parts = [
+            _tree(
+                _merge_checked(Spread.merged),
+                [
+                    _task(_spread, chunk, compact[rows], weight[rows], n_classes)
+                    for chunk, rows in zip(column, self._rows)
+                ],
+            )
+            for column in self._chunks.T
+        ]
+        found = self._pass(parts)
+        self._check(*_extremes_of([(low, high) for _, low, high in found]))
+        mean = np.concatenate([part.mean for part, _, _ in found], axis=1)
+        return mean, np.concatenate([part.spread for part, _, _ in found], axis=1)
+
+    def extremes(self) -> tuple[float, float]:
+        if self._extremes is None:
+            parts = [[_task(_extremes, chunk) for chunk in band] for band in self._chunks]
+            self._extremes = _extremes_of([pair for row in self._pass(parts) for pair in row])
+        return self._extremes
+
+    def _check(self, low: float, high: float) -> None:
+        self._extremes = (low, high)
+        check_extremes(low, high, self.dtype, self.name)
+
+    def _by_bands(self) -> DaskMatrix:
+        """The same rows in bands that are small enough to be put together."""
+        if len(self._cols) == 1:
+            return self
+        row_bytes = self.shape[1] * self.dtype.itemsize
+        tallest = max(rows.stop - rows.start for rows in self._rows)
+        if tallest * row_bytes <= _BAND_BYTES:
+            return self
+        size = max(1, _BAND_BYTES // row_bytes)
+        return DaskMatrix(self.array.rechunk({0: size, 1: -1}), self.name)
+
+    def _pass(self, tasks: list[Any], share: float = 1.0) -> list[Any]:
+        """Compute tasks that read a share of the chunks between them."""
+        import dask
+
+        self.n_passes += share
+        with warnings.catch_warnings():
+            # what goes with the chunks, a few bytes per row, is no mistake
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            return list(dask.compute(*tasks))
+
+
+def as_dask_matrix(X: Any, name: str = "X") -> DaskMatrix:
+    """A Dask array, or a data frame of numbers in partitions of rows.
+
+    Partitions do not know their lengths; counting them is a pass of its own, unless the
+    storage knows them.
+    """
+    if isinstance(X, DaskMatrix):
+        return X
+    if not hasattr(X, "to_dask_array"):
+        return DaskMatrix(X, name)
+    kinds = X.dtypes
+    other = [str(c) for c, kind in kinds.items() if getattr(kind, "kind", "O") not in "fiub"]
+    if other:
+        raise ValueError(
+            f"column {other[0]!r} of {name} holds {kinds[other[0]]}, not numbers: drop or encode it"
+        )
+    matrix = DaskMatrix(X.to_dask_array(lengths=True), name)
+    matrix.n_passes = 1.0
+    return matrix
+
+
+def _check_array(X: Any, name: str) -> None:
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array for {name} instead")
+    if not all(np.isfinite(size) for sizes in X.chunks for size in sizes):
+        raise ValueError(
+            f"the sizes of {name}'s chunks are not known: call {name}.compute_chunk_sizes(), or "
+            "pass lengths=True where the array is made from a data frame"
+        )
+    if np.dtype(X.dtype).kind not in "fiub":
+        raise ValueError(f"{name} holds {X.dtype}, not numbers: convert it to float first")
+    if 0 in X.shape:
+        raise ValueError(
+            f"Found array with {'0 sample(s)' if X.shape[0] == 0 else '0 feature(s)'} "
+            f"(shape={X.shape}) while a minimum of 1 is required."
+        )
+
+
+# --- graphs ----------------------------------------------------------------------------
+
+
+def _task(function: Callable[..., Any], *args: Any) -> Any:
+    from dask import delayed
+
+    return delayed(function, pure=False, traverse=False)(*args)
+
+
+def _once(value: Any) -> Any:
+    """A value that all tasks of a pass share, sent once."""
+    from dask import delayed
+
+    return delayed(value, pure=False, traverse=False)
+
+
+def _tree(merge: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
+    """Merge neighbours, then their neighbours: in a fixed order, wherever the parts are."""
+    while len(parts) > 1:
+        parts = [
+            _task(_fold, merge, *parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)
+        ]
+    return parts[0]
+
+
+def _fold(merge: Callable[[Any, Any], Any], *parts: Any) -> Any:
+    return reduce(merge, parts)
+
+
+class _merge_checked:
+    """Merges values that come with their extremes."""
+
+    def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
+        self.merge = merge
+
+    def __call__(self, a: tuple[Any, float, float], b: tuple[Any, float, float]) -> Any:
+        with np.errstate(all="ignore"):
+            return (self.merge(a[0], b[0]), *_extremes_of([a[1:], b[1:]]))
+
+
+def _extremes_of(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    # np.min, unlike min, carries a NaN through
+    return float(np.min([low for low, _ in pairs])), float(np.max([high for _, high in pairs]))
+
+
+def _bounds(sizes: Sequence[int]) -> list[slice]:
+    stops = np.cumsum(sizes)
+    return [slice(int(stop - size), int(stop)) for size, stop in zip(sizes, stops)]
+
+
+def _compact(array: Any) -> Any:
+    """The same integers in as few bytes as they need: they travel with the tasks."""
+    if array is None or array.dtype.kind not in "iu" or not len(array) or array.min() < 0:
+        return array
+    return array.astype(np.min_scalar_type(int(array.max())))
+
+
+def _whole(array: Any) -> Any:
+    return array.astype(np.intp) if array is not None and array.dtype.kind in "iu" else array
+
+
+# --- what is done to a chunk, wherever it is ---------------------------------------------
+
+
+def _dot(chunk: Any, v: Float64Array, exact: bool) -> Float64Array:
+    return as_matrix(chunk).dot(v, exact=exact)
+
+
+def _tdot(chunk: Any, u: Float64Array, exact: bool) -> Float64Array:
+    return as_matrix(chunk).tdot(u, exact=exact)
+
+
+def _columns(chunk: Any, index: IntArray) -> np.ndarray:
+    matrix = as_matrix(chunk)
+    return matrix.columns(index).astype(matrix.dtype, copy=False)
+
+
+def _combine(chunk: Any, index: IntArray, coef: Float64Array) -> Float64Array:
+    return as_matrix(chunk).combine(index, coef)
+
+
+def _extremes(chunk: Any) -> tuple[float, float]:
+    with np.errstate(all="ignore"):
+        return as_matrix(chunk).extremes()
+
+
+def _spread(
+    chunk: Any, codes: IntArray, weight: Float64Array, n_classes: int
+) -> tuple[Spread, float, float]:
+    matrix = as_matrix(chunk)
+    with np.errstate(all="ignore"):
+        found = Spread.of(matrix, _whole(codes), weight, n_classes)
+        return (found, *matrix.extremes())
+
+
+def _reduce(shared: tuple[Any, Any], per_row: list[Any], *chunks: Any) -> tuple[Any, float, float]:
+    matrix: Matrix = as_matrix(_join(*chunks))
+    visit, merge = shared
+    with np.errstate(all="ignore"):
+        state = matrix.reduce_rows(visit, merge, [_whole(array) for array in per_row])
+        return (state, *matrix.extremes())
+
+
+def _join(*chunks: Any) -> Any:
+    if len(chunks) == 1:
+        return chunks[0]
+    if any(sp.issparse(chunk) for chunk in chunks):
+        return sp.hstack(chunks, format="csr")
+    return np.concatenate(chunks, axis=1)
