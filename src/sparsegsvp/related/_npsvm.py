@@ -72,7 +72,7 @@ def weighted_solve(A: Array, row: Array, diagonal: Array, g: Array) -> Array:
         S = (A * row[:, None]).T @ A
         S.flat[:: len(S) + 1] += diagonal
         try:
-            return linalg.solve(S, g, assume_a="pos", check_finite=False)
+            return linalg.cho_solve(linalg.cho_factor(S, check_finite=False), g)
         except linalg.LinAlgError:
             # collinear columns and a vanishing penalty: the shortest of the solutions
             return linalg.pinvh(S, check_finite=False) @ g
