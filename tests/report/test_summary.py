@@ -12,6 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from sparsegsvp import GSVPSVMCV
+from sparsegsvp.evaluation import repeated_samples
 from sparsegsvp.report import build_report, methods, summarize, summarize_test, validate, wording
 from sparsegsvp.report.notices import notices
 
@@ -127,6 +128,19 @@ def test_warnings_say_what_is_wrong(results, change, kind):
     after = notices({**data, **change}, [], found, results["scores"], None, None)
     assert kind not in {n["kind"] for n in before}
     assert kind in {n["kind"] for n in after}
+
+
+@pytest.mark.parametrize(
+    ("heard", "kind", "severity"),
+    [
+        (repeated_samples([[1, 2], [1, 2], [3, 4]])[0], "repeats", "serious"),
+        ("Random panels of the same size predict about as well (0.8).", "random", "caution"),
+        ("3 of 10 fits warned, the first with UserWarning: slow", "fits", "note"),
+    ],
+)
+def test_what_the_evaluation_said_is_passed_on(results, heard, kind, severity):
+    found = notices(results["data"], [], results["verdict"], results["scores"], None, None, [heard])
+    assert {(n["kind"], n["severity"], n["text"]) for n in found} >= {(kind, severity, heard)}
 
 
 def test_groups_of_single_subjects_are_no_batch(results):

@@ -49,7 +49,7 @@ def notices(
         *_about_stability(panel, stability),
     ]
     listing += [
-        _notice("evaluation", "caution", "From the evaluation", text)
+        _from_evaluation(text)
         for text in others
         if not text.startswith("No signal was found")  # said already, and more plainly
     ]
@@ -70,6 +70,17 @@ def _notice(kind: str, severity: str, title: str, text: str) -> Notice:
 def _sentence(text: str) -> str:
     text = text.strip()
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def _from_evaluation(text: str) -> Notice:
+    """Give a sentence of the evaluation a title, by what it is about."""
+    if "duplicates of another row" in text or "share an identifier" in text:
+        return _notice("repeats", "serious", "Samples occur more than once", text)
+    if text.startswith("Random panels"):
+        return _notice("random", "caution", "Random panels do about as well", text)
+    if "fits warned" in text:
+        return _notice("fits", "note", "Some fits warned", text)
+    return _notice("evaluation", "caution", "From the evaluation", text)
 
 
 def _about_signal(
