@@ -96,7 +96,7 @@ def group_association(codes: NDArray[np.intp], groups: ArrayLike) -> float | Non
     >>> import numpy as np
     >>> from sparsegsvp.report.panel import group_association
     >>> codes = np.repeat([0, 1], 20)
-    >>> group_association(codes, np.repeat(["a", "b"], 20))
+    >>> round(group_association(codes, np.repeat(["a", "b"], 20)), 6)
     1.0
     >>> group_association(codes, np.tile(["a", "b"], 20))
     0.0
