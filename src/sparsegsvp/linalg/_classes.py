@@ -98,6 +98,10 @@ class Covariances(Protocol):
         """``sum_k coef_k Cov_k w`` for all features, w being non-zero on `features` only."""
         ...
 
+    def expect(self, scores: Float64Array) -> None:
+        """Be told which features `extend` may be asked for next: those of the largest scores."""
+        ...
+
     def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
         """Centred rows at `features`, class codes and row weights; None without rows."""
         ...
@@ -227,6 +231,9 @@ class DataCovariances:
         out *= std.inverse
         return out
 
+    def expect(self, scores: Float64Array) -> None:
+        self.matrix.expect(scores)
+
     def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
         rows = self.columns(features)
         rows -= self.means[:, features][self.codes]
@@ -238,7 +245,14 @@ class DataCovariances:
 
     def copies(self, features: IntArray) -> list[IntArray]:
         def same(f: int, others: IntArray) -> BoolArray:
-            return (self.matrix.columns(others) == self.matrix.columns(np.array([f]))).all(axis=0)
+            # columns are read only where all statistics agree, which may cost a pass
+            near = 1e-6 * (np.sqrt(self.variances[:, [f]]) + np.abs(self.means[:, [f]]))
+            apart = np.abs(self.means[:, others] - self.means[:, [f]])
+            alike = np.asarray((apart <= near).all(axis=0))
+            if alike.sum() > 1:
+                columns = self.matrix.columns(others[alike])
+                alike[alike] = (columns == self.matrix.columns(np.array([f]))).all(axis=0)
+            return alike
 
         return self._by_variance.groups(features, same)
 
@@ -303,6 +317,9 @@ class MomentCovariances:
             start=np.zeros(self._cov.shape[1]),
         )
 
+    def expect(self, scores: Float64Array) -> None:
+        return
+
     def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
         return None
 
@@ -317,8 +334,7 @@ class MomentCovariances:
             apart = np.abs(var + self._cov[:, f, f][:, None] - 2.0 * self._cov[:, f, others])
             shift = np.abs(self.means[:, others] - self.means[:, [f]])
             size = np.abs(self.standardization.center * self.standardization.inverse)[others]
-            return ((apart <= _ROUNDING * var) & (shift <= _ROUNDING * (np.sqrt(var) + size))).all(
-                axis=0
-            )
+            near = (apart <= _ROUNDING * var) & (shift <= _ROUNDING * (np.sqrt(var) + size))
+            return np.asarray(near.all(axis=0))
 
         return self._by_variance.groups(features, same)

@@ -46,6 +46,8 @@ class DaskMatrix:
         Chunks read so far, as a multiple of all chunks.
     """
 
+    lazy = True
+
     def __init__(self, X: Any, name: str = "X") -> None:
         _check_array(X, name)
         if X.dtype not in (np.float32, np.float64):

@@ -33,6 +33,7 @@ class Matrix(Protocol):
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
+    lazy: bool  # whether every product reads the data anew
 
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
         """X v, in float64; ``exact`` accumulates in float64 whatever the data's type."""
@@ -116,6 +117,8 @@ def _spans(total: int, size: int) -> Iterator[slice]:
 
 class _InMemory:
     """What follows from the columns and the blocks of rows where both are at hand."""
+
+    lazy = False
 
     def columns(self, index: IntArray) -> Float64Array:
         raise NotImplementedError
@@ -287,6 +290,7 @@ class StackedMatrix:
         sizes = [part.shape[0] for part in self.parts]
         self.shape = (sum(sizes), self.parts[0].shape[1])
         self.dtype = np.result_type(*(part.dtype for part in self.parts))
+        self.lazy = any(part.lazy for part in self.parts)
         stops = np.cumsum(sizes)
         self._rows = [slice(int(b - a), int(b)) for a, b in zip(sizes, stops)]
 

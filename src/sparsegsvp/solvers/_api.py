@@ -21,8 +21,10 @@ from ..linalg import (
     MomentCovariances,
     StackedMatrix,
     as_matrix,
+    is_dask,
 )
 from ..linalg._checks import check_values
+from ..linalg._dask import as_dask_matrix
 from ..linalg._moments import scatter_by_class
 from ._threads import one_blas_thread
 from .exact import solve_in_row_space, solve_unpenalized
@@ -129,6 +131,7 @@ def sparse_gsvp(
     ----------
     A, B : arrays or CSR/CSC matrices of shape (n_rows, n_features), or ClassMoments
         The rows of the plane's own class and of the other. float32 data is not widened.
+        Dask arrays are read chunk by chunk.
         A `ClassMoments` must hold one class.
     delta : float
         Strength of the penalty, at least 0. At 0 the problem is solved exactly. At or
@@ -454,6 +457,9 @@ def _moment_covariances(
 
 
 def _check_block(name: str, X: Any) -> Matrix:
+    if is_dask(X):
+        # its values are looked at in the first pass
+        return as_dask_matrix(X, name)
     array = check_array(
         X,
         accept_sparse=("csr", "csc"),
@@ -524,6 +530,11 @@ def _unit(w0: Any, problem: Problem) -> Float64Array:
 def _unpenalized(cov: Covariances, problem: Problem) -> Solution:
     varying = np.flatnonzero(cov.standardization.varying)
     if isinstance(cov, DataCovariances) and len(varying) > cov.n_samples:
+        if cov.matrix.lazy:
+            raise ValueError(
+                "delta = 0 keeps every feature, so it needs A and B in memory: pass "
+                "A.compute() and B.compute(), or a small delta"
+            )
         found = solve_in_row_space(cov, problem.plane, problem.tau)
     else:
         found = solve_unpenalized(cov, problem.plane, problem.tau, varying)

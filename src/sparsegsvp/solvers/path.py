@@ -42,6 +42,7 @@ def best_single_feature(problem: Problem) -> tuple[Solution, float]:
     ratios = single_feature_ratios(cov, problem.plane, problem.tau)
     if not np.isfinite(ratios).any():
         raise ValueError("every feature is constant: there is nothing to select from")
+    cov.expect(-ratios)
     best = lowest_copies(problem, np.array([int(np.argmin(ratios))]))
     cov.extend(best)
     point = evaluate(GramQuotient(cov, problem.plane, problem.tau, best), np.ones(1))
@@ -49,6 +50,7 @@ def best_single_feature(problem: Problem) -> tuple[Solution, float]:
     slope = problem.weights * float(problem.penalty.slope(np.zeros(1))[0])
     pull = np.abs(gradient) / slope
     pull[best] = 0.0
+    cov.expect(pull)
     delta_max = float(pull.max())
     if problem.tau == 0.0 and not point.ratio > _NOTHING_LEFT:
         raise ValueError(

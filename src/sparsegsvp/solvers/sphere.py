@@ -24,7 +24,9 @@ from .quotient import Point, Quotient, evaluate, hessian
 _ROUNDING = 4 * np.finfo(np.float64).eps
 _ARMIJO = 1e-4
 # Largest support whose Hessian is formed.
-_MAX_NEWTON = 2000
+_MAX_NEWTON = 1000
+# Largest support on which an indefinite Hessian is worth its eigenvectors.
+_MAX_SADDLE = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +279,7 @@ def _newton_step(quotient: Quotient, state: _State) -> _State | None:
 def _newton_direction(
     quotient: Quotient, state: _State, at: IntArray
 ) -> tuple[Float64Array, float] | None:
-    """The Riemannian Newton direction and its slope; None where the Hessian is indefinite."""
+    """The Riemannian Newton direction and its slope; None where it would not descend."""
     point = state.point
     v = point.w[at]
     total = point.gradient[at] + state.slopes[at] * np.sign(v)
@@ -296,6 +298,8 @@ def _newton_direction(
     factor, info = dpotrf(H, lower=1)
     if info == 0:
         direction, _ = dpotrs(factor, -total, lower=1)
+    elif len(at) > _MAX_SADDLE:
+        return None
     else:
         # Between nearly collinear features the objective is concave: turn those
         # directions around, so that the step leaves the saddle instead of seeking it.

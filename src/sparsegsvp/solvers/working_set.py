@@ -212,6 +212,7 @@ def _certify(
         gradient = full_gradient(problem.cov, problem.plane, problem.tau, active, w, point.bias)
         # the blocks are in float64 whatever the data is
         gradient[features] = point.gradient
+        problem.cov.expect(np.abs(gradient) / problem.weights)
     dense = np.zeros(len(gradient))
     dense[active] = w
     slopes = delta * problem.weights * problem.penalty.slope(np.abs(dense))
