@@ -211,7 +211,7 @@ def nested_evaluate(
     notices += _signal_notices(signal, test, scores["balanced_accuracy"], control)
     return EvaluationResult(
         classes=tuple(classes.tolist()),
-        positive=None if binary is None else classes[positive].item(),
+        positive=None if binary is None else classes.tolist()[positive],
         class_counts=tuple(int(np.sum(codes == k)) for k in range(classes.size)),
         n_samples=labels.size,
         n_features=matrix.shape[1],
@@ -471,9 +471,14 @@ def _canonical_order(folds: list[Fold], test: PermutationResult | None) -> list[
 
 
 def _has_signal(test: PermutationResult | None, score: Interval, n_classes: int) -> bool:
-    if test is not None:
+    if test is not None and _decides(test):
         return test.p_value <= 0.05
     return score.low > 1 / n_classes
+
+
+def _decides(test: PermutationResult) -> bool:
+    """Whether the test could have gone either way: below 19 draws no p reaches 0.05."""
+    return test.stopped_early or len(test.distribution) >= 19
 
 
 def _signal_notices(
@@ -486,7 +491,7 @@ def _signal_notices(
     if not signal:
         reason = (
             f"permuted labels score as well in a share of p = {test.p_value:.2g} of the draws"
-            if test is not None
+            if test is not None and _decides(test)
             else f"the interval of the balanced accuracy, {score.low:.2f} to {score.high:.2f}, "
             "does not lie above chance"
         )
