@@ -29,5 +29,12 @@ lint: $(VENV)/.installed-test
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/solver.py
 
+docs: $(VENV)/.installed-docs
+	mkdir -p docs/_build
+	for example in $(abspath examples)/plot_*.py; do \
+	  (cd docs/_build && MPLBACKEND=agg $(abspath $(BIN))/python $$example) || exit 1; \
+	done
+	$(BIN)/python -m pdoc --docformat numpy --output-directory docs/_build sparsegsvp
+
 clean:
 	rm -rf $(VENV) $(OUT) build dist .pytest_cache .mypy_cache .ruff_cache

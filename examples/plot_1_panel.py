@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from sparsegsvp import GSVPSVMCV, plots
+from sparsegsvp import GSVPSVM, GSVPSVMCV, nested_evaluate, plots
 from sparsegsvp.datasets import load_breast_cancer
 
 data = load_breast_cancer()
@@ -26,11 +26,13 @@ print(f"held-out accuracy: {model.score(X_test, y_test):.3f}")
 
 # %%
 # The path: how many features there are at each penalty, and how well they do.
-ax = plots.plot_path(model)
+ax = plots.path(model, feature_names=data.feature_names)
 ax.figure.savefig("panel_path.png", dpi=120)
 
 # %%
-# The held-out samples by their distances to the two planes.
-ax = plots.plot_planes(model, X_test, y_test)
+# Out-of-fold samples by their distances to the two planes. Training samples would look
+# separated even if there were nothing to find.
+found = nested_evaluate(GSVPSVM(n_features=5), data.X, data.y, n_repeats=1, n_permutations=0)
+ax = plots.planes(found)
 ax.figure.savefig("panel_planes.png", dpi=120)
 plt.close("all")
