@@ -1,0 +1,40 @@
+"""The paper's trends in q and eps on the ovarian data, at a short cap on iterations.
+
+The published study runs to 10,000 iterations, minutes for each setting. These tests stop at
+500, where the trends can be seen already: in q at the smallest eps, in eps at q = 1. At q = 0.1 the features fall with eps only later, if at all: small weights are pulled to
+zero at the rate eps^(q - 2), so a larger eps is slower there.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from sparsegsvp.datasets import Dataset, load_ovarian
+from sparsegsvp.reproduce.paper_runs import sweep_point
+from sparsegsvp.reproduce.published import OVARIAN
+
+pytestmark = pytest.mark.skipif(
+    "SPARSEGSVP_DATA" not in os.environ, reason="SPARSEGSVP_DATA does not name a data folder"
+)
+SMALL, _, LARGE = OVARIAN.sweep.eps
+
+
+@pytest.fixture(scope="module")
+def features() -> dict[tuple[float, float], int]:
+    """Number of features selected with the published settings, by (q, eps)."""
+    data: Dataset = load_ovarian()
+    settings = {"delta": OVARIAN.sweep.delta, "step_size": OVARIAN.sweep.step_size}
+    return {
+        (q, eps): len(sweep_point(data, "ovarian", q, eps, **settings, max_iter=500)["panel"])
+        for q, eps in ((0.1, SMALL), (1.0, SMALL), (1.0, LARGE))
+    }
+
+
+def test_smaller_q_fewer_features(features) -> None:
+    assert features[0.1, SMALL] < 0.5 * features[1.0, SMALL]
+
+
+def test_larger_eps_fewer_features(features) -> None:
+    assert features[1.0, LARGE] < features[1.0, SMALL]
