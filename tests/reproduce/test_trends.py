@@ -1,8 +1,9 @@
 """The paper's trends in q and eps on the ovarian data, at a short cap on iterations.
 
 The published study runs to 10,000 iterations, minutes for each setting. These tests stop at
-500, where the trends can be seen already: in q at the smallest eps, in eps at q = 1. At q = 0.1 the features fall with eps only later, if at all: small weights are pulled to
-zero at the rate eps^(q - 2), so a larger eps is slower there.
+500, where the trends can be seen already: in q at the smallest eps, in eps at q = 1. At
+q = 0.1 the features do not yet fall with eps: small weights are pulled to zero at the rate
+eps^(q - 2), so a larger eps is slower there.
 """
 
 from __future__ import annotations
