@@ -83,6 +83,7 @@ def test_names_are_never_markup(capsys):
 def test_bars_on_a_terminal_and_lines_elsewhere(capsys, monkeypatch):
     plain = Screen()
     monkeypatch.setattr("sparsegsvp.cli._console._EVERY", 0.0)
+    monkeypatch.setattr("sparsegsvp.cli._console._WORTH_SAYING", 0.0)
     with plain.stage("work", 4):
         plain.advanced("work", 1, 4)
     lines = capsys.readouterr().err.splitlines()

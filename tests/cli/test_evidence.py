@@ -118,5 +118,5 @@ def test_demo_selects_on_the_embedded_data(tmp_path, kit, monkeypatch):
     result = kit.run("demo", "--out", tmp_path / "d", "--seed", "3")
     assert result.exit_code == 2
     assert seen["table"].digest == whole.digest
-    assert seen["settings"].seed == 3 and seen["settings"].repeats == 5
+    assert seen["settings"].seed == 3 and seen["settings"].rule == "1se"
     assert seen["command"] == "sparsegsvp demo --seed 3"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..io import Table
 
 _EVERY = 10.0  # seconds between plain lines of progress
+_WORTH_SAYING = 2.0  # seconds that a stage took
 _SHOWN = 30  # rows of a panel on the screen
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -65,6 +66,11 @@ class Screen(Listener):
         """Print a sentence; names from a file are text, never markup."""
         if not self.silent:
             self.out.print(Text(one_line(text), style=style))
+
+    def remark(self, text: str) -> None:
+        """Print a sentence where it does not mix with the output."""
+        if not self.silent:
+            self.err.print(Text(one_line(text)))
 
     def show(self, grid: Grid) -> None:
         """Print a table."""
@@ -115,8 +121,8 @@ class Screen(Listener):
         if self.bar is not None:
             self.bar.stop()
             self.bar = self.task = None
-        else:
-            self.err.print(Text(f"{name}: {self.seconds.get(name, 0.0):.1f} s"))
+        elif self.seconds.get(name, 0.0) >= _WORTH_SAYING:
+            self.err.print(Text(f"{name}: {self.seconds[name]:.1f} s"))
 
     # --- results ---
 

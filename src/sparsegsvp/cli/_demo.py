@@ -8,6 +8,10 @@ import numpy as np
 
 from ..datasets import load_breast_cancer
 from ..io import Table
+from ._settings import Settings
+
+# A small panel, and an estimate within a minute.
+DEMO_SETTINGS = Settings(rule="1se", repeats=2, resamples=20)
 
 
 def demo_table() -> Table:

@@ -220,6 +220,9 @@ def fit_procedure(procedure: Any, table: Table) -> Any:
     fit_with_groups(procedure, table.X, labels_of(table), table.groups)
     first = procedure.steps[0][1] if isinstance(procedure, Pipeline) else procedure
     first.feature_names_in_ = np.array(table.feature_names, dtype=object)
+    # How many workers found the model is not a property of the model.
+    last = procedure.steps[-1][1] if isinstance(procedure, Pipeline) else procedure
+    last.set_params(n_jobs=None)
     return procedure
 
 
