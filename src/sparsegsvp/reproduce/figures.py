@@ -99,7 +99,7 @@ def sensitivity(study: Study, results: Results, table: Table) -> Figure:
     figure, axes = _new(
         len(labels),
         len(kinds) + 1,
-        (3.1 * (len(kinds) + 1), 1.5 * len(labels) + 0.5),
+        (3.6 * (len(kinds) + 1), 1.55 * len(labels) + 0.5),
         gridspec_kw={"width_ratios": [1.0] * len(kinds) + [1.15]},
     )
     for line, (method, label) in enumerate(labels.items()):
@@ -281,7 +281,7 @@ def convergence(study: Study, results: Results) -> Figure:
     last.set_xlabel("iteration")
     note.axis("off")
     lines = [
-        f"{label}: residual {plane['kkt_residual']:.0e}\n(largest penalty {plane['delta_max']:.2f})"
+        f"{label}: residual {plane['kkt_residual']:.0e}\n(delta_max {plane['delta_max']:.2f})"
         for label, plane in zip(study.class_names, planes)
     ]
     note.text(0.0, 0.95, "certificate of stationarity\n\n" + "\n\n".join(lines), va="top")
@@ -297,15 +297,16 @@ def features_by_q(study: Study, plan: Plan, results: Results, jaccard: Table | N
         (axes[0, 0], "paper", "PGDGSVPSVM"),
         (axes[0, 1], "own", "GSVPSVM"),
     ):
+        tallest = 1
         for eps, colour, marker in zip(levels, EPS_COLOURS, "os^D"):
             sizes = [len(results[f"sweep/{which}/{q:g}/{eps:.4g}"]["panel"]) for q in qs]
-            exponent = f"{np.log10(eps):g}"
-            ax.plot(qs, sizes, marker=marker, color=colour, lw=1.5, label=f"eps = 10^{exponent}")
+            tallest = max(tallest, *sizes)
+            ax.plot(qs, sizes, marker=marker, color=colour, lw=1.5, label=f"eps = {_power(eps)}")
         ax.set_title(f"{title}: features selected", loc="left")
         ax.set_xlabel("q")
-        ax.set_ylim(bottom=0)
+        ax.set_ylim(0, 1.1 * tallest)
         ax.grid(axis="y")
-    axes[0, 0].legend(loc="upper left")
+    axes[0, 0].legend(loc="best")
     ax = axes[0, 2]
     ax.set_title("average Jaccard index across q", loc="left")
     if jaccard is None:
@@ -321,9 +322,7 @@ def features_by_q(study: Study, plan: Plan, results: Results, jaccard: Table | N
             ax.annotate(
                 f"{row[column]:.2f}", (at, row[column]), ha="center", va="bottom", fontsize=8
             )
-    ax.set_xticks(
-        range(len(jaccard.rows)), [f"10^{np.log10(row['eps']):g}" for row in jaccard.rows]
-    )
+    ax.set_xticks(range(len(jaccard.rows)), [_power(row["eps"]) for row in jaccard.rows])
     ax.set_xlabel("eps")
     ax.set_ylim(0, 1.28)
     ax.legend(loc="upper left", ncols=3, fontsize=8)
@@ -343,6 +342,12 @@ def weights(study: Study, plan: Plan, results: Results) -> Figure:
         for ax in axes[:, k]:
             ax.set_xlim(-0.02 * study.shape[1] - 1, 1.02 * study.shape[1])
     return figure
+
+
+def _power(value: float) -> str:
+    """A power of ten with its exponent raised."""
+    raised = str.maketrans("-.0123456789", "⁻·⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return "10" + f"{np.log10(value):.3g}".translate(raised)
 
 
 def _stems(ax: Axes, weights: Mapping[str, Any], kept: set[int], colour: str) -> None:

@@ -27,8 +27,8 @@ CAPTIONS = {
     ),
     "features_by_q": (
         "Features against q, and how alike the panels are",
-        "The Jaccard index is the mean over all pairs of values of q. The paper prints another "
-        "denominator; its numbers are those of the mean.",
+        "Features kept by either plane. The Jaccard index is the mean over all pairs of values "
+        "of q; the formula printed in the paper has another denominator.",
     ),
     "weights": (
         "The weights of both planes",

@@ -226,7 +226,7 @@ def _reasons(
     if method.delta_run != method.delta_printed:
         said.append(
             f"Both printed deltas are {method.delta_printed[0]:.6f}; the authors ran "
-            f"{method.delta_run[0]:.6f} and {method.delta_run[1]:.6f}."
+            f"{method.delta_run[0]:.6f} and {method.delta_run[1]:.6f}; the run hangs on that digit."
         )
     if method.q is not None:
         said.append("The weights of the penalty are taken at z, as printed, not at y.")
