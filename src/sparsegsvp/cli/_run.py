@@ -123,7 +123,7 @@ def select(
 
 def _need_report() -> None:
     """Find what is needed for the files before any work is done."""
-    for module, extra in (("jinja2", "report"), ("plotly", "report"), ("skops", "persist")):
+    for module, extra in (("jinja2", "report"), ("skops", "persist")):
         if importlib.util.find_spec(module) is None:
             raise ImportError(
                 f'writing the results needs {module}: pip install "sparsegsvp[{extra}]"'
