@@ -27,8 +27,8 @@ from sparsegsvp.estimators import _tall
 from sparsegsvp.estimators._decision import fit_calibrator, log_distances
 from sparsegsvp.estimators._planes import PlaneProblems, Settings
 from sparsegsvp.estimators._results import pick
-from sparsegsvp.estimators._search import Rows, Search, points_of, score_fold, solve_points
-from sparsegsvp.linalg import DenseMatrix, as_matrix
+from sparsegsvp.estimators._search import Rows, Search, points_of, run_fold
+from sparsegsvp.linalg import DenseMatrix
 from sparsegsvp.metrics import balanced_log_loss
 from sparsegsvp.solvers.path import PathSolver
 
@@ -422,32 +422,33 @@ def test_the_tall_route_agrees_with_the_generic_one(tall) -> None:
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_scores_by_blocks_are_the_scores_of_the_folds(n_classes) -> None:
-    """The same planes, calibrated on the same rows, to rounding."""
+    """With all rows in the sample, the two routes differ by rounding only."""
     X, y = make_planted(400, 6, 3, n_classes=n_classes, return_X_y=True)
     weight = np.random.default_rng(0).uniform(0.0, 2.0, len(y))
     rows = Rows(X, y.astype(np.intp), weight, np.arange(n_classes))
-    settings = [Settings(1.0, tau, 0.5, 1e-3, 1e-6, 100) for tau in (0.5, 2.0)]
     search = Search(
-        settings,
-        np.geomspace(1, 0.1, 4),
-        points_of(4, n_classes, False),
-        ["calibrated"],
-        None,
-        True,
+        settings=[Settings(1.0, tau, 0.5, 1e-3, 1e-6, 100) for tau in (0.5, 2.0)],
+        rhos=np.geomspace(1, 0.1, 4),
+        points=points_of(4, n_classes, False),
+        decisions=["calibrated"],
+        scorer=None,
+        standardize=True,
     )
     folds = np.arange(len(y)) % 3
-    parts = _tall.fold_moments(as_matrix(X), rows, folds)
-    assert_allclose(_tall.add_moments(parts).weights, np.bincount(y, weight))
-    cov = rows.covariances(True)
-    planes = [[solve_points(cov, setting, search) for setting in settings]] * 3
-    by_blocks = _tall.score_by_blocks(planes, as_matrix(X), rows, folds, np.arange(len(y)))
+    done: list[None] = []
+    by_blocks, cov = _tall.search_by_blocks(rows, search, folds, lambda: done.append(None))
+    assert len(done) == len(by_blocks) == 3
     for f, found in enumerate(by_blocks):
         train, test = np.flatnonzero(folds != f), np.flatnonzero(folds == f)
-        expected = score_fold(planes[f], rows, search, train, test)
+        expected = run_fold(rows, search, train, test)
         assert_allclose(found.scores, expected.scores, rtol=1e-6)
         assert_array_equal(found.sizes, expected.sizes)
         assert_array_equal(found.rows, test)
-        assert_allclose(found.features, expected.features, atol=1e-9)
+        assert_allclose(found.features, expected.features, atol=1e-8)
+    everything = rows.covariances(standardize=True)
+    assert_allclose(cov.means, everything.means, atol=1e-12)
+    assert_allclose(cov.variances, everything.variances)
+    assert_allclose(cov.share, everything.share)
 
 
 def test_a_sample_for_calibrators_keeps_rare_classes_whole() -> None:
