@@ -20,7 +20,7 @@ _FLOOR = 0.05
 
 def log_distances(distances: Float64Array, scale: Float64Array) -> Float64Array:
     """Logarithm of each scaled distance, smoothly floored."""
-    return 0.5 * np.log((distances / scale) ** 2 + _FLOOR**2)
+    return np.log(np.hypot(distances / scale, _FLOOR))
 
 
 @dataclass(frozen=True, eq=False)
