@@ -7,17 +7,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from .._typing import BoolArray, Float64Array, IntArray
-from ..linalg import as_matrix
+from ..linalg import as_matrix, is_dask
 from ..linalg._checks import check_values
+from ..linalg._dask import DaskMatrix, as_dask_matrix
 from ..solvers.working_set import Solution
 from ._decision import Calibrator, margin, probabilities, scores
 from ._planes import PlaneProblems, Planes, Settings, feature_order, warn_about
@@ -50,6 +56,7 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
+            A Dask array or data frame is read once, chunk by chunk.
 
         Returns
         -------
@@ -57,6 +64,8 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
             ``X @ coef_.T + intercept_``, read off the selected columns alone.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return self._distances(validate_lazy(self, X, reset=False))
         X = validate_data(
             self,
             X,
@@ -69,9 +78,7 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
     def _distances(self, X: Any) -> Float64Array:
         """Distances of rows that are checked already."""
         panel = np.flatnonzero(self.support_)
-        columns = X[:, panel]
-        columns = columns.toarray() if sp.issparse(columns) else columns
-        return columns.astype(np.float64) @ self.coef_[:, panel].T + self.intercept_
+        return as_matrix(X).combine(panel, self.coef_[:, panel].T) + self.intercept_
 
     def decision_function(self, X: Any) -> Float64Array:
         """Confidence in each class.
@@ -199,22 +206,37 @@ def check_panel_size(n_features: Any, available: int) -> None:
 def validate_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Any, IntArray, Float64Array | None]:
-    """Checked rows, class codes and weights; sets ``classes_`` on the estimator."""
-    X, y = validate_data(
-        estimator,
-        X,
-        y,
-        accept_sparse=("csr", "csc"),
-        dtype=(np.float64, np.float32),
-        ensure_min_samples=2,
-    )
-    check_classification_targets(y)
-    check_values(as_matrix(X), "X")
+    """Checked rows, class codes and weights; sets ``classes_`` on the estimator.
+
+    Rows in Dask come as a `DaskMatrix`, whose first pass checks their values.
+    """
+    if is_dask(y):
+        y = y.compute()
+    if is_dask(sample_weight):
+        sample_weight = sample_weight.compute()
+    if is_dask(X):
+        X = validate_lazy(estimator, X, reset=True)
+        y = _check_y(y)
+        check_consistent_length(np.broadcast_to(0.0, X.shape), y)
+        check_classification_targets(y)
+    else:
+        X, y = validate_data(
+            estimator,
+            X,
+            y,
+            accept_sparse=("csr", "csc"),
+            dtype=(np.float64, np.float32),
+            ensure_min_samples=2,
+        )
+        check_classification_targets(y)
+        check_values(as_matrix(X), "X")
     classes, codes = np.unique(y, return_inverse=True)
     codes = codes.astype(np.intp)
     weight = None
     if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = _check_sample_weight(
+            sample_weight, codes[:, None], dtype=np.float64, ensure_non_negative=True
+        )
         weightless = np.bincount(codes, weight, minlength=len(classes)) == 0.0
         if weightless.any():
             raise ValueError(
@@ -224,6 +246,14 @@ def validate_rows(
     check_class_sizes(classes, np.bincount(codes))
     estimator.classes_ = classes
     return X, codes, weight
+
+
+def validate_lazy(estimator: Any, X: Any, *, reset: bool) -> DaskMatrix:
+    """A Dask array or data frame with the names and the number of features that are expected."""
+    # an empty frame has the names; only those are looked at
+    named = X._meta if hasattr(X, "to_dask_array") else X
+    validate_data(estimator, named, reset=reset, skip_check_array=True)
+    return as_dask_matrix(X)
 
 
 def check_class_sizes(classes: np.ndarray, counts: np.ndarray) -> None:

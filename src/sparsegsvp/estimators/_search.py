@@ -12,7 +12,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances, as_matrix
@@ -37,7 +36,7 @@ class Rows:
 
     Attributes
     ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
+    X : array, sparse matrix or DaskMatrix of shape (n_samples, n_features)
     codes : array of shape (n_samples,)
         Index of each row's class in `classes`.
     weight : array of shape (n_samples,) or None
@@ -107,9 +106,7 @@ class RawPlanes:
 
     def distances(self, X: Any) -> Float64Array:
         """Signed distances of rows to the planes, in standardised units."""
-        columns = X[:, self.panel]
-        columns = columns.toarray() if sp.issparse(columns) else columns
-        return columns.astype(np.float64) @ self.coef.T + self.intercept
+        return as_matrix(X).combine(self.panel, self.coef.T) + self.intercept
 
 
 @dataclass(frozen=True, eq=False)

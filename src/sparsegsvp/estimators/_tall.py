@@ -1,22 +1,23 @@
 """Cross-validation of tall data in two passes.
 
-The first pass forms the moments of every fold; a training part is the sum of the other
-folds' moments. The second scores all points block by block, each block by the planes of
-the folds its rows are held out from. Calibrators are fitted on a fixed sample of all classes.
+The first pass forms the moments of every fold and draws a fixed sample of all classes, to
+which calibrators are fitted; a training part is the sum of the other folds' moments. The
+second scores all points block by block, each block by the planes of the folds its rows are
+held out from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from operator import add
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._typing import BoolArray, Float64Array, IntArray
 from ..linalg import ClassMoments, Covariances, Matrix, MomentCovariances, as_matrix
-from ..linalg._moments import scatter_by_class
+from ..linalg._moments import Scatter, merge_scatter, visit_scatter
 from ._decision import fit_calibrator, log_distances
 from ._search import FoldScores, RawPlanes, Rows, Search, solve_points
 
@@ -47,28 +48,56 @@ def search_by_blocks(
         Of all rows, so that the final fit needs no pass of its own.
     """
     matrix = as_matrix(rows.X)
-    parts = fold_moments(matrix, rows, folds)
+    sample = balanced_sample(rows.codes, SAMPLE, seed=0)
+    parts, sampled = fold_moments(matrix, rows, folds, sample)
     planes = []
     for f in range(len(parts)):
         others = add_moments(parts[:f] + parts[f + 1 :])
         cov = MomentCovariances(others, search.standardize)
         planes.append([solve_points(cov, settings, search) for settings in search.settings])
         on_fold()
-    sample = balanced_sample(rows.codes, SAMPLE, seed=0)
-    results = score_by_blocks(planes, matrix, rows, folds, sample)
+    drawn = Rows(sampled, rows.codes[sample], rows.weight_of(sample), rows.classes)
+    results = score_by_blocks(planes, matrix, rows, folds, sample, drawn)
     return results, MomentCovariances(add_moments(parts), search.standardize)
 
 
-def fold_moments(matrix: Matrix, rows: Rows, folds: IntArray) -> list[ClassMoments]:
-    """Moments of each fold's rows, in one pass over all of them."""
+def fold_moments(
+    matrix: Matrix, rows: Rows, folds: IntArray, sample: IntArray
+) -> tuple[list[ClassMoments], Float64Array]:
+    """Moments of each fold's rows, and the rows of the sample, in one pass over all rows."""
     k, n_folds = len(rows.classes), int(folds.max()) + 1
-    counts, weights, means, scatters = scatter_by_class(
-        matrix, folds * k + rows.codes, rows.weight, n_folds * k
+    drawn = np.zeros(len(rows.codes), dtype=bool)
+    drawn[sample] = True
+    scatter, sampled = matrix.reduce_rows(
+        partial(_visit, n_classes=n_folds * k), _merge, (folds * k + rows.codes, rows.weight, drawn)
     )
-    return [
+    counts, weights, means, scatters = scatter.centred()
+    moments = [
         ClassMoments(np.arange(k), counts[at], weights[at], means[at], scatters[at])
         for at in (slice(f * k, (f + 1) * k) for f in range(n_folds))
     ]
+    return moments, np.concatenate(sampled)
+
+
+_Seen = tuple[Scatter, list[Float64Array]]
+
+
+def _visit(
+    state: _Seen | None,
+    block: Float64Array,
+    code: IntArray,
+    weight: Float64Array | None,
+    drawn: BoolArray,
+    *,
+    n_classes: int,
+) -> _Seen:
+    scatter, sampled = (None, []) if state is None else state
+    sampled.append(block[drawn])
+    return visit_scatter(scatter, block, code, weight, n_classes=n_classes), sampled
+
+
+def _merge(earlier: _Seen, later: _Seen) -> _Seen:
+    return merge_scatter(earlier[0], later[0]), earlier[1] + later[1]
 
 
 def add_moments(parts: Sequence[ClassMoments]) -> ClassMoments:
@@ -99,6 +128,7 @@ def score_by_blocks(
     rows: Rows,
     folds: IntArray,
     sample: IntArray,
+    drawn: Rows,
 ) -> list[FoldScores]:
     """Class-balanced log loss of every point of every fold, in one pass.
 
@@ -113,91 +143,140 @@ def score_by_blocks(
         The fold each row is held out from.
     sample : array of int
         Rows to calibrate on.
+    drawn : Rows
+        Those rows.
 
     Returns
     -------
     list of FoldScores
         One per fold; the features are of the sample's rows in the fold.
     """
-    weight = np.ones(len(rows.codes)) if rows.weight is None else rows.weight
-    sampled = rows.X[sample]
-    sampled = sampled.toarray() if sp.issparse(sampled) else sampled
-    drawn = Rows(sampled.astype(np.float64), rows.codes[sample], weight[sample], rows.classes)
-    models = [_FoldStack(planes[f], drawn, folds[sample] != f) for f in range(len(planes))]
-    for span, block in matrix.row_blocks():
-        fold = folds[span]
-        for f, model in enumerate(models):
-            inside = fold == f
-            if inside.any():
-                model.add(block[inside], rows.codes[span][inside], weight[span][inside])
-    return [model.result(sample[folds[sample] == f]) for f, model in enumerate(models)]
+    stacks, held_out = [], []
+    for f, fold in enumerate(planes):
+        stack = _FoldStack.of(fold, len(rows.classes), drawn.X.shape[1])
+        features = stack.features(drawn.X)
+        train = folds[sample] != f
+        stacks.append(stack.calibrated(features[train], drawn.codes[train], drawn.weight_of(train)))
+        held_out.append(features[~train])
+    losses = matrix.reduce_rows(
+        partial(_visit_losses, stacks=stacks), _add_losses, (folds, rows.codes, rows.weight)
+    )
+    results = []
+    for f, (fold, stack) in enumerate(zip(planes, stacks)):
+        loss, total = losses[f][:, :-1], losses[f][:, -1]
+        present = total > 0
+        mean = (loss[present] / total[present, None]).mean(axis=0)
+        shape = (len(fold), len(fold[0]))
+        features = held_out[f][:, stack.index].reshape(-1, *shape, len(rows.classes))
+        results.append(
+            FoldScores(
+                scores=-mean[stack.index].reshape(*shape, 1),
+                sizes=np.array([[len(plane.panel) for plane in setting] for setting in fold]),
+                rows=sample[folds[sample] == f],
+                features=np.moveaxis(features, 0, 2),
+            )
+        )
+    return results
 
 
+def _visit_losses(
+    state: list[Float64Array] | None,
+    block: Float64Array,
+    folds: IntArray,
+    codes: IntArray,
+    weight: Float64Array | None,
+    *,
+    stacks: Sequence[_FoldStack],
+) -> list[Float64Array]:
+    """Per fold and class the summed loss of every plane, and at the end of it the weight."""
+    found = []
+    for f, stack in enumerate(stacks):
+        inside = folds == f
+        row_weight = np.ones(int(inside.sum())) if weight is None else weight[inside]
+        found.append(stack.losses(block[inside], codes[inside], row_weight))
+    return found if state is None else _add_losses(state, found)
+
+
+def _add_losses(earlier: list[Float64Array], later: list[Float64Array]) -> list[Float64Array]:
+    return [a + b for a, b in zip(earlier, later)]
+
+
+@dataclass(frozen=True, eq=False)
 class _FoldStack:
-    """All points of one fold as one matrix, with their calibrators and running losses."""
+    """All distinct planes of one fold as one matrix, with their calibrators.
 
-    def __init__(
-        self,
-        planes: Sequence[Sequence[RawPlanes]],
-        sample: Rows,
-        train: BoolArray,
-    ) -> None:
-        k = len(sample.classes)
-        self.n_settings, self.n_points, self.k = len(planes), len(planes[0]), k
+    Attributes
+    ----------
+    index : array of shape (n_settings * n_points,)
+        Place of each point's planes among the distinct ones.
+    coef : array of shape (n_features, n_distinct, n_classes)
+    intercept, scale : arrays of shape (n_distinct, n_classes)
+    slope : array of shape (n_distinct, n_classes, n_classes)
+    offset : array of shape (n_distinct, n_classes)
+        Of the calibrators.
+    """
+
+    index: IntArray
+    coef: Float64Array
+    intercept: Float64Array
+    scale: Float64Array
+    slope: Float64Array
+    offset: Float64Array
+
+    @classmethod
+    def of(cls, planes: Sequence[Sequence[RawPlanes]], k: int, m: int) -> _FoldStack:
+        """Without calibrators."""
         flat = [plane for setting in planes for plane in setting]
-        self.index = np.zeros(len(flat), dtype=np.intp)
+        index = np.zeros(len(flat), dtype=np.intp)
         unique: list[RawPlanes] = []
         place: dict[int, int] = {}
         for i, plane in enumerate(flat):
             if id(plane) not in place:
                 place[id(plane)] = len(unique)
                 unique.append(plane)
-            self.index[i] = place[id(plane)]
-        self.coef = np.zeros((sample.X.shape[1], len(unique), k))
+            index[i] = place[id(plane)]
+        coef = np.zeros((m, len(unique), k))
         for i, plane in enumerate(unique):
-            self.coef[plane.panel, i] = plane.coef.T
-        self.intercept = np.stack([plane.intercept for plane in unique])
-        self.scale = np.stack([plane.scale for plane in unique])
-        self.sizes = np.array([len(plane.panel) for plane in flat])
-        features = self._features(sample.X)
-        self.held_out = features[~train]
-        self.slope = np.zeros((len(unique), k, k))
-        self.offset = np.zeros((len(unique), k))
-        for i in range(len(unique)):
-            model = fit_calibrator(
-                features[train, i], sample.codes[train], k, sample.weight_of(train)
-            )
-            if model.coef.ndim == 1:  # two classes: the log odds of the second
-                self.slope[i, 1], self.offset[i, 1] = model.coef, model.intercept
-            else:
-                self.slope[i], self.offset[i] = model.coef, model.intercept
-        self.loss = np.zeros((k, len(unique)))
-        self.total = np.zeros(k)
+            coef[plane.panel, i] = plane.coef.T
+        return cls(
+            index,
+            coef,
+            np.stack([plane.intercept for plane in unique]),
+            np.stack([plane.scale for plane in unique]),
+            np.zeros((len(unique), k, k)),
+            np.zeros((len(unique), k)),
+        )
 
-    def _features(self, rows: Float64Array) -> Float64Array:
+    def calibrated(
+        self, features: Float64Array, codes: IntArray, weight: Float64Array | None
+    ) -> _FoldStack:
+        """With calibrators fitted to the features of training rows."""
+        slope, offset = np.zeros_like(self.slope), np.zeros_like(self.offset)
+        for i in range(len(slope)):
+            model = fit_calibrator(features[:, i], codes, slope.shape[1], weight)
+            if model.coef.ndim == 1:  # two classes: the log odds of the second
+                slope[i, 1], offset[i, 1] = model.coef, model.intercept
+            else:
+                slope[i], offset[i] = model.coef, model.intercept
+        return replace(self, slope=slope, offset=offset)
+
+    def features(self, rows: Float64Array) -> Float64Array:
+        """Log distances of rows, of shape (n_rows, n_distinct, n_classes)."""
         distances = np.tensordot(rows, self.coef, axes=1) + self.intercept
         return log_distances(distances, self.scale)
 
-    def add(self, rows: Float64Array, codes: IntArray, weight: Float64Array) -> None:
-        logits = np.einsum("npk,pck->npc", self._features(rows), self.slope) + self.offset
+    def losses(self, rows: Float64Array, codes: IntArray, weight: Float64Array) -> Float64Array:
+        """Summed losses, of shape (n_classes, n_distinct + 1), the weights in the last column."""
+        k = self.offset.shape[1]
+        logits = np.einsum("npk,pck->npc", self.features(rows), self.slope) + self.offset
         logits -= logits.max(axis=2, keepdims=True)
         loss = np.log(np.exp(logits).sum(axis=2))
         loss -= np.take_along_axis(logits, codes[:, None, None], axis=2)[:, :, 0]
         # as the metric has it, no probability is taken below the rounding unit
         np.minimum(loss, -np.log(np.finfo(np.float64).eps), out=loss)
-        for k in range(self.k):
-            inside = codes == k
-            self.loss[k] += weight[inside] @ loss[inside]
-            self.total[k] += weight[inside].sum()
-
-    def result(self, sampled: IntArray) -> FoldScores:
-        present = self.total > 0
-        mean = (self.loss[present] / self.total[present, None]).mean(axis=0)
-        shape = (self.n_settings, self.n_points)
-        features = self.held_out[:, self.index].reshape(-1, *shape, self.k)
-        return FoldScores(
-            scores=-mean[self.index].reshape(*shape, 1),
-            sizes=self.sizes.reshape(shape),
-            rows=sampled,
-            features=np.moveaxis(features, 0, 2),
-        )
+        out = np.zeros((k, loss.shape[1] + 1))
+        for c in range(k):
+            inside = codes == c
+            out[c, :-1] = weight[inside] @ loss[inside]
+            out[c, -1] = weight[inside].sum()
+        return out

@@ -25,6 +25,7 @@ from ._base import (
 )
 from ._decision import DECISIONS, fit_calibrator, log_distances
 from ._planes import PlaneProblems, Settings
+from ._tall import SAMPLE, balanced_sample
 
 # The path walked for `n_features`: fine enough that panels grow by few features a step.
 _N_FEATURES_GRID = np.geomspace(1.0, 1e-3, 60)
@@ -189,7 +190,8 @@ class GSVPSVM(PlaneClassifier):
         Parameters
         ----------
         X : array or CSR/CSC matrix of shape (n_samples, n_features)
-            float32 and float64 are used as they are, without a copy.
+            float32 and float64 are used as they are, without a copy. A Dask array, or a
+            Dask data frame of numbers, is read chunk by chunk and never gathered.
         y : array of shape (n_samples,)
             Class labels, two or more.
         sample_weight : array of shape (n_samples,), optional
@@ -210,8 +212,10 @@ class GSVPSVM(PlaneClassifier):
             )
             self._solve(cov, settings)
             if self.decision == "calibrated":
-                features = log_distances(self._distances(X), self.scale_)
-                found = fit_calibrator(features, codes, len(self.classes_), weight)
+                sample = balanced_sample(codes, SAMPLE, seed=0)
+                features = log_distances(self._distances(X)[sample], self.scale_)
+                sample_weight = None if weight is None else weight[sample]
+                found = fit_calibrator(features, codes[sample], len(self.classes_), sample_weight)
                 self.calibrator_ = (found.coef, found.intercept)
         return self
 

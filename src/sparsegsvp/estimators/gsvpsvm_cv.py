@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -16,8 +16,9 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from .._typing import IntArray
+from .._typing import Float64Array, IntArray
 from ..linalg import Covariances
+from ..linalg._dask import DaskMatrix
 from ..solvers._api import choose_method
 from ..solvers._threads import one_blas_thread
 from ..solvers.quotient import full_gradient
@@ -161,6 +162,8 @@ class GSVPSVMCV(PlaneClassifier):
         Parameters
         ----------
         X : array or CSR/CSC matrix of shape (n_samples, n_features)
+            A Dask array, or a Dask data frame of numbers, is read chunk by chunk and never
+            gathered; the folds are then solved in turn, and the chunks of each pass at once.
         y : array of shape (n_samples,)
             Class labels, two or more.
         sample_weight : array of shape (n_samples,), optional
@@ -253,7 +256,7 @@ class GSVPSVMCV(PlaneClassifier):
         routed = _route(self, params)
         splitter = self._splitter(rows.y, grouped="groups" in routed)
         splits = [
-            (np.asarray(train), np.asarray(test))
+            (_narrow(train), _narrow(test))
             for train, test in splitter.split(np.zeros(len(rows.codes)), rows.y, **routed)
         ]
         for train, _ in splits:
@@ -274,12 +277,25 @@ class GSVPSVMCV(PlaneClassifier):
         """Scores of all folds, and the covariances of all rows for the final fit."""
         report = self._reporter(len(splits))
         held_out = _fold_of_rows(splits, len(rows.codes))
-        tall = choose_method(*rows.X.shape) == "moments" and len(rows.codes) > _tall.SAMPLE
+        lazy = isinstance(rows.X, DaskMatrix)
+        tall = choose_method(*rows.X.shape) == "moments"
+        tall &= lazy or len(rows.codes) > _tall.SAMPLE
         if tall and held_out is not None and search.scorer is None:
             return _tall.search_by_blocks(rows, search, held_out, report)
-        jobs = (delayed(run_fold)(rows, search, train, test) for train, test in splits)
+        found: Iterable[FoldScores]
+        if lazy:
+            # the chunks are what runs in parallel, and the folds share what they fetch
+            found = (run_fold(rows, search, train, test) for train, test in splits)
+        else:
+            # X by itself, so that a cluster is sent it once
+            found = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+                delayed(_run_fold)(
+                    rows.X, rows.codes, rows.weight, rows.classes, search, train, test
+                )
+                for train, test in splits
+            )
         folds = []
-        for fold in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
+        for fold in found:
             folds.append(fold)
             report()
         return folds, rows.covariances(search.standardize)
@@ -338,6 +354,18 @@ class GSVPSVMCV(PlaneClassifier):
             self.calibrator_ = (found.coef, found.intercept)
 
 
+def _run_fold(
+    X: Any,
+    codes: IntArray,
+    weight: Float64Array | None,
+    classes: np.ndarray,
+    search: Search,
+    train: IntArray,
+    test: IntArray,
+) -> FoldScores:
+    return run_fold(Rows(X, codes, weight, classes), search, train, test)
+
+
 def _with_gradient(problems: PlaneProblems, i: int, solution: Solution) -> Solution:
     """The solution with its gradient over all features, which paths do not keep."""
     problem = problems.solvers[i].problem
@@ -346,6 +374,13 @@ def _with_gradient(problems: PlaneProblems, i: int, solution: Solution) -> Solut
         problem.cov, problem.plane, problem.tau, solution.features, solution.w, solution.bias
     )
     return replace(solution, gradient=gradient)
+
+
+def _narrow(index: Any) -> IntArray:
+    """Half the memory for the rows of a fold, of which there are as many as rows and folds."""
+    index = np.asarray(index)
+    small = index.dtype.kind == "i" and len(index) and index.max() < np.iinfo(np.int32).max
+    return index.astype(np.int32) if small else index
 
 
 def _fold_of_rows(splits: list[tuple[IntArray, IntArray]], n: int) -> IntArray | None:

@@ -51,7 +51,13 @@ def best_single_feature(problem: Problem) -> tuple[Solution, float]:
     pull = np.abs(gradient) / slope
     pull[best] = 0.0
     cov.expect(pull)
-    delta_max = float(pull.max())
+    # the path hangs on this one gradient: from the blocks, in float64 whatever the data is
+    top = int(pull.argmax())
+    pair = np.array(sorted({int(best[0]), top}))
+    cov.extend(pair)
+    exact = evaluate(GramQuotient(cov, problem.plane, problem.tau, pair), 1.0 * (pair == best[0]))
+    gradient[pair] = exact.gradient
+    delta_max = float(np.abs(gradient[top]) / slope[top]) if pull[top] > 0.0 else 0.0
     if problem.tau == 0.0 and not point.ratio > _NOTHING_LEFT:
         raise ValueError(
             f"feature {best[0]} is constant within the class, which makes delta_max 0: with "
