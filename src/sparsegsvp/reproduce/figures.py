@@ -144,6 +144,8 @@ def sensitivity(study: Study, results: Results, table: Table) -> Figure:
 
 def _barcode(ax: Axes, runs: Sequence[dict[str, Any]], colour: str, most: int = 60) -> None:
     """One line per run, one column per feature that any run selected."""
+    from matplotlib.colors import to_rgba
+
     ax.set_xticks([])
     ax.set_yticks([])
     for side in ax.spines.values():
@@ -157,21 +159,27 @@ def _barcode(ax: Axes, runs: Sequence[dict[str, Any]], colour: str, most: int = 
         for feature in run["panel"]:
             counts[feature] = counts.get(feature, 0) + 1
     order = sorted(counts, key=lambda feature: (-counts[feature], feature))
-    columns = {feature: place for place, feature in enumerate(order[:most])}
+    columns = {feature: place for place, feature in enumerate(order)}
+    if len(order) <= most:
+        for line, run in enumerate(runs):
+            bars = [(columns[feature] + 0.08, 0.84) for feature in run["panel"]]
+            ax.broken_barh(bars, (line + 0.08, 0.84), color=colour)
+        ax.set_xlim(0, max(len(order), 24))
+        ax.set_ylim(len(runs), 0)
+        return
+    # Too many columns for bars: one pixel each, kept sharp by the page.
+    pixels = np.zeros((len(runs), len(order), 4))
     for line, run in enumerate(runs):
-        chosen = [columns[feature] for feature in run["panel"] if feature in columns]
-        ax.broken_barh([(c + 0.08, 0.84) for c in chosen], (line + 0.08, 0.84), color=colour)
-    ax.set_xlim(0, max(len(columns), 24))
-    ax.set_ylim(len(runs), 0)
-    if len(order) > most:
-        ax.annotate(
-            f"+ {len(order) - most} more",
-            (1, -0.02),
-            xycoords="axes fraction",
-            ha="right",
-            va="top",
-            fontsize=8,
-        )
+        pixels[line, [columns[feature] for feature in run["panel"]]] = to_rgba(colour)
+    ax.imshow(pixels, aspect="auto", interpolation="none")
+    ax.annotate(
+        f"{len(order)} features in all",
+        (1, -0.03),
+        xycoords="axes fraction",
+        ha="right",
+        va="top",
+        fontsize=8,
+    )
 
 
 def _scores(
