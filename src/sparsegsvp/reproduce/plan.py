@@ -42,7 +42,7 @@ class Plan:
 
     n_starts: int = 20
     n_splits: int = 20
-    n_row_orders: int = 20
+    n_row_orders: int = 10
     n_tuned: int | None = None
     max_iter: int = 10_000
     rules: tuple[str, ...] = ("best", "1se")
