@@ -110,7 +110,7 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
     >>> model = PGDGSVPSVM(q=0.1, delta=0.02, step_size=0.025, conventions="code").fit(X, y)
     >>> model.converged_
     array([ True,  True])
-    >>> model.transform(X).shape[1] == model.support_.sum()
+    >>> sorted({*model.features_[0], *model.features_[1]}) == list(model.get_support(indices=True))
     True
     """
 
