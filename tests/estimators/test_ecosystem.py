@@ -182,9 +182,9 @@ def test_groups_are_routed_and_never_split(data, cv, monkeypatch) -> None:
     seen = []
     plain = gsvpsvm_cv.run_fold
 
-    def spy(rows, search, train, test):
-        seen.append((train, test))
-        return plain(rows, search, train, test)
+    def spy(rows, search, split):
+        seen.append(split)
+        return plain(rows, search, split)
 
     monkeypatch.setattr(gsvpsvm_cv, "run_fold", spy)
     model = GSVPSVMCV(tau=1.0, n_deltas=3, cv=cv)

@@ -440,7 +440,7 @@ def test_scores_by_blocks_are_the_scores_of_the_folds(n_classes) -> None:
     assert len(done) == len(by_blocks) == 3
     for f, found in enumerate(by_blocks):
         train, test = np.flatnonzero(folds != f), np.flatnonzero(folds == f)
-        expected = run_fold(rows, search, train, test)
+        expected = run_fold(rows, search, (train, test))
         assert_allclose(found.scores, expected.scores, rtol=1e-6)
         assert_array_equal(found.sizes, expected.sizes)
         assert_array_equal(found.rows, test)

@@ -166,8 +166,12 @@ def at_point(paths: Sequence[Sequence[Solution]], point: Sequence[int]) -> list[
     return [path[i] for path, i in zip(paths, point)]
 
 
-def run_fold(rows: Rows, search: Search, train: IntArray, test: IntArray) -> FoldScores:
-    """Solve and score one fold; the settings share the cached products."""
+def run_fold(rows: Rows, search: Search, split: tuple[IntArray, IntArray]) -> FoldScores:
+    """Solve and score one fold, given its training and its test rows.
+
+    The settings share the cached products.
+    """
+    train, test = split
     weight = np.bincount(train, minlength=len(rows.codes)).astype(np.float64)
     if rows.weight is not None:
         weight *= rows.weight

@@ -16,7 +16,8 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from .._typing import Float64Array, IntArray
+from .._parallel import sharing
+from .._typing import IntArray
 from ..linalg import Covariances
 from ..linalg._dask import DaskMatrix
 from ..solvers._api import choose_method
@@ -282,22 +283,18 @@ class GSVPSVMCV(PlaneClassifier):
         tall &= lazy or len(rows.codes) > _tall.SAMPLE
         if tall and held_out is not None and search.scorer is None:
             return _tall.search_by_blocks(rows, search, held_out, report)
-        found: Iterable[FoldScores]
-        if lazy:
-            # the chunks are what runs in parallel, and the folds share what they fetch
-            found = (run_fold(rows, search, train, test) for train, test in splits)
-        else:
-            # X by itself, so that a cluster is sent it once
-            found = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-                delayed(_run_fold)(
-                    rows.X, rows.codes, rows.weight, rows.classes, search, train, test
-                )
-                for train, test in splits
-            )
-        folds = []
-        for fold in found:
-            folds.append(fold)
-            report()
+        folds: list[FoldScores] = []
+        with sharing(rows):
+            found: Iterable[FoldScores]
+            if lazy:
+                # the chunks are what runs in parallel, and the folds share what they fetch
+                found = (run_fold(rows, search, split) for split in splits)
+            else:
+                jobs = (delayed(run_fold)(rows, search, split) for split in splits)
+                found = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
+            for fold in found:
+                folds.append(fold)
+                report()
         return folds, rows.covariances(search.standardize)
 
     def _reporter(self, n_splits: int) -> Callable[[], None]:
@@ -352,18 +349,6 @@ class GSVPSVMCV(PlaneClassifier):
                 features, rows.codes[index], len(rows.classes), rows.weight_of(index)
             )
             self.calibrator_ = (found.coef, found.intercept)
-
-
-def _run_fold(
-    X: Any,
-    codes: IntArray,
-    weight: Float64Array | None,
-    classes: np.ndarray,
-    search: Search,
-    train: IntArray,
-    test: IntArray,
-) -> FoldScores:
-    return run_fold(Rows(X, codes, weight, classes), search, train, test)
 
 
 def _with_gradient(problems: PlaneProblems, i: int, solution: Solution) -> Solution:

@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length
 
+from .._parallel import sharing
 from ..metrics import Interval
 from ._baselines import common_classifier
 from ._checks import repeated_samples
@@ -401,15 +402,16 @@ def _run_folds(
     left = [f for f in folds if ("fold", f.repeat, f.index) not in journal.records]
     done = len(folds) - len(left)
 
-    finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(_evaluate_fold)(task, fold, positive, n_random_panels) for fold in left
-    )
-    for fold, record, seconds in finished:
-        journal.add(("fold", fold.repeat, fold.index), record, seconds)
-        done += 1
-        if progress is not None:
-            message = f"repeat {fold.repeat + 1}, fold {fold.index + 1}"
-            progress(done, len(folds), message)
+    with sharing(task):
+        finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+            delayed(_evaluate_fold)(task, fold, positive, n_random_panels) for fold in left
+        )
+        for fold, record, seconds in finished:
+            journal.add(("fold", fold.repeat, fold.index), record, seconds)
+            done += 1
+            if progress is not None:
+                message = f"repeat {fold.repeat + 1}, fold {fold.index + 1}"
+                progress(done, len(folds), message)
     return tuple(
         FoldResult.from_record(f, journal.records["fold", f.repeat, f.index]) for f in folds
     )

@@ -26,6 +26,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import _safe_indexing, check_array
 
+from .._parallel import sharing
 from ._folds import check_labels, check_seed, derive_seed, make_folds
 from ._panels import fit_with_groups, with_seed
 from ._scores import mean_recall
@@ -226,9 +227,10 @@ def permutation_test(
 
     def compute(draws: list[int]) -> None:
         fresh = [d for d in draws if d not in done]
-        values = Parallel(n_jobs=min(workers, max(len(fresh), 1)))(
-            delayed(_statistic)(model, X, labels, ids, n_splits, seed, d) for d in fresh
-        )
+        with sharing(model, X, labels, ids):
+            values = Parallel(n_jobs=min(workers, max(len(fresh), 1)))(
+                delayed(_statistic)(model, X, labels, ids, n_splits, seed, d) for d in fresh
+            )
         for d, value in zip(fresh, values):
             done[d] = float(value)
             if report is not None:

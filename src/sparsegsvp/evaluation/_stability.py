@@ -14,6 +14,7 @@ from sklearn.utils import Tags, _safe_indexing, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from .._parallel import sharing
 from ..metrics import nogueira_stability
 from ._folds import check_seed, derive_seed
 from ._panels import fit_with_groups, selected_features, with_seed
@@ -197,10 +198,11 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 "larger sample_fraction, or collect more."
             )
         seed = int(self.random_state)
-        panels = Parallel(n_jobs=self.n_jobs)(
-            delayed(_select)(self.estimator, X, labels, ids, subset, derive_seed(seed, 1, i))
-            for i, subset in enumerate(subsets)
-        )
+        with sharing(X, labels, ids):
+            panels = Parallel(n_jobs=self.n_jobs)(
+                delayed(_select)(self.estimator, X, labels, ids, (subset, derive_seed(seed, 1, i)))
+                for i, subset in enumerate(subsets)
+            )
         Z = np.zeros((len(panels), X.shape[1]), dtype=bool)
         for row, panel in zip(Z, panels):
             row[panel] = True
@@ -292,10 +294,10 @@ def _select(
     X: Any,
     y: NDArray[Any],
     groups: NDArray[Any] | None,
-    rows: NDArray[np.intp],
-    seed: int,
+    draw: tuple[NDArray[np.intp], int],
 ) -> NDArray[np.intp]:
-    """Fit a clone on some rows and return the features it selects."""
+    """Fit a clone on the rows drawn, with a seed, and return the features it selects."""
+    rows, seed = draw
     model = with_seed(clone(estimator), seed)
     with one_thread():
         fit_with_groups(

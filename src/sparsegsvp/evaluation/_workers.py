@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from joblib import Parallel, delayed
+
+from .._parallel import on_cluster, sharing
 from ._threads import one_thread
 from ._worker import cloudpickle, read_message, write_message
 
@@ -116,6 +119,8 @@ def run_tasks(
 ) -> Iterator[Outcome]:
     """Yield the outcome of each task as it ends.
 
+    Under joblib's Dask backend the tasks go to its cluster.
+
     Parameters
     ----------
     tasks : sequence of Task
@@ -129,6 +134,14 @@ def run_tasks(
     cancelled : callable
         Asked before a task begins whether it is still wanted.
     """
+    if on_cluster():
+        if time_limit is not None:
+            raise ValueError(
+                "time_limit stops processes of this machine, not those of a cluster: "
+                "leave it out, or leave joblib's Dask backend"
+            )
+        yield from _run_on_cluster(tasks, shared, cancelled)
+        return
     if n_jobs == 1 and time_limit is None:
         for task in tasks:
             yield Outcome(task, status="cancelled") if cancelled(task) else _run_here(task, shared)
@@ -145,6 +158,24 @@ def _run_here(task: Task, shared: Any) -> Outcome:
     except Exception as error:
         outcome.status, outcome.error = "failed", f"{type(error).__name__}: {error}"
     return outcome
+
+
+def _run_on_cluster(
+    tasks: Sequence[Task], shared: Any, cancelled: Callable[[Task], bool]
+) -> Iterator[Outcome]:
+    left_out: list[Task] = []
+
+    def wanted() -> Iterator[Any]:
+        for task in tasks:
+            if cancelled(task):
+                left_out.append(task)
+            else:
+                yield delayed(_run_here)(task, shared)
+
+    with sharing(shared):
+        yield from Parallel(return_as="generator_unordered")(wanted())
+    for task in left_out:
+        yield Outcome(task, status="cancelled")
 
 
 def _run_apart(
