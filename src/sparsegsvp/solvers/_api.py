@@ -143,8 +143,10 @@ def sparse_gsvp(
     pool : float, default=0.0
         In [0, 1]: 0 keeps each class's own spread, 1 uses the pooled spread for both.
     w0 : array of shape (n_features,), optional
-        Where to start. By default a continuation from the best single feature. Not used
-        where delta is 0.
+        Where to start. By default a continuation from the best single feature. Unless
+        the start is a solution already, the solution it leads to is carried on to smaller
+        penalties and back, and the lower of the two is returned. Not used where delta
+        is 0.
     weights : array of shape (n_features,), optional
         Positive penalty weights l_f.
     sample_weight : pair of arrays, optional
@@ -196,7 +198,7 @@ def sparse_gsvp(
             if start is None:
                 found = solver.continue_to(delta)
             else:
-                found = solver.from_start(delta, start)
+                found = solver.settle(delta, start)
             result = _result(cov, found, solver.delta_max)
     _warn(
         [result],

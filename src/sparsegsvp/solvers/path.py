@@ -181,6 +181,26 @@ class PathSolver:
         )
         return solve(problem, delta, start, **self._options)
 
+    def settle(self, delta: float, w: Float64Array) -> Solution:
+        """As `from_start`, then on to smaller deltas and back, keeping the lower objective.
+
+        What the way up does for a path: a start far from the path may end in a minimum
+        that a smaller penalty does not have.
+        """
+        first = self.from_start(delta, w)
+        if first.history[0] - first.objective <= _DISTINCT * abs(first.objective):
+            return first
+        current, n_iter = first, first.n_iter
+        for level in delta * _CONTINUATION ** np.array([1, 2, 1]):
+            tol = max(self._options["tol"], _LOOSE * level)
+            current = solve(
+                self.problem, level, current, tol=tol, max_iter=self._options["max_iter"]
+            )
+            n_iter += current.n_iter
+        again = solve(self.problem, delta, current, **self._options)
+        lower = again.objective < first.objective * (1.0 - _DISTINCT)
+        return replace(again if lower else first, n_iter=n_iter + again.n_iter)
+
     def _single_at(self, delta: float) -> Solution:
         value = float(
             self.problem.weights[self.single.features[0]]

@@ -152,6 +152,13 @@ def minimize_on_sphere(
             break  # no step decreases the objective any more: rounding
         history.append(state.objective)
         residual = state.residual()
+    if newton and residual <= tol and 0 < n_iter < max_iter:
+        # Where the problem is ill conditioned a small residual leaves the coefficients less
+        # sure. Newton converges quadratically: one step more settles them.
+        polished = _newton_step(quotient, state)
+        if polished is not None and polished.residual() <= residual:
+            state, residual, n_iter = polished, polished.residual(), n_iter + 1
+            history.append(state.objective)
     return SphereSolution(state.point, state.objective, residual, n_iter, history)
 
 
