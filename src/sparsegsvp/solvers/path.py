@@ -272,6 +272,7 @@ class PathSolver:
             tol=max(options["tol"], _LOOSE * down.delta),
             max_iter=options["max_iter"],
             newton=problem.newton,
+            polish=False,
         )
         if trial.objective >= down.objective - _DISTINCT * abs(down.objective):
             return None

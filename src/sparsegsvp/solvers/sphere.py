@@ -23,6 +23,8 @@ from .quotient import Point, Quotient, evaluate, hessian
 # Relative size below which a change of the objective is rounding.
 _ROUNDING = 4 * np.finfo(np.float64).eps
 _ARMIJO = 1e-4
+# Part of the tolerance below which the coefficients are as sure as the certificate.
+_SURE = 1e-2
 # Largest support whose Hessian is formed.
 _MAX_NEWTON = 1000
 # Largest support on which an indefinite Hessian is worth its eigenvectors.
@@ -104,6 +106,7 @@ def minimize_on_sphere(
     tol: float,
     max_iter: int,
     newton: bool = True,
+    polish: bool = True,
 ) -> SphereSolution:
     """Run the loop from w until the certificate is below ``tol``.
 
@@ -125,6 +128,8 @@ def minimize_on_sphere(
         Largest number of iterations.
     newton : bool
         Whether to take Newton steps on the support.
+    polish : bool
+        Whether to take one more of them at the end, for the sake of the coefficients.
     """
     base = delta * weights
     state = _State(evaluate(quotient, w), base, penalty)
@@ -152,7 +157,7 @@ def minimize_on_sphere(
             break  # no step decreases the objective any more: rounding
         history.append(state.objective)
         residual = state.residual()
-    if newton and residual <= tol and 0 < n_iter < max_iter:
+    if newton and polish and _SURE * tol < residual <= tol and 0 < n_iter < max_iter:
         # Where the problem is ill conditioned a small residual leaves the coefficients less
         # sure. Newton converges quadratically: one step more settles them.
         polished = _newton_step(quotient, state)
@@ -300,8 +305,7 @@ def _newton_direction(
     Hv = H @ v
     gamma = max(float(np.abs(H.flat[:: len(at) + 1]).mean()), 1e-300)
     half = Hv - (0.5 * (float(v @ Hv) + gamma)) * v
-    H -= np.multiply.outer(half, v)
-    H -= np.multiply.outer(v, half)
+    H -= np.stack([half, v]).T @ np.stack([v, half])
     factor, info = dpotrf(H, lower=1)
     if info == 0:
         direction, _ = dpotrs(factor, -total, lower=1)
