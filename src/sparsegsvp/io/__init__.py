@@ -18,6 +18,7 @@ _EXPORTS = {
     "csv_text": "._write",
     "harmless": "._write",
     "load_model": "._models",
+    "open_table": "._dask",
     "read_table": "._table",
     "save_model": "._models",
     "whole_folder": "._write",
@@ -31,6 +32,7 @@ __all__ = [
     "csv_text",
     "harmless",
     "load_model",
+    "open_table",
     "read_table",
     "save_model",
     "whole_folder",
@@ -38,6 +40,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from ._dask import open_table
     from ._errors import InputError
     from ._models import load_model, save_model
     from ._table import Table, read_table

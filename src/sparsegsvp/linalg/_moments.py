@@ -16,7 +16,8 @@ from sklearn.utils.validation import _check_sample_weight, check_array, column_o
 
 from .._typing import Float64Array, IntArray
 from ._checks import check_values
-from ._matrix import Matrix, as_matrix
+from ._dask import as_dask_matrix
+from ._matrix import Matrix, as_matrix, is_dask
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ class ClassMoments:
         Parameters
         ----------
         X : array or CSR/CSC matrix of shape (n_samples, n_features)
-            The rows. Never copied whole.
+            The rows. Never copied whole; Dask arrays and data frames are read by chunks.
         y : array of shape (n_samples,), optional
             Labels; without them all rows form one class, 0.
         sample_weight : array of shape (n_samples,), optional
@@ -100,7 +101,10 @@ class ClassMoments:
         ClassMoments
         """
         names = _names_of(X)
-        X = check_array(X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
+        if is_dask(X):
+            X = as_dask_matrix(X)
+        else:
+            X = check_array(X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
         labels = np.zeros(X.shape[0], dtype=int) if y is None else column_or_1d(y, warn=True)
         if len(labels) != X.shape[0]:
             raise ValueError(
@@ -117,10 +121,11 @@ class ClassMoments:
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+                sample_weight, labels[:, None], dtype=np.float64, ensure_non_negative=True
             )
         matrix = as_matrix(X)
-        check_values(matrix, "X")
+        if not matrix.lazy:  # lazy values are looked at by the pass itself
+            check_values(matrix, "X")
         counts, weights, means, scatters = scatter_by_class(
             matrix, codes.astype(np.intp), weight, len(found)
         )
