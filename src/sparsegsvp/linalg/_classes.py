@@ -155,7 +155,7 @@ class DataCovariances:
         self._features = np.empty(0, dtype=np.intp)
         self._place = np.full(matrix.shape[1], -1, dtype=np.int32)
         self._factor = np.empty((0, self.n_samples))  # one row per cached feature
-        self._gram = np.empty((n_classes, 0, 0))
+        self._gram = [np.empty((0, 0)) for _ in range(n_classes)]
 
     def columns(self, features: IntArray) -> Float64Array:
         """Standardised columns, dense."""
@@ -181,9 +181,7 @@ class DataCovariances:
             return
         k, size = len(self._features), len(self._features) + len(new)
         if size > len(self._factor):
-            capacity = max(size, min(2 * len(self._factor), len(self._factor) + 256), 64)
-            capacity = min(capacity, max(size, self.matrix.shape[1]))
-            self._grow(capacity, k)
+            self._grow(min(size + max(32, size // 4), max(size, self.matrix.shape[1])), k)
         rows = self.columns(new).T
         # each class centred by itself: the products are then covariances at once
         rows -= self.means.T[new][:, self.codes]
@@ -193,8 +191,8 @@ class DataCovariances:
             inside = self._rows[c]
             left = rows[:, inside] * self.weight[inside]
             cross = left @ self._factor[:size, inside].T
-            self._gram[c, k:size, :size] = cross
-            self._gram[c, :k, k:size] = cross[:, :k].T
+            self._gram[c][k:size, :size] = cross
+            self._gram[c][:k, k:size] = cross[:, :k].T
         self._place[new] = np.arange(k, size)
         self._features = np.concatenate([self._features, new])
 
@@ -206,9 +204,11 @@ class DataCovariances:
         factor = np.empty((capacity, self.n_samples))
         factor[:k] = self._factor[:k]
         self._factor = factor
-        gram = np.empty((self.n_classes, capacity, capacity))
-        gram[:, :k, :k] = self._gram[:, :k, :k]
-        self._gram = gram
+        for c in range(self.n_classes):
+            # one class at a time, so that no more than one block is held twice
+            gram = np.empty((capacity, capacity))
+            gram[:k, :k] = self._gram[c][:k, :k]
+            self._gram[c] = gram
 
     def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
         at = self._place[features]

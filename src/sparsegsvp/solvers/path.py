@@ -19,7 +19,7 @@ _CONTINUATION = 0.6
 # Relative difference of objectives that counts as another minimum.
 _DISTINCT = 1e-7
 # Relative tolerance at which the walk up can tell whether it is in another minimum.
-_LOOSE = 1e-3
+_LOOSE = 1e-2
 # Relative tolerance of the l1 solutions that reweighting starts from.
 _START = 1e-4
 # A quotient that is zero but for rounding.

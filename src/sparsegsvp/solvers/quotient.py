@@ -260,19 +260,19 @@ def hessian(quotient: Quotient, point: Point, at: IntArray) -> Float64Array:
     r, scale = bias.ratio, 2.0 / bias.denominator
     mi, mj = quotient.own_mean[at], quotient.other_mean[at]
     w, g = point.w[at], point.gradient[at]
-    out = quotient.curvature(r, at)
     dw = 2.0 * (point.spread[at] + bias.other * mj + tau * w)
-    cross = scale * (mi - r * mj) - g * (2.0 * bias.other / bias.denominator)
     corner = scale * (1.0 - r)
-    out += np.multiply.outer(mi, mi)
-    out -= np.multiply.outer(r * mj, mj)
-    out.flat[:: len(at) + 1] += tau * (1.0 - r)
-    out *= scale
-    outer = np.multiply.outer(g / bias.denominator, dw)
-    out -= outer
-    out -= outer.T
+    left = [scale * mi, (-scale * r) * mj, g / -bias.denominator, dw / -bias.denominator]
+    right = [mi, mj, dw, g]
     if corner > 0.0 and not bias.clipped:
-        out -= np.multiply.outer(cross / corner, cross)
+        cross = scale * (mi - r * mj) - g * (2.0 * bias.other / bias.denominator)
+        left.append(cross / -corner)
+        right.append(cross)
+    out = quotient.curvature(r, at)
+    out *= scale
+    # all terms of low rank in one product
+    out += np.stack(left).T @ np.stack(right)
+    out.flat[:: len(at) + 1] += scale * tau * (1.0 - r)
     return out
 
 

@@ -185,7 +185,8 @@ def _relabel(problem: Problem, solution: Solution) -> Solution:
 
 def _trim(features: IntArray, start: Solution, resting: Float64Array) -> IntArray:
     """Keep the support and, of the expected features, the likeliest."""
-    limit = 3 * len(start.features) + 32
+    # more of them save few passes and cost memory for their products
+    limit = 3 * len(start.features) // 2 + 16
     if len(features) <= limit:
         return features
     score = np.abs(start.gradient[features]) - resting[features]
