@@ -119,7 +119,9 @@ def against_peers(X: np.ndarray, y: np.ndarray, n_deltas: int, repeats: int) -> 
     alphas = alpha_max * np.geomspace(1.0, 1e-2, n_deltas)
     seconds, ours = best_time(lambda: our_paths(X, y, n_deltas), repeats)
     out: dict[str, Any] = {"ours": {"seconds": seconds, **ours}, "peers": {}}
-    print(f"sparsegsvp, both planes: {seconds:.3f} s, residual {ours['residual']:.1e} of the penalty,")
+    print(
+        f"sparsegsvp, both planes: {seconds:.3f} s, residual {ours['residual']:.1e} of the penalty,"
+    )
     print(f"  {ours['passes']} passes, supports {ours['supports'][0]} {ours['supports'][1]}")
     for name, run in PEERS.items():
         rows = {}
@@ -205,7 +207,12 @@ def against_the_paper(X: np.ndarray, y: np.ndarray, cap: int) -> dict[str, Any]:
         f"one plane: {seconds:.4f} s, certificate met: {found.converged}; the paper's iteration, "
         f"{published.n_iter} steps: {paper:.1f} s; {paper / seconds:.0f} times faster (goal 500)"
     )
-    return {"seconds": seconds, "paper": paper, "steps": published.n_iter, "speedup": paper / seconds}
+    return {
+        "seconds": seconds,
+        "paper": paper,
+        "steps": published.n_iter,
+        "speedup": paper / seconds,
+    }
 
 
 def tall(n: int, m: int, n_deltas: int) -> dict[str, Any]:
@@ -216,7 +223,9 @@ def tall(n: int, m: int, n_deltas: int) -> dict[str, Any]:
     after = {}
     for size in (max(1000, n // 100), n):
         with threadpool_limits(1):
-            cov = make_covariances(as_matrix(X[:size]), y[:size].astype(np.intp), None, 2, standardize=True)
+            cov = make_covariances(
+                as_matrix(X[:size]), y[:size].astype(np.intp), None, 2, standardize=True
+            )
             rhos = np.geomspace(1.0, 1e-2, n_deltas)
             after[size] = best_time(lambda: PlaneProblems(cov, settings()).paths(rhos))[0]  # noqa: B023
     few, many = after.values()

@@ -113,10 +113,11 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
+    skops = _skops()
     where = str(path)
     _check_top(model, where)
     try:
-        archive = _skops().dumps(model)
+        archive = skops.dumps(model)
     except Exception as error:
         raise InputError(
             f"the model holds something that cannot be saved ({error})",
