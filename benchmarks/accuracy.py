@@ -19,13 +19,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from _common import load, save
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from _common import load, save
 from sparsegsvp import GSVPSVMCV
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.metrics import nogueira_stability

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from _common import best_time, exponent, load, save, standardized
 from threadpoolctl import threadpool_limits
 
+from _common import best_time, exponent, load, save, standardized
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.estimators._planes import PlaneProblems, Settings
 from sparsegsvp.linalg import as_matrix

@@ -6,8 +6,8 @@
     python benchmarks/starts.py --tiny           made-up data, seconds
 
 A start is settled as ``sparse_gsvp(w0=...)`` does it: solved where it is, then on to smaller
-deltas and back, keeping the lower objective. For each setting: how often a start ends above or below the path, by how much, and the gap
-between the path down and the path up. Writes benchmarks/results/starts.json.
+deltas and back, keeping the lower objective. For each setting: how often a start ends above
+or below the path, by how much, and the gap between the path down and the path up. Writes benchmarks/results/starts.json.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from _common import load, save
 from threadpoolctl import threadpool_limits
 
+from _common import load, save
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.linalg import DataCovariances, as_matrix
 from sparsegsvp.solvers._api import make_problem

@@ -30,9 +30,31 @@ _EXPORTS = {
 }
 _MODULES = ("datasets", "metrics", "plots", "related", "scverse")
 
-__all__ = ["__version__", *sorted(_EXPORTS), *_MODULES]
+__all__ = [
+    "GSVPSVM",
+    "GSVPSVMCV",
+    "PGDGSVPSVM",
+    "ClassMoments",
+    "GSVPResult",
+    "StabilitySelection",
+    "__version__",
+    "compare",
+    "datasets",
+    "gsvd",
+    "hogsvd",
+    "load_model",
+    "metrics",
+    "nested_evaluate",
+    "plots",
+    "related",
+    "save_model",
+    "scverse",
+    "sparse_gsvp",
+    "sparse_gsvp_path",
+]
 
 if TYPE_CHECKING:
+    from . import datasets, metrics, plots, related, scverse
     from .estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
     from .evaluation import StabilitySelection, compare, nested_evaluate
     from .io import load_model, save_model
