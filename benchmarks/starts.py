@@ -7,7 +7,8 @@
 
 A start is settled as ``sparse_gsvp(w0=...)`` does it: solved where it is, then on to smaller
 deltas and back, keeping the lower objective. For each setting: how often a start ends above
-or below the path, by how much, and the gap between the path down and the path up. Writes benchmarks/results/starts.json.
+or below the path, by how much, and the gap between the path down and the path up.
+Writes benchmarks/results/starts.json.
 """
 
 from __future__ import annotations

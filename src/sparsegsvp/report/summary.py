@@ -61,7 +61,8 @@ def summarize(
     evaluation : EvaluationResult or its ``to_dict()``, optional
         Result of `sparsegsvp.nested_evaluate`.
     stability : StabilitySelection, optional
-        Fitted. Without it, frequencies come from the outer folds.
+        Fitted, for the section on stability and the substitutes. The frequencies of the
+        panel come from the outer folds wherever there are any.
     test : dict, optional
         Scores on an independent cohort, from `summarize_test`.
     path_accuracy : bool, default=True
@@ -103,8 +104,18 @@ def summarize(
     data = _data(table, classes, codes, units)
     support = np.flatnonzero(final.support_)
     selections = _selections(found, stability, len(names))
+    # the outer folds repeat the whole procedure with its tuning, half samples may not
+    refits = _selections(found, None, len(names))
     panel = describe_panel(
-        table, final, inner_X, names, classes, codes, support, selections, stability
+        table,
+        final,
+        inner_X,
+        names,
+        classes,
+        codes,
+        support,
+        selections if refits is None else refits,
+        stability,
     )
     steadiness = _stability(found, stability)
     scores = _scores(found)
