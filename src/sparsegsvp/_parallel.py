@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 from joblib import parallel_config
 from joblib.parallel import get_active_backend
 
+# Workers that may die while they are sent the data.
 _ATTEMPTS = 4
 
 
@@ -18,28 +19,29 @@ def on_cluster() -> bool:
 
 
 @contextmanager
-def sharing(*data: Any) -> Iterator[None]:
-    """Send data once to a cluster, if there is one, before a loop that is run on it.
+def sharing(*data: Any) -> Iterator[tuple[Any, ...]]:
+    """What to pass for data that all calls of a joblib loop share.
 
-    Every worker gets a copy, so that one that dies takes nothing with it. joblib would
-    leave large arguments on a single worker; what differs from task to task should come in
-    tuples, which travel with the task. Inside of a task, loops are run where they are.
+    On a cluster that is a future for each: the data is sent once, and to every worker, so
+    that one that dies takes nothing with it. joblib would leave large arguments on a single
+    worker; what differs from call to call should therefore come in tuples, which travel
+    with the call. Inside of a task of the cluster, loops are run where they are.
     """
     if not on_cluster():
-        context: Any = nullcontext()
+        yield data
     elif _in_task():
-        context = parallel_config(backend="sequential")
+        with parallel_config(backend="sequential"):
+            yield data
     else:
-        context = _scattered([value for value in data if value is not None])
-    with context:
-        yield
+        yield tuple(None if value is None else _scattered(value) for value in data)
 
 
-def _scattered(data: list[Any]) -> Any:
+def _scattered(value: Any) -> Any:
     client = get_active_backend()[0].client
     for attempt in range(_ATTEMPTS):
         try:
-            return parallel_config(backend="dask", client=client, scatter=data)
+            # a name of its own: equal data may be about to be forgotten under the same name
+            return client.scatter(value, broadcast=True, hash=False)
         except OSError:  # a worker died while it was sent the data
             if attempt == _ATTEMPTS - 1:
                 raise

@@ -284,13 +284,13 @@ class GSVPSVMCV(PlaneClassifier):
         if tall and held_out is not None and search.scorer is None:
             return _tall.search_by_blocks(rows, search, held_out, report)
         folds: list[FoldScores] = []
-        with sharing(rows):
+        with sharing(rows) as (shared,):
             found: Iterable[FoldScores]
             if lazy:
                 # the chunks are what runs in parallel, and the folds share what they fetch
                 found = (run_fold(rows, search, split) for split in splits)
             else:
-                jobs = (delayed(run_fold)(rows, search, split) for split in splits)
+                jobs = (delayed(run_fold)(shared, search, split) for split in splits)
                 found = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
             for fold in found:
                 folds.append(fold)

@@ -402,9 +402,9 @@ def _run_folds(
     left = [f for f in folds if ("fold", f.repeat, f.index) not in journal.records]
     done = len(folds) - len(left)
 
-    with sharing(task):
+    with sharing(task) as (shared,):
         finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-            delayed(_evaluate_fold)(task, fold, positive, n_random_panels) for fold in left
+            delayed(_evaluate_fold)(shared, fold, positive, n_random_panels) for fold in left
         )
         for fold, record, seconds in finished:
             journal.add(("fold", fold.repeat, fold.index), record, seconds)

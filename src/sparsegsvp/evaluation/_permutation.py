@@ -227,9 +227,9 @@ def permutation_test(
 
     def compute(draws: list[int]) -> None:
         fresh = [d for d in draws if d not in done]
-        with sharing(model, X, labels, ids):
+        with sharing(model, X, labels, ids) as shared:
             values = Parallel(n_jobs=min(workers, max(len(fresh), 1)))(
-                delayed(_statistic)(model, X, labels, ids, n_splits, seed, d) for d in fresh
+                delayed(_statistic)(*shared, n_splits, seed, d) for d in fresh
             )
         for d, value in zip(fresh, values):
             done[d] = float(value)

@@ -198,9 +198,9 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 "larger sample_fraction, or collect more."
             )
         seed = int(self.random_state)
-        with sharing(X, labels, ids):
+        with sharing(X, labels, ids) as rows:
             panels = Parallel(n_jobs=self.n_jobs)(
-                delayed(_select)(self.estimator, X, labels, ids, (subset, derive_seed(seed, 1, i)))
+                delayed(_select)(self.estimator, *rows, (subset, derive_seed(seed, 1, i)))
                 for i, subset in enumerate(subsets)
             )
         Z = np.zeros((len(panels), X.shape[1]), dtype=bool)

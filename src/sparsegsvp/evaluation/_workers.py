@@ -165,15 +165,15 @@ def _run_on_cluster(
 ) -> Iterator[Outcome]:
     left_out: list[Task] = []
 
-    def wanted() -> Iterator[Any]:
+    def wanted(sent: Any) -> Iterator[Any]:
         for task in tasks:
             if cancelled(task):
                 left_out.append(task)
             else:
-                yield delayed(_run_here)(task, shared)
+                yield delayed(_run_here)(task, sent)
 
-    with sharing(shared):
-        yield from Parallel(return_as="generator_unordered")(wanted())
+    with sharing(shared) as (sent,):
+        yield from Parallel(return_as="generator_unordered")(wanted(sent))
     for task in left_out:
         yield Outcome(task, status="cancelled")
 

@@ -162,7 +162,7 @@ def _reader(path: Path, layer: str | None) -> Callable[[Path, Request], _Lazy]:
         return lambda file, request: _open_zarr(file, request, layer)
     if layer is not None:
         raise InputError("--layer is for AnnData", where=path.name)
-    if path.suffix in (".parquet", ".pq") or _parquet_files(path):
+    if _parquet_files(path):
         return _open_parquet
     raise InputError(
         "this is no Parquet folder, Zarr store or .h5ad file",
@@ -206,9 +206,8 @@ def _digest(root: Path, files: Sequence[Path], *metadata: bytes) -> str:
 
 
 def _parquet_files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    return sorted(p for p in path.rglob("*") if p.suffix in (".parquet", ".pq"))
+    found = [path] if path.is_file() else sorted(path.rglob("*"))
+    return [file for file in found if file.suffix in (".parquet", ".pq")]
 
 
 def _open_parquet(path: Path, request: Request) -> _Lazy:
@@ -260,8 +259,7 @@ def _open_parquet(path: Path, request: Request) -> _Lazy:
         cells = [v for part in opened for v in part.read([column]).column(0).to_pylist()]
         text[role] = [as_label(cell) for cell in cells]
     root = path if path.is_dir() else path.parent
-    digest = _digest(root, files, *(part.metadata.schema.to_arrow_schema().serialize().to_pybytes()
-                                    for part in opened[:1]))  # fmt: skip
+    digest = _digest(root, files, schema.serialize().to_pybytes())
     return _Lazy(X, list(layout.names), "Parquet", digest, text, dict(layout.dropped))
 
 
