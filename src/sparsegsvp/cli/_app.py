@@ -14,6 +14,7 @@ import typer
 
 from . import _options as opt
 from ._console import Screen, guarded
+from ._scheduler import WithScheduler
 
 if TYPE_CHECKING:
     from ..io import Table
@@ -135,7 +136,7 @@ def _summary(results: dict[str, Any], **more: Any) -> dict[str, Any]:
 # --- commands --------------------------------------------------------------------------
 
 
-@app.command(rich_help_panel="Panels")
+@app.command(rich_help_panel="Panels", cls=WithScheduler)
 @guarded
 def select(
     table: opt.TablePath,
@@ -174,6 +175,7 @@ def select(
             "--fast", help="Skip what takes long; the page says so.", rich_help_panel="Estimate"
         ),
     ] = False,
+    dask: opt.Dask = None,
     n_features: opt.NFeatures = None,
     q: opt.Q = None,
     tau: opt.Tau = None,
@@ -211,6 +213,18 @@ def select(
         "target": target, "id": id, "group": group, "transpose": transpose, "layer": layer,
         "sheet": sheet, "separator": separator, "decimal": decimal,
     }  # fmt: skip
+    if dask is not None:
+        opening = {
+            "target": target, "id": id, "group": group, "layer": layer, "positive": positive,
+            "drop": drop,
+        }  # fmt: skip
+        refused = {
+            "transpose": transpose, "sheet": sheet, "separator": separator, "decimal": decimal,
+            "labels": labels, "on": on, "test": test,
+        }  # fmt: skip
+        command = _spell("select", table, **opening, dask=dask, **_differing(settings))
+        _select_lazily(table, out, settings, dask, opening, refused, command, screen)
+        return
     data = _read(table, screen, **reading, positive=positive, drop=drop, labels=labels, on=on)
     cohort = None
     if test is not None:
@@ -222,6 +236,35 @@ def select(
     )  # fmt: skip
     done = run_select(data, out, settings, test=cohort, fast=fast, command=command, listener=screen)
     _finish(screen, done.results, out, f"{command} --out {shlex.quote(str(out))}")
+
+
+def _select_lazily(
+    path: Path,
+    out: Path,
+    settings: Settings,
+    scheduler: str,
+    opening: dict[str, Any],
+    refused: dict[str, Any],
+    command: str,
+    screen: Screen,
+) -> None:
+    from ..io import InputError, open_table
+    from ._lazy import select_lazily
+
+    for name, value in refused.items():
+        if value:
+            raise InputError(f"--{name} does not go with --dask", where=path.name)
+    data = open_table(path, **{**opening, "drop": tuple(opening["drop"] or ())})
+    results = select_lazily(data, out, settings, name=scheduler, command=command, listener=screen)
+    names = [row["feature"] for row in results["panel"]]
+    shown = ", ".join(names[:20]) + (" …" if len(names) > 20 else "")
+    screen.say(f"Panel of {len(names)}: {shown}")
+    for sentence in results["skipped"]:
+        screen.say(f"Left out: {sentence}")
+    command = f"{command} --out {shlex.quote(str(out))}"
+    screen.say(f"Results: {out.resolve()}", style="bold")
+    screen.say(f"Repeat: {command}")
+    screen.give({**results, "out": str(out.resolve()), "command": command})
 
 
 def _finish(screen: Screen, results: dict[str, Any], out: Path, command: str) -> None:

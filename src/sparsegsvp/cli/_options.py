@@ -81,6 +81,16 @@ Separator = Annotated[
     str | None,
     typer.Option(metavar="CHAR", help="Separator, if it cannot be told.", rich_help_panel=_READ),
 ]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="[SCHEDULER]",
+        help="Leave TABLE (a Parquet folder, Zarr store or .h5ad) on disk and read it in chunks: "
+        "on threads, synchronous, distributed, or at an address.",
+        rich_help_panel=_READ,
+    ),
+]
 NFeatures = Annotated[
     int | None,
     typer.Option("--n-features", metavar="K", help="At most K features.", rich_help_panel=_METHOD),
