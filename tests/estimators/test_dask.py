@@ -193,6 +193,18 @@ def test_tall_data_is_read_twice_by_a_fit_and_twice_by_a_search():
     assert data.passes == 2  # the issue allows 3
 
 
+def test_a_scorer_of_ones_own_takes_a_pass_per_fold_and_the_columns_of_the_panels():
+    X, y = make_rows((900, 6), np.float64)
+    options = {"tau": (1.0, 3.0), "n_deltas": 4, "cv": 3, "decision": "scaled"}
+    search = GSVPSVMCV(scoring="balanced_accuracy", **options)
+    expected = GSVPSVMCV(scoring="balanced_accuracy", **options).fit(X, y)
+    data = Counted(X, (300, 6))
+    search.fit(data.lazy, y)
+    assert search.best_index_ == expected.best_index_
+    assert_allclose(search.coef_, expected.coef_, rtol=1e-8)
+    assert data.passes <= 3 + 3 + 1  # folds, columns not seen before, all rows
+
+
 @pytest.mark.parametrize("chunks", [(60, 1500), (150, 200)])
 def test_a_path_over_wide_data_takes_a_pass_per_point_and_counts_them(chunks):
     X, y = make_rows((150, 1500), np.float64)

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances, as_matrix
+from ..linalg._dask import DaskMatrix
 from ..metrics import balanced_log_loss
 from ..solvers._api import make_covariances
 from ..solvers._threads import one_blas_thread
@@ -178,6 +179,9 @@ def run_fold(rows: Rows, search: Search, split: tuple[IntArray, IntArray]) -> Fo
     with one_blas_thread():
         cov = rows.covariances(search.standardize, weight)
         planes = [solve_points(cov, settings, search) for settings in search.settings]
+        if isinstance(rows.X, DaskMatrix):
+            # one pass for all points instead of one for each
+            rows.X.hold(np.unique(np.concatenate([p.panel for points in planes for p in points])))
         return score_fold(planes, rows, search, train, test)
 
 

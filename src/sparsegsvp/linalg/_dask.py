@@ -89,10 +89,14 @@ class DaskMatrix:
 
     def columns(self, index: IntArray) -> Float64Array:
         index = np.asarray(index)
+        self.hold(index)
+        return self._held[self._place[index]].T.astype(np.float64, order="C")
+
+    def hold(self, index: IntArray) -> None:
+        """Fetch columns that are about to be used again and again."""
         missing = np.unique(index[self._place[index] < 0])
         if len(missing):
             self._fetch(self._with_expected(missing))
-        return self._held[self._place[index]].T.astype(np.float64, order="C")
 
     def _with_expected(self, missing: IntArray) -> IntArray:
         """These columns and, in the same pass, the likeliest to be asked for next."""
