@@ -26,6 +26,7 @@ from sparsegsvp import (
     sparse_gsvp,
     sparse_gsvp_path,
 )
+from sparsegsvp.linalg import StackedMatrix
 from sparsegsvp.linalg._dask import DaskMatrix
 
 da = pytest.importorskip("dask.array")
@@ -229,6 +230,12 @@ def test_passes_are_counted_as_the_chunks_that_were_read():
     matrix.combine(np.array([0, 5]), np.ones((2, 2)))  # held
     matrix.combine(np.array([39]), np.ones((1, 2)))
     assert matrix.n_passes == data.passes == 1 + 0.5 + 0.25
+    stacked = StackedMatrix([matrix, DaskMatrix(data.lazy)])
+    stacked.parts[1].columns(np.array([12, 30, 0]))
+    u = np.linspace(-1.0, 1.0, 120)
+    index, values = stacked.glance(u)  # what both hold
+    assert_array_equal(index, [0, 12])
+    assert_allclose(values, np.concatenate([X, X])[:, index].T @ u)
 
 
 @pytest.mark.parametrize("shape", [(400, 6), (60, 700)])

@@ -98,6 +98,12 @@ class Covariances(Protocol):
         """``sum_k coef_k Cov_k w`` for all features, w being non-zero on `features` only."""
         ...
 
+    def glance(
+        self, coef: Float64Array, features: IntArray, w: Float64Array
+    ) -> tuple[IntArray, Float64Array] | None:
+        """Some features and their part of `product`, where that is much cheaper; or None."""
+        ...
+
     def expect(self, scores: Float64Array) -> None:
         """Be told which features `extend` may be asked for next: those of the largest scores."""
         ...
@@ -221,6 +227,19 @@ class DataCovariances:
                     target += row[c] * block
         return out
 
+    def glance(
+        self, coef: Float64Array, features: IntArray, w: Float64Array
+    ) -> tuple[IntArray, Float64Array] | None:
+        if not self.matrix.lazy:
+            return None
+        u = self.project(features, w) * coef[self.codes] * self.weight
+        seen = self.matrix.glance(u, exact=self._exact)
+        if seen is None:
+            return None
+        index, out = seen
+        std = self.standardization
+        return index, (out - std.center[index] * u.sum()) * std.inverse[index]
+
     def product(self, coef: Float64Array, features: IntArray, w: Float64Array) -> Float64Array:
         u = self.project(features, w)
         u *= (coef[self.codes]) * self.weight
@@ -316,6 +335,11 @@ class MomentCovariances:
             (c * (w @ cov[features]) for c, cov in zip(coef, self._cov) if c != 0.0),
             start=np.zeros(self._cov.shape[1]),
         )
+
+    def glance(
+        self, coef: Float64Array, features: IntArray, w: Float64Array
+    ) -> tuple[IntArray, Float64Array] | None:
+        return None
 
     def expect(self, scores: Float64Array) -> None:
         return

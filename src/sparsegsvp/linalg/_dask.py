@@ -20,9 +20,9 @@ from ._matrix import Matrix, Merge, Spread, State, Visit, as_matrix
 
 # States that are merged by one task.
 _FAN_IN = 8
-# Columns that are fetched in one pass, as far as their bytes allow it: reading the chunks
-# is what costs, and the path will ask for more of them.
-_AHEAD, _AHEAD_BYTES = 1024, 1 << 27
+# Columns that are fetched in one pass, as far as their bytes allow it and an eighth of all
+# at most: reading the chunks is what costs, and the path will ask for more of them.
+_AHEAD, _AHEAD_BYTES = 4096, 1 << 28
 # Largest band of rows that is put together from several chunks of columns.
 _BAND_BYTES = 1 << 27
 
@@ -61,6 +61,7 @@ class DaskMatrix:
         self._extremes: tuple[float, float] | None = None
         self._scores: Float64Array | None = None
         self._held = np.empty((0, self.shape[0]), dtype=self.dtype)  # one row per column
+        self._index = np.empty(0, dtype=np.intp)  # which columns these are
         self._place = np.full(self.shape[1], -1, dtype=np.int32)
 
     def __getitem__(self, rows: Any) -> Any:
@@ -101,7 +102,7 @@ class DaskMatrix:
     def _with_expected(self, missing: IntArray) -> IntArray:
         """These columns and, in the same pass, the likeliest to be asked for next."""
         bytes_each = self.shape[0] * self.dtype.itemsize
-        room = min(_AHEAD, _AHEAD_BYTES // bytes_each) - len(missing)
+        room = min(_AHEAD, _AHEAD_BYTES // bytes_each, self.shape[1] // 8) - len(missing)
         if self._scores is None or room <= 0:
             return missing
         scores = np.where(self._place < 0, self._scores, -np.inf)
@@ -119,10 +120,16 @@ class DaskMatrix:
         found = self._pass(parts, share=len(touched) / len(self._cols))
         rows = np.concatenate([np.concatenate(row, axis=1) for row in found])
         self._place[index] = len(self._held) + np.arange(len(index))
+        self._index = np.concatenate([self._index, index])
         self._held = np.concatenate([self._held, rows.T.astype(self.dtype, copy=False)])
 
     def expect(self, scores: Float64Array) -> None:
         self._scores = scores
+
+    def glance(
+        self, u: Float64Array, *, exact: bool = False
+    ) -> tuple[IntArray, Float64Array] | None:
+        return self._index, as_matrix(self._held.T).tdot(u, exact=exact)
 
     def combine(self, index: IntArray, coef: Float64Array) -> Float64Array:
         index = np.asarray(index)

@@ -76,6 +76,12 @@ class Matrix(Protocol):
         """Be told which columns may be asked for next: those of the largest scores."""
         ...
 
+    def glance(
+        self, u: Float64Array, *, exact: bool = False
+    ) -> tuple[IntArray, Float64Array] | None:
+        """Some columns and their part of X' u, if they are at hand and the others are not."""
+        ...
+
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int
     ) -> tuple[Float64Array, Float64Array]:
@@ -139,6 +145,11 @@ class _InMemory:
 
     def expect(self, scores: Float64Array) -> None:
         return
+
+    def glance(
+        self, u: Float64Array, *, exact: bool = False
+    ) -> tuple[IntArray, Float64Array] | None:
+        return None
 
 
 class DenseMatrix(_InMemory):
@@ -326,6 +337,20 @@ class StackedMatrix:
     def expect(self, scores: Float64Array) -> None:
         for part in self.parts:
             part.expect(scores)
+
+    def glance(
+        self, u: Float64Array, *, exact: bool = False
+    ) -> tuple[IntArray, Float64Array] | None:
+        found = [part.glance(u[rows], exact=exact) for part, rows in zip(self.parts, self._rows)]
+        seen = [pair for pair in found if pair is not None]
+        if len(seen) < len(self.parts):
+            return None
+        index = reduce(np.intersect1d, [at for at, _ in seen])
+        out = np.zeros(len(index))
+        for at, values in seen:
+            order = np.argsort(at)
+            out += values[order][np.searchsorted(at[order], index)]
+        return index, out
 
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int

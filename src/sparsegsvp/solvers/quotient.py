@@ -290,11 +290,31 @@ def full_gradient(
     """
     r = bias.ratio
     g = cov.product(plane.own - r * plane.other, features, w)
+    g += _mean_part(cov, plane, features, w, bias) @ cov.means
+    g[features] += tau * (1.0 - r) * w
+    g *= 2.0 / bias.denominator
+    return g
+
+
+def glance_gradient(
+    cov: Covariances, plane: Plane, features: IntArray, w: Float64Array, bias: Bias
+) -> tuple[IntArray, Float64Array] | None:
+    """Some features and their gradient, right where w is zero, if they cost no pass."""
+    seen = cov.glance(plane.own - bias.ratio * plane.other, features, w)
+    if seen is None:
+        return None
+    index, g = seen
+    g = g + _mean_part(cov, plane, features, w, bias) @ cov.means[:, index]
+    return index, g * (2.0 / bias.denominator)
+
+
+def _mean_part(
+    cov: Covariances, plane: Plane, features: IntArray, w: Float64Array, bias: Bias
+) -> Float64Array:
+    """How much of each class's mean the gradient has, before it is scaled."""
+    r = bias.ratio
     mix = bias.own * plane.own_mean - (r * bias.other) * plane.other_mean
     if plane.between is not None:
         contrast = plane.between @ (cov.means[:, features] @ w)
         mix = mix - r * (contrast @ plane.between)
-    g += mix @ cov.means
-    g[features] += tau * (1.0 - r) * w
-    g *= 2.0 / bias.denominator
-    return g
+    return mix
