@@ -341,13 +341,20 @@ class GSVPSVM(PlaneClassifier):
 
 
 def _at_most(problems: PlaneProblems, k: int) -> tuple[list[Solution], IntArray]:
-    """The least penalised solutions on the path before their panel outgrows k features."""
+    """The least penalised solutions on the path whose panel has at most k features.
+
+    Panels mostly grow along the path, but not always: the walk goes on a little after the
+    first that is too large, and ends where it is so by half.
+    """
     best: tuple[list[Solution], IntArray] | None = None
     for _, solutions in problems.walk(_N_FEATURES_GRID):
         panel = problems.select(solutions)
-        if len(panel) > k:
+        if len(panel) <= k:
+            best = (solutions, panel)
+        elif best is None:
             # even the first may have more, one feature of each plane
-            return best or (solutions, problems.select(solutions, at_most=k))
-        best = (solutions, panel)
+            best = (solutions, problems.select(solutions, at_most=k))
+        if len(panel) > 1.5 * k + 2:
+            break
     assert best is not None
     return best
