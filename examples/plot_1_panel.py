@@ -21,7 +21,7 @@ X_train, X_test, y_train, y_test = train_test_split(
 # %%
 # The sparsest point within one standard error of the best score.
 model = GSVPSVMCV(rule="1se").fit(X_train, y_train)
-print("panel:", list(np.asarray(data.feature_names)[model.support_]))
+print("panel:", ", ".join(np.asarray(data.feature_names)[model.support_]))
 print(f"held-out accuracy: {model.score(X_test, y_test):.3f}")
 
 # %%
