@@ -24,7 +24,7 @@ from _common import best_time, exponent, load, save, standardized
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.estimators._planes import PlaneProblems, Settings
 from sparsegsvp.linalg import as_matrix
-from sparsegsvp.solvers._api import make_covariances
+from sparsegsvp.solvers._build import make_covariances
 from sparsegsvp.solvers.pgd import l1_pgd_gsvp
 
 TARGET = 1e-4  # optimality residual, relative to the penalty

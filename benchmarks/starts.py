@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from _common import load, save
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.linalg import DataCovariances, as_matrix
-from sparsegsvp.solvers._api import make_problem
+from sparsegsvp.solvers._build import make_problem
 from sparsegsvp.solvers.path import PathSolver
 
 SETS = ("leukemia", "colon", "prostate", "gravier", "cns")

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from sparsegsvp import ClassMoments, sparse_gsvp, sparse_gsvp_path
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.solvers._api import choose_method
+from sparsegsvp.solvers._build import choose_method
 
 few = settings(max_examples=12, deadline=None, derandomize=True)
 problems = {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sparsegsvp import sparse_gsvp, sparse_gsvp_path
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.linalg import DataCovariances, as_matrix
-from sparsegsvp.solvers._api import make_problem
+from sparsegsvp.solvers._build import make_problem
 from sparsegsvp.solvers.path import PathSolver, delta_grid
 from sparsegsvp.solvers.working_set import solve_reweighted
 

@@ -9,7 +9,7 @@ import pytest
 from sparsegsvp import sparse_gsvp, sparse_gsvp_path
 from sparsegsvp.datasets import load_breast_cancer
 from sparsegsvp.linalg import DataCovariances, as_matrix
-from sparsegsvp.solvers._api import make_problem
+from sparsegsvp.solvers._build import make_problem
 from sparsegsvp.solvers._threads import one_blas_thread
 from sparsegsvp.solvers.path import PathSolver
 

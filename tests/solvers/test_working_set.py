@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from sparsegsvp.linalg import ClassMoments, DataCovariances, MomentCovariances, as_matrix
 from sparsegsvp.solvers import working_set
-from sparsegsvp.solvers._api import make_problem
+from sparsegsvp.solvers._build import make_problem
 from sparsegsvp.solvers.path import PathSolver
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances
-from ..solvers._api import check_definite, make_problem
+from ..solvers._build import check_definite, make_problem
 from ..solvers.exact import solve_unpenalized
 from ..solvers.path import PathSolver
 from ..solvers.quotient import Plane

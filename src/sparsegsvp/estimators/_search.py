@@ -17,7 +17,7 @@ from .._typing import Float64Array, IntArray
 from ..linalg import Covariances, as_matrix
 from ..linalg._dask import DaskMatrix
 from ..metrics import balanced_log_loss
-from ..solvers._api import make_covariances
+from ..solvers._build import make_covariances
 from ..solvers._threads import one_blas_thread
 from ..solvers.working_set import Solution
 from ._decision import fit_calibrator, log_distances, margin, probabilities, scores

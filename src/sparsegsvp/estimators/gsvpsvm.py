@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from .._typing import Float64Array, IntArray
 from ..linalg import ClassMoments, Covariances, MomentCovariances, as_matrix
-from ..solvers._api import make_covariances
+from ..solvers._build import make_covariances
 from ..solvers._threads import one_blas_thread
 from ..solvers.working_set import Solution
 from ._base import (

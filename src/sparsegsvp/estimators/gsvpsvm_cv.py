@@ -20,7 +20,7 @@ from .._parallel import sharing
 from .._typing import IntArray
 from ..linalg import Covariances
 from ..linalg._dask import DaskMatrix
-from ..solvers._api import choose_method
+from ..solvers._build import choose_method
 from ..solvers._threads import one_blas_thread
 from ..solvers.quotient import full_gradient
 from ..solvers.working_set import Solution

@@ -5,35 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_array
 
 from .._typing import Float64Array, IntArray
 from ..linalg import (
-    ClassMoments,
     Covariances,
     DataCovariances,
-    Matrix,
-    MomentCovariances,
-    StackedMatrix,
-    as_matrix,
-    is_dask,
 )
-from ..linalg._checks import check_values
-from ..linalg._dask import as_dask_matrix
-from ..linalg._moments import scatter_by_class
+from ._build import Method
+from ._inputs import is_real, nonnegative, positive_integer, prepare, unit_start
 from ._threads import one_blas_thread
 from .exact import solve_in_row_space, solve_unpenalized
 from .path import PathSolver, delta_grid
-from .penalties import make_penalty
-from .quotient import Plane
 from .working_set import Problem, Solution
-
-Method = Literal["auto", "moments", "working_set"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,12 +172,12 @@ def sparse_gsvp(
     >>> bool(result.converged), int(np.argmax(result.w))
     (True, 7)
     """
-    delta = _nonnegative("delta", delta)
+    delta = nonnegative("delta", delta)
     with one_blas_thread():
-        cov, problem = _prepare(
+        cov, problem = prepare(
             A, B, q, tau, pool, weights, sample_weight, eps, method, inner, tol, max_iter
         )
-        start = None if w0 is None else _unit(w0, problem)
+        start = None if w0 is None else unit_start(w0, problem)
         if delta == 0.0:
             result = _result(cov, _unpenalized(cov, problem), delta_max=float("nan"))
         else:
@@ -265,11 +252,11 @@ def sparse_gsvp_path(
         if len(grid) == 0 or not np.isfinite(grid).all() or grid[-1] <= 0.0:
             raise ValueError("deltas must be positive numbers: use sparse_gsvp for delta = 0")
     else:
-        _positive_integer("n_deltas", n_deltas)
-        if not (_is_real(ratio) and 0.0 < ratio < 1.0):
+        positive_integer("n_deltas", n_deltas)
+        if not (is_real(ratio) and 0.0 < ratio < 1.0):
             raise ValueError(f"ratio must be between 0 and 1, got {ratio!r}")
     with one_blas_thread():
-        cov, problem = _prepare(
+        cov, problem = prepare(
             A, B, q, tau, pool, weights, sample_weight, eps, method, inner, tol, max_iter
         )
         solver = PathSolver(problem, tol=tol, max_iter=max_iter)
@@ -279,254 +266,6 @@ def sparse_gsvp_path(
         results = [_result(cov, found, solver.delta_max) for found in path]
     _warn(results, "the certificate is not met at {} of the deltas")
     return results
-
-
-def choose_method(n_samples: int, n_features: int) -> Literal["moments", "working_set"]:
-    """Moments where forming them costs less than the passes of a path over the data."""
-    if n_features <= 200 or (n_features <= 1000 and n_samples >= 10 * n_features):
-        return "moments"
-    return "working_set"
-
-
-def make_covariances(
-    matrix: Matrix,
-    codes: IntArray,
-    weight: Float64Array | None,
-    n_classes: int,
-    *,
-    standardize: bool,
-    method: Method = "auto",
-) -> Covariances:
-    """Covariances of labelled rows by the method that suits their shape."""
-    if method == "auto":
-        method = choose_method(*matrix.shape)
-    if method == "moments":
-        moments = ClassMoments(
-            np.arange(n_classes), *scatter_by_class(matrix, codes, weight, n_classes)
-        )
-        return MomentCovariances(moments, standardize)
-    if method == "working_set":
-        return DataCovariances(matrix, codes, weight, n_classes, standardize)
-    raise ValueError(f'method must be "auto", "moments" or "working_set", got {method!r}')
-
-
-def make_problem(
-    cov: Covariances,
-    i: int,
-    *,
-    tau: float,
-    pool: float,
-    q: float,
-    eps: float,
-    weights: Float64Array | None = None,
-    newton: bool = True,
-) -> Problem:
-    """The problem of class i's plane."""
-    return Problem(
-        cov=cov,
-        plane=Plane.of_class(i, cov.share, pool),
-        tau=tau,
-        penalty=make_penalty(q, eps),
-        weights=np.ones(cov.means.shape[1]) if weights is None else weights,
-        newton=newton,
-        whole=isinstance(cov, MomentCovariances),
-    )
-
-
-def _prepare(
-    A: Any,
-    B: Any,
-    q: float,
-    tau: float,
-    pool: float,
-    weights: Any,
-    sample_weight: tuple[Any, Any] | None,
-    eps: float,
-    method: Method,
-    inner: str,
-    tol: float,
-    max_iter: int,
-) -> tuple[Covariances, Problem]:
-    tau = _nonnegative("tau", tau)
-    if not (_is_real(pool) and 0.0 <= pool <= 1.0):
-        raise ValueError(f"pool must be in [0, 1], got {pool!r}")
-    make_penalty(q, eps)
-    _nonnegative("tol", tol)
-    _positive_integer("max_iter", max_iter)
-    if inner not in ("newton", "bb"):
-        raise ValueError(f'inner must be "newton" or "bb", got {inner!r}')
-    cov = _covariances(A, B, sample_weight, method)
-    if not cov.standardization.varying.any():
-        raise ValueError(
-            "all features are constant over the rows of A and B: there is nothing to select"
-        )
-    if weights is not None:
-        weights = np.asarray(weights, dtype=np.float64)
-        if weights.shape != (cov.means.shape[1],):
-            raise ValueError(
-                f"weights must have one entry per feature ({cov.means.shape[1]}), "
-                f"got shape {weights.shape}"
-            )
-        if not (np.isfinite(weights).all() and (weights > 0.0).all()):
-            raise ValueError("weights must be positive and finite")
-    problem = make_problem(
-        cov,
-        0,
-        tau=tau,
-        pool=float(pool),
-        q=float(q),
-        eps=float(eps),
-        weights=weights,
-        newton=inner == "newton",
-    )
-    if tau == 0.0:
-        check_definite(cov, problem.plane)
-    return cov, problem
-
-
-def check_definite(cov: Covariances, plane: Plane) -> None:
-    """Refuse tau = 0 where some direction has no distances at all: the quotient is 0/0 there."""
-    features = np.flatnonzero(cov.standardization.varying)
-    singular = len(features) >= cov.n_samples
-    if not singular:
-        cov.extend(features)
-        total = cov.blocks(features, (plane.own + plane.other)[None])[0]
-        contrast = (plane.other_mean - plane.own_mean) @ cov.means[:, features]
-        total += np.multiply.outer(contrast, contrast)
-        values = np.linalg.eigvalsh(total)
-        singular = bool(values[0] <= 1e-13 * values[-1])
-    if singular:
-        raise ValueError(
-            "tau = 0 leaves the quotient 0/0 on directions in which no row differs "
-            "(more features than rows, or collinear features): use tau > 0"
-        )
-
-
-def _covariances(
-    A: Any, B: Any, sample_weight: tuple[Any, Any] | None, method: Method
-) -> Covariances:
-    if isinstance(A, ClassMoments) or isinstance(B, ClassMoments):
-        return _moment_covariances(A, B, sample_weight, method)
-    blocks = [_check_block("A", A), _check_block("B", B)]
-    if blocks[0].shape[1] != blocks[1].shape[1]:
-        raise ValueError(
-            f"A has {blocks[0].shape[1]} features and B has {blocks[1].shape[1]}: "
-            "both need the same columns"
-        )
-    sizes = [block.shape[0] for block in blocks]
-    weight = None
-    if sample_weight is not None:
-        weight = _check_row_weights(sample_weight, sizes)
-    return make_covariances(
-        StackedMatrix(blocks),
-        np.repeat(np.arange(2), sizes),
-        weight,
-        2,
-        standardize=False,
-        method=method,
-    )
-
-
-def _moment_covariances(
-    A: Any, B: Any, sample_weight: tuple[Any, Any] | None, method: Method
-) -> Covariances:
-    if not (isinstance(A, ClassMoments) and isinstance(B, ClassMoments)):
-        raise ValueError("A and B must both be ClassMoments or both be arrays")
-    if sample_weight is not None:
-        raise ValueError("sample_weight is already in the moments: pass it to from_data")
-    if method == "working_set":
-        raise ValueError('moments hold no rows: use method="auto" or "moments"')
-    for name, part in (("A", A), ("B", B)):
-        if len(part.classes) != 1:
-            raise ValueError(
-                f"{name} holds the moments of {len(part.classes)} classes: pick one with "
-                "moments.select([label])"
-            )
-        if part.counts[0] < 2:
-            raise ValueError(f"{name} has {part.counts[0]} rows: a class needs at least two")
-        if not (part.means.any() or part.scatters.any()):
-            raise ValueError(_only_zeros(name))
-    if A.n_features != B.n_features:
-        raise ValueError(f"A has {A.n_features} features and B has {B.n_features}")
-    both = ClassMoments(
-        np.arange(2),
-        np.concatenate([A.counts, B.counts]),
-        np.concatenate([A.weights, B.weights]),
-        np.concatenate([A.means, B.means]),
-        np.concatenate([A.scatters, B.scatters]),
-    )
-    return MomentCovariances(both, standardize=False)
-
-
-def _check_block(name: str, X: Any) -> Matrix:
-    if is_dask(X):
-        # its values are looked at in the first pass
-        return as_dask_matrix(X, name)
-    array = check_array(
-        X,
-        accept_sparse=("csr", "csc"),
-        dtype=(np.float64, np.float32),
-        ensure_all_finite=False,
-        ensure_min_samples=0,
-        ensure_min_features=0,
-        input_name=name,
-    )
-    if array.shape[0] < 2 or array.shape[1] < 1:
-        raise ValueError(
-            f"{name} has shape {array.shape}: a class needs at least two rows and one feature"
-        )
-    matrix = as_matrix(array)
-    check_values(matrix, name)
-    if matrix.extremes() == (0.0, 0.0):
-        raise ValueError(_only_zeros(name))
-    return matrix
-
-
-def _only_zeros(name: str) -> str:
-    return (
-        f"{name} contains only zeros, so every plane through the origin fits it: check that "
-        "the rows of this class were read"
-    )
-
-
-def _check_row_weights(sample_weight: tuple[Any, Any], sizes: list[int]) -> Float64Array:
-    if not (isinstance(sample_weight, Sequence) and len(sample_weight) == 2):
-        raise ValueError("sample_weight must be a pair: the weights of A's rows and of B's")
-    parts = [np.asarray(part, dtype=np.float64).ravel() for part in sample_weight]
-    for name, part, size in zip("AB", parts, sizes):
-        if len(part) != size:
-            raise ValueError(f"sample_weight has {len(part)} weights for the {size} rows of {name}")
-        if not np.isfinite(part).all() or (part < 0.0).any():
-            raise ValueError("sample_weight must be non-negative and finite")
-        if np.count_nonzero(part) < 2:
-            raise ValueError(f"sample_weight leaves fewer than two rows of {name}")
-    return np.concatenate(parts)
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _nonnegative(name: str, value: float) -> float:
-    if not (_is_real(value) and np.isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
-    return float(value)
-
-
-def _positive_integer(name: str, value: int) -> None:
-    if not (isinstance(value, Integral) and value >= 1):
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")
-
-
-def _unit(w0: Any, problem: Problem) -> Float64Array:
-    w = np.array(w0, dtype=np.float64).ravel()
-    if w.shape != problem.weights.shape or not np.isfinite(w).all():
-        raise ValueError(f"w0 must be {len(problem.weights)} finite numbers, one per feature")
-    w[~problem.cov.standardization.varying] = 0.0
-    norm = float(np.linalg.norm(w))
-    if norm == 0.0:
-        raise ValueError("w0 must not be zero on the features that vary")
-    return w / norm
 
 
 def _unpenalized(cov: Covariances, problem: Problem) -> Solution:

@@ -168,9 +168,8 @@ class PathSolver:
         problem = self.problem
         features = np.flatnonzero(w)
         point = evaluate(problem.quotient(features), w[features])
-        gradient = full_gradient(
-            problem.cov, problem.plane, problem.tau, features, w[features], point.bias
-        )
+        # of no feature more is expected: the certificate will name them in the same pass
+        gradient = np.zeros(len(w))
         start = replace(
             self.single,
             delta=delta,
