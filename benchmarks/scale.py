@@ -22,11 +22,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from _common import RESULTS, exponent, save
+import _common
+from _common import exponent
 
 INFORMATIVE = 20
 
@@ -276,6 +278,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tiny", action="store_true", help="small tables")
     parser.add_argument("--only", nargs="*", default=list(PARTS), help="parts to run")
+    parser.add_argument("--out", type=Path, default=_common.RESULTS, help="folder to write")
     parser.add_argument("--part", choices=list(PARTS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.part:
@@ -285,10 +288,12 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for part in chosen:
         rows += run_apart(part, options.tiny)
-        print(table(rows[-len(rows) :]) if part == chosen[-1] else f"{part} done", flush=True)
+        print(f"{part} done", flush=True)
+    print(table(rows))
     name = "scale-tiny" if options.tiny else "scale"
-    save(name, {"rows": rows})
-    (RESULTS / f"{name}.md").write_text(table(rows))
+    _common.RESULTS = options.out
+    path = _common.save(name, {"rows": rows})
+    path.with_suffix(".md").write_text(table(rows))
     over = [row for row in rows if row.get("passes", 0) > row.get("most_passes", np.inf)]
     if over:
         raise SystemExit(f"too many passes in {[row['part'] for row in over]}")

@@ -3,11 +3,15 @@
 Everything runs on the threaded scheduler and on a LocalCluster of two processes.
 """
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -277,6 +281,16 @@ def test_moments_of_lazy_rows_are_those_of_the_rows():
     assert_array_equal(found.counts, expected.counts)
     assert_allclose(found.means, expected.means, rtol=1e-13)
     assert_allclose(found.scatters, expected.scatters, rtol=1e-9, atol=1e-7)
+
+
+def test_the_benchmark_runs_at_small_size(tmp_path):
+    script = Path(__file__).parents[2] / "benchmarks" / "scale.py"
+    command = [sys.executable, script, "--tiny", "--only", "tall_fit", "wide", "--out", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "scale-tiny.json").read_text())["rows"]
+    assert [row["passes"] <= row["most_passes"] for row in rows] == [True, True]
+    assert "| (a) tall, GSVPSVM.fit | 50,000 x 20 |" in (tmp_path / "scale-tiny.md").read_text()
 
 
 # --- outer loops on a cluster ---------------------------------------------------------------

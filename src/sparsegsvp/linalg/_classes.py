@@ -175,10 +175,16 @@ class DataCovariances:
         at = self._place[features]
         if (at >= 0).all():
             return w @ self._factor[at]
-        dense = np.zeros(self.matrix.shape[1])
-        dense[features] = w * self.standardization.inverse[features]
-        self.n_passes += 1
-        out = self.matrix.dot(dense, exact=self._exact) - self.standardization.center @ dense
+        scaled = w * self.standardization.inverse[features]
+        if self.matrix.lazy:
+            # these columns were fetched, or will be wanted again
+            out = self.matrix.columns(features) @ scaled
+        else:
+            dense = np.zeros(self.matrix.shape[1])
+            dense[features] = scaled
+            self.n_passes += 1
+            out = self.matrix.dot(dense, exact=self._exact)
+        out -= self.standardization.center[features] @ scaled
         return out - (self.means[:, features] @ w)[self.codes]
 
     def extend(self, features: IntArray) -> None:

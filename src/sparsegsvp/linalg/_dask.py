@@ -22,7 +22,7 @@ from ._matrix import Matrix, Merge, Spread, State, Visit, as_matrix
 _FAN_IN = 8
 # Columns that are fetched in one pass, as far as their bytes allow it and an eighth of all
 # at most: reading the chunks is what costs, and the path will ask for more of them.
-_AHEAD, _AHEAD_BYTES = 4096, 1 << 28
+_AHEAD, _AHEAD_BYTES = 16_384, 1 << 28
 # Largest band of rows that is put together from several chunks of columns.
 _BAND_BYTES = 1 << 27
 
