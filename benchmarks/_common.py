@@ -83,6 +83,9 @@ def save(name: str, results: dict[str, Any]) -> Path:
     }
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
+    if path.exists():
+        # a run of some parts leaves the others as they were
+        results = {**json.loads(path.read_text()), **results}
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(results, indent=2, default=float))
     partial.replace(path)
