@@ -13,7 +13,7 @@ from sparsegsvp import GSVPSVM, ClassMoments
 from sparsegsvp.datasets import make_planted
 
 
-def same_model(one: GSVPSVM, two: GSVPSVM, X, atol: float = 1e-8) -> None:
+def assert_same_model(one: GSVPSVM, two: GSVPSVM, X, atol: float = 1e-8) -> None:
     assert_array_equal(one.classes_, two.classes_)
     assert_array_equal(one.support_, two.support_)
     spread = X.std(axis=0)
@@ -40,7 +40,7 @@ def test_three_sites_get_the_model_of_the_pooled_rows(sites, decision, settings)
     # all that travels between the sites are plain arrays
     shared = [ClassMoments.from_data(*part).to_dict() for part in parts]
     pooled = sum(ClassMoments.from_dict(arrays) for arrays in shared)
-    same_model(clone(model).fit_moments(pooled), clone(model).fit(X, y), X)
+    assert_same_model(clone(model).fit_moments(pooled), clone(model).fit(X, y), X)
 
 
 def test_a_site_may_lack_a_class(three) -> None:
@@ -50,7 +50,7 @@ def test_a_site_may_lack_a_class(three) -> None:
     pooled = sum(ClassMoments.from_data(*part) for part in parts)
     # every row was counted at two of the sites
     model = GSVPSVM(decision="scaled")
-    same_model(clone(model).fit_moments(pooled), model.fit(X, y), X)
+    assert_same_model(clone(model).fit_moments(pooled), model.fit(X, y), X)
 
 
 def test_batches_equal_all_moments_equal_all_rows(sites) -> None:
@@ -59,8 +59,8 @@ def test_batches_equal_all_moments_equal_all_rows(sites) -> None:
     batched = clone(model)
     for rows, labels in parts:
         assert batched.partial_fit(rows, labels, classes=np.unique(y)) is batched
-    same_model(batched, clone(model).fit_moments(ClassMoments.from_data(X, y)), X)
-    same_model(batched, clone(model).fit(X, y), X)
+    assert_same_model(batched, clone(model).fit_moments(ClassMoments.from_data(X, y)), X)
+    assert_same_model(batched, clone(model).fit(X, y), X)
     assert batched.moments_.counts.sum() == len(y)
 
 
@@ -71,7 +71,7 @@ def test_weights_travel_with_the_moments(breast) -> None:
     batched = clone(model)
     for rows in np.array_split(np.arange(len(y)), 4):
         batched.partial_fit(X[rows], y[rows], sample_weight=weight[rows])
-    same_model(batched, clone(model).fit(X, y, sample_weight=weight), X)
+    assert_same_model(batched, clone(model).fit(X, y, sample_weight=weight), X)
 
 
 def test_a_large_mean_does_not_destroy_a_small_spread() -> None:
@@ -90,7 +90,7 @@ def test_rows_may_be_withdrawn(breast) -> None:
     moments = ClassMoments.from_data(X, y) - ClassMoments.from_data(X[:100], y[:100])
     model = GSVPSVM(decision="scaled")
     rest = clone(model).fit(X[100:], y[100:])
-    same_model(clone(model).fit_moments(moments), rest, X[100:], atol=1e-6)
+    assert_same_model(clone(model).fit_moments(moments), rest, X[100:], atol=1e-6)
 
 
 def test_no_prediction_before_every_class_has_two_rows(breast) -> None:
@@ -101,7 +101,7 @@ def test_no_prediction_before_every_class_has_two_rows(breast) -> None:
     with pytest.raises(NotFittedError):
         model.predict(X)
     model.partial_fit(X[order[50:]], y[order[50:]])
-    same_model(model, GSVPSVM(decision="scaled").fit(X[order], y[order]), X)
+    assert_same_model(model, GSVPSVM(decision="scaled").fit(X[order], y[order]), X)
 
 
 def test_fit_forgets_batches_and_batches_forget_fit(breast) -> None:
