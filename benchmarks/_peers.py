@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_selection import SelectorMixin
+from sklearn.feature_selection import SelectorMixin, VarianceThreshold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -84,37 +84,40 @@ class Celer(_Peer):
 
 
 class SkglmMCP(_Peer):
-    """skglm's logistic regression with the minimax concave penalty."""
+    """skglm's regression on +-1 labels with the minimax concave penalty.
+
+    With the logistic loss that penalty has no minimum on separable classes, which wide tables
+    always have.
+    """
 
     def _order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        from skglm import GeneralizedLinearEstimator
-        from skglm.datafits import Logistic
-        from skglm.penalties import MCPenalty
-        from skglm.solvers import ProxNewton
+        from skglm import MCPRegression
 
         signs = np.where(y == 1, 1.0, -1.0)
-        strongest = np.abs(X.T @ signs).max() / (2 * len(y))
+        columns = np.asfortranarray(X)
+        strongest = np.abs(X.T @ (signs - signs.mean())).max() / len(y)
 
         def solve(alpha: float) -> np.ndarray:
-            model = GeneralizedLinearEstimator(
-                Logistic(), MCPenalty(alpha, 3.0), ProxNewton(fit_intercept=True)
-            )
-            return np.ravel(model.fit(X, signs).coef_)
+            return np.ravel(MCPRegression(alpha).fit(columns, signs).coef_)
 
         return _by_size(_until(self.n_features, solve, strongest))
 
 
 class MRMR(_Peer):
-    """mrmr-selection: maximum relevance, minimum redundancy."""
+    """mrmr-selection: maximum relevance, minimum redundancy.
+
+    Greedy, so that a small panel is the beginning of a large one: computed once, 32 deep.
+    """
+
+    order_ignores_size = True
 
     def _order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         import pandas as pd
         from mrmr import mrmr_classif
 
         frame = pd.DataFrame(X, columns=[str(j) for j in range(X.shape[1])])
-        chosen = mrmr_classif(
-            X=frame, y=pd.Series(y), K=self.n_features, show_progress=False, n_jobs=1
-        )
+        depth = min(max(self.n_features, 32), X.shape[1])
+        chosen = mrmr_classif(X=frame, y=pd.Series(y), K=depth, show_progress=False, n_jobs=1)
         return np.array([int(name) for name in chosen])
 
 
@@ -174,5 +177,5 @@ def peers() -> tuple[dict[str, Any], dict[str, str]]:
         if importlib.util.find_spec(package) is None:
             missing[name] = f"{package} is not installed"
         else:
-            found[name] = make_pipeline(StandardScaler(), adapter())
+            found[name] = make_pipeline(VarianceThreshold(), StandardScaler(), adapter())
     return found, missing

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sparsegsvp.evaluation._panels import exact_panel
+
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
@@ -41,11 +43,16 @@ def test_missing_peers_are_named(adapters, monkeypatch):
     assert missing["mRMR"] == "mrmr is not installed"
 
 
-def test_the_celer_adapter_selects(adapters):
-    pytest.importorskip("celer")
+@pytest.mark.parametrize("name", ["celer", "skglm MCP", "mRMR", "Boruta", "ReliefF", "abess"])
+def test_adapters_put_the_one_informative_feature_first(adapters, name):
+    found, missing = adapters.peers()
+    if name in missing:
+        pytest.skip(missing[name])
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b"], 20)
     X = rng.normal(size=(40, 30))
     X[y == "b", 4] += 3
-    model = adapters.Celer(n_features=3).fit((X - X.mean(0)) / X.std(0), y)
-    assert model.get_support().sum() == 3 and model.feature_order_[0] == 4
+    X[:, 7] = 1.0  # constant: dropped before the peer sees it
+    model = found[name].set_params(**{f"{found[name].steps[-1][0]}__n_features": 3}).fit(X, y)
+    assert exact_panel(model, 1, 30).tolist() == [4]
+    assert exact_panel(model, 3, 30).size == 3
