@@ -241,7 +241,7 @@ def nogueira_stability(
     References
     ----------
     Nogueira, Sechidis, Brown (2018), On the stability of feature selection algorithms,
-    JMLR 18(174), definition 4 and theorem 7.
+    JMLR 18(174), 1-54, definition 4 (the index) and corollary 9 (its interval).
 
     Examples
     --------

@@ -39,7 +39,8 @@ def find_elbow(weights: ArrayLike, *, rule: ElbowRule = "chord") -> int | None:
     References
     ----------
     U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature
-    Selection in Proximal Support Vector Machines, Algorithm 3.
+    Selection in Proximal Support Vector Machines with Application to Breast and Ovarian
+    Cancer Detection, arXiv:2410.03978 (2024), Algorithm 3.
 
     Examples
     --------

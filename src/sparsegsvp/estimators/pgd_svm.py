@@ -100,7 +100,7 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
     ----------
     U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature
     Selection in Proximal Support Vector Machines with Application to Breast and Ovarian
-    Cancer Detection.
+    Cancer Detection, arXiv:2410.03978 (2024).
 
     Examples
     --------

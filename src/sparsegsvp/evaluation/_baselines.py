@@ -138,7 +138,7 @@ class RecursiveElimination(_OrderedSelector):
     References
     ----------
     Guyon, Weston, Barnhill, Vapnik (2002), Gene selection for cancer classification using
-    support vector machines, Machine Learning 46.
+    support vector machines, Machine Learning 46, 389-422.
 
     Examples
     --------

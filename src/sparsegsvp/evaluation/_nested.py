@@ -129,7 +129,8 @@ def nested_evaluate(
 
     References
     ----------
-    Nadeau, Bengio (2003), Inference for the generalization error, Machine Learning 52.
+    Nadeau, Bengio (2003), Inference for the generalization error, Machine Learning 52(3),
+    239-281.
 
     Examples
     --------

@@ -202,7 +202,7 @@ def permutation_test(
 
     References
     ----------
-    Besag, Clifford (1991), Sequential Monte Carlo p-values, Biometrika 78(2).
+    Besag, Clifford (1991), Sequential Monte Carlo p-values, Biometrika 78(2), 301-304.
 
     Examples
     --------

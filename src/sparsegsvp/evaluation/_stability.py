@@ -50,7 +50,7 @@ def error_bound(mean_size: float, n_features: int, threshold: float) -> float | 
     References
     ----------
     Shah, Samworth (2013), Variable selection with error control: another look at stability
-    selection, JRSS B 75(1), theorem 1.
+    selection, JRSS B 75(1), 55-80.
 
     Examples
     --------
@@ -118,8 +118,10 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     References
     ----------
-    Meinshausen, Bühlmann (2010), Stability selection, JRSS B 72(4).
-    Shah, Samworth (2013), JRSS B 75(1).
+    Meinshausen, Bühlmann (2010), Stability selection, JRSS B 72(4), 417-473.
+
+    Shah, Samworth (2013), Variable selection with error control: another look at stability
+    selection, JRSS B 75(1), 55-80.
 
     Examples
     --------

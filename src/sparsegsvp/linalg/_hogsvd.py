@@ -114,8 +114,7 @@ def hogsvd(
        generalized singular value decomposition for comparison of global mRNA expression from
        multiple organisms", PLoS ONE 6(12): e28072, 2011.
     .. [2] I. Kempf, P. J. Goulart and S. R. Duncan, "A higher-order generalized singular value
-       decomposition for rank deficient matrices", SIAM Journal on Matrix Analysis and
-       Applications 44, 2023 (arXiv:2102.09822).
+       decomposition for rank deficient matrices", arXiv:2102.09822, 2021.
 
     Examples
     --------

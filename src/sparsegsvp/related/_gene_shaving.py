@@ -248,7 +248,7 @@ class GeneShaving(BinarySelector):
        Transactions on Computational Biology and Bioinformatics 3 (2006) 2-16.
     .. [2] T. Hastie, R. Tibshirani, M. B. Eisen, A. Alizadeh, R. Levy, L. Staudt, W. C. Chan,
        D. Botstein and P. Brown, "'Gene shaving' as a method for identifying distinct sets of
-       genes with similar expression patterns", Genome Biology 1 (2000) research0003.
+       genes with similar expression patterns", Genome Biology 1(2) (2000) research0003.
 
     Examples
     --------

@@ -199,8 +199,7 @@ class L1ReGEC(PlanePairClassifier):
     References
     ----------
     M. Viola, M. Sangiovanni, G. Toraldo and M. R. Guarracino, "A generalized eigenvalues
-    classifier with embedded feature selection", Optimization Letters 11 (2017) 299-311, online
-    2015.
+    classifier with embedded feature selection", Optimization Letters (2015).
 
     Examples
     --------

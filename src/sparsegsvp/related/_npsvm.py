@@ -271,10 +271,10 @@ class NPSVM(PlanePairClassifier):
     References
     ----------
     C.-N. Li, Y.-H. Shao and N.-Y. Deng, "Robust L1-norm non-parallel proximal support vector
-    machine", Optimization 65 (2016) 169-183, online 2015.
+    machine", Optimization (2015).
 
     H. Yan, Q. Ye, T. Zhang, D.-J. Yu and Y. Xu, "L1-norm GEPSVM classifier based on an effective
-    iterative algorithm for classification", Neural Processing Letters 48 (2018) 273-298.
+    iterative algorithm for classification", Neural Processing Letters (2018).
 
     X.-Q. Sun, Y.-J. Chen, Y.-H. Shao, C.-N. Li and C.-H. Wang, "Robust nonparallel proximal
     support vector machine with Lp-norm regularization", IEEE Access 6 (2018) 20334-20347.

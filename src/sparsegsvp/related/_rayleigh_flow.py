@@ -166,7 +166,7 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     ----------
     K. M. Tan, Z. Wang, H. Liu and T. Zhang, "Sparse generalized eigenvalue problem: optimal
     statistical rates via truncated Rayleigh flow", Journal of the Royal Statistical Society B
-    80 (2018) 1057-1086.
+    (2018), arXiv:1604.08697.
 
     Examples
     --------

@@ -141,7 +141,7 @@ class ReGEC(PlanePairClassifier):
     References
     ----------
     M. R. Guarracino, C. Cifarelli, O. Seref and P. M. Pardalos, "A classification method based
-    on generalized eigenvalue problems", Optimization Methods and Software 22 (2007) 73-81.
+    on generalized eigenvalue problems", Optimization Methods and Software (2007).
 
     Examples
     --------

@@ -166,7 +166,7 @@ class SparsePSVM(PlanePairClassifier):
     ----------
     V. Pappu, O. P. Panagopoulos, P. Xanthopoulos and P. M. Pardalos, "Sparse proximal support
     vector machines for feature selection in high dimensional datasets", Expert Systems with
-    Applications 42 (2015) 9183-9191.
+    Applications (2015).
 
     Examples
     --------

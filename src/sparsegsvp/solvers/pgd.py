@@ -166,7 +166,8 @@ def l1_pgd_gsvp(
     References
     ----------
     U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature
-    Selection in Proximal Support Vector Machines, Algorithm 1.
+    Selection in Proximal Support Vector Machines with Application to Breast and Ovarian
+    Cancer Detection, arXiv:2410.03978 (2024), Algorithm 1.
 
     Examples
     --------
@@ -227,7 +228,8 @@ def lq_pgd_gsvp(
     References
     ----------
     U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature
-    Selection in Proximal Support Vector Machines, Algorithm 2.
+    Selection in Proximal Support Vector Machines with Application to Breast and Ovarian
+    Cancer Detection, arXiv:2410.03978 (2024), Algorithm 2.
 
     Examples
     --------
