@@ -207,11 +207,8 @@ def balanced_scale(
     cov: Covariances, panel: IntArray, w: Float64Array, b: Float64Array
 ) -> Float64Array:
     """Root of the mean over classes of the mean squared distance to each plane."""
-    cov.extend(panel)
-    spread = cov.blocks(panel, np.eye(len(cov.share)))
-    variance = np.einsum("if,kfg,ig->ik", w, spread, w, optimize=True)
     offset = w @ cov.means[:, panel].T + b[:, None]
-    scale = np.sqrt((np.maximum(variance, 0.0) + offset**2).mean(axis=1))
+    scale = np.sqrt((cov.class_variances(panel, w) + offset**2).mean(axis=1))
     return np.where(scale > 0.0, scale, 1.0)
 
 

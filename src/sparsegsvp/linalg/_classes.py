@@ -16,6 +16,8 @@ from ._moments import ClassMoments
 
 # Above this ratio of mean to standard deviation, float32 products are accumulated in float64.
 _LARGE_MEAN = 30.0
+# Copying one column in this many is cheaper than a product with all of them.
+_FEW = 8
 # Relative size of what rounding leaves of the difference of two equal moments.
 _ROUNDING = 64 * np.finfo(np.float64).eps
 
@@ -112,6 +114,10 @@ class Covariances(Protocol):
         """Centred rows at `features`, class codes and row weights; None without rows."""
         ...
 
+    def class_variances(self, features: IntArray, w: Float64Array) -> Float64Array:
+        """Variance of every class (columns) along each row of w (rows)."""
+        ...
+
     def copies(self, features: IntArray) -> list[IntArray]:
         """Sorted groups of two or more identical columns, those that `features` belong to."""
         ...
@@ -176,8 +182,8 @@ class DataCovariances:
         if (at >= 0).all():
             return w @ self._factor[at]
         scaled = w * self.standardization.inverse[features]
-        if self.matrix.lazy:
-            # these columns were fetched, or will be wanted again
+        if self.matrix.lazy or _FEW * len(features) < self.matrix.shape[1]:
+            # of lazy rows these columns were fetched, or will be wanted again
             out = self.matrix.columns(features) @ scaled
         else:
             dense = np.zeros(self.matrix.shape[1])
@@ -264,6 +270,16 @@ class DataCovariances:
         rows -= self.means[:, features][self.codes]
         return rows, self.codes, self.weight
 
+    def class_variances(self, features: IntArray, w: Float64Array) -> Float64Array:
+        return np.array(
+            [
+                np.bincount(
+                    self.codes, self.weight * self.project(features, row) ** 2, self.n_classes
+                )
+                for row in w
+            ]
+        )
+
     @cached_property
     def _by_variance(self) -> _Alike:
         return _Alike(self.variances[0])
@@ -281,15 +297,30 @@ class DataCovariances:
 
         return self._by_variance.groups(features, same)
 
-    def row_space(self) -> tuple[DataCovariances, Callable[[Float64Array], Float64Array]]:
+    def row_space(
+        self, features: IntArray
+    ) -> tuple[DataCovariances, Callable[[Float64Array], Float64Array]]:
         """The same rows in an orthonormal basis of their span, and the way back.
 
-        The Gram matrix of the rows is summed over blocks of columns: no copy of X.
+        Parameters
+        ----------
+        features : array of int
+            The columns the rows have.
+
+        Returns
+        -------
+        DataCovariances
+            The rows in the basis, of at most as many dimensions as there are rows.
+        callable
+            From a vector in the basis to one over `features`.
         """
-        n, m = self.matrix.shape
+        n, m = self.n_samples, len(features)
+        # the Gram matrix of the rows is summed over blocks of columns: no copy of X
+        step = max(1, BLOCK // n)
+        parts = [slice(start, start + step) for start in range(0, m, step)]
         gram = np.zeros((n, n))
-        for start in range(0, m, max(1, BLOCK // n)):
-            block = self.columns(np.arange(start, min(start + max(1, BLOCK // n), m)))
+        for part in parts:
+            block = self.columns(features[part])
             gram += block @ block.T
         values, vectors = eigh(gram)
         keep = values > n * np.finfo(np.float64).eps * max(values[-1], 0.0)
@@ -300,10 +331,7 @@ class DataCovariances:
 
         def lift(u: Float64Array) -> Float64Array:
             coordinates = vectors @ (u / root)
-            self.n_passes += 1
-            out = self.matrix.tdot(coordinates, exact=self._exact)
-            out -= self.standardization.center * coordinates.sum()
-            return out * self.standardization.inverse
+            return np.concatenate([coordinates @ self.columns(features[part]) for part in parts])
 
         return reduced, lift
 
@@ -352,6 +380,11 @@ class MomentCovariances:
 
     def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
         return None
+
+    def class_variances(self, features: IntArray, w: Float64Array) -> Float64Array:
+        blocks = self.blocks(features, np.eye(len(self.share)))
+        found = np.einsum("if,kfg,ig->ik", w, blocks, w, optimize=True)
+        return np.maximum(found, 0.0)
 
     @cached_property
     def _by_variance(self) -> _Alike:

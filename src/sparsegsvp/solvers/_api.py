@@ -18,7 +18,7 @@ from ..linalg import (
 from ._build import Method
 from ._inputs import is_real, nonnegative, positive_integer, prepare, unit_start
 from ._threads import one_blas_thread
-from .exact import solve_in_row_space, solve_unpenalized
+from .exact import solve_unpenalized
 from .path import PathSolver, delta_grid
 from .working_set import Problem, Solution
 
@@ -270,15 +270,12 @@ def sparse_gsvp_path(
 
 def _unpenalized(cov: Covariances, problem: Problem) -> Solution:
     varying = np.flatnonzero(cov.standardization.varying)
-    if isinstance(cov, DataCovariances) and len(varying) > cov.n_samples:
-        if cov.matrix.lazy:
-            raise ValueError(
-                "delta = 0 keeps every feature, so it needs A and B in memory: pass "
-                "A.compute() and B.compute(), or a small delta"
-            )
-        found = solve_in_row_space(cov, problem.plane, problem.tau)
-    else:
-        found = solve_unpenalized(cov, problem.plane, problem.tau, varying)
+    if isinstance(cov, DataCovariances) and cov.matrix.lazy and len(varying) > cov.n_samples:
+        raise ValueError(
+            "delta = 0 keeps every feature, so it needs A and B in memory: pass "
+            "A.compute() and B.compute(), or a small delta"
+        )
+    found = solve_unpenalized(cov, problem.plane, problem.tau, varying)
     if found is None:
         raise ValueError(
             "the unpenalised plane lies at infinity: the class means coincide. Use delta > 0"

@@ -25,34 +25,33 @@ def solve_unpenalized(
     -------
     Solution or None
         None where the smallest quotient is that of a plane infinitely far away, so that
-        its w vanishes.
+        its w vanishes. The gradient is that of `features`.
     """
+    if tau > 0.0 and isinstance(cov, DataCovariances) and len(features) > cov.n_samples:
+        return _in_row_space(cov, plane, tau, features)
     cov.extend(features)
-    means = cov.means[:, features]
-    own, other = cov.blocks(features, np.stack([plane.own, plane.other]))
-    if plane.between is not None:
-        spread = plane.between @ means
-        other += spread.T @ spread
-    own_mean, other_mean = plane.own_mean @ means, plane.other_mean @ means
+    quotient = GramQuotient(cov, plane, tau, features)
+    forms = [(quotient.own, quotient.own_mean), (quotient.other, quotient.other_mean)]
     if tau > 0.0:
-        z = _smallest_eigenvector(_bordered(own, own_mean, tau), _bordered(other, other_mean, tau))
+        z = _smallest_eigenvector(*(_bordered(*form, tau) for form in forms))
     else:
-        z = _smallest_generalized_vector(own, own_mean, other, other_mean)
+        z = _smallest_generalized_vector(*(_factor(*form) for form in forms))
     w, norm = z[:-1], float(np.linalg.norm(z[:-1]))
     if norm <= 1e-8 * abs(float(z[-1])):
         return None
-    point = evaluate(GramQuotient(cov, plane, tau, features), w / norm)
-    residual = kkt_residual(point.w, point.gradient, np.zeros(len(features)))
-    return _solution(features, point.w, point.bias, residual, point.gradient)
+    point = evaluate(quotient, w / norm)
+    return _solution(features, point.w, point.bias, point.gradient)
 
 
-def solve_in_row_space(cov: DataCovariances, plane: Plane, tau: float) -> Solution | None:
-    """The best plane over all of more features than rows.
+def _in_row_space(
+    cov: DataCovariances, plane: Plane, tau: float, features: IntArray
+) -> Solution | None:
+    """The best plane on more features than there are rows.
 
     tau counts against any part of w outside the row space, so the minimiser lies in it:
     the problem shrinks to as many dimensions as there are rows.
     """
-    reduced, lift = cov.row_space()
+    reduced, lift = cov.row_space(features)
     small = solve_unpenalized(reduced, plane, tau, np.arange(reduced.means.shape[1]))
     if small is None:
         return None
@@ -60,17 +59,14 @@ def solve_in_row_space(cov: DataCovariances, plane: Plane, tau: float) -> Soluti
     dense[small.features] = small.w
     w = lift(dense)
     w /= np.linalg.norm(w)
-    features = np.flatnonzero(w)
-    gradient = full_gradient(cov, plane, tau, features, w[features], small.bias)
-    residual = kkt_residual(w, gradient, np.zeros(len(w)))
-    return _solution(features, w[features], small.bias, residual, gradient)
+    gradient = full_gradient(cov, plane, tau, features, w, small.bias)[features]
+    return _solution(features, w, small.bias, gradient)
 
 
 def _solution(
     features: IntArray,
     w: Float64Array,
     bias: Bias,
-    residual: float,
     gradient: Float64Array,
 ) -> Solution:
     keep = w != 0.0
@@ -80,7 +76,7 @@ def _solution(
         w=w[keep],
         bias=bias,
         objective=bias.ratio,
-        kkt_residual=residual,
+        kkt_residual=kkt_residual(w, gradient, np.zeros(len(w))),
         n_iter=1,
         history=[bias.ratio],
         gradient=gradient,
@@ -103,11 +99,8 @@ def _smallest_eigenvector(A: Float64Array, B: Float64Array) -> Float64Array:
     return vectors[:, 0]
 
 
-def _smallest_generalized_vector(
-    own: Float64Array, own_mean: Float64Array, other: Float64Array, other_mean: Float64Array
-) -> Float64Array:
+def _smallest_generalized_vector(A: Float64Array, B: Float64Array) -> Float64Array:
     """tau = 0: both forms may be singular, so factors of them go through the GSVD."""
-    A, B = _factor(own, own_mean), _factor(other, other_mean)
     found = gsvd(A, B)
     with np.errstate(divide="ignore"):
         smallest = int(np.argmin(found.alpha / found.beta))

@@ -167,7 +167,7 @@ class Quotient(Protocol):
 
 
 class GramQuotient:
-    """The quotient of a few features from their covariance blocks."""
+    """The quotient of a few features from their covariance blocks, ``own`` and ``other``."""
 
     def __init__(self, cov: Covariances, plane: Plane, tau: float, features: IntArray) -> None:
         means = cov.means[:, features]
@@ -178,6 +178,7 @@ class GramQuotient:
         if plane.between is not None:
             spread = plane.between @ means
             self._pair[1] += spread.T @ spread
+        self.own, self.other = self._pair
 
     def products(self, w: Float64Array) -> tuple[Float64Array, Float64Array]:
         at = w.nonzero()[0]
@@ -190,9 +191,9 @@ class GramQuotient:
 
     def curvature(self, ratio: float, at: IntArray) -> Float64Array:
         grid = np.ix_(at, at)
-        out = self._pair[1][grid]
+        out = self.other[grid]
         out *= -ratio
-        out += self._pair[0][grid]
+        out += self.own[grid]
         return out
 
 
@@ -271,7 +272,7 @@ def hessian(quotient: Quotient, point: Point, at: IntArray) -> Float64Array:
     out = quotient.curvature(r, at)
     out *= scale
     # all terms of low rank in one product
-    out += np.stack(left).T @ np.stack(right)
+    out += np.array(left).T @ np.array(right)
     out.flat[:: len(at) + 1] += scale * tau * (1.0 - r)
     return out
 

@@ -305,7 +305,7 @@ def _newton_direction(
     Hv = H @ v
     gamma = max(float(np.abs(H.flat[:: len(at) + 1]).mean()), 1e-300)
     half = Hv - (0.5 * (float(v @ Hv) + gamma)) * v
-    H -= np.stack([half, v]).T @ np.stack([v, half])
+    H -= np.array([half, v]).T @ np.array([v, half])
     factor, info = dpotrf(H, lower=1)
     if info == 0:
         direction, _ = dpotrs(factor, -total, lower=1)

@@ -25,8 +25,10 @@ from .quotient import (
 )
 from .sphere import SphereSolution, kkt_residual, minimize_on_sphere
 
-# Largest set whose covariance blocks are formed; beyond it products go through the rows.
+# Largest set whose covariance blocks are formed, by itself and in features per row; beyond
+# it products go through the rows.
 _MAX_GRAM = 2000
+_MAX_GRAM_PER_ROW = 2
 # The inner problem is solved to this part of the tolerance.
 _INNER = 0.3
 
@@ -63,7 +65,8 @@ class Problem:
 
     def quotient(self, features: IntArray) -> Quotient:
         """The quotient of some of the features."""
-        if len(features) > _MAX_GRAM and self.cov.factor(features[:1]) is not None:
+        most = min(_MAX_GRAM, _MAX_GRAM_PER_ROW * self.cov.n_samples)
+        if len(features) > most and self.cov.factor(features[:1]) is not None:
             return FactorQuotient(self.cov, self.plane, self.tau, features)
         self.cov.extend(features)
         return GramQuotient(self.cov, self.plane, self.tau, features)
