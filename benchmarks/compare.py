@@ -174,48 +174,63 @@ def goals(pages: dict[str, dict[str, Any]]) -> list[str]:
     return [*lines, ""]
 
 
+KINDS = {
+    OURS: {"color": "black", "linewidth": 2.6, "marker": "o", "markersize": 6, "zorder": 5},
+    "methods the paper names": {"color": "#cf5f16", "linewidth": 1},
+    "scikit-learn": {"color": "#2a66ac", "linewidth": 1},
+    "other packages": {"color": "#23805a", "linewidth": 1},
+    "random panel": {"color": "#6b6b6b", "linewidth": 1.4, "linestyle": ":"},
+}
+
+
+def kind_of(method: str) -> str:
+    """The legend's entry for a method: too many to give each a colour of its own."""
+    if method in KINDS:
+        return method
+    if method in sparsegsvp.related.__all__:
+        return "methods the paper names"
+    return "scikit-learn" if method in default_methods() else "other packages"
+
+
 def draw(pages: dict[str, dict[str, Any]], path: Path) -> None:
-    """Accuracy against panel size, one panel per set, the front as a line."""
+    """Accuracy against panel size, one panel per set, the front's points named."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    columns = min(3, len(pages))
+    columns = min(2, len(pages))
     rows = -(-len(pages) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(5 * columns, 4 * rows + 1), squeeze=False)
-    methods = list(dict.fromkeys(m for p in pages.values() for m in p["curves"]["methods"]))
-    colours = {m: plt.get_cmap("tab20")(i % 20) for i, m in enumerate(methods)}
+    figure, axes = plt.subplots(rows, columns, figsize=(6 * columns, 4 * rows + 0.5), squeeze=False)
     for axis, (name, page) in zip(axes.flat, pages.items()):
-        front = page["curves"]["front"]
-        axis.plot(
-            [point["size"] for point in front],
-            [point["score"] for point in front],
-            color="black",
-            linewidth=4,
-            alpha=0.15,
-            label="Pareto front",
-        )
         for method, curve in page["curves"]["methods"].items():
-            ours = method == OURS
-            axis.plot(
-                curve["size"],
-                curve["score"],
-                marker="o",
-                markersize=6 if ours else 3,
-                linewidth=2.5 if ours else 1,
-                color="black" if ours else colours[method],
-                linestyle=":" if method == "random panel" else "-",
-                label=method,
-            )
+            kind = kind_of(method)
+            axis.plot(curve["size"], curve["score"], alpha=0.8, label=kind, **KINDS[kind])
+        front = page["curves"]["front"]
+        for size in dict.fromkeys(point["size"] for point in front):
+            there = [point for point in front if point["size"] == size]
+            names = ", ".join(point["method"] for point in there[:2])
+            names += f" +{len(there) - 2}" if len(there) > 2 else ""
+            axis.plot(size, there[0]["score"], "o", ms=10, mfc="none", mec="black", label="front")
+            axis.annotate(
+                names, (size, there[0]["score"]), (0, 8), textcoords="offset points",
+                ha="center", fontsize=7.5,
+            )  # fmt: skip
         p = page["permutation"]["p_value"]
-        axis.set(title=f"{name} (p = {p:.2g})", xlabel="features", ylabel="balanced accuracy")
+        said = f"permutation p = {p:.2g}" if p <= 0.05 else f"no signal, p = {p:.2g}"
+        axis.set_title(f"{name} ({said})", fontsize=10)
+        axis.set(xlabel="features", ylabel="balanced accuracy")
         axis.set_xscale("log", base=2)
         axis.set_xticks(page["sizes"], [str(k) for k in page["sizes"]])
+        axis.margins(x=0.12, y=0.12)
+        axis.spines[["top", "right"]].set_visible(False)
     for axis in axes.flat[len(pages) :]:
         axis.axis("off")
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2 * columns, fontsize="small")
+    found = dict(zip(*reversed(axes.flat[0].get_legend_handles_labels())))
+    labels = [label for label in (*KINDS, "front") if label in found]
+    handles = [found[label] for label in labels]
+    labels = ["Pareto front" if label == "front" else label for label in labels]
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     figure.set_layout_engine("constrained")
     figure.savefig(path, dpi=120)
     plt.close(figure)

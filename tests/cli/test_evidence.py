@@ -11,6 +11,7 @@ import pytest
 
 import sparsegsvp.reproduce
 from sparsegsvp.cli._demo import demo_table
+from sparsegsvp.report import build_comparison
 
 EVALUATE = ["--tau", "1", "--deltas", "5", "--folds", "3", "--repeats", "1", "--jobs", "1"]
 
@@ -71,6 +72,9 @@ def test_compare(table, tmp_path, kit):
     assert "seconds_per_fit" not in rows[0]
     results = json.loads((out / "results.json").read_text())
     assert results["comparison"]["reference"] == "F test"
+    page = (out / "comparison.html").read_text()
+    assert "comparison.html" in result.stdout and "F test" in page
+    assert page == build_comparison(results)
     refused = kit.run(*words, "-m", "F tset")
     assert refused.exit_code == 2 and "did you mean 'F test'" in refused.stderr
     for sizes in ("two", "0,2", "99"):

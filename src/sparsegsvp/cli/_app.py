@@ -532,8 +532,8 @@ def compare(
     for note in results["comparison"]["notes"]:
         screen.say(note, style="dim")
     where = None if out is None else str(out.resolve())
-    if where is not None:
-        screen.say(f"Results: {where}")
+    if out is not None:
+        screen.say(f"Page: {(out / 'comparison.html').resolve()}", style="bold")
     screen.say(f"Repeat: {command}")
     screen.give({"out": where, "command": command, **results["comparison"]})
 

@@ -112,7 +112,7 @@ def select(
         skipped.append("Stability in half samples: the smallest class has fewer than 6 samples.")
     if out is None:
         return _run(table, settings, plan, skipped, test, command, listener)
-    _need_report()
+    need_for_files("jinja2", "skops")
     with whole_folder(out, owned=FILES) as folder:
         run = _run(table, settings, plan, skipped, test, command, listener)
         with listener.stage(_listener.PAGE):
@@ -121,12 +121,13 @@ def select(
     return run
 
 
-def _need_report() -> None:
-    """Find what is needed for the files before any work is done."""
-    for module, extra in (("jinja2", "report"), ("skops", "persist")):
+def need_for_files(*modules: str) -> None:
+    """Find what writing the results needs before any work is done."""
+    extras = {"jinja2": "report", "skops": "persist"}
+    for module in modules:
         if importlib.util.find_spec(module) is None:
             raise ImportError(
-                f'writing the results needs {module}: pip install "sparsegsvp[{extra}]"'
+                f'writing the results needs {module}: pip install "sparsegsvp[{extras[module]}]"'
             )
 
 

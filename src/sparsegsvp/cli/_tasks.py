@@ -17,14 +17,15 @@ from ..evaluation._panels import with_size
 from ..io import InputError, Log2, Table, csv_text, whole_folder
 from ..io._errors import suggestion
 from ..io._transform import log2_floor
+from ..report import build_comparison
 from ._listener import Listener
-from ._run import evaluate, json_text, out_of_fold_csv, write_timings
+from ._run import evaluate, json_text, need_for_files, out_of_fold_csv, write_timings
 from ._settings import Settings, labels_of, plan_folds, positive_of, refuse_missing
 
 OWN = "GSVPSVMCV"  # the tuned method, which is what `select` runs
 COMPARING = "comparison"
 EVALUATION_FILES = ("results.json", "predictions.csv", "timings.json")
-COMPARISON_FILES = ("results.json", "comparison.csv", "timings.json")
+COMPARISON_FILES = ("comparison.html", "results.json", "comparison.csv", "timings.json")
 
 
 def evaluate_table(
@@ -192,7 +193,8 @@ def compare_table(
     time_limit : float, optional
         Seconds a method may take in one fold.
     out : path-like or None
-        Folder for ``results.json``, ``comparison.csv`` and ``timings.json``.
+        Folder for ``comparison.html``, ``results.json``, ``comparison.csv`` and
+        ``timings.json``.
     log, resume, command, listener
         As in `evaluate_table`.
 
@@ -247,6 +249,7 @@ def compare_table(
 
     if out is None:
         return work()
+    need_for_files("jinja2")
     with whole_folder(out, owned=COMPARISON_FILES) as folder:
         done, found = work()
         _write_comparison(folder, done, found, listener)
@@ -257,6 +260,7 @@ def _write_comparison(
     folder: Path, results: dict[str, Any], found: Comparison, listener: Listener
 ) -> None:
     (folder / "results.json").write_text(json_text(results), encoding="utf-8")
+    (folder / "comparison.html").write_text(build_comparison(results), encoding="utf-8")
     frame = found.to_frame()
     # Seconds never repeat, so they go where the other timings are.
     seconds = frame.pop("seconds_per_fit")

@@ -66,7 +66,7 @@ def describe_methods(
         text.append(f"The random seed was {seed}.")
     citations = [
         f"The sparsegsvp developers. {SOFTWARE_TITLE}, version {versions.get('sparsegsvp', '')}.",
-        f"Ugwu, U. O. and Kirby, M. {PAPER_TITLE}.",
+        f"Ugwu, U. O. and Kirby, M. (2024). {PAPER_TITLE}. arXiv:2410.03978.",
     ]
     if evaluation is not None:
         citations.append(

@@ -14,6 +14,9 @@ import numpy as np
 from . import figures, projections
 from .schema import StabilityBar
 
+# Methods beyond which intervals would hide each other.
+_MAX_INTERVALS = 6
+_LINES = ("-", "--", "-.")
 _COLORS = ("#2a66ac", "#cf5f16", "#23805a", "#86549c", "#a47a00", "#bb3367", "#4a7f9b", "#6b6b6b")
 _MARKERS = ("o", "D", "^", "s", "v", "P")
 _ACCENT, _WARM, _QUIET = "#0c6a61", "#b4540a", "#9aa3ab"
@@ -254,16 +257,19 @@ def accuracy(comparison: Any, *, ax: Any = None) -> Any:
     """
     ax = _axes(ax)
     shown = figures.accuracy_curves(comparison)
-    sizes = sorted({size for curve in shown["methods"].values() for size in curve["size"]})
-    for i, (name, curve) in enumerate(shown["methods"].items()):
+    curves = shown["methods"]
+    sizes = sorted({size for curve in curves.values() for size in curve["size"]})
+    for i, (name, curve) in enumerate(curves.items()):
+        # a small shift keeps intervals of different methods apart; of many only lines are drawn
+        few = len(curves) <= _MAX_INTERVALS
+        shift = 1.0 + 0.02 * (i - (len(curves) - 1) / 2) if few else 1.0
         score = np.asarray(curve["score"])
         spread = [score - np.asarray(curve["low"]), np.asarray(curve["high"]) - score]
-        # a small shift keeps intervals of different methods apart
-        shift = 1.0 + 0.02 * (i - (len(shown["methods"]) - 1) / 2)
         style = {"color": f"C{i % 10}", "marker": _MARKERS[i % len(_MARKERS)], "ms": 4}
         ax.errorbar(
-            np.asarray(curve["size"]) * shift, score, np.clip(spread, 0.0, None),
-            lw=1.2, elinewidth=0.7, alpha=0.85, label=name, **style,
+            np.asarray(curve["size"]) * shift, score, np.clip(spread, 0.0, None) if few else None,
+            lw=1.2, elinewidth=0.7, alpha=0.85, label=name, ls=_LINES[i // 10 % len(_LINES)],
+            **style,
         )  # fmt: skip
     front = shown["front"]
     ax.plot(
@@ -273,7 +279,7 @@ def accuracy(comparison: Any, *, ax: Any = None) -> Any:
     ax.set_xscale("log", base=2)
     ax.set_xticks(sizes, [str(size) for size in sizes])
     ax.set(xlabel="features in the panel", ylabel="balanced accuracy")
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(frameon=False, fontsize="small", ncols=1 if len(curves) <= _MAX_INTERVALS else 2)
     return _finish(ax)
 
 

@@ -53,32 +53,60 @@ def build_report(results: Mapping[str, Any]) -> str:
     (True, False)
     """
     validate(results)
-    try:
-        import jinja2
-        from markupsafe import Markup
-    except ImportError as error:
-        raise ImportError('the report needs jinja2: pip install "sparsegsvp[report]"') from error
     document = cast(Results, results)
-    style, script = _asset("report.css"), _asset("report.js")
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    environment.filters.update(
-        score=wording.number, short=svg.short, p=wording.p_value, plural=wording.plural
-    )
-    return environment.from_string(_asset("report.html")).render(
+    return render(
+        "report.html",
+        _drawings(document) | {"path_data": _data_block(document["figures"]["path"])},
         r=document,
-        policy=_policy(style, script),
-        style=Markup(style),
-        script=Markup(script),
-        shapes=svg.SHAPES,
-        draw={k: _marked(v, Markup) for k, v in _drawings(document).items()},
         tones=_tones(document),
         contrast=wording.contrast(document["data"]),
         stability_word=wording.stability_word,
         hero=document["panel"][:_HERO_FEATURES],
         chance=1.0 / len(document["data"]["classes"]),
-        path_data=Markup(_data_block(document["figures"]["path"])),
+    )
+
+
+def render(template: str, drawn: Mapping[str, Any], **context: Any) -> str:
+    """Fill a template with plain values, which are escaped, and drawings, which are not.
+
+    Parameters
+    ----------
+    template : str
+        File name, in the folder of templates.
+    drawn : mapping of str to str, list of str or None
+        SVG or JSON of this package, available as ``draw``. Every name in it was escaped where
+        it was written.
+    **context
+        Whatever else the template shows.
+
+    Returns
+    -------
+    str
+        HTML with its style sheet, its script and the policy that allows exactly these.
+    """
+    try:
+        import jinja2
+        from markupsafe import Markup
+    except ImportError as error:
+        raise ImportError('the report needs jinja2: pip install "sparsegsvp[report]"') from error
+    style, script = _asset("report.css"), _asset("report.js")
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters.update(
+        score=wording.number, short=svg.short, p=wording.p_value, plural=wording.plural
+    )
+    return environment.get_template(template).render(
+        policy=_policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        shapes=svg.SHAPES,
+        draw={name: _marked(drawing, Markup) for name, drawing in drawn.items()},
+        **context,
     )
 
 
@@ -151,7 +179,7 @@ def _drawings(document: Results) -> dict[str, Any]:
 
 
 def _marked(drawing: Any, mark: Any) -> Any:
-    """Declare drawings safe: every name in them was escaped where it was written."""
+    """Declare drawings safe."""
     if isinstance(drawing, str):
         return mark(drawing)
     if isinstance(drawing, Sequence):

@@ -337,47 +337,60 @@ def validate(results: Mapping[str, Any]) -> None:
             f"results['format_version'] is {results.get('format_version')!r} and this version "
             f"reads {FORMAT_VERSION}: write the results again with the installed version."
         )
-    _check(results, Results, "results")
+    check(results, Results, "results")
 
 
-def _check(value: Any, kind: Any, where: str) -> None:
-    """Check one value against one annotation of this module, and what it holds."""
+def check(value: Any, kind: Any, where: str, *, open_ended: bool = False) -> None:
+    """Check one value against an annotation, and what it holds.
+
+    Parameters
+    ----------
+    value : object
+        What was read.
+    kind : type
+        The annotation, of the kinds this module uses.
+    where : str
+        What the error calls the value.
+    open_ended : bool, default=False
+        Whether dictionaries may hold more than the annotation names.
+    """
     origin, args = get_origin(kind), get_args(kind)
     if kind is Any:
         return
     if origin in (Union, types.UnionType):
         if value is None and type(None) in args:
             return
-        _check(value, next(a for a in args if a is not type(None)), where)
+        inner = next(a for a in args if a is not type(None))
+        check(value, inner, where, open_ended=open_ended)
     elif origin is Literal:
         if value not in args:
             raise ValueError(f"{where} must be one of {args}, got {value!r}.")
     elif is_typeddict(kind):
-        _check_fields(value, kind, where)
+        _check_fields(value, kind, where, open_ended)
     elif origin is list:
         if not isinstance(value, list):
             raise ValueError(f"{where} must be a list, got {type(value).__name__}.")
         for i, item in enumerate(value):
-            _check(item, args[0], f"{where}[{i}]")
+            check(item, args[0], f"{where}[{i}]", open_ended=open_ended)
     elif origin is dict:
         if not isinstance(value, dict) or not all(isinstance(k, str) for k in value):
             raise ValueError(f"{where} must be a dictionary with text as keys.")
         for key, item in value.items():
-            _check(item, args[1], f"{where}[{key!r}]")
+            check(item, args[1], f"{where}[{key!r}]", open_ended=open_ended)
     else:
         _check_scalar(value, kind, where)
 
 
-def _check_fields(value: Any, kind: Any, where: str) -> None:
+def _check_fields(value: Any, kind: Any, where: str, open_ended: bool) -> None:
     if not isinstance(value, dict | Mapping):
         raise ValueError(f"{where} must be a dictionary, got {type(value).__name__}.")
     fields = get_type_hints(kind)
     for name, annotation in fields.items():
         if name not in value:
             raise ValueError(f"{where}[{name!r}] is missing; it holds {kind.__name__}.{name}.")
-        _check(value[name], annotation, f"{where}[{name!r}]")
+        check(value[name], annotation, f"{where}[{name!r}]", open_ended=open_ended)
     unknown = sorted(set(value) - set(fields))
-    if unknown:
+    if unknown and not open_ended:
         raise ValueError(f"{where} has an unknown entry {unknown[0]!r}.")
 
 

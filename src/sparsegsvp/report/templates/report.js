@@ -26,6 +26,18 @@
   document.addEventListener("pointerdown", show);
   document.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
+  // the same thing in a drawing and in a table
+  const light = (event) => {
+    const link = event.target.closest("[data-link]")?.dataset.link;
+    for (const part of document.querySelectorAll("[data-link]")) {
+      part.classList.toggle("lit", part.dataset.link === link);
+    }
+  };
+  if (document.querySelector("[data-link]")) {
+    document.addEventListener("pointerover", light);
+    document.addEventListener("pointerdown", light);
+  }
+
   // sortable tables
   for (const table of document.querySelectorAll("table.sortable")) {
     const heads = [...table.tHead.rows[0].cells];
@@ -65,7 +77,7 @@
     const button = document.createElement("button");
     button.type = "button";
     button.className = "showall";
-    button.textContent = `Show all ${rows.length} features`;
+    button.textContent = `Show all ${rows.length} ${table.dataset.rows}`;
     button.addEventListener("click", () => {
       table.dataset.open = "yes";
       rows.forEach((row) => row.classList.remove("hide"));
