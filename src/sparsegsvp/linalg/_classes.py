@@ -230,7 +230,7 @@ class DataCovariances:
 
     def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
         at = self._place[features]
-        grid = np.ix_(at, at)
+        grid = (at[:, None], at)
         out = np.zeros((len(coef), len(at), len(at)))
         for c in range(self.n_classes):
             block = self._gram[c][grid]
