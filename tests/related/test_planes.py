@@ -6,7 +6,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsegsvp.related import GEPSVM, NPSVM, L1ReGEC, ReGEC, SparsePSVM, TruncatedRayleighFlow
-from sparsegsvp.related._base import order_features, row_space
+from sparsegsvp.related._panels import order_features
+from sparsegsvp.related._row_space import row_space
 
 PLANES = [
     GEPSVM(),

@@ -1,6 +1,7 @@
 """The methods that the sparse generalised singular value problem grew out of.
 
-Each is a scikit-learn estimator in a file of its own; what they share is in ``_base``.
+Each is a scikit-learn estimator in a file of its own; what they share is the binary problem
+(``_problem``, ``_row_space``), panels (``_panels``) and planes (``_planes``).
 """
 
 from ._gene_shaving import GeneShaving

@@ -12,8 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.utils import check_random_state
 
-from ._base import Array, check_real, order_features, read_binary_problem
+from .._typing import Float64Array as Array
+from ._checks import check_real
 from ._gsvd_selector import BinarySelector, centred_table, spread_per_direction
+from ._panels import order_features
+from ._problem import read_binary_problem
 
 Mask = NDArray[np.bool_]
 

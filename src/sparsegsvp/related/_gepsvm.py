@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from scipy import linalg
 
-from ._base import Array, Plane, PlanePairClassifier, check_real, row_space, second_moment
+from .._typing import Float64Array as Array
+from ._checks import check_real
+from ._planes import Plane, PlanePairClassifier
+from ._row_space import row_space, second_moment
 
 
 def ridge_plane(A: Array, B: Array, delta: float) -> tuple[Array, float]:

@@ -12,16 +12,12 @@ from scipy import linalg
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags
 
+from .._typing import Float64Array as Array
 from ..linalg._gsvd import gsvd
-from ._base import (
-    Array,
-    BinaryProblem,
-    PanelMixin,
-    check_real,
-    order_features,
-    read_binary_problem,
-    with_bias,
-)
+from ._checks import check_real
+from ._panels import PanelMixin, order_features
+from ._problem import BinaryProblem, read_binary_problem
+from ._row_space import with_bias
 
 
 class BinarySelector(PanelMixin, BaseEstimator):

@@ -7,18 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from ._base import (
-    Array,
-    Plane,
-    PlanePairClassifier,
-    check_count,
-    check_real,
-    pair_of,
-    row_space,
-    second_moment,
-    with_bias,
-)
+from .._typing import Float64Array as Array
+from ._checks import check_count, check_real, pair_of
 from ._lasso import lasso
+from ._planes import Plane, PlanePairClassifier
+from ._row_space import row_space, second_moment, with_bias
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ._base import Array
+from .._typing import Float64Array as Array
 
 
 @dataclass(frozen=True)

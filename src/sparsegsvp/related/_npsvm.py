@@ -8,17 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ._base import (
-    Array,
-    Plane,
-    PlanePairClassifier,
-    RowSpace,
-    check_count,
-    check_real,
-    row_space,
-    with_bias,
-)
+from .._typing import Float64Array as Array
+from ._checks import check_count, check_real
 from ._gepsvm import ridge_plane
+from ._planes import Plane, PlanePairClassifier
+from ._row_space import RowSpace, row_space, with_bias
 
 
 def starts(A: Array, B: Array) -> list[Array]:

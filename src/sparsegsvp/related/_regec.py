@@ -8,7 +8,10 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from ._base import Array, Plane, PlanePairClassifier, check_real, pair_of, row_space, with_bias
+from .._typing import Float64Array as Array
+from ._checks import check_real, pair_of
+from ._planes import Plane, PlanePairClassifier
+from ._row_space import row_space, with_bias
 
 # Up to this many unknowns the pair with diagonal shifts is formed; beyond, only products.
 DENSE = 300

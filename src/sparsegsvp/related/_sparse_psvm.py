@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from ._base import Array, Plane, PlanePairClassifier, check_count, check_real, with_bias
+from .._typing import Float64Array as Array
+from ._checks import check_count, check_real
 from ._gepsvm import ridge_plane
 from ._lasso import lasso
+from ._planes import Plane, PlanePairClassifier
+from ._row_space import with_bias
 
 
 class RidgeInverse:
