@@ -95,6 +95,17 @@ def test_the_error_bound_holds_on_noise():
     assert np.mean(kept) <= bound
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_progress_counts_every_subset(planted, n_jobs):
+    X, y = planted
+    seen = []
+    StabilitySelection(SelectKBest(k=3), n_resamples=6, n_jobs=n_jobs).fit(
+        X, y, progress=lambda *said: seen.append(said)
+    )
+    assert [(done, total) for done, total, _ in seen] == [(i, 6) for i in range(1, 7)]
+    assert seen[0][2] == "subset 1, 3 features"
+
+
 def test_jobs_and_repetition_change_nothing(planted):
     X, y = planted
     one = StabilitySelection(SelectKBest(k=4), n_resamples=6, random_state=5)

@@ -329,13 +329,17 @@ def resample(
         tau=(tau,),
     )
     n_resamples = settings.resamples + settings.resamples % 2
-    with listener.stage(_listener.RESAMPLES), warnings.catch_warnings():
+
+    def progress(done: int, total: int, _: str) -> None:
+        listener.advanced(_listener.RESAMPLES, done, total)
+
+    with listener.stage(_listener.RESAMPLES, n_resamples), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         stable = StabilitySelection(
             procedure, n_resamples=n_resamples, n_jobs=settings.jobs, random_state=settings.seed
         )
         try:
-            return stable.fit(table.X, labels_of(table), groups=table.groups)
+            return stable.fit(table.X, labels_of(table), groups=table.groups, progress=progress)
         except ValueError as error:
             raise InputError(
                 f"stability cannot be measured ({error})",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -157,7 +158,14 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> StabilitySelection:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        progress: Callable[[int, int, str], None] | None = None,
+    ) -> StabilitySelection:
         """Run the estimator on the subsets and count.
 
         Parameters
@@ -168,6 +176,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             Labels.
         groups : array-like of shape (n_samples,), optional
             Samples of one group are drawn together; then the groups are what is halved.
+        progress : callable, optional
+            Called as ``progress(done, total, message)`` after each subset.
 
         Returns
         -------
@@ -200,14 +210,16 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 "larger sample_fraction, or collect more."
             )
         seed = int(self.random_state)
+        Z = np.zeros((len(subsets), X.shape[1]), dtype=bool)
         with sharing(X, labels, ids) as rows:
-            panels = Parallel(n_jobs=self.n_jobs)(
+            panels = Parallel(n_jobs=self.n_jobs, return_as="generator")(
                 delayed(_select)(self.estimator, *rows, (subset, derive_seed(seed, 1, i)))
                 for i, subset in enumerate(subsets)
             )
-        Z = np.zeros((len(panels), X.shape[1]), dtype=bool)
-        for row, panel in zip(Z, panels):
-            row[panel] = True
+            for i, panel in enumerate(panels):
+                Z[i, panel] = True
+                if progress is not None:
+                    progress(i + 1, len(subsets), f"subset {i + 1}, {len(panel)} features")
         self.selections_ = Z
         self.selection_frequencies_ = Z.mean(axis=0)
         self.mean_panel_size_ = float(Z.sum(axis=1).mean())
