@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
@@ -15,17 +14,15 @@ import scipy
 import sklearn
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_array, check_consistent_length
+from sklearn.utils import check_array, check_consistent_length
 
 from .._parallel import sharing
-from ..metrics import Interval
-from ._baselines import common_classifier
 from ._checks import repeated_samples
 from ._folds import Fold, check_labels, check_seed, derive_seed, folds_from
 from ._journal import Journal, digest
-from ._panels import describe, fit_with_groups, selected_features, with_seed
+from ._notices import fit_notices, has_signal, signal_notices
+from ._outer_fold import Study, evaluate_fold
+from ._panels import describe, selected_features
 from ._permutation import PermutationResult, permutation_test
 from ._result import (
     EvaluationResult,
@@ -35,12 +32,11 @@ from ._result import (
     calibration_of,
     panel_statistics,
 )
-from ._scores import class_scores, counts_of, mean_recall, score_fold
 from ._threads import one_thread
 
 Progress = Callable[[int, int, str], None]
 
-_FIT, _CONTROL, _FINAL = 11, 12, 13  # seed streams
+_FINAL = 13  # seed stream, beside those of a fold
 
 
 def nested_evaluate(
@@ -192,13 +188,13 @@ def nested_evaluate(
     del header["n_permutations"]  # more draws may be added to finished ones
     journal = Journal(log, header, resume=resume)
     try:
-        task = _Task(estimator, X, matrix, labels, codes, classes, group_ids, seed)
-        found = _run_folds(task, folds, positive, n_random_panels, journal, n_jobs, progress)
-        final = _run_final(task, journal) if final_fit else None
+        study = Study(estimator, X, matrix, labels, codes, classes, group_ids, seed)
+        found = _run_folds(study, folds, positive, n_random_panels, journal, n_jobs, progress)
+        final = _run_final(study, journal) if final_fit else None
         test = None
         if n_permutations:
             test = _run_permutations(
-                task, permutation, int(n_permutations), journal, n_jobs, progress
+                study, permutation, int(n_permutations), journal, n_jobs, progress
             )
         journal.finish(_canonical_order(folds, test))
     finally:
@@ -208,9 +204,9 @@ def nested_evaluate(
     scores = aggregate_scores(found, folds, binary, level)
     frequencies, stability, jaccard = panel_statistics(found, matrix.shape[1], level)
     control = aggregate_control(found, folds, level)
-    signal = _has_signal(test, scores["balanced_accuracy"], classes.size)
-    notices += _fit_notices(found)
-    notices += _signal_notices(signal, test, scores["balanced_accuracy"], control)
+    signal = has_signal(test, scores["balanced_accuracy"], classes.size)
+    notices += fit_notices(found)
+    notices += signal_notices(signal, test, scores["balanced_accuracy"], control)
     return EvaluationResult(
         classes=tuple(classes.tolist()),
         positive=None if binary is None else classes.tolist()[positive],
@@ -280,119 +276,8 @@ def _identifiers(X: Any, ids: ArrayLike | None) -> ArrayLike | None:
 # --------------------------------------------------------------------------- the pieces
 
 
-class _Task:
-    """What every piece of the work needs."""
-
-    def __init__(
-        self,
-        estimator: Any,
-        X: Any,
-        matrix: Any,
-        y: NDArray[Any],
-        codes: NDArray[np.intp],
-        classes: NDArray[Any],
-        groups: NDArray[Any] | None,
-        seed: int,
-    ) -> None:
-        self.estimator = estimator
-        self.X = X
-        self.matrix = matrix
-        self.y = y
-        self.codes = codes
-        self.classes = classes
-        self.groups = groups
-        self.seed = seed
-
-    def fit(self, rows: NDArray[np.intp] | None, seed: int) -> tuple[Any, list[str]]:
-        """Fit a clone on some rows (all by default); return it with its warnings."""
-        model = with_seed(clone(self.estimator), seed)
-        X = self.X if rows is None else _safe_indexing(self.X, rows)
-        y = self.y if rows is None else self.y[rows]
-        groups = self.groups
-        if groups is not None and rows is not None:
-            groups = groups[rows]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            fit_with_groups(model, X, y, groups)
-        texts = [f"{w.category.__name__}: {w.message}" for w in caught]
-        return model, [text if len(text) <= 300 else text[:297] + "..." for text in texts]
-
-
-def _evaluate_fold(
-    task: _Task, fold: Fold, positive: int, n_random_panels: int
-) -> tuple[Fold, dict[str, Any], float]:
-    """Fit on the training part, predict the test part; return the record and the seconds."""
-    start = time.perf_counter()
-    n_classes = task.classes.size
-    with one_thread():
-        model, caught = task.fit(fold.train, derive_seed(task.seed, _FIT, fold.repeat, fold.index))
-        X_test = _safe_indexing(task.X, fold.test)
-        predicted = np.searchsorted(task.classes, model.predict(X_test))
-        decision, proba = class_scores(model, X_test, n_classes)
-        truth = task.codes[fold.test]
-        panel = selected_features(model, task.matrix.shape[1])
-        record = {
-            "scores": score_fold(
-                truth, predicted, decision, proba, n_classes=n_classes, positive=positive
-            ),
-            "counts": counts_of(truth, predicted, n_classes),
-            "predicted": predicted,
-            "decision": decision,
-            "proba": proba,
-            "distances": _plane_distances(model, X_test, n_classes),
-            "panel": panel,
-            "control": _control(task, fold, panel, n_random_panels),
-            "warnings": caught,
-        }
-    return fold, record, time.perf_counter() - start
-
-
-def _plane_distances(model: Any, X: Any, n_classes: int) -> NDArray[np.float64] | None:
-    """Return the distances to the planes of a classifier that has one per class."""
-    if isinstance(model, Pipeline) and hasattr(model[-1], "distances"):
-        X, model = model[:-1].transform(X), model[-1]
-    distances = getattr(model, "distances", None)
-    if not callable(distances):
-        return None
-    values = np.asarray(distances(X), dtype=np.float64)
-    return values if values.ndim == 2 and values.shape[1] == n_classes else None
-
-
-def _control(
-    task: _Task, fold: Fold, panel: NDArray[np.intp] | None, n_random_panels: int
-) -> dict[str, float] | None:
-    """Score the common classifier on the panel and on random panels of its size."""
-    if panel is None or not panel.size or n_random_panels < 1:
-        return None
-    rng = np.random.default_rng(derive_seed(task.seed, _CONTROL, fold.repeat, fold.index))
-    n_features = task.matrix.shape[1]
-    drawn = [rng.choice(n_features, panel.size, replace=False) for _ in range(n_random_panels)]
-    values = [panel_score(task.matrix, task.codes, fold, p)[0] for p in [panel, *drawn]]
-    return {"selected": values[0], "random": float(np.mean(values[1:]))}
-
-
-def panel_score(
-    matrix: Any, codes: NDArray[np.intp], fold: Fold, panel: NDArray[np.intp]
-) -> tuple[float, NDArray[np.intp], NDArray[np.float64]]:
-    """Return balanced accuracy, predicted codes and probabilities of the common classifier."""
-    columns = matrix[:, np.sort(panel)]
-    columns = columns.toarray() if hasattr(columns, "toarray") else np.asarray(columns, float)
-    train, test = columns[fold.train], columns[fold.test]
-    if np.isnan(columns).any():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a column with no value at all
-            fill = np.nan_to_num(np.nanmedian(train, axis=0))
-        train, test = (np.where(np.isnan(part), fill, part) for part in (train, test))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = common_classifier().fit(train, codes[fold.train])
-        predicted = model.predict(test)
-        score = mean_recall(codes[fold.test], predicted)
-    return score, predicted, model.predict_proba(test)
-
-
 def _run_folds(
-    task: _Task,
+    study: Study,
     folds: list[Fold],
     positive: int,
     n_random_panels: int,
@@ -403,9 +288,9 @@ def _run_folds(
     left = [f for f in folds if ("fold", f.repeat, f.index) not in journal.records]
     done = len(folds) - len(left)
 
-    with sharing(task) as (shared,):
+    with sharing(study) as (shared,):
         finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-            delayed(_evaluate_fold)(shared, fold, positive, n_random_panels) for fold in left
+            delayed(evaluate_fold)(shared, fold, positive, n_random_panels) for fold in left
         )
         for fold, record, seconds in finished:
             journal.add(("fold", fold.repeat, fold.index), record, seconds)
@@ -418,19 +303,19 @@ def _run_folds(
     )
 
 
-def _run_final(task: _Task, journal: Journal) -> tuple[int, ...] | None:
+def _run_final(study: Study, journal: Journal) -> tuple[int, ...] | None:
     if ("final",) not in journal.records:
         start = time.perf_counter()
         with one_thread():
-            model, _ = task.fit(None, derive_seed(task.seed, _FINAL))
-        panel = selected_features(model, task.matrix.shape[1])
+            model, _ = study.fit(None, derive_seed(study.seed, _FINAL))
+        panel = selected_features(model, study.matrix.shape[1])
         journal.add(("final",), {"panel": panel}, time.perf_counter() - start)
     panel = journal.records["final",]["panel"]
     return None if panel is None else tuple(panel)
 
 
 def _run_permutations(
-    task: _Task,
+    study: Study,
     permutation: str,
     n_permutations: int,
     journal: Journal,
@@ -443,23 +328,23 @@ def _run_permutations(
             progress(draw, n_permutations, f"permutation {draw}")
 
     return permutation_test(
-        task.X if permutation == "full" else task.matrix,
-        task.y,
-        groups=task.groups,
-        estimator=task.estimator if permutation == "full" else None,
+        study.X if permutation == "full" else study.matrix,
+        study.y,
+        groups=study.groups,
+        estimator=study.estimator if permutation == "full" else None,
         n_permutations=n_permutations,
-        n_splits=min(5, _most_folds(task)),
-        random_state=task.seed,
+        n_splits=min(5, _most_folds(study)),
+        random_state=study.seed,
         n_jobs=n_jobs,
         known={key[1]: v for key, v in journal.records.items() if key[0] == "permutation"},
         report=report,
     )
 
 
-def _most_folds(task: _Task) -> int:
+def _most_folds(study: Study) -> int:
     """Return how many folds can each test every class: samples, or groups, of the smallest."""
-    units = np.arange(task.y.size) if task.groups is None else task.groups
-    return min(np.unique(units[task.codes == k]).size for k in range(task.classes.size))
+    units = np.arange(study.y.size) if study.groups is None else study.groups
+    return min(np.unique(units[study.codes == k]).size for k in range(study.classes.size))
 
 
 def _canonical_order(folds: list[Fold], test: PermutationResult | None) -> list[tuple[Any, ...]]:
@@ -468,58 +353,3 @@ def _canonical_order(folds: list[Fold], test: PermutationResult | None) -> list[
     if test is not None:
         keys += [("permutation", draw) for draw in range(len(test.distribution) + 1)]
     return keys
-
-
-# ---------------------------------------------------------------------------- plain words
-
-
-def _has_signal(test: PermutationResult | None, score: Interval, n_classes: int) -> bool:
-    if test is not None and _decides(test):
-        return test.p_value <= 0.05
-    return score.low > 1 / n_classes
-
-
-def _decides(test: PermutationResult) -> bool:
-    """Whether the test could have gone either way: below 19 draws no p reaches 0.05."""
-    return test.stopped_early or len(test.distribution) >= 19
-
-
-def _signal_notices(
-    signal: bool,
-    test: PermutationResult | None,
-    score: Interval,
-    control: dict[str, Interval] | None,
-) -> list[str]:
-    found = []
-    if not signal:
-        reason = (
-            f"permuted labels score as well in a share of p = {test.p_value:.2g} of the draws"
-            if test is not None and _decides(test)
-            else f"the interval of the balanced accuracy, {score.low:.2f} to {score.high:.2f}, "
-            "does not lie above chance"
-        )
-        found.append(
-            f"No signal was found: {reason}. The panel should not be read as a set of markers."
-        )
-    if signal and control is not None and control["random"].value >= control["selected"].low:
-        found.append(
-            "Random panels of the same size predict about as well "
-            f"({control['random'].value:.2f} against {control['selected'].value:.2f}): many "
-            "features carry the signal, and these are not special."
-        )
-    return found
-
-
-def _fit_notices(folds: tuple[FoldResult, ...]) -> list[str]:
-    """Say once what the fits warned about, and in how many folds."""
-    counts: Counter[str] = Counter()
-    first: dict[str, str] = {}
-    for fold in folds:
-        for kind in {text.split(":")[0] for text in fold.warnings}:
-            counts[kind] += 1
-        for text in fold.warnings:
-            first.setdefault(text.split(":")[0], text)
-    return [
-        f"{counts[kind]} of {len(folds)} fits warned, the first with {first[kind]}"
-        for kind in sorted(counts)
-    ]
