@@ -1,0 +1,1 @@
+"""The commands, a module each: options in, calls of the functions beside, sentences out."""
