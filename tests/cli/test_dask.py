@@ -61,6 +61,8 @@ def test_a_zarr_store_on_the_scheduler_that_is_named(tmp_path, kit):
     for more, message in (
         (["--dask", "--log2"], "--log2 does not go with --dask"),
         (["--dask", "--transpose"], "--transpose does not go with --dask"),
+        (["--dask", "--fast"], "--fast does not go with --dask"),
+        (["--dask", "--permutations", "9"], "--permutations does not go with --dask"),
         (["--dask", "--positive", "2"], "no sample has the label '2'"),
     ):
         result = kit.run(*words, *more, "--out", tmp_path / "none")

@@ -197,6 +197,30 @@ def test_time_limit_crashes_and_workers(planted_small, tmp_path):
     assert again.to_dict() == found.to_dict()
 
 
+def test_a_larger_time_limit_tries_again_what_was_stopped(planted_small, tmp_path):
+    X, y = planted_small
+    hurry = tmp_path / "hurry"
+
+    class Slow(SelectKBest):
+        def fit(self, X, y):
+            if not hurry.exists():
+                time.sleep(3600)
+            return super().fit(X, y)
+
+    methods = {"F": SelectKBest(), "slow": Slow()}
+    log = tmp_path / "a.jsonl"
+    stopped = compare(methods, X, y, time_limit=3, log=log, **TINY)
+    assert stopped.row("slow", 2).status == "timeout"
+    hurry.touch()
+    same = compare(methods, X, y, time_limit=3, log=log, resume=True, **TINY)
+    assert same.to_dict() == stopped.to_dict()
+    found = compare(methods, X, y, time_limit=60, log=log, resume=True, **TINY)
+    assert found.row("slow", 2).score == found.row("F", 2).score
+    at_once = compare(methods, X, y, time_limit=60, log=tmp_path / "b.jsonl", **TINY)
+    assert found.to_dict() == at_once.to_dict()
+    assert log.read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+
+
 SCRIPT = """
 import os, signal, sys
 import numpy as np

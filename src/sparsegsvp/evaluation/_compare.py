@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,13 @@ from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.utils import check_array, check_consistent_length
 
+from .._typing import Progress
 from ._baselines import RandomPanel, default_methods
 from ._checks import repeated_samples
 from ._comparison import RANDOM_PANEL, Comparison
 from ._comparison_rows import Cell, comparison_rows, mean_seconds
 from ._folds import Fold, check_labels, check_seed, derive_seed, make_folds
-from ._journal import Journal, digest
+from ._journal import Journal, digest, message_of
 from ._panel_score import panel_score
 from ._panels import (
     describe,
@@ -35,8 +36,6 @@ from ._panels import (
 )
 from ._scores import counts_of, mean_recall, score_fold
 from ._workers import Outcome, Task, run_tasks
-
-Progress = Callable[[int, int, str], None]
 
 _FIT = 21  # seed stream
 
@@ -113,7 +112,8 @@ def compare(
         Append-only log of finished work, one JSON object per line; timings go to a second
         file beside it.
     resume : bool, default=False
-        Continue ``log`` where it ends, also after a kill at any moment.
+        Continue ``log`` where it ends, also after a kill at any moment. Methods that were
+        stopped at a smaller ``time_limit`` than this one's are tried again.
     progress : callable, optional
         Called as ``progress(done, total, message)`` after each method and fold.
 
@@ -244,8 +244,7 @@ def _run_fold(
                 model = fresh
             result = _judge(shared, X, model, fold, size)
         except Exception as error:
-            text = f"{type(error).__name__}: {error}"
-            result = {"status": "failed", "error": text if len(text) <= 300 else text[:297] + "..."}
+            result = {"status": "failed", "error": message_of(type(error), error)}
         yield {"size": size, "seconds": seconds, **result}
 
 
@@ -285,8 +284,10 @@ def _run(
     progress: Progress | None,
 ) -> None:
     """Do what the journal does not hold yet; drop a method whose process had to be replaced."""
+    for key in [k for k, value in journal.records.items() if _was_stopped_by(value, time_limit)]:
+        del journal.records[key]
     dropped = {
-        key[0]: (value["status"], value["error"])
+        key[0]: _Drop(value["status"], value["error"], value["limit"])
         for key, value in journal.records.items()
         if value["dropped"]
     }
@@ -303,8 +304,12 @@ def _run(
         name, repeat, index = outcome.task.key
         where = f"repeat {repeat + 1}, fold {index + 1}"
         if outcome.status in ("timeout", "died"):
-            status = "timeout" if outcome.status == "timeout" else "failed"
-            dropped[name] = (status, f"{outcome.error} in {where}")
+            late = outcome.status == "timeout"
+            dropped[name] = _Drop(
+                "timeout" if late else "failed",
+                f"{outcome.error} in {where}",
+                time_limit if late else None,
+            )
         record, seconds = _record(outcome, sizes, dropped.get(name))
         journal.add(outcome.task.key, record, seconds)
         done += 1
@@ -313,14 +318,30 @@ def _run(
             progress(done, len(tasks), f"{name}, {where}{state}")
 
 
+@dataclass(frozen=True)
+class _Drop:
+    """Why a method is not tried any more; ``limit`` is the time it was stopped at, if it was."""
+
+    status: str
+    error: str
+    limit: float | None
+
+
+def _was_stopped_by(record: dict[str, Any], time_limit: float | None) -> bool:
+    """Whether a method was stopped at a smaller limit than this, so that it gets another try."""
+    limit = record["limit"]
+    return limit is not None and (time_limit is None or time_limit > limit)
+
+
 def _record(
-    outcome: Outcome, sizes: tuple[int, ...], dropped: tuple[str, str] | None
+    outcome: Outcome, sizes: tuple[int, ...], dropped: _Drop | None
 ) -> tuple[dict[str, Any], list[Any]]:
     """Return what the log keeps of a method in a fold, and apart from it the seconds."""
     status, error = outcome.status, outcome.error
     early = status in ("timeout", "died", "cancelled")
+    limit = None
     if early and dropped is not None:
-        status, error = dropped
+        status, error, limit = dropped.status, dropped.error, dropped.limit
     by_size = {part["size"]: part for part in outcome.parts}
     entries: list[dict[str, Any]] = []
     seconds: list[Any] = []
@@ -335,5 +356,11 @@ def _record(
     if status == "ok" and any(entry["status"] != "ok" for entry in entries):
         status = "failed"
         error = next(entry["error"] for entry in entries if entry["status"] != "ok")
-    record = {"status": status, "error": error, "dropped": early, "sizes": entries}
+    record = {
+        "status": status,
+        "error": error,
+        "dropped": early,
+        "limit": limit,
+        "sizes": entries,
+    }
     return record, seconds

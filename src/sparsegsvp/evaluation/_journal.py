@@ -27,6 +27,9 @@ except ImportError:  # pragma: no cover  (not on this platform: two writers go u
 
 Key = tuple[Any, ...]
 
+# Of a message that is kept, in characters.
+_LONGEST = 300
+
 
 def plain(value: Any) -> Any:
     """Turn numbers, arrays and containers into what JSON can hold; nan becomes None.
@@ -53,6 +56,19 @@ def plain(value: Any) -> Any:
     if hasattr(value, "to_dict"):
         return plain(value.to_dict())
     return str(value)
+
+
+def message_of(kind: type, said: object) -> str:
+    """Return an error or a warning as one short text.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation._journal import message_of
+    >>> message_of(ValueError, "no")
+    'ValueError: no'
+    """
+    text = f"{kind.__name__}: {said}"
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
 def dumps(value: Any) -> str:

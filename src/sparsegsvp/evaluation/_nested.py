@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_consistent_length
 
 from .._parallel import sharing
+from .._typing import Progress
 from ._checks import repeated_samples
 from ._folds import Fold, check_labels, check_seed, derive_seed, folds_from
 from ._journal import Journal, digest
@@ -33,8 +34,6 @@ from ._result import (
     panel_statistics,
 )
 from ._threads import one_thread
-
-Progress = Callable[[int, int, str], None]
 
 _FINAL = 13  # seed stream, beside those of a fold
 

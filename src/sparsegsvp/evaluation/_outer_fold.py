@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from ._folds import Fold, derive_seed
+from ._journal import message_of
 from ._panel_score import panel_score
 from ._panels import fit_with_groups, selected_features, with_seed
 from ._scores import class_scores, counts_of, score_fold
@@ -55,8 +56,7 @@ class Study:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fit_with_groups(model, X, y, groups)
-        texts = [f"{w.category.__name__}: {w.message}" for w in caught]
-        return model, [text if len(text) <= 300 else text[:297] + "..." for text in texts]
+        return model, [message_of(w.category, w.message) for w in caught]
 
 
 def evaluate_fold(

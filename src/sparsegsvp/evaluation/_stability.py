@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from .._parallel import sharing
+from .._typing import Progress
 from ..metrics import nogueira_stability
 from ._folds import check_seed, derive_seed
 from ._panels import fit_with_groups, selected_features, with_seed
@@ -164,7 +164,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         y: ArrayLike,
         groups: ArrayLike | None = None,
         *,
-        progress: Callable[[int, int, str], None] | None = None,
+        progress: Progress | None = None,
     ) -> StabilitySelection:
         """Run the estimator on the subsets and count.
 

@@ -100,9 +100,11 @@ def select(
         }  # fmt: skip
         refused = {
             "transpose": transpose, "sheet": sheet, "separator": separator, "decimal": decimal,
-            "labels": labels, "on": on, "test": test,
+            "labels": labels, "on": on, "test": test, "test-labels": test_labels, "fast": fast,
         }  # fmt: skip
-        command = spell("select", table, **opening, dask=dask, **differing(settings))
+        changed = differing(settings)
+        refused |= {name: name in changed for name in ("impute", *_ESTIMATE)}
+        command = spell("select", table, **opening, dask=dask, **changed)
         _select_lazily(table, out, settings, dask, opening, refused, command, screen)
         return
     data = read(table, screen, **reading, positive=positive, drop=drop, labels=labels, on=on)
@@ -116,6 +118,10 @@ def select(
     )  # fmt: skip
     done = run_select(data, out, settings, test=cohort, fast=fast, command=command, listener=screen)
     finish(screen, done.results, out, f"{command} --out {shlex.quote(str(out))}")
+
+
+# Settings of the estimate, which a table that stays on disk does not get.
+_ESTIMATE = ("repeats", "permutations", "resamples")
 
 
 def _select_lazily(
@@ -133,7 +139,9 @@ def _select_lazily(
 
     for name, value in refused.items():
         if value:
-            raise InputError(f"--{name} does not go with --dask", where=path.name)
+            raise InputError(
+                f"--{name} does not go with --dask", where=path.name, remedy="leave it out"
+            )
     data = open_table(path, **{**opening, "drop": tuple(opening["drop"] or ())})
     results = select_lazily(data, out, settings, name=scheduler, command=command, listener=screen)
     names = [row["feature"] for row in results["panel"]]
