@@ -47,6 +47,7 @@ def l1_logistic(n: int) -> Any:
             class_weight="balanced",
             scoring="balanced_accuracy",
             use_legacy_attributes=False,
+            random_state=0,
         ),
     )
 
