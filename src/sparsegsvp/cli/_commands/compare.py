@@ -36,7 +36,8 @@ def compare(
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Stop a method that takes longer in one fold.",
+            help="Stop a method that takes longer in one fold; with --resume, a larger limit "
+            "tries it again.",
             rich_help_panel="Method",
         ),
     ] = None,
@@ -64,6 +65,7 @@ def compare(
     debug: opt.Debug = False,
 ) -> None:
     """Compare methods of feature selection at equal panel sizes, on the same folds."""
+    from ...report.comparison import verdict
     from .._comparison import comparison_grid
     from .._tasks import compare_table
 
@@ -89,6 +91,9 @@ def compare(
     )  # fmt: skip
     screen.say()
     screen.show(comparison_grid(found))
+    headline, sentences = verdict(results["comparison"])
+    screen.say(headline, style="bold")
+    screen.say(" ".join(sentences))
     for note in results["comparison"]["notes"]:
         screen.say(note, style="dim")
     where = None if out is None else str(out.resolve())
