@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
@@ -24,7 +22,7 @@ from ._checks import repeated_samples
 from ._comparison import RANDOM_PANEL, Comparison
 from ._comparison_rows import Cell, comparison_rows, mean_seconds
 from ._folds import Fold, check_labels, check_seed, derive_seed, make_folds
-from ._journal import Journal, digest, message_of
+from ._journal import Journal, digest, message_of, software
 from ._panel_score import panel_score
 from ._panels import (
     describe,
@@ -165,7 +163,7 @@ def compare(
     header = {
         "kind": "compare",
         "data": digest(matrix, labels, [] if ids is None else ids),
-        "versions": {m.__name__: m.__version__ for m in (np, scipy, sklearn)},
+        "versions": software(),
         **description,
     }
     journal = Journal(log, header, resume=resume)

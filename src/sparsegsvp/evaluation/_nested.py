@@ -10,8 +10,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_consistent_length
@@ -20,7 +18,7 @@ from .._parallel import sharing
 from .._typing import Progress
 from ._checks import repeated_samples
 from ._folds import Fold, check_labels, check_seed, derive_seed, folds_from
-from ._journal import Journal, digest
+from ._journal import Journal, digest, software
 from ._notices import fit_notices, has_signal, signal_notices
 from ._outer_fold import Study, evaluate_fold
 from ._panels import describe, selected_features
@@ -181,7 +179,7 @@ def nested_evaluate(
         "kind": "nested_evaluate",
         "data": digest(matrix, labels, [] if group_ids is None else group_ids),
         "splits": digest(*(f.test for f in folds)),
-        "versions": {m.__name__: m.__version__ for m in (np, scipy, sklearn)},
+        "versions": software(),
         **description,
     }
     del header["n_permutations"]  # more draws may be added to finished ones
