@@ -177,7 +177,7 @@ def accuracy_chart(found: Mapping[str, Any]) -> str:
     methods = list(dict.fromkeys(row["method"] for row in found["rows"]))
     done = [row for row in found["rows"] if row["score"] is not None]
     low, high = padded([_value(row) for row in done])
-    frame = Frame((-0.25, len(sizes) - 0.75), (low, min(high, 1.03)), 860, 430, right=130, top=26)
+    frame = Frame((-0.25, len(sizes) - 0.75), (low, min(high, 1.03)), 780, 420, right=118, top=26)
     labels = [(i, str(size)) for i, size in enumerate(sizes)]
     parts = [frame.axes("features in the panel", "balanced accuracy", x_ticks=labels)]
     # the reference last, so that it lies on top
