@@ -318,8 +318,9 @@ class Scatter:
     """Running sums of each class, shifted by a pilot mean.
 
     Rows are shifted by a pilot mean of their class, from its first block, before they are
-    squared: a mean of 1e6 leaves a variance of 1 intact. The shift is counted from the
-    first row of the class, so that a constant column has a scatter of exactly zero.
+    squared, unless it is small: a mean of 1e6 leaves a variance of 1 intact. The shift is
+    counted from the first row of the class, so that a constant column has a scatter of
+    exactly zero.
     """
 
     counts: IntArray
@@ -347,6 +348,14 @@ class Scatter:
         return self.counts, self.weights, self.pilots + self.shifts / safe, scatters
 
 
+def _pilot(rows: Float64Array) -> Float64Array:
+    """The means, from the first row on; zero where they are no larger than the spread."""
+    apart = rows - rows[0]
+    mean = rows[0] + apart.mean(axis=0)
+    # squares lose a digit there at most, and rows that need no shift are read once less
+    return np.where(np.abs(mean) <= 3.0 * apart.std(axis=0), 0.0, mean)
+
+
 def visit_scatter(
     state: Scatter | None,
     block: Float64Array,
@@ -364,10 +373,11 @@ def visit_scatter(
             inside = inside[weight[inside] > 0.0]
         if len(inside) == 0:
             continue
-        part = block[inside]  # a copy, so that it may be shifted in place
+        part = block.take(inside, axis=0)  # a copy, so that it may be shifted in place
         if state.counts[k] == 0:
-            state.pilots[k] = part[0] + (part - part[0]).mean(axis=0)
-        part -= state.pilots[k]
+            state.pilots[k] = _pilot(part)
+        if state.pilots[k].any():
+            part -= state.pilots[k]
         row_weight = np.ones(len(part)) if weight is None else weight[inside]
         state.counts[k] += len(part)
         state.weights[k] += row_weight.sum()

@@ -13,8 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs, dsyevd
 
 from .._typing import Float64Array, IntArray
 from .penalties import Penalty
@@ -314,7 +313,9 @@ def _newton_direction(
     else:
         # Between nearly collinear features the objective is concave: turn those
         # directions around, so that the step leaves the saddle instead of seeking it.
-        values, vectors = eigh(H, check_finite=False)
+        values, vectors, info = dsyevd(H, lower=1)
+        if info != 0:
+            return None
         values = np.maximum(np.abs(values), 0.1 * gamma)
         direction = -vectors @ ((total @ vectors) / values)
     direction -= float(v @ direction) * v
