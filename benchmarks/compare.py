@@ -142,7 +142,7 @@ def table(name: str, page: dict[str, Any], seconds: dict[tuple[str, int], float]
         stability = row["stability"]["value"] if row["stability"] else None
         cells += [native, "" if stability is None else f"{stability:.2f}"]
         spent = seconds.get((method, middle))
-        cells.append("" if spent is None else f"{spent:.2g}" if spent < 100 else f"{spent:.0f}")
+        cells.append("" if spent is None else f"{spent:.2g}" if spent < 10 else f"{spent:.0f}")
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return [*lines, ""]
 
