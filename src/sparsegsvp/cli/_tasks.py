@@ -11,6 +11,7 @@ from typing import Any
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
+from .._versions import versions
 from ..evaluation import Comparison, compare, default_methods
 from ..evaluation._baselines import common_classifier
 from ..evaluation._panels import with_size
@@ -83,7 +84,7 @@ def evaluate_table(
             "data": describe(table),
             "parameters": settings.to_dict(),
             "evaluation": found.to_dict(),
-            "versions": _versions(),
+            "versions": versions(),
         }
         listener.estimated(results)
         return results
@@ -115,24 +116,6 @@ def describe(table: Table) -> dict[str, Any]:
         "record": list(table.record),
         "hints": list(table.hints),
         "dropped": dict(table.dropped),
-    }
-
-
-def _versions() -> dict[str, str]:
-    import platform
-
-    import numpy
-    import scipy
-    import sklearn
-
-    from .. import __version__
-
-    return {
-        "sparsegsvp": __version__,
-        "python": platform.python_version(),
-        "numpy": numpy.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
     }
 
 
@@ -243,7 +226,7 @@ def compare_table(
             "data": describe(table),
             "parameters": {**settings.to_dict(), "sizes": possible, "time_limit": time_limit},
             "comparison": found.to_dict(),
-            "versions": _versions(),
+            "versions": versions(),
         }
         return results, found
 

@@ -17,12 +17,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.utils import check_array, check_consistent_length
 
 from .._typing import Progress
+from .._versions import versions
 from ._baselines import RandomPanel, default_methods
 from ._checks import repeated_samples
 from ._comparison import RANDOM_PANEL, Comparison
 from ._comparison_rows import Cell, comparison_rows, mean_seconds
 from ._folds import Fold, check_labels, check_seed, derive_seed, make_folds
-from ._journal import Journal, digest, message_of, software
+from ._journal import Journal, digest, message_of
 from ._panel_score import panel_score
 from ._panels import (
     describe,
@@ -163,7 +164,7 @@ def compare(
     header = {
         "kind": "compare",
         "data": digest(matrix, labels, [] if ids is None else ids),
-        "versions": software(),
+        "versions": versions(),
         **description,
     }
     journal = Journal(log, header, resume=resume)

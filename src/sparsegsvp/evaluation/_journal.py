@@ -19,10 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
-
-from .. import __version__
 
 try:
     import fcntl
@@ -60,12 +56,6 @@ def plain(value: Any) -> Any:
     if hasattr(value, "to_dict"):
         return plain(value.to_dict())
     return str(value)
-
-
-def software() -> dict[str, str]:
-    """Return the versions that results depend on, for the header of a log."""
-    modules = (np, scipy, sklearn)
-    return {"sparsegsvp": __version__} | {m.__name__: m.__version__ for m in modules}
 
 
 def message_of(kind: type, said: object) -> str:

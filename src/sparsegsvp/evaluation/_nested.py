@@ -16,9 +16,10 @@ from sklearn.utils import check_array, check_consistent_length
 
 from .._parallel import sharing
 from .._typing import Progress
+from .._versions import versions
 from ._checks import repeated_samples
 from ._folds import Fold, check_labels, check_seed, derive_seed, folds_from
-from ._journal import Journal, digest, software
+from ._journal import Journal, digest
 from ._notices import fit_notices, has_signal, signal_notices
 from ._outer_fold import Study, evaluate_fold
 from ._panels import describe, selected_features
@@ -179,7 +180,7 @@ def nested_evaluate(
         "kind": "nested_evaluate",
         "data": digest(matrix, labels, [] if group_ids is None else group_ids),
         "splits": digest(*(f.test for f in folds)),
-        "versions": software(),
+        "versions": versions(),
         **description,
     }
     del header["n_permutations"]  # more draws may be added to finished ones

@@ -191,7 +191,7 @@ def read_npz(path: Path, request: Request, *, transpose: bool) -> Parts:
             values = classes[values]
         text[role] = [as_label(v) for v in values.tolist()]
     notes = [] if names is not None else ["the features have no names and were numbered f0, f1, …"]
-    chosen, kept, dropped = _choose(labels, request, where)
+    chosen, kept, dropped = choose_features(labels, request, where)
     X = X if chosen is None else X[:, chosen]
     return Parts(X, kept, "NPZ", text, dropped, notes, place="row")
 
@@ -214,22 +214,36 @@ def read_h5ad(path: Path, request: Request, *, layer: str | None) -> Parts:
     with file:
         if "obs" not in file or "var" not in file:
             raise InputError("the file has no obs and var", where=where, remedy="is it AnnData?")
-        layers = list(file["layers"]) if "layers" in file else []
-        if layer is not None and layer not in layers:
-            raise InputError(
-                f"there is no layer {quote(layer)} (--layer)",
-                where=where,
-                remedy=suggestion(layer, layers),
-            )
-        if layer is None and "X" not in file:
-            raise InputError(
-                "X is empty", where=where, remedy=f"name a layer with --layer: {listed(layers)}"
-            )
         obs, var = read_elem(file["obs"]), read_elem(file["var"])
-        X = read_elem(file["X"] if layer is None else file["layers"][layer])
+        X = read_elem(stored_matrix(file, layer, where))
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     X = _floating(X)
     names = [str(name) for name in var.index]
+    text = columns_of_samples(obs, request, where)
+    chosen, kept, dropped = choose_features(names, request, where)
+    X = X if chosen is None else X[:, chosen]
+    kind = "AnnData" if layer is None else f"AnnData, layer {layer}"
+    return Parts(X, kept, kind, text, dropped, place="row")
+
+
+def stored_matrix(root: Any, layer: str | None, where: str) -> Any:
+    """X or a layer of AnnData, as it lies in the file or store."""
+    layers = list(root["layers"]) if "layers" in root else []
+    if layer is not None and layer not in layers:
+        raise InputError(
+            f"there is no layer {quote(layer)} (--layer)",
+            where=where,
+            remedy=suggestion(layer, layers),
+        )
+    if layer is None and "X" not in root:
+        raise InputError(
+            "X is empty", where=where, remedy=f"name a layer with --layer: {listed(layers)}"
+        )
+    return root["X"] if layer is None else root["layers"][layer]
+
+
+def columns_of_samples(obs: Any, request: Request, where: str) -> dict[str, list[str | None]]:
+    """Names of the samples, and the columns of obs that have a role, as text."""
     text: dict[str, list[str | None]] = {"id": [str(name) for name in obs.index]}
     for role, name in request.roles().items():
         if name not in obs.columns:
@@ -243,10 +257,7 @@ def read_h5ad(path: Path, request: Request, *, layer: str | None) -> Parts:
             None if gone else as_label(value)
             for gone, value in zip(column.isna(), column.astype(object))
         ]
-    chosen, kept, dropped = _choose(names, request, where)
-    X = X if chosen is None else X[:, chosen]
-    kind = "AnnData" if layer is None else f"AnnData, layer {layer}"
-    return Parts(X, kept, kind, text, dropped, place="row")
+    return text
 
 
 # --- both ------------------------------------------------------------------------------
@@ -256,7 +267,7 @@ def _floating(X: Any) -> Any:
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
-def _choose(
+def choose_features(
     names: Sequence[str], request: Request, where: str
 ) -> tuple[list[int] | None, list[str], dict[str, str]]:
     """Pick the features asked for among the names of a matrix; None means all of them."""

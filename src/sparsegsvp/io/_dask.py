@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import _choose
+from ._arrays import choose_features, columns_of_samples, stored_matrix
 from ._cells import as_label
 from ._checks import refuse_labels
 from ._errors import InputError, listed, quote, suggestion
@@ -338,7 +338,7 @@ def _open_zarr(path: Path, request: Request, layer: str | None) -> _Lazy:
                 where=path.name,
             )
         text[role] = [as_label(value) for value in values.tolist()]
-    chosen, kept, dropped = _choose(names, request, path.name)
+    chosen, kept, dropped = choose_features(names, request, path.name)
     X = X if chosen is None else X[:, chosen]
     return _Lazy(X, kept, "Zarr", digest, text, dropped, notes)
 
@@ -364,16 +364,7 @@ def _open_anndata(root: Any, request: Request, layer: str | None, where: str, di
     from anndata.experimental import read_elem_lazy
     from anndata.io import read_elem
 
-    layers = list(root["layers"]) if "layers" in root else []
-    if layer is not None and layer not in layers:
-        raise InputError(
-            f"there is no layer {quote(layer)} (--layer)",
-            where=where,
-            remedy=suggestion(layer, layers),
-        )
-    if layer is None and "X" not in root:
-        raise InputError("X is empty", where=where, remedy=f"name a layer: {listed(layers)}")
-    stored = root["X"] if layer is None else root["layers"][layer]
+    stored = stored_matrix(root, layer, where)
     obs, var = read_elem(root["obs"]), read_elem(root["var"])
     encoding = str(dict(stored.attrs).get("encoding-type", ""))
     chunks = None
@@ -381,20 +372,8 @@ def _open_anndata(root: Any, request: Request, layer: str | None, where: str, di
         per_row = 12 * max(1, stored["data"].shape[0] // max(1, len(obs)))
         chunks = (int(np.clip(_CHUNK_BYTES // per_row, 1, len(obs))), len(var))
     X = read_elem_lazy(stored, chunks=chunks)
-    text: dict[str, list[str | None]] = {"id": [str(name) for name in obs.index]}
-    for role, name in request.roles().items():
-        if name not in obs.columns:
-            raise InputError(
-                f"there is no column {quote(name)} in obs (--{role})",
-                where=where,
-                remedy=suggestion(name, [str(c) for c in obs.columns]),
-            )
-        gone = obs[name].isna()
-        text[role] = [
-            None if empty else as_label(value)
-            for empty, value in zip(gone, obs[name].astype(object))
-        ]
-    chosen, kept, dropped = _choose([str(n) for n in var.index], request, where)
+    text = columns_of_samples(obs, request, where)
+    chosen, kept, dropped = choose_features([str(n) for n in var.index], request, where)
     X = X if chosen is None else X[:, chosen]
     kind = "AnnData" if layer is None else f"AnnData, layer {layer}"
     return _Lazy(X, kept, kind, digest, text, dropped)

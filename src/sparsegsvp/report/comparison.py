@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, cast
 
+from ..evaluation._comparison import RANDOM_PANEL
 from .page import render
 from .schema import IntervalDict, check
 from .svg import Frame, circle, cut, padded, text, tip
 from .wording import interval, listed, number, plural
 
 COMPARISON_FORMAT = "sparsegsvp-comparison"
-CONTROL = "random panel"
 
 
 class _Row(TypedDict):
@@ -111,7 +111,7 @@ def build_comparison(results: Mapping[str, Any]) -> str:
             {"name": name, "link": i, "cells": [rows[name, size] for size in found["sizes"]]}
             for i, name in enumerate(methods)
         ],
-        control=CONTROL,
+        control=RANDOM_PANEL,
         problems=list(
             dict.fromkeys(
                 (row["method"], row["error"]) for row in found["rows"] if row["error"] is not None
@@ -136,7 +136,7 @@ def verdict(found: Mapping[str, Any]) -> tuple[str, list[str]]:
         What stands behind it, and what to beware of.
     """
     done = [row for row in found["rows"] if row["score"] is not None]
-    tried = [row for row in done if row["method"] != CONTROL]
+    tried = [row for row in done if row["method"] != RANDOM_PANEL]
     if not tried:
         return "No method finished", ["Why each of them did not is said below."]
     best = max(tried, key=_value)
@@ -153,7 +153,7 @@ def verdict(found: Mapping[str, Any]) -> tuple[str, list[str]]:
         "The best of many is flattered by being picked: estimate the one you choose with "
         "sparsegsvp evaluate, on folds of another seed or on other samples.",
     ]
-    control = next((r for r in done if r["method"] == CONTROL and r["size"] == smallest), None)
+    control = next((r for r in done if r["method"] == RANDOM_PANEL and r["size"] == smallest), None)
     if control is not None:
         sentences.insert(1, f"A random panel of {smallest} scores {number(_value(control))}.")
         if _value(control) >= reach:
@@ -190,7 +190,7 @@ def accuracy_chart(found: Mapping[str, Any]) -> str:
         x, y = frame.sx(sizes.index(size)), frame.sy(_value(there[0]))
         parts.append(circle(x, y, 7, "ring"))
         parts.append(text(x, y - 12, cut(listed([r["method"] for r in there], 2), 36), "name mid"))
-    parts += _ends(frame, done, sizes, [CONTROL, found["reference"]])
+    parts += _ends(frame, done, sizes, [RANDOM_PANEL, found["reference"]])
     return frame.drawing("".join(parts), "balanced accuracy against panel size, by method")
 
 
@@ -201,7 +201,7 @@ def _thread(
     if not mine:
         return ""
     name = mine[0]["method"]
-    kind = "mine" if name == reference else "control" if name == CONTROL else ""
+    kind = "mine" if name == reference else "control" if name == RANDOM_PANEL else ""
     xs = [sizes.index(row["size"]) for row in mine]
     ys = [_value(row) for row in mine]
     mark = f' data-link="{link}"'

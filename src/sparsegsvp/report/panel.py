@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..evaluation import Substitute, find_substitutes
 from ..evaluation._substitutes import group_frequency
-from . import figures
+from . import feature
 from .schema import PanelFeature
 
 
@@ -28,17 +28,17 @@ def describe_panel(
     k = len(classes)
     weights = np.array(final.coef_[:, support])
     if final.standardize and support.size:
-        weights *= np.array([np.nanstd(figures.column(inner_X, int(j))) for j in support])
+        weights *= np.array([np.nanstd(feature.column(inner_X, int(j))) for j in support])
         norms = np.linalg.norm(weights, axis=1, keepdims=True)
         weights /= np.where(norms > 0.0, norms, 1.0)
     substitutes = _substitutes(table, codes, selections, stability)
     listing: list[PanelFeature] = []
     for rank, i in enumerate(np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")):
         j = int(support[i])
-        values = figures.column(table.X, j)
-        effects = figures.effect_sizes(values, codes, k)
+        values = feature.column(table.X, j)
+        effects = feature.effect_sizes(values, codes, k)
         others = substitutes.get(j, ())
-        boxes = [figures.box(values[codes == c], classes[c]) for c in range(k)]
+        boxes = [feature.box(values[codes == c], classes[c]) for c in range(k)]
         known = [abs(e) if e is not None and e > 0 else -1.0 for e in effects]
         listing.append(
             {
@@ -49,7 +49,7 @@ def describe_panel(
                 "coefficients": final.coef_[:, j].tolist(),
                 "effects": effects,
                 "higher_in": classes[int(np.argmax(known))] if max(known) > 0 else None,
-                "auc": figures.single_auc(values, codes, k),
+                "auc": feature.single_auc(values, codes, k),
                 "frequency": None if selections is None else float(selections[:, j].mean()),
                 "group_frequency": None
                 if selections is None

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, orthogonal_procrustes
 
-from .figures import Floats
+from .._typing import Float64Array
 from .schema import Scatter
 
 #: More samples than this are thinned, the same number per class.
@@ -187,7 +187,7 @@ def pca_after(
     y = np.asarray(evaluation["y"], dtype=np.intp)
     classes = [str(c) for c in evaluation["classes"]]
     scores = np.full((n, 2), np.nan)
-    reference: tuple[NDArray[np.bool_], Floats] | None = None
+    reference: tuple[NDArray[np.bool_], Float64Array] | None = None
     for fold in folds:
         test = np.asarray(fold["test"], dtype=np.intp)
         train = np.ones(n, dtype=bool)
@@ -224,7 +224,7 @@ def _last_two(size: int) -> list[int]:
     return [max(0, size - 2), size - 1]
 
 
-def _signed(scores: Floats) -> Floats:
+def _signed(scores: Float64Array) -> Float64Array:
     """Fix the sign of each component, so that equal data give equal pictures."""
     size = np.abs(scores)
     # the first large score, not the largest: two of nearly equal size must not swap the sign
@@ -234,7 +234,7 @@ def _signed(scores: Floats) -> Floats:
 
 def _standardized(
     block: Any, rows: NDArray[np.intp] | None, fit: NDArray[np.bool_] | None = None
-) -> Floats:
+) -> Float64Array:
     """Dense columns, medians for missing values, scaled by the rows they are fitted on."""
     dense = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
     Z = np.array(dense if rows is None else dense[rows], dtype=np.float64)
@@ -252,7 +252,7 @@ def _standardized(
 
 
 def _scatter(
-    points: Floats,
+    points: Float64Array,
     rows: NDArray[np.intp],
     codes: NDArray[np.intp],
     wrong: NDArray[np.bool_],

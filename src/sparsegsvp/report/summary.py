@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-import scipy
-import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.metrics import confusion_matrix
 
-from .. import __version__
+from .._versions import versions
 from ..evaluation._journal import plain
 from ..evaluation._panels import fit_with_groups
 from ..metrics import balanced_accuracy_interval, clopper_pearson
@@ -120,14 +117,14 @@ def summarize(
     steadiness = _stability(found, stability)
     scores = _scores(found)
     permutation = None if found is None else found.get("permutation")
-    versions = _versions()
+    used = versions()
     verdict = wording.verdict(data, panel, scores, permutation, steadiness)
     accuracy = _path_accuracy(model, table) if path_accuracy else None
     description = _model(final)
     document: Results = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "versions": versions,
+        "versions": used,
         "run": {
             "command": command,
             "parameters": plain(dict(parameters or {})),
@@ -155,7 +152,7 @@ def summarize(
             table, final, names, classes, codes, support, found, selections, stability, accuracy
         ),
         "methods": describe_methods(
-            data, description, panel, scores, found, steadiness, versions, seed
+            data, description, panel, scores, found, steadiness, used, seed
         ),
         "evaluation": found,
     }
@@ -250,16 +247,6 @@ def _unwrap(model: Any, X: Any) -> tuple[Any, Any]:
             f"{X.shape[1]} into {inner.shape[1]}."
         )
     return model[-1], inner
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "sparsegsvp": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
 
 
 def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | None) -> Data:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from .._versions import versions
 from ..datasets import Dataset, load_breast_cancer, load_ovarian
 from .plan import PLANS, Plan, stages
 from .protocol import paper_split
@@ -144,12 +145,6 @@ def _require_report() -> None:
             raise ImportError(
                 f'The reproduction needs {name}: pip install "sparsegsvp[report]".'
             ) from error
-
-
-def versions() -> dict[str, str]:
-    """Versions of what the numbers depend on."""
-    names = ("sparsegsvp", "numpy", "scipy", "sklearn")
-    return {name: importlib.import_module(name).__version__ for name in names}
 
 
 def _write_results(
