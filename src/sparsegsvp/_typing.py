@@ -11,5 +11,6 @@ Float64Array = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 
-# Called after each piece of work with the number done, the number in all, and what it was.
-Progress = Callable[[int, int, str], None]
+# Called as progress(stage, done, total) when a stage begins and after each piece of its work.
+# What it raises ends the work.
+Progress = Callable[[str, int, int], None]

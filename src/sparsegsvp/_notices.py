@@ -1,0 +1,86 @@
+"""What a reader has to know about a table, an evaluation or a panel.
+
+A notice is recognised by its code, never by its words. Console, page and results file print
+the same title and text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Severity = Literal["serious", "caution", "note"]
+
+#: The title of each kind of notice.
+TITLES = {
+    # the table
+    "repeats": "Samples occur more than once",
+    "orientation": "The table may be turned round",
+    "table": "About the table",
+    "few": "Few samples",
+    "imbalance": "Unequal classes",
+    "batch": "The groups nearly explain the classes",
+    "missing": "Many missing values",
+    # the evaluation
+    "none": "No signal was found",
+    "inconclusive": "Not decided yet",
+    "not tested": "Not tested against chance",
+    "weak": "The signal is weak",
+    "perfect": "Almost perfect separation",
+    "random": "Random panels do about as well",
+    "fits": "Some fits warned",
+    # the panel
+    "unstable": "The panel is unstable",
+    "rare": "Features that are seldom chosen",
+    "final": "From the final fit",
+    # the run
+    "skipped": "Left out of this run",
+}
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the reader has to know.
+
+    Attributes
+    ----------
+    code : str
+        What kind of notice it is: a key of `TITLES`.
+    severity : {"serious", "caution", "note"}
+        How much it matters.
+    text : str
+        One or more sentences.
+
+    Examples
+    --------
+    >>> from sparsegsvp._notices import Notice
+    >>> print(Notice("few", "caution", "Class ill has 9 samples."))
+    Few samples: Class ill has 9 samples.
+    """
+
+    code: str
+    severity: Severity
+    text: str
+
+    def __post_init__(self) -> None:
+        if self.code not in TITLES:
+            raise ValueError(f"there is no notice of kind {self.code!r}; add it to TITLES")
+        if self.severity not in get_args(Severity):
+            raise ValueError(f"severity must be one of {get_args(Severity)}")
+
+    @property
+    def title(self) -> str:
+        """The title of its kind."""
+        return TITLES[self.code]
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.text}"
+
+    def to_dict(self) -> dict[str, str]:
+        """Return what JSON can hold."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "title": self.title,
+            "text": self.text,
+        }

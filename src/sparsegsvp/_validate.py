@@ -1,0 +1,129 @@
+"""Checks of parameters, in one wording: what it must be, and what it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+Choice = TypeVar("Choice")
+
+
+def check_real(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+) -> float:
+    """Return a finite number within bounds as a float, or raise ValueError.
+
+    Parameters
+    ----------
+    name : str
+        What the caller calls the parameter.
+    value : object
+        What was given.
+    above, least : float, optional
+        Lower bound, excluded or included.
+    below, most : float, optional
+        Upper bound, excluded or included.
+
+    Examples
+    --------
+    >>> from sparsegsvp._validate import check_real
+    >>> check_real("q", 0.5, above=0, most=1)
+    0.5
+    >>> check_real("q", 2, above=0, most=1)
+    Traceback (most recent call last):
+        ...
+    ValueError: q must be a number above 0 and at most 1, got 2
+    """
+    good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not good or not _within(float(value), above, least, below, most):
+        _refuse(name, "a number", value, above, least, below, most)
+    return float(value)
+
+
+def check_integer(
+    name: str, value: Any, *, least: int | None = None, most: int | None = None
+) -> int:
+    """Return an integer within bounds (both included), or raise ValueError.
+
+    Examples
+    --------
+    >>> from sparsegsvp._validate import check_integer
+    >>> check_integer("n_deltas", 0, least=1)
+    Traceback (most recent call last):
+        ...
+    ValueError: n_deltas must be an integer of at least 1, got 0
+    """
+    good = isinstance(value, Integral) and not isinstance(value, bool)
+    if not good or not _within(float(value), None, least, None, most):
+        _refuse(name, "an integer", value, None, least, None, most)
+    return int(value)
+
+
+def check_choice(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
+    """Return the value if it is one of the choices, or raise ValueError.
+
+    Examples
+    --------
+    >>> from sparsegsvp._validate import check_choice
+    >>> check_choice("rule", "last", ("best", "1se"))
+    Traceback (most recent call last):
+        ...
+    ValueError: rule must be 'best' or '1se', got 'last'
+    """
+    # an array compares element by element, so only values of the choices' types are compared
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        words = [repr(choice) for choice in choices]
+        among = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+        raise ValueError(f"{name} must be {among}, got {value!r}")
+    return value
+
+
+def check_seed(value: Any, name: str = "random_state") -> int:
+    """Return a seed that makes a run repeatable: a non-negative integer."""
+    return check_integer(name, value, least=0)
+
+
+def _within(
+    value: float,
+    above: float | None,
+    least: float | None,
+    below: float | None,
+    most: float | None,
+) -> bool:
+    return (
+        (above is None or value > above)
+        and (least is None or value >= least)
+        and (below is None or value < below)
+        and (most is None or value <= most)
+    )
+
+
+def _refuse(
+    name: str,
+    kind: str,
+    value: Any,
+    above: float | None,
+    least: float | None,
+    below: float | None,
+    most: float | None,
+) -> None:
+    bounds = [
+        f"{words} {bound:g}"
+        for words, bound in (
+            ("above", above),
+            ("of at least", least),
+            ("below", below),
+            ("at most", most),
+        )
+        if bound is not None
+    ]
+    text = " ".join([kind, " and ".join(bounds)]).strip()
+    raise ValueError(f"{name} must be {text}, got {value!r}")
