@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,7 +20,7 @@ from sklearn.model_selection import (
 )
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV
-from sparsegsvp.datasets import load_ovarian, make_planted
+from sparsegsvp.datasets import data_folder, load_ovarian, make_planted
 from sparsegsvp.estimators import _tall
 from sparsegsvp.estimators._decision import fit_calibrator, log_distances
 from sparsegsvp.estimators._planes import PlaneProblems, Settings
@@ -526,7 +524,7 @@ def test_planted_features_are_recovered_among_five_thousand() -> None:
     assert found.score(data.X, data.y) > 0.97
 
 
-@pytest.mark.skipif(not os.environ.get("SPARSEGSVP_DATA"), reason="SPARSEGSVP_DATA is not set")
+@pytest.mark.skipif(data_folder() is None, reason="SPARSEGSVP_DATA is not set")
 @pytest.mark.filterwarnings("ignore:.*constant feature")
 def test_ovarian_with_the_defaults() -> None:
     """Everything is chosen inside the training part of two random 70/30 splits."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision_score, recall_score
 
-from sparsegsvp.datasets import load_breast_cancer, load_ovarian
+from sparsegsvp.datasets import data_folder, load_breast_cancer, load_ovarian
 from sparsegsvp.reproduce.paper_runs import published_row
 from sparsegsvp.reproduce.protocol import (
     batch_normalised_predict,
@@ -20,7 +18,7 @@ from sparsegsvp.reproduce.protocol import (
 from sparsegsvp.reproduce.published import STUDIES
 
 needs_data = pytest.mark.skipif(
-    "SPARSEGSVP_DATA" not in os.environ, reason="SPARSEGSVP_DATA does not name a data folder"
+    data_folder() is None, reason="SPARSEGSVP_DATA does not name a data folder"
 )
 
 

@@ -58,7 +58,9 @@ class Predictions:
         for start in range(0, n, step):
             rows = X[start : start + step]
             rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
-            # What is not in the panel has weight zero: any number will do.
+            # The model's own order of columns in one memory layout, whatever those of X, so
+            # that the same operations give the same bits. What is not in the panel has weight
+            # zero: any number will do.
             full = np.ones((rows.shape[0], m))
             full[:, panel] = rows
             seen = _before_the_planes(model, full, where)

@@ -1,12 +1,34 @@
-"""The record every loader returns."""
+"""The record every loader returns, and the folder of data that are not shipped."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+DATA_VARIABLE = "SPARSEGSVP_DATA"
+
+
+def data_folder() -> Path | None:
+    """Return the folder of external data that ``SPARSEGSVP_DATA`` names.
+
+    Returns
+    -------
+    Path or None
+        None where the environment variable is not set, or set but empty.
+
+    Examples
+    --------
+    >>> from sparsegsvp.datasets import data_folder
+    >>> data_folder()  # doctest: +SKIP
+    PosixPath('data')
+    """
+    folder = os.environ.get(DATA_VARIABLE)
+    return Path(folder) if folder else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

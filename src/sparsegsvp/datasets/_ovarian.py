@@ -11,9 +11,8 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ._base import Dataset
+from ._base import DATA_VARIABLE, Dataset, data_folder
 
-_DATA_VARIABLE = "SPARSEGSVP_DATA"
 _FILE_NAMES = ("ovarian_253x15154.npz", "Ovarian.arff", "ovarian.arff")
 _SHAPE = (253, 15154)
 _CLASS_COUNTS = {"Normal": 91, "Cancer": 162}
@@ -25,7 +24,7 @@ _SOURCE = (
     "and Cancer 162), from the microarray collection at "
     "https://csse.szu.edu.cn/staff/zhuzx/Datasets.html, or the same table as "
     "ovarian_253x15154.npz with arrays X, y, feature_names and class_names. Give its path, or "
-    f"set {_DATA_VARIABLE} to the folder that holds it."
+    f"set {DATA_VARIABLE} to the folder that holds it."
 )
 _DESCRIPTION = """\
 NCI/CCR ovarian cancer serum spectra (SELDI-TOF, series 8-7-02): 253 samples, intensities
@@ -87,10 +86,9 @@ def load_ovarian(
 
 def _locate(path: str | os.PathLike[str] | None) -> Path:
     if path is None:
-        folder = os.environ.get(_DATA_VARIABLE)
-        if not folder:
-            raise FileNotFoundError(f"path is not given and {_DATA_VARIABLE} is not set. {_SOURCE}")
-        path = folder
+        path = data_folder()
+        if path is None:
+            raise FileNotFoundError(f"path is not given and {DATA_VARIABLE} is not set. {_SOURCE}")
     found = Path(path)
     if found.is_dir():
         candidates = [found / name for name in _FILE_NAMES if (found / name).is_file()]
