@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from sparsegsvp import load_model
-from sparsegsvp.cli._cohort import Predictions, panel_names
+from sparsegsvp.workflow import Predictions, needed_features
 
 
 def parse(text):
@@ -39,7 +39,7 @@ def test_order_and_extra_columns_do_not_matter(finished, model, tmp_path, kit):
     np.testing.assert_allclose(got, fitted.predict_proba(features)[:, 0], rtol=1e-12)
 
     # an assay of the panel alone, turned round, with columns of other things
-    assay = frame[["class", *reversed(panel_names(fitted)), "sample"]].assign(site="A")
+    assay = frame[["class", *reversed(needed_features(fitted)), "sample"]].assign(site="A")
     assay.to_csv(tmp_path / "assay.tsv", sep="\t", index=False)
     result = kit.run("predict", model, tmp_path / "assay.tsv", "--id", "sample")
     assert result.stdout == reference.stdout
@@ -49,7 +49,7 @@ def test_the_memory_layout_does_not_matter_to_the_last_bit(finished, model):
     import pandas as pd
 
     fitted = load_model(model)
-    X = pd.read_csv(finished.path)[panel_names(fitted)].to_numpy()
+    X = pd.read_csv(finished.path)[needed_features(fitted)].to_numpy()
     expected = Predictions(fitted, np.ascontiguousarray(X))
     for same in (np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], sparse.csr_array(X)):
         found = Predictions(fitted, same)
@@ -82,7 +82,7 @@ def test_prevalence_multiplies_the_odds(finished, model, kit):
 
 def test_gaps_get_the_training_medians(finished, model, tmp_path, kit):
     fitted = load_model(model)
-    names = panel_names(fitted)
+    names = needed_features(fitted)
     header = ",".join(f'"{name}"' for name in names)
     (tmp_path / "t.csv").write_text(f"{header},x\n{',' * len(names)}1\n")
     rows = parse(kit.run("predict", model, tmp_path / "t.csv").stdout)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, cast
 
-from ..evaluation._comparison import RANDOM_PANEL
+from ..evaluation import RANDOM_PANEL
 from .page import render
 from .schema import IntervalDict, check
 from .svg import Frame, circle, cut, padded, text, tip
-from .wording import interval, listed, number, plural
+from .words import interval, listed, number, plural
 
 COMPARISON_FORMAT = "sparsegsvp-comparison"
 
@@ -42,10 +42,16 @@ class _Found(TypedDict):
     notes: list[str]
 
 
+class _Verdict(TypedDict):
+    headline: str
+    sentences: list[str]
+
+
 class _Document(TypedDict):
     command: str
     data: dict[str, Any]
     parameters: dict[str, Any]
+    verdict: _Verdict
     comparison: _Found
     versions: dict[str, str]
 
@@ -57,8 +63,9 @@ def build_comparison(results: Mapping[str, Any]) -> str:
     ----------
     results : dict
         ``results.json`` of ``sparsegsvp compare``: ``format``, ``command``, ``data``,
-        ``parameters``, ``versions`` and, as ``comparison``,
-        ``sparsegsvp.evaluation.Comparison.to_dict()``.
+        ``parameters``, ``versions``, as ``comparison``
+        ``sparsegsvp.evaluation.Comparison.to_dict()``, and as ``verdict`` what
+        `comparison_verdict` says of it.
 
     Returns
     -------
@@ -78,13 +85,14 @@ def build_comparison(results: Mapping[str, Any]) -> str:
     >>> from sklearn.feature_selection import SelectKBest
     >>> from sparsegsvp import GSVPSVM, compare
     >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.report import build_comparison
+    >>> from sparsegsvp.report import build_comparison, comparison_verdict
     >>> data = make_planted(60, 20, 2, effect=2.5)
     >>> methods = {"GSVPSVM": GSVPSVM(), "F test": SelectKBest()}
     >>> found = compare(methods, data.X, data.y, sizes=(2, 4), n_repeats=1)
     >>> page = build_comparison({
     ...     "format": "sparsegsvp-comparison", "command": "", "data": {}, "parameters": {},
-    ...     "versions": {"sparsegsvp": "0.1"}, "comparison": found.to_dict()})
+    ...     "versions": {"sparsegsvp": "0.1"}, "comparison": found.to_dict(),
+    ...     "verdict": comparison_verdict(found.to_dict())})
     >>> page.startswith("<!doctype html>"), "http://" in page
     (True, False)
     """
@@ -98,14 +106,13 @@ def build_comparison(results: Mapping[str, Any]) -> str:
     found = document["comparison"]
     methods = list(dict.fromkeys(row["method"] for row in found["rows"]))
     rows = {(row["method"], row["size"]): row for row in found["rows"]}
-    headline, sentences = verdict(found)
     return render(
         "comparison.html",
         {"chart": accuracy_chart(found)},
         r=document,
         found=found,
-        headline=headline,
-        sentences=sentences,
+        headline=document["verdict"]["headline"],
+        sentences=document["verdict"]["sentences"],
         middle=found["sizes"][len(found["sizes"]) // 2],
         lines=[
             {"name": name, "link": i, "cells": [rows[name, size] for size in found["sizes"]]}
@@ -120,7 +127,7 @@ def build_comparison(results: Mapping[str, Any]) -> str:
     )
 
 
-def verdict(found: Mapping[str, Any]) -> tuple[str, list[str]]:
+def comparison_verdict(found: Mapping[str, Any]) -> dict[str, Any]:
     """Say how small a panel does as well as the best, and by what method.
 
     Parameters
@@ -130,15 +137,17 @@ def verdict(found: Mapping[str, Any]) -> tuple[str, list[str]]:
 
     Returns
     -------
-    str
-        The headline: the smallest panel within one standard error of the best score.
-    list of str
-        What stands behind it, and what to beware of.
+    dict
+        ``headline``: the smallest panel within one standard error of the best score;
+        ``sentences``: what stands behind it, and what to beware of.
     """
     done = [row for row in found["rows"] if row["score"] is not None]
     tried = [row for row in done if row["method"] != RANDOM_PANEL]
     if not tried:
-        return "No method finished", ["Why each of them did not is said below."]
+        return {
+            "headline": "No method finished",
+            "sentences": ["Why each of them did not is said below."],
+        }
     best = max(tried, key=_value)
     reach = _value(best) - (best["standard_error"] or 0.0)
     near = [row for row in tried if _value(row) >= reach]
@@ -150,18 +159,16 @@ def verdict(found: Mapping[str, Any]) -> tuple[str, list[str]]:
         f"The best of {plural(len(tried), 'row')} is {best['method']} with "
         f"{plural(best['size'], 'feature')}: balanced accuracy {interval(best['score'])}; "
         f"the panels named here lie within one standard error of it.",
-        "The best of many is flattered by being picked: estimate the one you choose with "
-        "sparsegsvp evaluate, on folds of another seed or on other samples.",
+        "The best of many is flattered by being picked: estimate the one you choose "
+        "on folds of another seed or on other samples.",
     ]
     control = next((r for r in done if r["method"] == RANDOM_PANEL and r["size"] == smallest), None)
     if control is not None:
         sentences.insert(1, f"A random panel of {smallest} scores {number(_value(control))}.")
-        if _value(control) >= reach:
-            return (
-                f"A random panel of {plural(smallest, 'feature')} does as well as any method",
-                sentences,
-            )
-    return f"{plural(smallest, 'feature').capitalize()} will do: {names} ({score})", sentences
+    headline = f"{plural(smallest, 'feature').capitalize()} will do: {names} ({score})"
+    if control is not None and _value(control) >= reach:
+        headline = f"A random panel of {plural(smallest, 'feature')} does as well as any method"
+    return {"headline": headline, "sentences": sentences}
 
 
 def _value(row: Mapping[str, Any]) -> float:

@@ -20,7 +20,7 @@ from .schema import (
     WeightCurve,
 )
 from .svg import SHAPES, Frame, circle, cut, padded, rect, rule, short, text, ticks, tip
-from .wording import number
+from .words import number
 
 # --------------------------------------------------------------------------- one number
 

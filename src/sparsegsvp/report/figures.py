@@ -145,12 +145,7 @@ def chosen_step(model: Any) -> int:
     return int(np.argmin(np.abs(np.log(np.asarray(path["rho"])) - np.log(rho))))
 
 
-def path(
-    model: Any,
-    names: Sequence[str],
-    *,
-    accuracy: tuple[Sequence[float], Sequence[float]] | None = None,
-) -> PathFigure:
+def path(model: Any, names: Sequence[str]) -> PathFigure:
     """Panel, inner score, and features that enter and leave, at each step of the path.
 
     Parameters
@@ -159,8 +154,6 @@ def path(
         Fitted.
     names : sequence of str
         Feature names.
-    accuracy : pair of sequences, optional
-        Mean balanced accuracy at each step and its standard error, from the inner folds.
 
     Returns
     -------
@@ -199,8 +192,8 @@ def path(
                 "leaving": sorted(before - set(now)),
                 "score": float(found["score"][s]),
                 "score_error": float(found["score_error"][s]),
-                "accuracy": None if accuracy is None else float(accuracy[0][s]),
-                "accuracy_error": None if accuracy is None else float(accuracy[1][s]),
+                "accuracy": float(found["accuracy"][s]),
+                "accuracy_error": float(found["accuracy_error"][s]),
             }
         )
         before = set(now)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any, cast
 
-from . import drawings, svg, wording
+from . import drawings, svg, words
 from .schema import PathFigure, Results, validate
 
 _HERO_FEATURES = 14
@@ -48,7 +48,7 @@ def build_report(results: Mapping[str, Any]) -> str:
     >>> data = make_planted(60, 20, 2, effect=2.5)
     >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
     >>> table = SimpleNamespace(X=data.X, y=data.y, feature_names=data.feature_names)
-    >>> page = build_report(summarize(table, model, path_accuracy=False))
+    >>> page = build_report(summarize(table, model))
     >>> page.startswith("<!doctype html>"), "http://" in page
     (True, False)
     """
@@ -59,8 +59,8 @@ def build_report(results: Mapping[str, Any]) -> str:
         _drawings(document) | {"path_data": _data_block(document["figures"]["path"])},
         r=document,
         tones=_tones(document),
-        contrast=wording.contrast(document["data"]),
-        stability_word=wording.stability_word,
+        contrast=words.contrast(document["data"]["classes"], document["data"]["positive"]),
+        stability_word=words.stability_word,
         hero=document["panel"][:_HERO_FEATURES],
         chance=1.0 / len(document["data"]["classes"]),
     )
@@ -98,7 +98,7 @@ def render(template: str, drawn: Mapping[str, Any], **context: Any) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters.update(
-        score=wording.number, short=svg.short, p=wording.p_value, plural=wording.plural
+        score=words.number, short=svg.short, p=words.p_value, plural=words.plural
     )
     return environment.get_template(template).render(
         policy=_policy(style, script),

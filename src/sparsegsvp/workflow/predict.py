@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..io import InputError, Table, csv_text
-from ..io._errors import listed
+from ..io.errors import listed, option
 
 _BLOCK = 4_000_000  # numbers built at a time
 
 
-def estimator_of(model: Any) -> Any:
+def last_step(model: Any) -> Any:
     """Return the last step of a pipeline, or the model itself."""
     return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
-def panel_names(model: Any) -> list[str]:
-    """Names of the features a model needs: those of its panel, and no others.
+def needed_features(model: Any) -> list[str]:
+    """Return the names of the features a model needs: those of its panel, and no others.
 
     A model trained on thousands of features predicts from an assay that measures ten.
     """
@@ -30,9 +30,9 @@ def panel_names(model: Any) -> list[str]:
     if names is None:
         raise InputError(
             "the model does not know the names of its features",
-            remedy="fit it on a data frame, or with sparsegsvp select",
+            remedy="fit it on a data frame, or with select_panel",
         )
-    return [str(names[j]) for j in np.flatnonzero(estimator_of(model).support_)]
+    return [str(names[j]) for j in np.flatnonzero(last_step(model).support_)]
 
 
 class Predictions:
@@ -43,13 +43,13 @@ class Predictions:
     model : estimator
         The fitted model.
     X : array or CSR matrix of shape (n_samples, n_panel)
-        The panel's features, in the order of `panel_names`.
+        The panel's features, in the order of `needed_features`.
     where : str
         Name of the table, for messages.
     """
 
     def __init__(self, model: Any, X: Any, where: str = "") -> None:
-        fitted = estimator_of(model)
+        fitted = last_step(model)
         self.classes = [str(c) for c in fitted.classes_]
         panel = np.flatnonzero(fitted.support_)
         n, m = X.shape[0], int(fitted.n_features_in_)
@@ -78,24 +78,24 @@ class Predictions:
         return ", ".join(f"{drawn[label]} '{label}'" for label in self.classes)
 
     def at_prevalence(self, positive: str, prevalence: float) -> NDArray[np.float64]:
-        """Probabilities for another share of the positive class than one half.
+        """Return probabilities for another share of the positive class than one half.
 
         The odds are multiplied by ``prevalence / (1 - prevalence)``.
         """
+        name = option("prevalence")
         if len(self.classes) != 2:
-            raise InputError("--prevalence is for two classes", remedy="leave it out")
+            raise InputError(f"{name} is for two classes", remedy="leave it out")
         if not 0 < prevalence < 1:
-            raise InputError(f"--prevalence is {prevalence:g}", remedy="it lies between 0 and 1")
+            raise InputError(f"{name} is {prevalence:g}", remedy="it lies between 0 and 1")
         if self.proba is None:
-            raise InputError("the model gives no probabilities", remedy="leave --prevalence out")
+            raise InputError("the model gives no probabilities", remedy=f"leave {name} out")
         if positive not in self.classes:
             raise InputError(
-                f"there is no class '{positive}' (--positive)",
+                f"there is no class '{positive}' ({option('positive')})",
                 remedy=f"the model knows {' and '.join(self.classes)}",
             )
-        k = self.classes.index(positive)
         share = np.full(2, 1 - prevalence)
-        share[k] = prevalence
+        share[self.classes.index(positive)] = prevalence
         weighted = self.proba * share
         return weighted / weighted.sum(axis=1, keepdims=True)
 
@@ -114,16 +114,16 @@ def _before_the_planes(model: Any, X: NDArray[np.float64], where: str) -> NDArra
         raise InputError(
             f"a value{name} is missing in row {gaps[0][0] + 1}",
             where=where,
-            remedy="fill it; this model was trained without --impute median",
+            remedy=f"fill it; this model was trained without {option('impute', 'median')}",
         )
     return X
 
 
-def panel_columns(model: Any, table: Table) -> Any:
-    """Pick the columns of a model's panel from a table that holds them and perhaps more."""
-    names = panel_names(model)
+def predict_table(model: Any, table: Table) -> Predictions:
+    """Predict the samples of a table that holds a model's panel and perhaps more columns."""
+    names = needed_features(model)
     if list(table.feature_names) == names:
-        return table.X
+        return Predictions(model, table.X, table.source)
     where = {name: j for j, name in enumerate(table.feature_names)}
     absent = [name for name in names if name not in where]
     if absent:
@@ -133,43 +133,13 @@ def panel_columns(model: Any, table: Table) -> Any:
             where=table.source,
             remedy="names must match exactly",
         )
-    return table.X[:, [where[name] for name in names]]
+    return Predictions(model, table.X[:, [where[name] for name in names]], table.source)
 
 
-def check_cohort(cohort: Table, table: Table) -> None:
-    """Refuse a cohort that is the training table, or has labels that table lacks."""
-    if cohort.digest == table.digest:
-        raise InputError(
-            "the cohort of --test is the training table itself",
-            where=cohort.source,
-            remedy="give samples that took no part in training",
-        )
-    known = table.class_counts()
-    strange = [label for label in cohort.class_counts() if label not in known]
-    if strange:
-        raise InputError(
-            f"label {listed(strange)} does not occur in {table.source}",
-            where=cohort.source,
-            remedy=f"rename it, or leave these samples out; the classes are {listed(known)}",
-        )
+def predictions_csv(table: Table, found: Predictions, proba: Any) -> str:
+    """Write one line per sample: label, distance to each plane, probabilities if any.
 
-
-def predictions_text(table: Table, found: Predictions, proba: Any) -> str:
-    """One line per sample: label, distance to each plane, probabilities if there are any.
-
-    Parameters
-    ----------
-    table : Table
-        What was read, for identifiers and labels.
-    found : Predictions
-        What the model says.
-    proba : ndarray of shape (n_samples, n_classes) or None
-        Probabilities, perhaps adjusted for a prevalence.
-
-    Returns
-    -------
-    str
-        CSV.
+    ``proba`` may be adjusted for a prevalence.
     """
     header = ["sample", "prediction"] + ([] if table.y is None else ["label"])
     header += [f"distance to {label}" for label in found.classes]

@@ -8,7 +8,8 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
@@ -26,8 +27,8 @@ from rich.progress import (
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..io._errors import one_line
-from ._listener import Listener
+from ..io.errors import one_line, spelled
+from .options import flag
 
 if TYPE_CHECKING:
     from ..io import Table
@@ -39,8 +40,8 @@ _SHOWN = 30  # rows of a panel on the screen
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Screen(Listener):
-    """Shows a run as it goes.
+class Screen:
+    """Shows a run as it goes, and ends its progress bar when it is left.
 
     Parameters
     ----------
@@ -51,14 +52,20 @@ class Screen(Listener):
     """
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
-        super().__init__()
         self.silent = quiet or as_json
         self.as_json = as_json
         self.out = Console(highlight=False, soft_wrap=True)
         self.err = Console(stderr=True, highlight=False, soft_wrap=True)
         self.bar: Progress | None = None
         self.task: TaskID | None = None
+        self.current: str | None = None
         self.started = self.last = 0.0
+
+    def __enter__(self) -> Screen:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
 
     # --- sentences ---
 
@@ -84,59 +91,68 @@ class Screen(Listener):
 
     # --- progress ---
 
-    def stage_started(self, name: str, total: int | None) -> None:
-        """Begin a bar on a terminal, or a line."""
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Show how far a stage has come; a new stage ends the one before."""
         if self.silent:
             return
+        if stage != self.current:
+            self._end()
+            self._begin(stage, total)
+        if self.bar is not None and self.task is not None:
+            self.bar.update(self.task, completed=done, total=total)
+        elif done < total and time.perf_counter() - self.last >= _EVERY:
+            self.last = time.perf_counter()
+            left = (self.last - self.started) / max(done, 1) * (total - done)
+            self.err.print(Text(f"{stage}: {done} of {total}, about {left:.0f} s left"))
+        if done >= total:
+            self._end()
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Enclose a stage that is one piece."""
+        self.progress(name, 0, 1)
+        yield
+        self.progress(name, 1, 1)
+
+    def _begin(self, stage: str, total: int) -> None:
+        self.current = stage
         self.started = self.last = time.perf_counter()
         if not self.err.is_terminal:
-            self.err.print(Text(f"{name} ..."))
+            self.err.print(Text(f"{stage} ..."))
             return
         columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
-        if total is None:
+        if total == 1:
             columns.append(TimeElapsedColumn())
         else:
             columns += [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
         self.bar = Progress(*columns, console=self.err, transient=True)
-        self.task = self.bar.add_task(name, total=total)
+        self.task = self.bar.add_task(stage, total=total)
         self.bar.start()
 
-    def advanced(self, name: str, done: int, total: int) -> None:
-        """Move the bar, or print a line every few seconds."""
-        if self.silent:
-            return
-        if self.bar is not None and self.task is not None:
-            self.bar.update(self.task, completed=done, total=total)
-            return
-        now = time.perf_counter()
-        if done < total and now - self.last >= _EVERY:
-            self.last = now
-            left = (now - self.started) / max(done, 1) * (total - done)
-            self.err.print(Text(f"{name}: {done} of {total}, about {left:.0f} s left"))
-
-    def stage_ended(self, name: str) -> None:
-        """Remove the bar, and say how long it took where there is none."""
-        if self.silent:
-            return
+    def _end(self) -> None:
+        """Remove the bar, or say how long the stage took where there is none."""
         if self.bar is not None:
             self.bar.stop()
             self.bar = self.task = None
-        elif self.seconds.get(name, 0.0) >= _WORTH_SAYING:
-            self.err.print(Text(f"{name}: {self.seconds[name]:.1f} s"))
+        elif self.current is not None and not self.silent:
+            seconds = time.perf_counter() - self.started
+            if seconds >= _WORTH_SAYING:
+                self.err.print(Text(f"{self.current}: {seconds:.1f} s"))
+        self.current = None
 
     # --- results ---
 
-    def table_read(self, table: Table) -> None:
+    def show_table(self, table: Table) -> None:
         """Say what was read and what looks odd."""
         for sentence in table.record:
             self.say(sentence)
-        for hint in table.hints:
-            self.say(f"note: {hint}", style="yellow")
+        for notice in table.notices:
+            self.say(f"note: {notice}", style="yellow")
 
-    def panel_found(self, results: dict[str, Any]) -> None:
+    def show_panel(self, document: Mapping[str, Any]) -> None:
         """Show the panel as soon as it is known."""
-        panel, classes = results["panel"], results["data"]["classes"]
-        model = results["model"]
+        panel, classes = document["panel"], document["data"]["classes"]
+        model = document["model"]
         self.say()
         self.say(
             f"Panel of {len(panel)} features (tau {model['tau']:g}, pool {model['pool']:g}, "
@@ -155,38 +171,60 @@ class Screen(Listener):
         if len(panel) > _SHOWN:
             self.say(f"and {len(panel) - _SHOWN} more")
 
-    def estimated(self, results: dict[str, Any]) -> None:
+    def show_estimate(self, document: Mapping[str, Any]) -> None:
         """Say the estimate with its interval, and what to be careful about."""
-        evaluation = results["evaluation"]
-        verdict = results.get("verdict")
-        signal = evaluation["signal"]
+        evaluation, verdict = document["evaluation"], document["verdict"]
         self.say()
-        if verdict is not None:
-            self.say(verdict["headline"], style="bold" if signal else "bold red")
-            self.say(verdict["sentences"][-1])
+        self.say(verdict["headline"], style="bold red" if verdict["level"] == "none" else "bold")
+        self.say(verdict["sentences"][-1])
         for name, title in _SCORES.items():
             score = evaluation["scores"].get(name)
             if score is not None and score["low"] is not None:
-                self.say(f"{title}: {interval(score)}")
+                self.say(f"{title}: {_interval(score)}")
         test = evaluation["permutation"]
         if test is not None:
             drawn = test["n_permutations"]
             self.say(f"Permutation test: p = {test['p_value']:.3g} ({drawn} permutations)")
-        for title, index in _indices(results):
+        for title, index in _indices(document):
             self.say(f"{title}: {index:.2f}")
-        cohort = results.get("test")
+        cohort = document.get("test")
         if cohort is not None:
             self.say(f"On {cohort['source']}, {cohort['n_samples']} samples:", style="bold")
             for name, title in _SCORES.items():
                 if name in cohort["scores"]:
-                    self.say(f"  {title}: {interval(cohort['scores'][name])}")
-        if verdict is not None:
-            for notice in results["warnings"]:
-                style = "" if notice["severity"] == "note" else "yellow"
-                self.say(f"{notice['title']}: {notice['text']}", style=style)
-        else:
-            for text in evaluation["warnings"]:
-                self.say(f"warning: {text}", style="yellow")
+                    self.say(f"  {title}: {_interval(cohort['scores'][name])}")
+        for notice in document["notices"]:
+            style = "" if notice["severity"] == "note" else "yellow"
+            self.say(f"{notice['title']}: {notice['text']}", style=style)
+
+    def show_comparison(self, document: Mapping[str, Any]) -> None:
+        """Show balanced accuracy by method and size, the Pareto front in bold."""
+        found, verdict = document["comparison"], document["verdict"]
+        rows = {(row["method"], row["size"]): row for row in found["rows"]}
+        grid = Grid(
+            title="Balanced accuracy at equal panel size (stability)", title_justify="left"
+        )
+        grid.add_column("method")
+        for size in found["sizes"]:
+            grid.add_column(str(size), justify="right")
+        for method in dict.fromkeys(row["method"] for row in found["rows"]):
+            cells = [Text(one_line(method))]
+            for size in found["sizes"]:
+                row = rows[method, size]
+                if row["score"] is None:
+                    cells.append(Text(row["status"], style="red"))
+                    continue
+                text = f"{row['score']['value']:.3f}"
+                if row["stability"] is not None and row["stability"]["value"] is not None:
+                    text += f" ({row['stability']['value']:.2f})"
+                cells.append(Text(text, style="bold" if row["on_front"] else ""))
+            grid.add_row(*cells)
+        self.say()
+        self.show(grid)
+        self.say(verdict["headline"], style="bold")
+        self.say(" ".join(verdict["sentences"]))
+        for note in found["notes"]:
+            self.say(note, style="dim")
 
 
 _SCORES = {
@@ -197,7 +235,7 @@ _SCORES = {
 }
 
 
-def _indices(results: dict[str, Any]) -> list[tuple[str, float]]:
+def _indices(results: Mapping[str, Any]) -> list[tuple[str, float]]:
     """Nogueira's index over the outer folds and, if there are any, over half samples."""
     found = []
     folds = results["evaluation"]["stability"]
@@ -209,7 +247,7 @@ def _indices(results: dict[str, Any]) -> list[tuple[str, float]]:
     return found
 
 
-def interval(score: dict[str, Any]) -> str:
+def _interval(score: dict[str, Any]) -> str:
     """Write an estimate with its interval."""
     return f"{score['value']:.3f} ({score['low']:.3f} to {score['high']:.3f})"
 
@@ -239,7 +277,7 @@ def guarded(command: Command) -> Command:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except (ValueError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
-            _complain(str(error), debug)
+            _complain(getattr(error, "marked", str(error)), debug)
             raise typer.Exit(2) from None
         except ImportError as error:
             _complain(str(error), debug)
@@ -265,4 +303,5 @@ def _interrupted(name: str, options: dict[str, Any]) -> str:
 def _complain(message: str, debug: bool) -> None:
     if debug:
         traceback.print_exc()
-    print(f"sparsegsvp: {one_line(message)}", file=sys.stderr, flush=True)
+    text = one_line(spelled(message, flag))
+    print(f"sparsegsvp: {text}", file=sys.stderr, flush=True)

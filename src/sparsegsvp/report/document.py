@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.metrics import confusion_matrix
 
+from .._notices import Notice
 from .._versions import versions
-from ..evaluation._journal import plain
-from ..evaluation._panels import fit_with_groups
+from ..evaluation import Substitute, find_substitutes, group_frequency
+from ..evaluation.journal import plain
 from ..metrics import balanced_accuracy_interval, clopper_pearson
-from . import figures, projections, wording
-from .methods import describe_methods
-from .notices import notices
-from .panel import describe_panel, group_association
+from . import feature, figures, projections, words
+from .notices import notices_about
 from .schema import (
     FORMAT,
     FORMAT_VERSION,
@@ -25,6 +24,7 @@ from .schema import (
     Figures,
     IntervalDict,
     Model,
+    PanelFeature,
     Results,
     StabilityDict,
     Test,
@@ -35,26 +35,29 @@ def summarize(
     table: Any,
     model: Any,
     *,
+    panel: Sequence[PanelFeature] | None = None,
     evaluation: Any = None,
     stability: Any = None,
     test: Test | None = None,
-    path_accuracy: bool = True,
     command: str = "",
     parameters: Mapping[str, Any] | None = None,
     seed: int | None = None,
     skipped: Sequence[str] = (),
+    notices: Sequence[Notice] = (),
     units: str | None = None,
-) -> Results:
-    """Gather everything a report says into one JSON-ready document.
+) -> dict[str, Any]:
+    """Gather everything a report says into one JSON-ready document; nothing is fitted.
 
     Parameters
     ----------
     table : object
         The data: ``X``, ``y`` and ``feature_names``; where there are, also ``ids``,
-        ``groups``, ``target``, ``positive``, ``source``, ``digest``, ``record``, ``hints``,
-        ``dropped`` and ``n_missing`` (`sparsegsvp.io.Table` has all of them).
+        ``groups``, ``target``, ``positive``, ``source``, ``digest``, ``record``,
+        ``notices``, ``dropped`` and ``n_missing`` (`sparsegsvp.io.Table` has all of them).
     model : GSVPSVMCV or Pipeline that ends in one
         Fitted on all samples; earlier steps must keep the columns.
+    panel : sequence of dict, optional
+        What `describe_panel` returned for them, if it was called already.
     evaluation : EvaluationResult or its ``to_dict()``, optional
         Result of `sparsegsvp.nested_evaluate`.
     stability : StabilitySelection, optional
@@ -62,9 +65,6 @@ def summarize(
         panel come from the outer folds wherever there are any.
     test : dict, optional
         Scores on an independent cohort, from `summarize_test`.
-    path_accuracy : bool, default=True
-        Also compute the balanced accuracy along the path in the inner folds, which takes
-        one more path per fold.
     command : str, default=""
         What repeats the run.
     parameters : dict, optional
@@ -72,6 +72,8 @@ def summarize(
     seed : int, optional
     skipped : sequence of str
         What was left out to save time, one sentence each.
+    notices : sequence of Notice
+        What else the reader has to know.
     units : str, optional
         Units of the values, such as ``"log2(max(x, 1))"``.
 
@@ -89,38 +91,35 @@ def summarize(
     >>> data = make_planted(60, 20, 2, effect=2.5)
     >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
     >>> table = SimpleNamespace(X=data.X, y=data.y, feature_names=data.feature_names)
-    >>> results = summarize(table, model, path_accuracy=False)
+    >>> results = summarize(table, model)
     >>> results["verdict"]["level"]
-    'not estimated'
+    'not tested'
     """
     found = _as_dict(evaluation)
-    final, inner_X = _unwrap(model, table.X)
+    final = _last_step(model)
     names = [str(name) for name in table.feature_names]
-    classes = [str(c) for c in final.classes_.tolist()]
-    codes = np.searchsorted(final.classes_, np.asarray(table.y)).astype(np.intp)
+    classes, codes = _classes(table, final)
     data = _data(table, classes, codes, units)
     support = np.flatnonzero(final.support_)
     selections = _selections(found, stability, len(names))
     # the outer folds repeat the whole procedure with its tuning, half samples may not
     refits = _selections(found, None, len(names))
-    panel = describe_panel(
-        table,
-        final,
-        inner_X,
+    rows = _with_frequencies(
+        describe_panel(table, model) if panel is None else panel,
         names,
-        classes,
-        codes,
-        support,
         selections if refits is None else refits,
-        stability,
+        _substitutes(table, codes, selections if refits is None else refits, stability),
     )
     steadiness = _stability(found, stability)
-    scores = _scores(found)
-    permutation = None if found is None else found.get("permutation")
+    scores = known_scores(found)
     used = versions()
-    verdict = wording.verdict(data, panel, scores, permutation, steadiness)
-    accuracy = _path_accuracy(model, table) if path_accuracy else None
-    description = _model(final)
+    verdict = words.verdict(data, scores, found, size=len(rows), stability=steadiness)
+    description = describe_model(model)
+    said = notices_about(data, rows, verdict["level"], scores, steadiness)
+    said += [Notice(n["code"], n["severity"], n["text"]) for n in (found or {}).get("notices", [])]
+    said += [*getattr(table, "notices", ()), *notices]
+    said += [Notice("skipped", "note", text) for text in skipped]
+    rank = {"serious": 0, "caution": 1, "note": 2}
     document: Results = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -134,29 +133,18 @@ def summarize(
         "data": data,
         "model": description,
         "verdict": verdict,
-        "warnings": notices(
-            data,
-            panel,
-            verdict,
-            scores,
-            permutation,
-            steadiness,
-            [] if found is None else found.get("warnings", []),
-            skipped,
-        ),
-        "panel": panel,
+        "notices": [n.to_dict() for n in sorted(said, key=lambda n: rank[n.severity])],  # type: ignore[typeddict-item]
+        "panel": rows,
         "scores": scores,
         "stability": steadiness,
         "test": test,
         "figures": _figures(
-            table, final, names, classes, codes, support, found, selections, stability, accuracy
+            table, final, names, classes, codes, support, found, selections, stability
         ),
-        "methods": describe_methods(
-            data, description, panel, scores, found, steadiness, used, seed
-        ),
+        "methods": words.methods(data, description, rows, scores, found, steadiness, used, seed),
         "evaluation": found,
     }
-    return cast(Results, plain(document))
+    return cast("dict[str, Any]", plain(document))
 
 
 def summarize_test(
@@ -235,18 +223,29 @@ def _as_dict(evaluation: Any) -> dict[str, Any] | None:
     return dict(evaluation) if isinstance(evaluation, Mapping) else evaluation.to_dict()
 
 
-def _unwrap(model: Any, X: Any) -> tuple[Any, Any]:
-    """The last step of a pipeline, and the table as that step saw it."""
-    if not hasattr(model, "steps"):
-        return model, X
-    before = model[:-1]
-    inner = before.transform(X) if len(model.steps) > 1 else X
+def _last_step(model: Any) -> Any:
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def _classes(table: Any, final: Any) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the names of the classes, and the code of each sample."""
+    codes = np.searchsorted(final.classes_, np.asarray(table.y)).astype(np.intp)
+    return [str(c) for c in final.classes_.tolist()], codes
+
+
+def _seen_by_the_planes(model: Any, X: Any) -> Any:
+    """Return the table as the last step of a pipeline saw it."""
+    if not hasattr(model, "steps") or len(model.steps) == 1:
+        return X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a model that knows names is given none
+        inner = model[:-1].transform(X)
     if inner.shape[1] != X.shape[1]:
         raise ValueError(
             "the steps before the estimator must keep the columns, but they turn "
             f"{X.shape[1]} into {inner.shape[1]}."
         )
-    return model[-1], inner
+    return inner
 
 
 def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | None) -> Data:
@@ -270,12 +269,13 @@ def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | 
         "group_association": None if groups is None else group_association(codes, groups),
         "units": units,
         "record": [str(text) for text in getattr(table, "record", ())],
-        "hints": [str(text) for text in getattr(table, "hints", ())],
         "dropped": {str(k): str(v) for k, v in dict(getattr(table, "dropped", {})).items()},
     }
 
 
-def _model(final: Any) -> Model:
+def describe_model(model: Any) -> Model:
+    """Return the parameters and the certificate of the fit on all samples."""
+    final = _last_step(model)
     return {
         "estimator": type(final).__name__,
         "q": float(final.q_),
@@ -295,8 +295,8 @@ def _model(final: Any) -> Model:
     }
 
 
-def _scores(found: Mapping[str, Any] | None) -> dict[str, IntervalDict]:
-    """The scores whose interval is known."""
+def known_scores(found: Mapping[str, Any] | None) -> dict[str, IntervalDict]:
+    """Return the scores whose interval is known."""
     if found is None:
         return {}
     return {
@@ -352,24 +352,6 @@ def _stability(found: Mapping[str, Any] | None, stability: Any) -> StabilityDict
     }
 
 
-def _path_accuracy(model: Any, table: Any) -> tuple[list[float], list[float]]:
-    """Balanced accuracy along the path, in the inner folds of the chosen setting."""
-    final = model[-1] if hasattr(model, "steps") else model
-    fresh = clone(model)
-    inner = fresh[-1] if hasattr(fresh, "steps") else fresh
-    inner.set_params(
-        q=final.q_,
-        tau=final.tau_,
-        pool=final.pool_,
-        decision=final.decision_,
-        scoring="balanced_accuracy",
-        rule="best",
-        verbose=0,
-    )
-    fit_with_groups(fresh, table.X, table.y, getattr(table, "groups", None))
-    return inner.path_["score"].tolist(), inner.path_["score_error"].tolist()
-
-
 def _figures(
     table: Any,
     final: Any,
@@ -380,7 +362,6 @@ def _figures(
     found: Mapping[str, Any] | None,
     selections: NDArray[np.bool_] | None,
     stability: Any,
-    accuracy: tuple[list[float], list[float]] | None,
 ) -> Figures:
     ids = getattr(table, "ids", None)
     bars = []
@@ -397,7 +378,134 @@ def _figures(
         "planes": None if found is None else projections.planes(found, names=ids),
         "pca_before": projections.pca_before(table.X, codes, classes, ids),
         "pca_after": None if found is None else projections.pca_after(table.X, found, ids),
-        "path": figures.path(final, names, accuracy=accuracy),
+        "path": figures.path(final, names),
         "weights": figures.weight_curves(final, names),
         "stability": bars,
     }
+
+
+# ---------------------------------------------------------------------------- the panel
+
+
+def describe_panel(table: Any, model: Any) -> list[PanelFeature]:
+    """Describe each selected feature by weight, effect and values, the heaviest first.
+
+    How often it is chosen again, and what stands in for it, is added by `summarize`.
+
+    Parameters
+    ----------
+    table : object
+        As for `summarize`.
+    model : GSVPSVMCV or Pipeline that ends in one
+
+    Returns
+    -------
+    list of dict
+        See `sparsegsvp.report.schema.PanelFeature`.
+    """
+    final = _last_step(model)
+    inner_X = _seen_by_the_planes(model, table.X)
+    classes, codes = _classes(table, final)
+    support = np.flatnonzero(final.support_)
+    k = len(classes)
+    weights = np.array(final.coef_[:, support])
+    if final.standardize and support.size:
+        weights *= np.array([np.nanstd(feature.column(inner_X, int(j))) for j in support])
+        norms = np.linalg.norm(weights, axis=1, keepdims=True)
+        weights /= np.where(norms > 0.0, norms, 1.0)
+    listing: list[PanelFeature] = []
+    for rank, i in enumerate(np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")):
+        j = int(support[i])
+        values = feature.column(table.X, j)
+        effects = feature.effect_sizes(values, codes, k)
+        boxes = [feature.box(values[codes == c], classes[c]) for c in range(k)]
+        known = [abs(e) if e is not None and e > 0 else -1.0 for e in effects]
+        listing.append(
+            {
+                "feature": str(table.feature_names[j]),
+                "index": j,
+                "rank": rank + 1,
+                "weights": weights[:, i].tolist(),
+                "coefficients": final.coef_[:, j].tolist(),
+                "effects": effects,
+                "higher_in": classes[int(np.argmax(known))] if max(known) > 0 else None,
+                "auc": feature.single_auc(values, codes, k),
+                "frequency": None,
+                "group_frequency": None,
+                "substitutes": [],
+                "boxes": [b for b in boxes if b is not None],
+            }
+        )
+    return listing
+
+
+def _with_frequencies(
+    panel: Sequence[PanelFeature],
+    names: Sequence[str],
+    selections: NDArray[np.bool_] | None,
+    substitutes: Mapping[int, tuple[Substitute, ...]],
+) -> list[PanelFeature]:
+    """Add how often refits chose each feature, and which others stand in for it."""
+    rows = []
+    for row in panel:
+        j = row["index"]
+        others = substitutes.get(j, ())
+        added: dict[str, Any] = {
+            "substitutes": [
+                {
+                    "feature": names[s.feature],
+                    "index": s.feature,
+                    "correlation": s.correlation,
+                    "frequency": s.frequency,
+                }
+                for s in others
+            ]
+        }
+        if selections is not None:
+            added["frequency"] = float(selections[:, j].mean())
+            added["group_frequency"] = group_frequency(selections, j, others)
+        rows.append(cast(PanelFeature, {**row, **added}))
+    return rows
+
+
+def _substitutes(
+    table: Any, codes: NDArray[np.intp], selections: NDArray[np.bool_] | None, stability: Any
+) -> dict[int, tuple[Substitute, ...]]:
+    if stability is not None:
+        return dict(stability.substitutes_)
+    return {} if selections is None else find_substitutes(table.X, codes, selections)
+
+
+def group_association(codes: NDArray[np.intp], groups: ArrayLike) -> float | None:
+    """Cramér's V of group and class, corrected for bias (Bergsma 2013).
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        Class codes.
+    groups : array-like of shape (n,)
+
+    Returns
+    -------
+    float or None
+        Between 0 and 1; None where every sample is a group of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.panel import group_association
+    >>> codes = np.repeat([0, 1], 20)
+    >>> round(group_association(codes, np.repeat(["a", "b"], 20)), 6)
+    1.0
+    >>> group_association(codes, np.tile(["a", "b"], 20))
+    0.0
+    """
+    _, member = np.unique(np.asarray(groups).astype(str), return_inverse=True)
+    n, k, r = codes.size, int(codes.max()) + 1, int(member.max()) + 1
+    table = np.zeros((r, k))
+    np.add.at(table, (member, codes), 1.0)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+    phi2 = float((((table - expected) ** 2) / expected).sum() / n)
+    phi2 = max(0.0, phi2 - (k - 1) * (r - 1) / (n - 1))
+    room = min(r - (r - 1) ** 2 / (n - 1), k - (k - 1) ** 2 / (n - 1)) - 1
+    return None if room <= 1e-9 else float(min(1.0, np.sqrt(phi2 / room)))

@@ -9,13 +9,8 @@ from typing import Annotated
 
 import typer
 
-from ._commands.compare import compare
-from ._commands.demo import demo
-from ._commands.evaluate import evaluate
-from ._commands.predict import predict
-from ._commands.reproduce import reproduce
-from ._commands.select import select
-from ._scheduler import WithScheduler
+from . import commands
+from .screen import guarded
 
 app = typer.Typer(
     name="sparsegsvp",
@@ -32,11 +27,14 @@ app = typer.Typer(
 
 def run() -> int:
     """Run the program; return its exit code."""
-    # Worker processes would print every warning that the results carry in plain words.
+    # Worker processes would print every warning that the results carry as notices.
     if "--debug" not in sys.argv:
         os.environ.setdefault("PYTHONWARNINGS", "ignore")
-    # A polite kill cleans up like Ctrl-C does.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # A polite kill and a closed terminal clean up like Ctrl-C does.
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None:
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         app()
     except SystemExit as end:
@@ -64,9 +62,12 @@ def _root(
     pass
 
 
-app.command(rich_help_panel="Panels", cls=WithScheduler)(select)
-app.command(rich_help_panel="Panels")(predict)
-app.command(rich_help_panel="Evidence")(evaluate)
-app.command(rich_help_panel="Evidence")(compare)
-app.command(rich_help_panel="Evidence")(reproduce)
-app.command(rich_help_panel="Panels")(demo)
+for panel, function in (
+    ("Panels", commands.select),
+    ("Panels", commands.predict),
+    ("Evidence", commands.evaluate),
+    ("Evidence", commands.compare),
+    ("Evidence", commands.reproduce),
+    ("Panels", commands.demo),
+):
+    app.command(rich_help_panel=panel, cls=commands.WithScheduler)(guarded(function))
