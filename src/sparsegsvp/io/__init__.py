@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 # public name -> module that defines it
 _EXPORTS = {
-    "InputError": "._errors",
+    "InputError": ".errors",
     "Log2": "._transform",
-    "Table": "._table",
+    "Table": ".table",
+    "check_cohort": ".table",
     "csv_text": "._write",
     "harmless": "._write",
     "load_model": "._models",
+    "make_table": ".memory",
     "open_table": "._dask",
-    "read_table": "._table",
+    "read_table": ".table",
     "save_model": "._models",
     "whole_folder": "._write",
     "write_atomic": "._write",
@@ -29,9 +31,11 @@ __all__ = [
     "InputError",
     "Log2",
     "Table",
+    "check_cohort",
     "csv_text",
     "harmless",
     "load_model",
+    "make_table",
     "open_table",
     "read_table",
     "save_model",
@@ -41,11 +45,12 @@ __all__ = [
 
 if TYPE_CHECKING:
     from ._dask import open_table
-    from ._errors import InputError
     from ._models import load_model, save_model
-    from ._table import Table, read_table
     from ._transform import Log2
     from ._write import csv_text, harmless, whole_folder, write_atomic
+    from .errors import InputError
+    from .memory import make_table
+    from .table import Table, check_cohort, read_table
 
 
 def __getattr__(name: str) -> Any:

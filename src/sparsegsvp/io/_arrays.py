@@ -15,9 +15,9 @@ from scipy import sparse
 
 from ._assemble import Parts, from_rows
 from ._cells import as_label
-from ._errors import InputError, listed, quote, suggestion
 from ._layout import Request, lay_out, refuse_duplicates
 from ._text import Rows
+from .errors import InputError, listed, one_line, option, quote, suggestion
 
 _BATCH = 256  # rows of a Parquet file turned into Python values at a time
 
@@ -148,7 +148,7 @@ def read_npz(path: Path, request: Request, *, transpose: bool) -> Parts:
                 where=where,
                 remedy=remedy,
             ) from None
-        raise InputError(f"an array cannot be read ({error})", where=where) from error
+        raise InputError(f"an array cannot be read ({one_line(error)})", where=where) from error
     if "X" not in arrays:
         raise InputError(
             f"there is no array 'X' (there are {listed(arrays)})", where=where, remedy=remedy
@@ -166,7 +166,9 @@ def read_npz(path: Path, request: Request, *, transpose: bool) -> Parts:
         raise InputError(
             f"{len(labels)} feature_names for {X.shape[1]} columns of X",
             where=where,
-            remedy="save one name for each column" if transpose else "try --transpose",
+            remedy="save one name for each column"
+            if transpose
+            else f"try {option('transpose', True)}",
         )
     classes = arrays.pop("class_names", None)
     text: dict[str, list[str | None]] = {}
@@ -176,7 +178,7 @@ def read_npz(path: Path, request: Request, *, transpose: bool) -> Parts:
     for role, key in roles.items():
         if key not in arrays:
             raise InputError(
-                f"there is no array {quote(key)} (--{role})",
+                f"there is no array {quote(key)} ({option(role)})",
                 where=where,
                 remedy=suggestion(key, list(arrays)),
             )
@@ -231,13 +233,15 @@ def stored_matrix(root: Any, layer: str | None, where: str) -> Any:
     layers = list(root["layers"]) if "layers" in root else []
     if layer is not None and layer not in layers:
         raise InputError(
-            f"there is no layer {quote(layer)} (--layer)",
+            f"there is no layer {quote(layer)} ({option('layer')})",
             where=where,
             remedy=suggestion(layer, layers),
         )
     if layer is None and "X" not in root:
         raise InputError(
-            "X is empty", where=where, remedy=f"name a layer with --layer: {listed(layers)}"
+            "X is empty",
+            where=where,
+            remedy=f"name a layer with {option('layer')}: {listed(layers)}",
         )
     return root["X"] if layer is None else root["layers"][layer]
 
@@ -248,7 +252,7 @@ def columns_of_samples(obs: Any, request: Request, where: str) -> dict[str, list
     for role, name in request.roles().items():
         if name not in obs.columns:
             raise InputError(
-                f"there is no column {quote(name)} in obs (--{role})",
+                f"there is no column {quote(name)} in obs ({option(role)})",
                 where=where,
                 remedy=suggestion(name, [str(c) for c in obs.columns]),
             )

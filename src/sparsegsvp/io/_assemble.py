@@ -19,9 +19,9 @@ from ._cells import (
     TooManyBadCells,
     as_label,
 )
-from ._errors import InputError, listed, quote
 from ._layout import Layout, Request, lay_out, missing_column, refuse_duplicates
 from ._text import Rows
+from .errors import InputError, listed, option, quote
 
 OpenRows = Callable[[], AbstractContextManager[Rows]]
 
@@ -42,7 +42,6 @@ class Parts:
     text: dict[str, list[str | None]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    hints: list[str] = field(default_factory=list)
     lines: Sequence[int] | None = None
     place: str = "line"
 
@@ -54,6 +53,7 @@ def from_rows(
     *,
     transpose: bool = False,
     decimal: str | None = None,
+    place: str = "line",
 ) -> Parts:
     """Read a stream of rows into a matrix, with either decimal mark.
 
@@ -61,7 +61,7 @@ def from_rows(
     on a point is refused, so that 1,5 and 1.5 never mean different things in one file.
     """
     assemble = _features_in_rows if transpose else _samples_in_rows
-    reader = NumberReader(decimal)
+    reader = NumberReader(decimal, place)
     try:
         with open_rows() as rows:
             return assemble(rows, request, where, reader)
@@ -71,28 +71,29 @@ def from_rows(
     except MixedDecimals as mixed:
         raise InputError(
             f"{quote(mixed.cell.value)} has a point",
-            where=f"{where}, line {mixed.cell.line}, "
+            where=f"{where}, {place} {mixed.cell.line}, "
             f"column {quote(reader.columns[mixed.cell.position])}",
             remedy="with decimal commas no number may have one",
         ) from None
-    reader = NumberReader(",")
+    reader = NumberReader(",", place)
     try:
         with open_rows() as rows:
             parts = assemble(rows, request, where, reader)
     except MixedDecimals as mixed:
         other = mixed.cell
         raise InputError(
-            f"column {column} has the decimal comma of {quote(first.value)} on line "
+            f"column {column} has the decimal comma of {quote(first.value)} on {place} "
             f"{first.line}, column {quote(reader.columns[other.position])} the decimal point "
-            f"of {quote(other.value)} on line {other.line}",
+            f"of {quote(other.value)} on {place} {other.line}",
             where=where,
             remedy="write all numbers with points",
         ) from None
     if not reader.comma_proven:
         raise InputError(
             f"{quote(first.value)} may have a decimal comma or a thousands separator",
-            where=f"{where}, line {first.line}, column {column}",
-            remedy="use --decimal , if it is a decimal comma, or remove the separators",
+            where=f"{where}, {place} {first.line}, column {column}",
+            remedy=f"use {option('decimal', ',')} if it is a decimal comma, or remove the "
+            "separators",
         )
     parts.notes.append("numbers are written with decimal commas")
     return parts
@@ -128,7 +129,7 @@ def _samples_in_rows(rows: Rows, request: Request, where: str, reader: NumberRea
                 if as_label(cells[position]) is not None:
                     raise InputError(
                         f"column {position + 1} has no name but holds {quote(cells[position])}",
-                        where=f"{where}, line {line}",
+                        where=f"{where}, {reader.place} {line}",
                         remedy="give it a name in the header",
                     )
             numbers = cells[pick] if isinstance(pick, slice) else [cells[i] for i in pick]
@@ -139,7 +140,7 @@ def _samples_in_rows(rows: Rows, request: Request, where: str, reader: NumberRea
     except TooManyBadCells:
         lines.append(line)
     if reader.bad:
-        raise _not_numbers(reader.bad, layout, len(lines), first_column, where)
+        raise _not_numbers(reader, layout, len(lines), first_column, where)
     X = np.frombuffer(buffer, dtype=np.float64).reshape(len(lines), len(layout.features))
     return Parts(
         X,
@@ -149,6 +150,7 @@ def _samples_in_rows(rows: Rows, request: Request, where: str, reader: NumberRea
         layout.dropped,
         [*rows.notes, *layout.notes],
         lines=lines,
+        place=reader.place,
     )
 
 
@@ -167,15 +169,16 @@ def _maybe_transposed(error: InputError, rows: Rows, request: Request) -> InputE
             return InputError(
                 f"{quote(request.target)} names a row, not a column",
                 where=error.where,
-                remedy="the table has features in rows: use --transpose",
+                remedy=f"the table has features in rows: use {option('transpose', True)}",
             )
     return error
 
 
 def _not_numbers(
-    bad: list[Cell], layout: Layout, n_rows: int, first_column: list[str], where: str
+    reader: NumberReader, layout: Layout, n_rows: int, first_column: list[str], where: str
 ) -> InputError:
     """Name the columns that hold text, or the one cell that is a slip."""
+    bad, place = reader.bad, reader.place
     counts = Counter(cell.position for cell in bad)
     examples: dict[int, Cell] = {}
     for cell in bad:
@@ -187,20 +190,23 @@ def _not_numbers(
         more = f" ({len(bad) - 1} more cells like this)" if len(bad) > 1 else ""
         return InputError(
             f"{quote(cell.value)} is not a number{more}",
-            where=f"{where}, line {cell.line}, column {quote(layout.names[cell.position])}",
-            remedy="correct it, leave the cell empty, or drop the column with --drop",
+            where=f"{where}, {place} {cell.line}, column {quote(layout.names[cell.position])}",
+            remedy=f"correct it, leave the cell empty, or drop the column with {option('drop')}",
         )
     names = [layout.names[p] for p in categorical]
     cell = examples[categorical[0]]
     plural = "columns" if len(names) > 1 else "column"
     verb = "hold" if len(names) > 1 else "holds"
-    what = f"{plural} {listed(names)} {verb} text ({quote(cell.value)} on line {cell.line})"
+    what = f"{plural} {listed(names)} {verb} text ({quote(cell.value)} on {place} {cell.line})"
     first = layout.names[categorical[0]]
-    remedy = f"drop it with --drop {first} or code it as numbers"
+    remedy = f"drop it with {option('drop', [first])} or code it as numbers"
     if len(names) > 1:
-        remedy = "drop each with --drop or code it as numbers"
+        remedy = f"drop each with {option('drop')} or code it as numbers"
     if layout.features[categorical[0]] == 0 and len(set(first_column)) == len(first_column):
-        remedy = f"if it names the samples use --id {first}, if it names the features --transpose"
+        remedy = (
+            f"if it names the samples use {option('id', first)}, "
+            f"if it names the features {option('transpose', True)}"
+        )
     return InputError(what, where=where, remedy=remedy)
 
 
@@ -278,13 +284,13 @@ def _row_missing(
         return InputError(
             f"{quote(name)} names a column, not a row",
             where=where,
-            remedy="the table has samples in rows: leave --transpose out",
+            remedy=f"the table has samples in rows: leave {option('transpose')} out",
         )
     error = missing_column(name, role, names, where)
     return InputError(
-        f"there is no row {quote(name)} (--{role})",
+        f"there is no row {quote(name)} ({option(role)})",
         where=where,
-        remedy=f"{error.remedy}; labels may also come from a second file (--labels)",
+        remedy=f"{error.remedy}; labels may also come from a second file ({option('labels')})",
     )
 
 
@@ -298,7 +304,7 @@ def _not_numbers_in_rows(
         return InputError(
             f"column {quote(name)} holds text ({quote(bad[0].value)} on line {bad[0].line})",
             where=where,
-            remedy=f"drop it with --drop {name}: every column but the first is a sample",
+            remedy=f"drop it with {option('drop', [name])}: every column but the first is a sample",
         )
     cell = bad[0]
     name = names[found.index(cell.line)] if cell.line in found else f"line {cell.line}"
@@ -306,5 +312,6 @@ def _not_numbers_in_rows(
         f"{quote(cell.value)} is not a number",
         where=f"{where}, line {cell.line}, row {quote(name)}, column "
         f"{quote(samples[cell.position])}",
-        remedy=f"correct it, leave the cell empty, or leave the row out with --drop {name}",
+        remedy="correct it, leave the cell empty, or leave the row out with "
+        f"{option('drop', [name])}",
     )

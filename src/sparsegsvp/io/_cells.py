@@ -66,8 +66,9 @@ class NumberReader:
         `DecimalCommaFound`.
     """
 
-    def __init__(self, decimal: str | None = None) -> None:
+    def __init__(self, decimal: str | None = None, place: str = "line") -> None:
         self.decimal = decimal
+        self.place = place  # what rows are called in messages
         self.columns: list[str] = []  # names of the positions, for messages
         self.bad: list[Cell] = []
         self.comma_proven = False

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ._cells import looks_numeric
-from ._errors import InputError, listed, quote
+from .errors import InputError, listed, option, quote
 
 # Squares and their sums over samples must stay finite in float64.
 LARGEST = 1e150
@@ -90,20 +90,22 @@ def refuse_labels(y: Sequence[str], target: str, where: str) -> None:
     distinct = sorted(set(y))
     if len(distinct) == 1:
         raise InputError(
-            f"column {quote(target)} (--target) has only the value {quote(distinct[0])}",
+            f"column {quote(target)} ({option('target')}) has only the value {quote(distinct[0])}",
             where=where,
             remedy="a classifier needs at least two classes",
         )
     numbers = [label for label in distinct if looks_numeric(label)]
     if len(numbers) == len(distinct) and any(not float(v).is_integer() for v in numbers):
         raise InputError(
-            f"column {quote(target)} (--target) holds measurements such as {listed(distinct[:3])}",
+            f"column {quote(target)} ({option('target')}) holds measurements such as "
+            f"{listed(distinct[:3])}",
             where=where,
             remedy="cut it into classes first",
         )
     if len(distinct) == len(y) and len(y) > 2:
         raise InputError(
-            f"column {quote(target)} (--target) has a different value in every row",
+            f"column {quote(target)} ({option('target')}) has a different value in every row",
             where=where,
-            remedy="it looks like identifiers: use --id for it and name the classes as --target",
+            remedy=f"it looks like identifiers: use {option('id')} for it and name the classes as "
+            f"{option('target')}",
         )

@@ -19,10 +19,10 @@ import numpy as np
 from ._arrays import choose_features, columns_of_samples, stored_matrix
 from ._cells import as_label
 from ._checks import refuse_labels
-from ._errors import InputError, listed, quote, suggestion
-from ._judge import _check_positive
+from ._judge import check_positive
 from ._layout import Request, lay_out
-from ._table import Table
+from .errors import InputError, listed, one_line, option, quote, suggestion
+from .table import Table
 
 # Bytes of a chunk, where the storage leaves the choice.
 _CHUNK_BYTES = 1 << 26
@@ -98,7 +98,9 @@ def open_table(
     if labels is not None:
         kept = np.array([label is not None for label in labels])
         if not kept.any():
-            raise InputError("no sample has a label", where=file.name, remedy="check --target")
+            raise InputError(
+                "no sample has a label", where=file.name, remedy=f"check {option('target')}"
+            )
         if not kept.all():
             notes.append(f"{(~kept).sum()} samples without a label were left out")
             parts.X = parts.X[np.flatnonzero(kept)]
@@ -107,10 +109,12 @@ def open_table(
                 for role, values in parts.text.items()
             }
         refuse_labels([str(v) for v in parts.text["target"]], str(target), file.name)
-    _check_positive(positive, parts.text.get("target"), target, file.name)
+    check_positive(positive, parts.text.get("target"), target, file.name)
     groups = parts.text.get("group")
     if groups is not None and None in groups:
-        raise InputError("a sample has no group", where=file.name, remedy="fill it in --group")
+        raise InputError(
+            "a sample has no group", where=file.name, remedy=f"fill it in {option('group')}"
+        )
     return Table(
         X=parts.X,
         feature_names=tuple(parts.names),
@@ -122,7 +126,7 @@ def open_table(
         source=file.name,
         digest=parts.digest,
         record=(*_opening(parts, file.name, target), *notes),
-        hints=(),
+        notices=(),
         dropped=parts.dropped,
         n_missing=0,
     )
@@ -161,13 +165,13 @@ def _reader(path: Path, layer: str | None) -> Callable[[Path, Request], _Lazy]:
     if path.is_dir() and any((path / n).exists() for n in ("zarr.json", ".zgroup", ".zarray")):
         return lambda file, request: _open_zarr(file, request, layer)
     if layer is not None:
-        raise InputError("--layer is for AnnData", where=path.name)
+        raise InputError(f"{option('layer')} is for AnnData", where=path.name)
     if _parquet_files(path):
         return _open_parquet
     raise InputError(
         "this is no Parquet folder, Zarr store or .h5ad file",
         where=path.name,
-        remedy="other files are read whole: leave --dask out",
+        remedy=f"other files are read whole, without {option('dask')}",
     )
 
 
@@ -224,7 +228,7 @@ def _open_parquet(path: Path, request: Request) -> _Lazy:
     for file, part in zip(files[1:], opened[1:]):
         if part.schema_arrow.names != schema.names:
             raise InputError(
-                f"its columns are not those of {files[0].name}",
+                f"its columns are not those of {one_line(files[0].name)}",
                 where=file.name,
                 remedy="write all parts with the same columns",
             )
@@ -236,9 +240,9 @@ def _open_parquet(path: Path, request: Request) -> _Lazy:
             pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
         ):
             raise InputError(
-                f"column {quote(name)} holds {kind}, not numbers",
+                f"column {quote(name)} holds {one_line(kind)}, not numbers",
                 where=path.name,
-                remedy="leave it out with --drop",
+                remedy=f"leave it out with {option('drop', [name])}",
             )
     single = all(schema.field(name).type == pa.float32() for name in layout.names)
     dtype = np.dtype(np.float32 if single else np.float64)
@@ -307,7 +311,7 @@ def _open_zarr(path: Path, request: Request, layer: str | None) -> _Lazy:
     if "obs" in arrays and "var" in arrays:
         return _open_anndata(root, request, layer, path.name, digest)
     if layer is not None:
-        raise InputError("--layer is for AnnData", where=path.name)
+        raise InputError(f"{option('layer')} is for AnnData", where=path.name)
     if "X" not in arrays:
         raise InputError(f"there is no array 'X' (there are {listed(arrays)})", where=path.name)
     X = da.from_zarr(root["X"])
@@ -327,7 +331,7 @@ def _open_zarr(path: Path, request: Request, layer: str | None) -> _Lazy:
     for role, name in request.roles().items():
         if name not in arrays:
             raise InputError(
-                f"there is no array {quote(name)} (--{role})",
+                f"there is no array {quote(name)} ({option(role)})",
                 where=path.name,
                 remedy=suggestion(name, [a for a in arrays if a not in ("X", "feature_names")]),
             )

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ._assemble import Parts, text_columns
-from ._errors import InputError, listed, quote, suggestion
 from ._layout import Request
 from ._source import TextOptions, kind_of, rows_of
+from .errors import InputError, listed, one_line, option, quote, suggestion
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class LabelSheet:
         names = list(columns)
         if on is None:
             on = names[0]
-        for name, option in ((on, "on"), (target, "target")):
+        for name, role in ((on, "on"), (target, "target")):
             if name is not None and name not in columns:
                 raise InputError(
-                    f"there is no column {quote(name)} (--{option})",
+                    f"there is no column {quote(name)} ({option(role)})",
                     where=file.name,
                     remedy=suggestion(name, names),
                 )
@@ -48,7 +48,7 @@ class LabelSheet:
                 raise InputError(
                     f"it has the columns {listed(others)} besides {quote(on)}",
                     where=file.name,
-                    remedy="say which holds the labels with --target",
+                    remedy=f"say which holds the labels with {option('target')}",
                 )
             target = others[0]
         return cls(columns, on, target, file.name)
@@ -60,7 +60,7 @@ class LabelSheet:
             raise InputError(
                 "the samples have no identifiers to match the labels by",
                 where=where,
-                remedy="name the column that holds them with --id",
+                remedy=f"name the column that holds them with {option('id')}",
             )
         by_id: dict[str, int] = {}
         labels = self.columns[self.target]
@@ -82,7 +82,7 @@ class LabelSheet:
                 f"{listed(list(by_id)[:2])}",
                 where=self.where,
                 remedy="identifiers must match exactly; if they are column names of the table, "
-                "use --transpose",
+                f"use {option('transpose', True)}",
             )
         unused = len(by_id) - len({row for row in rows if row is not None})
         if unused:
@@ -103,9 +103,10 @@ def with_identifiers(
         names = rows.names
     if sheet.target in names and sheet.target not in request.drop:
         raise InputError(
-            f"column {quote(sheet.target)} is in the table and in {sheet.where}",
+            f"column {quote(sheet.target)} is in the table and in {one_line(sheet.where)}",
             where=file.name,
-            remedy=f"leave --labels out, or drop the table's with --drop {sheet.target}",
+            remedy=f"leave {option('labels')} out, or drop the table's with "
+            f"{option('drop', [sheet.target])}",
         )
     if request.id is None and sheet.on in names:
         return replace(request, id=sheet.on)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ._cells import looks_numeric
-from ._errors import InputError, listed, quote, suggestion
+from .errors import InputError, listed, option, quote, suggestion
 
 UNNAMED = ""  # the header cell that pandas and R leave above row names
 
@@ -42,12 +42,12 @@ class Request:
         for role, name in self.roles().items():
             if name in seen:
                 raise InputError(
-                    f"column {quote(name)} is given as --{seen[name]} and as --{role}",
+                    f"column {quote(name)} is given as {option(seen[name])} and as {option(role)}",
                     remedy="name a different column for each",
                 )
             if name in self.drop:
                 raise InputError(
-                    f"column {quote(name)} is given as --{role} and as --drop",
+                    f"column {quote(name)} is given as {option(role)} and as {option('drop')}",
                     remedy="remove one of the two",
                 )
             seen[name] = role
@@ -148,4 +148,5 @@ def missing_column(name: str, role: str, header: Sequence[str], where: str) -> I
     remedy = suggestion(name, named)
     if named and all(looks_numeric(h) for h in named):
         remedy = "the first line holds only numbers: add a line with the column names"
-    return InputError(f"there is no column {quote(name)} (--{role})", where=where, remedy=remedy)
+    what = f"there is no column {quote(name)} ({option(role)})"
+    return InputError(what, where=where, remedy=remedy)

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import InputError, listed, quote
 from ._write import write_atomic
+from .errors import InputError, listed, one_line, quote
 
 SEAL = "sparsegsvp.json"
 FORMAT = 1
@@ -120,7 +120,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
         archive = skops.dumps(model)
     except Exception as error:
         raise InputError(
-            f"the model holds something that cannot be saved ({error})",
+            f"the model holds something that cannot be saved ({one_line(error)})",
             where=where,
             remedy="use names instead of functions for parameters such as scoring",
         ) from error
@@ -186,14 +186,14 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
         model = skops.loads(_zipped(members), trusted=sorted(set(_objects(schema))))
     except Exception as error:
         raise InputError(
-            f"the model cannot be rebuilt ({type(error).__name__}: {error})",
+            f"the model cannot be rebuilt ({type(error).__name__}: {one_line(error)})",
             where=where,
             remedy="save it again with this version of sparsegsvp and scikit-learn",
         ) from error
     _check_top(model, where)
     if _type_name(model) != seal.get("type"):
         raise InputError(
-            f"it holds {_type_name(model)} but says {seal.get('type')}",
+            f"it holds {_type_name(model)} but says {one_line(seal.get('type'))}",
             where=where,
             remedy="do not use it unless you know who changed it",
         )
@@ -364,11 +364,11 @@ def _unpacked(file: Path, where: str, max_bytes: int) -> dict[str, bytes]:
         # RuntimeError: encrypted; NotImplementedError: a compression Python does not know
         damaged = zipfile.is_zipfile(file)
         what = "the file is damaged" if damaged else "this is not a model file, or it is cut short"
-        detail = f" ({error})" if damaged else ""
+        detail = f" ({one_line(error)})" if damaged else ""
         raise InputError(f"{what}{detail}", where=where, remedy="save the model again") from error
     except Exception as error:  # zlib and struct raise their own for damaged data
         raise InputError(
-            f"the file is damaged ({error})", where=where, remedy="save the model again"
+            f"the file is damaged ({one_line(error)})", where=where, remedy="save the model again"
         ) from error
 
 

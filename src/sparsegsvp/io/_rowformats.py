@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ._cells import as_label
-from ._errors import InputError, quote, suggestion
 from ._text import Rows, TextFile
+from .errors import InputError, quote, suggestion
 
 _ATTRIBUTE = re.compile(
     r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\S+))\s+(.+)""", re.IGNORECASE

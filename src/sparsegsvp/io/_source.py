@@ -11,9 +11,9 @@ from pathlib import Path
 
 from . import _arrays, _rowformats
 from ._assemble import OpenRows, Parts, from_rows
-from ._errors import InputError, quote, suggestion
 from ._layout import Request
 from ._text import Rows, file_digest, open_delimited, scan_text
+from .errors import InputError, option, quote, suggestion
 
 _SUFFIXES = {
     ".csv": "text",
@@ -105,7 +105,7 @@ def read_parts(
         raise InputError(
             "files of this type have samples in rows by definition",
             where=file.name,
-            remedy="leave --transpose out",
+            remedy=f"leave {option('transpose')} out",
         )
     if kind == "parquet":
         parts = _arrays.read_parquet(file, request, transpose=transpose, decimal=options.decimal)

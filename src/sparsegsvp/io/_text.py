@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ._errors import InputError, quote
+from .errors import InputError, quote
 
 GZIP_MAGIC = b"\x1f\x8b"
 SEPARATOR_NAMES = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}

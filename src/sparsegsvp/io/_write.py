@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from ._cells import looks_numeric
-from ._errors import InputError, listed
+from .errors import InputError, listed
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
@@ -114,7 +114,7 @@ def whole_folder(path: str | PathLike[str], *, owned: Collection[str] = ()) -> I
         raise InputError(
             f"the folder cannot be made ({error.strerror})",
             where=str(path),
-            remedy="choose another with --out",
+            remedy="choose another folder",
         ) from error
     try:
         yield partial
@@ -134,7 +134,7 @@ def _refuse_foreign(final: Path, owned: Collection[str]) -> None:
         raise InputError(
             f"the folder holds other files ({listed(foreign, 3)})",
             where=str(final),
-            remedy="choose a new or empty folder with --out",
+            remedy="choose a new or empty folder",
         )
 
 

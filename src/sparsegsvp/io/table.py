@@ -1,4 +1,4 @@
-"""`read_table`: any of the usual files to a matrix with names, labels and a record."""
+"""`Table`: samples with names, labels and a record; `read_table` makes one from a file."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._notices import Notice
 from ._assemble import Parts
-from ._errors import InputError, listed, quote
 from ._judge import judge
 from ._labels import LabelSheet, with_identifiers
 from ._layout import Request
 from ._source import TextOptions, existing_file, kind_of, read_parts
 from ._transform import log2_floor
+from .errors import InputError, listed, one_line, option, quote
 
 
 @dataclass(frozen=True)
 class Table:
-    """Samples, features and labels read from a file, and a record of how.
+    """Samples, features and labels, and a record of where they come from.
 
     Parameters
     ----------
@@ -39,11 +40,13 @@ class Table:
     target, positive : str or None
         The column the labels came from, and the class of interest.
     source, digest : str
-        The file's name and the SHA-256 of its bytes.
+        The file's name and the SHA-256 of its bytes; for data in memory a word such as
+        "data frame" and the SHA-256 of values, names and labels.
     record : tuple of str
         What was read and done, in sentences.
-    hints : tuple of str
-        What looks odd and may be meant otherwise.
+    notices : tuple of Notice
+        What looks odd: samples that occur twice ("repeats"), features that seem to be in
+        rows ("orientation"), and anything else ("table").
     dropped : dict of str to str
         Columns left out, with the reason.
     n_missing : int
@@ -52,6 +55,7 @@ class Table:
     See Also
     --------
     read_table : Makes one from a file.
+    make_table : Makes one from a data frame, an array or AnnData.
 
     Examples
     --------
@@ -63,6 +67,8 @@ class Table:
     ...     table = read_table(path, target="class")
     >>> table.X.shape, table.class_counts(), table.n_missing
     ((3, 2), {'ill': 2, 'well': 1}, 1)
+    >>> table.labels, table.positive_class
+    (array(['ill', 'well', 'ill'], dtype='<U4'), 'well')
     """
 
     X: Any
@@ -75,7 +81,7 @@ class Table:
     source: str
     digest: str
     record: tuple[str, ...]
-    hints: tuple[str, ...]
+    notices: tuple[Notice, ...]
     dropped: dict[str, str]
     n_missing: int
 
@@ -84,6 +90,84 @@ class Table:
         if self.y is None:
             return {}
         return dict(sorted(Counter(str(label) for label in self.y).items()))
+
+    @property
+    def labels(self) -> NDArray[np.str_]:
+        """The labels as a NumPy array of text; `InputError` if there are none."""
+        if self.y is None:
+            raise InputError(
+                "there are no labels", where=self.source, remedy=f"name them: {option('target')}"
+            )
+        return np.array([str(label) for label in self.y])
+
+    @property
+    def positive_class(self) -> str | None:
+        """The class of interest: the one named, or the last of two in sorted order.
+
+        None if there are more than two classes.
+        """
+        classes = list(self.class_counts())
+        if len(classes) != 2:
+            return None
+        return self.positive if self.positive is not None else classes[-1]
+
+    def describe(self) -> dict[str, Any]:
+        """Return all but the numbers, labels and names, as JSON can hold it."""
+        counts = self.class_counts()
+        return {
+            "source": self.source,
+            "digest": self.digest,
+            "target": self.target,
+            "positive": self.positive_class,
+            "n_samples": int(self.X.shape[0]),
+            "n_features": int(self.X.shape[1]),
+            "n_missing": self.n_missing,
+            "classes": list(counts),
+            "class_counts": list(counts.values()),
+            "record": list(self.record),
+            "notices": [notice.to_dict() for notice in self.notices],
+            "dropped": dict(self.dropped),
+        }
+
+
+def check_cohort(cohort: Table, table: Table) -> None:
+    """Refuse a cohort that is the training table, or has labels which that table lacks.
+
+    Parameters
+    ----------
+    cohort : Table
+        Samples to test a model on.
+    table : Table
+        The samples it was trained on.
+
+    Raises
+    ------
+    InputError
+        If they are the same file, or the cohort has other classes.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io import check_cohort, make_table
+    >>> table = make_table([[1.0], [2.0], [3.0]], ["ill", "well", "ill"])
+    >>> check_cohort(make_table([[4.0], [5.0], [6.0]], ["ill", "sick", "sick"]), table)
+    Traceback (most recent call last):
+        ...
+    sparsegsvp.io.errors.InputError: array: label 'sick' does not occur in array; ...
+    """
+    if cohort.digest == table.digest:
+        raise InputError(
+            f"the cohort ({option('test')}) is the training table itself",
+            where=cohort.source,
+            remedy="give samples that took no part in training",
+        )
+    known = table.class_counts()
+    strange = [label for label in cohort.class_counts() if label not in known]
+    if strange:
+        raise InputError(
+            f"label {listed(strange)} does not occur in {one_line(table.source)}",
+            where=cohort.source,
+            remedy=f"rename it, or leave these samples out; the classes are {listed(known)}",
+        )
 
 
 def read_table(
@@ -166,7 +250,7 @@ def read_table(
     ...         read_table(path, target="Class")
     ...     except InputError as error:
     ...         print(error)
-    a.csv: there is no column 'Class' (--target); did you mean 'class'?
+    a.csv: there is no column 'Class' (target); did you mean 'class'?
     >>> table.X
     array([[1.5, 2. ],
            [0.5, 4. ]])
@@ -176,9 +260,12 @@ def read_table(
     file = existing_file(path)
     kind = kind_of(file)
     if layer is not None and kind != "h5ad":
-        raise InputError("--layer is for AnnData (.h5ad) files", where=file.name)
+        raise InputError(f"{option('layer')} is for AnnData (.h5ad) files", where=file.name)
     if labels is None and on is not None:
-        raise InputError("--on names a column of the file given with --labels", where=file.name)
+        raise InputError(
+            f"{option('on')} names a column of the file given with {option('labels')}",
+            where=file.name,
+        )
     wanted = None if features is None else tuple(features)
     request = Request(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
     options = TextOptions(separator, decimal, encoding, sheet)
@@ -193,10 +280,29 @@ def read_table(
     parts, digest = read_parts(file, kind, request, transpose, layer, options)
     if label_sheet is not None:
         label_sheet.join(parts, group, file.name)
-    verdict = judge(parts, file.name, target=target, positive=positive, fixed=features is not None)
+    table = checked_table(
+        parts, file.name, digest, target=target, positive=positive, fixed=features is not None
+    )
     if log2:
-        parts.X = log2_floor(parts.X)
-        verdict.notes.append("values are log2(max(x, 1))")
+        record = (*table.record, "values are log2(max(x, 1))")
+        table = replace(table, X=log2_floor(table.X), record=record)
+    return table
+
+
+def checked_table(
+    parts: Parts,
+    source: str,
+    digest: str,
+    *,
+    target: str | None,
+    positive: str | None,
+    fixed: bool,
+) -> Table:
+    """Judge what a reader returned and make it a table, or refuse it.
+
+    With `fixed` features none is left out.
+    """
+    found = judge(parts, source, target=target, positive=positive, fixed=fixed)
     return Table(
         X=parts.X,
         feature_names=tuple(parts.names),
@@ -205,12 +311,12 @@ def read_table(
         groups=_texts(parts, "group"),
         target=target,
         positive=positive,
-        source=file.name,
+        source=source,
         digest=digest,
-        record=(*_opening(parts, file.name, target), *verdict.notes),
-        hints=tuple(verdict.hints),
+        record=(*_opening(parts, source, target), *found.notes),
+        notices=found.notices,
         dropped=dict(parts.dropped),
-        n_missing=verdict.n_missing,
+        n_missing=found.n_missing,
     )
 
 
