@@ -225,7 +225,10 @@ def flag(name: str, value: Any = None) -> str:
     ('--deltas', '--impute median', '--test-labels')
     """
     word = _spellings().get(name, "--" + name.replace("_", "-"))
-    return word if value is None else f"{word} {value}"
+    if value is None or value is True:
+        return word
+    items = value if isinstance(value, list | tuple) else [value]
+    return " ".join(f"{word} {shlex.quote(str(item))}" for item in items)
 
 
 def values(*groups: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from rich.progress import (
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..io.errors import one_line, spelled
+from ..io.errors import InputError, one_line
 from .options import flag
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ def guarded(command: Command) -> Command:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except (ValueError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
-            _complain(getattr(error, "marked", str(error)), debug)
+            _complain(error.spelled(flag) if isinstance(error, InputError) else str(error), debug)
             raise typer.Exit(2) from None
         except ImportError as error:
             _complain(str(error), debug)
@@ -303,5 +303,4 @@ def _interrupted(name: str, options: dict[str, Any]) -> str:
 def _complain(message: str, debug: bool) -> None:
     if debug:
         traceback.print_exc()
-    text = one_line(spelled(message, flag))
-    print(f"sparsegsvp: {text}", file=sys.stderr, flush=True)
+    print(f"sparsegsvp: {one_line(message)}", file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ from .._notices import Notice
 from .._typing import Progress
 from .._versions import versions
 from ..evaluation import EvaluationResult, StabilitySelection
-from ..evaluation.journal import Journal
+from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import fit_with_groups
 from ..io import InputError, Table, check_cohort, make_table, save_model
 from ..io.errors import option
@@ -31,6 +31,7 @@ from .settings import (
     can_be_halved,
     make_procedure,
     make_settings,
+    named_rows,
     outer_folds,
     refuse_missing,
 )
@@ -260,7 +261,8 @@ def select_panel(
         impute=impute, log2=log2, floor=floor, folds=folds, repeats=repeats,
         permutations=permutations, resamples=resamples, random_state=random_state,
     )  # fmt: skip
-    table = make_table(data, y, target=target, group=groups, positive=positive, **reading)
+    named = {"group" if isinstance(groups, str) else "groups": groups}
+    table = make_table(data, y, target=target, positive=positive, **named, **reading)
     cohort = None
     if test is not None:
         cohort = _cohort_table(test, table, reading)
@@ -270,7 +272,7 @@ def select_panel(
     stages = Stages(progress, cancel)
     procedure = make_procedure(settings)
     parameters = {**settings.to_dict(), "outer_folds": n_outer}
-    with Journal.opened(log, lambda: _header(table, parameters), resume=resume) as journal:
+    with open_journal(log, lambda: _header(table, parameters), resume=resume) as journal:
         model, said = _fit(procedure, table, n_jobs, stages)
         panel = describe_panel(table, model)
         if on_panel is not None:
@@ -347,7 +349,7 @@ def _fit(
         parallel_config(n_jobs=n_jobs),
     ):
         warnings.simplefilter("always")
-        fit_with_groups(model, table.named_rows(), table.labels, table.groups)
+        fit_with_groups(model, named_rows(table), table.labels, table.groups)
     kept = [w for w in caught if issubclass(w.category, ConvergenceWarning | UserWarning)]
     texts = dict.fromkeys(str(w.message) for w in kept)
     return model, [Notice("final", "caution", text) for text in texts]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from scipy import sparse
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
@@ -136,6 +137,16 @@ def make_procedure(settings: Settings) -> Any:
     )
     steps = preparing_steps(settings)
     return Pipeline([*steps, ("model", model)]) if steps else model
+
+
+def named_rows(table: Table) -> Any:
+    """Return the samples as a data frame, from which a model learns the names of features."""
+    import pandas as pd
+
+    names = list(table.feature_names)
+    if sparse.issparse(table.X):
+        return pd.DataFrame.sparse.from_spmatrix(table.X, columns=names)
+    return pd.DataFrame(table.X, columns=names, copy=False)
 
 
 def refuse_missing(table: Table, settings: Settings) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,12 @@ import pytest
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
-from sparsegsvp import GSVPSVMCV
-from sparsegsvp.evaluation import repeated_samples
-from sparsegsvp.report import build_report, methods, summarize, summarize_test, validate, wording
-from sparsegsvp.report.notices import notices
+from sparsegsvp import GSVPSVMCV, evaluation
+from sparsegsvp._notices import Notice
+from sparsegsvp.evaluation import PermutationResult, repeated_samples
+from sparsegsvp.metrics import Interval
+from sparsegsvp.report import build_report, summarize, summarize_test, validate, words
+from sparsegsvp.report.notices import notices_about
 
 
 def test_the_document_is_valid_json_and_repeats_itself(fitted, results):
@@ -79,93 +82,127 @@ def test_a_pipeline_is_read_through(fitted):
     assert {f["index"] for f in found["panel"]} == set(np.flatnonzero(model[-1].support_))
     accuracies = [step["accuracy"] for step in found["figures"]["path"]["steps"]]
     assert max(accuracies) > 0.8  # an accuracy, not the log loss the model was tuned by
+    path = model[-1].path_
+    assert accuracies == path["accuracy"].tolist()  # what the search recorded: nothing is fitted
     build_report(found)
+
+
+def test_nothing_is_fitted_for_the_report(fitted, monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the report fits a model")
+
+    monkeypatch.setattr(GSVPSVMCV, "fit", refuse)
+    found = summarize(
+        fitted.table, fitted.model, evaluation=fitted.evaluation, stability=fitted.stability
+    )
+    assert build_report(found)
 
 
 def _verdict(results, *, low, value, high, p, n=99, n_classes=2):
     classes = [f"k{i}" for i in range(n_classes)]
     data = {**results["data"], "classes": classes, "class_counts": [30] * n_classes}
     data["positive"] = classes[-1] if n_classes == 2 else None
-    score = {"value": value, "low": low, "high": high, "level": 0.95}
-    permutation = None if p is None else {"p_value": p, "distribution": [0.5] * n}
-    scores = {"balanced_accuracy": score}
-    found = wording.verdict(data, results["panel"], scores, permutation, None)
-    return found, notices(data, results["panel"], found, scores, permutation, None)
+    score = Interval(value, low, high, 0.95)
+    test = None
+    if p is not None:
+        test = PermutationResult(value, (0.5,) * n, p, False, "fixed", "free")
+    level = evaluation.verdict(test, score, n_classes)
+    found = {"verdict": level, "permutation": None if test is None else test.to_dict()}
+    scores = {"balanced_accuracy": score.to_dict()}
+    said = notices_about(data, results["panel"], level, scores, None)
+    return words.verdict(data, scores, found, size=2), [notice.code for notice in said]
 
 
 @pytest.mark.parametrize(
     ("numbers", "level"),
     [
         ({"low": 0.9, "value": 0.95, "high": 1.0, "p": 0.01}, "signal"),
-        ({"low": 0.55, "value": 0.62, "high": 0.7, "p": 0.01}, "weak"),
-        ({"low": 0.4, "value": 0.52, "high": 0.6, "p": 0.4}, "chance"),
-        ({"low": 0.4, "value": 0.48, "high": 0.6, "p": 0.01}, "chance"),
-        ({"low": 0.4, "value": 0.55, "high": 0.7, "p": None}, "chance"),
-        ({"low": 0.8, "value": 0.9, "high": 1.0, "p": 0.1, "n": 9}, "unclear"),
-        ({"low": 0.4, "value": 0.6, "high": 0.8, "p": 0.01, "n_classes": 3}, "weak"),
+        ({"low": 0.55, "value": 0.62, "high": 0.7, "p": 0.01}, "signal"),
+        ({"low": 0.4, "value": 0.52, "high": 0.6, "p": 0.4}, "none"),
+        ({"low": 0.4, "value": 0.48, "high": 0.6, "p": 0.01}, "none"),
+        ({"low": 0.8, "value": 0.9, "high": 1.0, "p": 0.2}, "inconclusive"),
+        ({"low": 0.4, "value": 0.55, "high": 0.7, "p": None}, "not tested"),
+        ({"low": 0.8, "value": 0.9, "high": 1.0, "p": 0.1, "n": 9}, "not tested"),
+        ({"low": 0.4, "value": 0.6, "high": 0.8, "p": 0.01, "n_classes": 3}, "signal"),
     ],
 )
 def test_the_verdict_calls_chance_chance(results, numbers, level):
     found, said = _verdict(results, **numbers)
     assert found["level"] == level
-    serious = [n["kind"] for n in said if n["severity"] == "serious"]
-    assert ("chance" in serious) == (level == "chance")
-    if level == "chance":
+    chance = 1 / numbers.get("n_classes", 2)
+    assert ("weak" in said) == (level == "signal" and numbers["low"] < chance + 0.1)
+    if level == "none":
         assert "better than by chance" in found["headline"]
         assert "must not be read as markers" in found["sentences"][1]
+    if level == "not tested":
+        assert "not tested against chance" in found["headline"]
 
 
 @pytest.mark.parametrize(
-    ("change", "kind"),
+    ("change", "code"),
     [
         ({"class_counts": [50, 10]}, "few"),
         ({"class_counts": [50, 10]}, "imbalance"),
         ({"n_groups": 3, "group_association": 0.9}, "batch"),
         ({"n_missing": 500}, "missing"),
-        ({"hints": ["values look like logarithms"]}, "table"),
     ],
 )
-def test_warnings_say_what_is_wrong(results, change, kind):
-    data, found = results["data"], results["verdict"]
-    before = notices(data, [], found, results["scores"], None, None)
-    after = notices({**data, **change}, [], found, results["scores"], None, None)
-    assert kind not in {n["kind"] for n in before}
-    assert kind in {n["kind"] for n in after}
+def test_notices_say_what_is_wrong(results, change, code):
+    data, scores = results["data"], results["scores"]
+    before = notices_about(data, [], "signal", scores, None)
+    after = notices_about({**data, **change}, [], "signal", scores, None)
+    assert code not in {n.code for n in before}
+    assert code in {n.code for n in after}
 
 
 @pytest.mark.parametrize(
-    ("heard", "kind", "severity"),
+    "heard",
     [
-        (repeated_samples([[1, 2], [1, 2], [3, 4]])[0], "repeats", "serious"),
-        ("Random panels of the same size predict about as well (0.8).", "random", "caution"),
-        ("3 of 10 fits warned, the first with UserWarning: slow", "fits", "note"),
+        repeated_samples([[1, 2], [1, 2], [3, 4]])[0],
+        Notice("random", "caution", "Random panels of the same size predict about as well (0.8)."),
+        Notice("fits", "note", "3 of 10 fits warned, the first with UserWarning: slow"),
     ],
 )
-def test_what_the_evaluation_said_is_passed_on(results, heard, kind, severity):
-    found = notices(results["data"], [], results["verdict"], results["scores"], None, None, [heard])
-    assert {(n["kind"], n["severity"], n["text"]) for n in found} >= {(kind, severity, heard)}
+def test_what_the_evaluation_said_is_passed_on(fitted, heard):
+    """Whatever its words: a notice is known by its code."""
+    told = replace(fitted.evaluation, notices=(heard,))
+    found = summarize(fitted.table, fitted.model, evaluation=told)
+    assert heard.to_dict() in found["notices"]
+
+
+def test_what_the_table_and_the_run_said_is_passed_on(fitted):
+    table = copy.copy(fitted.table)
+    table.notices = (Notice("table", "note", "Values look like logarithms."),)
+    final = Notice("final", "caution", "It did not converge.")
+    found = summarize(table, fitted.model, notices=[final], skipped=["The permutation test."])
+    said = [(n["code"], n["text"]) for n in found["notices"]]
+    assert ("table", "Values look like logarithms.") in said
+    assert ("skipped", "The permutation test.") in said
+    assert said.index(("final", "It did not converge.")) < said.index(
+        ("skipped", "The permutation test.")
+    )
 
 
 def test_groups_of_single_subjects_are_no_batch(results):
     data = {**results["data"], "n_groups": 30, "group_association": 0.95}
-    found = notices(data, [], results["verdict"], results["scores"], None, None)
-    assert "batch" not in {n["kind"] for n in found}
+    found = notices_about(data, [], "signal", results["scores"], None)
+    assert "batch" not in {n.code for n in found}
 
 
 def test_an_unstable_panel_is_called_so(results):
     shaky = {**results["stability"], "index": 0.2}
-    found = notices(results["data"], [], results["verdict"], results["scores"], None, shaky)
-    assert "unstable" in {n["kind"] for n in found}
+    found = notices_about(results["data"], [], "signal", results["scores"], shaky)
+    assert "unstable" in {n.code for n in found}
 
 
 def test_the_methods_paragraph_cites_what_the_citation_file_does(results):
     text = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8")
-    assert methods.SOFTWARE_TITLE in text
-    assert methods.PAPER_TITLE in text
+    assert words.SOFTWARE_TITLE in text
+    assert words.PAPER_TITLE in text
     written = results["methods"]
-    assert any(methods.PAPER_TITLE in c for c in written["citations"])
+    assert any(words.PAPER_TITLE in c for c in written["citations"])
     score = results["scores"]["balanced_accuracy"]
-    assert wording.interval(score) in written["paragraph"]
+    assert words.interval(score) in written["paragraph"]
 
 
 def test_scores_of_an_independent_cohort():
