@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.metrics import confusion_matrix
 
 from .._versions import versions
-from ..evaluation._journal import plain
+from ..evaluation.journal import plain
 from ..evaluation._panels import fit_with_groups
 from ..metrics import balanced_accuracy_interval, clopper_pearson
 from . import figures, projections, wording
