@@ -70,8 +70,9 @@ def test_a_splitter_that_leaks_a_group_is_refused():
 def test_duplicates_are_noticed_unless_they_share_a_group(kind):
     X = np.random.default_rng(0).normal(size=(6, 3))
     X[4] = X[1]
-    assert "2 of 6 rows" in repeated_samples(kind(X))[0]
-    assert "groups" in repeated_samples(kind(X))[0]
+    assert "2 of 6 rows" in repeated_samples(kind(X))[0].text
+    assert repeated_samples(kind(X))[0].code == "repeats"
+    assert "groups" in repeated_samples(kind(X))[0].text
     assert repeated_samples(kind(X), groups=np.array([0, 1, 2, 3, 1, 5])) == []
     assert len(repeated_samples(kind(X), groups=np.arange(6))) == 1
     assert repeated_samples(kind(X[:4])) == []
@@ -79,5 +80,5 @@ def test_duplicates_are_noticed_unless_they_share_a_group(kind):
 
 def test_repeated_identifiers_are_noticed():
     X = np.arange(8.0).reshape(4, 2)
-    assert "share an identifier" in repeated_samples(X, ids=["p1", "p2", "p1", "p3"])[0]
+    assert "share an identifier" in repeated_samples(X, ids=["p1", "p2", "p1", "p3"])[0].text
     assert repeated_samples(X, ids=["p1", "p2", "p4", "p3"]) == []

@@ -1,6 +1,7 @@
 """Nested evaluation: no leakage, honest words, resumable, for any estimator and K classes."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,7 @@ def test_selection_outside_the_folds_scores_high_on_noise_and_this_one_at_chance
     score = honest.scores["balanced_accuracy"]
     assert score.low <= 0.5 <= score.high and score.value < 0.65
     assert honest.permutation.p_value > 0.05 and honest.signal is False
-    assert any(text.startswith("No signal") for text in honest.warnings)
+    assert honest.verdict == "none" and "none" in [notice.code for notice in honest.notices]
     assert honest.stability.value < 0.5
 
 
@@ -103,7 +104,8 @@ def test_result_holds_everything_and_is_json(planted_small, procedure):
     assert page["features"][0]["name"] in {"g0", "g1", "g2"}
     assert page["panel_sizes"] == [4] * 8
     assert {"g0", "g1", "g2"} <= set(page["final_panel_names"])
-    assert page["permutation"]["p_value"] == pytest.approx(0.05) and page["signal"] is True
+    assert page["permutation"]["p_value"] == pytest.approx(0.05) and page["verdict"] == "signal"
+    assert found.signal is True
     assert page["control"]["selected"]["value"] > page["control"]["random"]["value"] + 0.1
     assert "seconds" not in page and len(found.seconds) == 9
     # each sample is predicted once per repeat, by the fold that left it out
@@ -169,10 +171,15 @@ def test_duplicates_and_identifiers_warn_and_suggest_groups(planted_small, proce
     X[5] = X[3]
     with pytest.warns(UserWarning, match="2 of 40 rows are exact duplicates.*groups"):
         found = nested_evaluate(procedure, X, y, **QUICK)
-    assert any("exact duplicates" in text for text in found.warnings)
+    (notice,) = (notice for notice in found.notices if notice.code == "repeats")
+    assert "exact duplicates" in notice.text and notice.to_dict() in found.to_dict()["notices"]
     ids = np.arange(40) // 2
     with pytest.warns(UserWarning, match="share an identifier"):
         nested_evaluate(procedure, X + np.arange(40)[:, None] * 1e-6, y, ids=ids, **QUICK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # somebody else has looked already
+        found = nested_evaluate(procedure, X, y, ids=ids, check_repeats=False, **QUICK)
+    assert "repeats" not in [notice.code for notice in found.notices]
 
 
 def test_workers_and_resuming_give_the_same_bytes(planted_small, procedure, tmp_path):
@@ -195,7 +202,9 @@ def test_workers_and_resuming_give_the_same_bytes(planted_small, procedure, tmp_
         )
         assert path.read_bytes() == log
         assert json.dumps(again.to_dict()) == json.dumps(whole.to_dict())
-    assert len(calls) == 1  # with one byte missing, one piece of work was repeated
+    # with one byte missing, one piece of work was repeated
+    folds, draws = "nested cross-validation", "permutation test"
+    assert calls == [(folds, 3, 3), (draws, 5, 6), (draws, 6, 6)]
 
 
 def test_a_log_is_neither_overwritten_nor_mixed(planted_small, procedure, tmp_path):

@@ -25,7 +25,7 @@ def test_noise_is_at_chance_and_called_so(noise):
     score = found.scores["balanced_accuracy"]
     assert score.low <= 0.5 <= score.high
     assert found.permutation.statistic == "fixed" and found.permutation.p_value > 0.05
-    assert any(text.startswith("No signal") for text in found.warnings)
+    assert found.verdict == "none" and "none" in [notice.code for notice in found.notices]
     assert found.stability.value < 0.5
     assert abs(found.control["selected"].value - found.control["random"].value) < 0.25
 

@@ -15,7 +15,7 @@ from ._intervals import (
 )
 from ._nested import nested_evaluate
 from ._panels import selected_features
-from ._permutation import PermutationResult, permutation_test
+from ._permutation import PermutationResult, Verdict, permutation_test, verdict
 from ._result import EvaluationResult, FoldResult
 from ._stability import StabilitySelection, error_bound
 from ._substitutes import Substitute, find_substitutes
@@ -30,6 +30,7 @@ __all__ = [
     "PermutationResult",
     "StabilitySelection",
     "Substitute",
+    "Verdict",
     "auc_interval",
     "compare",
     "corrected_interval",
@@ -45,4 +46,5 @@ __all__ = [
     "rate_interval",
     "repeated_samples",
     "selected_features",
+    "verdict",
 ]

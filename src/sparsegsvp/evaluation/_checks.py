@@ -1,4 +1,4 @@
-"""Faults of a table that make every score too good, said in plain words."""
+"""Samples that occur more than once, which make every score too good."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+
+from .._notices import Notice
 
 
 def _row_keys(X: Any) -> list[bytes]:
@@ -39,8 +41,8 @@ def _repeats(keys: list[Any], groups: NDArray[Any] | None) -> int:
 
 def repeated_samples(
     X: Any, ids: ArrayLike | None = None, groups: NDArray[Any] | None = None
-) -> list[str]:
-    """Say whether samples occur more than once on both sides of a possible split.
+) -> list[Notice]:
+    """Look for samples that may occur on both sides of a split.
 
     Parameters
     ----------
@@ -53,29 +55,29 @@ def repeated_samples(
 
     Returns
     -------
-    list of str
-        Sentences, empty when nothing was found.
+    list of Notice
+        Of the code "repeats"; empty when nothing was found.
 
     Examples
     --------
     >>> from sparsegsvp.evaluation import repeated_samples
-    >>> repeated_samples([[1, 2], [1, 2], [3, 4]])
-    ['2 of 3 rows are exact duplicates of another row...
+    >>> repeated_samples([[1, 2], [1, 2], [3, 4]])[0].text
+    '2 of 3 rows are exact duplicates of another row...
     """
     remedy = (
         "If they come from the same subject, pass that column as groups, "
         "so that a sample is never tested on its own copy."
     )
-    found = []
+    texts = []
     keys = _row_keys(X)
     rows = _repeats(keys, groups)
     if rows:
-        found.append(
+        texts.append(
             f"{rows} of {len(keys)} rows are exact duplicates of another row"
             f"{'' if groups is None else ' in another group'}. {remedy}"
         )
     if ids is not None:
         repeated = _repeats(list(np.asarray(ids).tolist()), groups)
         if repeated:
-            found.append(f"{repeated} of {len(keys)} rows share an identifier. {remedy}")
-    return found
+            texts.append(f"{repeated} of {len(keys)} rows share an identifier. {remedy}")
+    return [Notice("repeats", "serious", text) for text in texts]

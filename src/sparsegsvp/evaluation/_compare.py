@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.utils import check_array, check_consistent_length
 
+from .._parallel import Outcome, Task
 from .._typing import Progress
+from .._validate import check_real
 from .._versions import versions
 from ._baselines import RandomPanel, default_methods
 from ._checks import repeated_samples
 from ._comparison import RANDOM_PANEL, Comparison
 from ._comparison_rows import Cell, comparison_rows, mean_seconds
 from ._folds import Fold, check_labels, check_seed, derive_seed, make_folds
-from ._journal import Journal, digest, message_of
 from ._panel_score import panel_score
 from ._panels import (
     describe,
@@ -34,8 +34,9 @@ from ._panels import (
     with_size,
 )
 from ._scores import counts_of, mean_recall, score_fold
-from ._workers import Outcome, Task, run_tasks
+from .journal import Journal, digest, message_of, open_journal, run_logged
 
+COMPARISON = "comparison"
 _FIT = 21  # seed stream
 
 
@@ -68,6 +69,7 @@ def compare(
     log: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    check_repeats: bool = True,
 ) -> Comparison:
     """Compare methods of feature selection at equal panel sizes.
 
@@ -114,7 +116,10 @@ def compare(
         Continue ``log`` where it ends, also after a kill at any moment. Methods that were
         stopped at a smaller ``time_limit`` than this one's are tried again.
     progress : callable, optional
-        Called as ``progress(done, total, message)`` after each method and fold.
+        Called as ``progress(stage, done, total)`` at the beginning and after each method and
+        fold; the stage is "comparison".
+    check_repeats : bool, default=True
+        Look for samples that occur more than once; False where that was done already.
 
     Returns
     -------
@@ -142,10 +147,10 @@ def compare(
     reference = next(iter(chosen)) if reference is None else reference
     if reference not in chosen:
         raise ValueError(f"reference={reference!r} is not among the methods {list(chosen)}.")
-    if time_limit is not None and time_limit <= 0:
-        raise ValueError(f"time_limit={time_limit!r} must be positive.")
-    for notice in repeated_samples(matrix, None, ids):
-        warnings.warn(notice, UserWarning, stacklevel=2)
+    if time_limit is not None:
+        check_real("time_limit", time_limit, above=0)
+    for notice in repeated_samples(matrix, None, ids) if check_repeats else ():
+        warnings.warn(notice.text, UserWarning, stacklevel=2)
     folds = make_folds(
         labels, groups=ids, n_splits=n_splits, n_repeats=n_repeats, random_state=seed
     )
@@ -161,24 +166,23 @@ def compare(
         "grouped": ids is not None,
         "random_state": seed,
     }
-    header = {
-        "kind": "compare",
-        "data": digest(matrix, labels, [] if ids is None else ids),
-        "versions": versions(),
-        **description,
-    }
-    journal = Journal(log, header, resume=resume)
-    tasks = [
-        Task((name, fold.repeat, fold.index), _run_fold, (estimator, fold, panel_sizes))
-        for fold in folds
-        for name, estimator in chosen.items()
-    ]
-    try:
-        _run(tasks, shared, panel_sizes, effective_n_jobs(n_jobs), time_limit, journal, progress)
-        order = [(name, f.repeat, f.index) for name in chosen for f in folds]
-        journal.finish(order)
-    finally:
-        journal.close()
+
+    def header() -> dict[str, Any]:
+        return {
+            "kind": "compare",
+            "data": digest(matrix, labels, [] if ids is None else ids),
+            "versions": versions(),
+            **description,
+        }
+
+    with open_journal(log, header, resume=resume) as journal:
+        journal.plan((name, f.repeat, f.index) for name in chosen for f in folds)
+        tasks = [
+            Task((name, fold.repeat, fold.index), _run_fold, (estimator, fold, panel_sizes))
+            for fold in folds
+            for name, estimator in chosen.items()
+        ]
+        _run(tasks, shared, panel_sizes, n_jobs, time_limit, journal, progress)
     cells = {
         (name, size): Cell.collect(journal, name, size, folds, classes.size)
         for name in chosen
@@ -277,44 +281,56 @@ def _run(
     tasks: list[Task],
     shared: _Shared,
     sizes: tuple[int, ...],
-    n_jobs: int,
+    n_jobs: int | None,
     time_limit: float | None,
     journal: Journal,
     progress: Progress | None,
 ) -> None:
     """Do what the journal does not hold yet; drop a method whose process had to be replaced."""
-    for key in [k for k, value in journal.records.items() if _was_stopped_by(value, time_limit)]:
-        del journal.records[key]
+    for key in journal.records:
+        journal.read(key, _check_record)
+    journal.forget(
+        [k for k, value in journal.records.items() if _was_stopped_by(value, time_limit)]
+    )
     dropped = {
         key[0]: _Drop(value["status"], value["error"], value["limit"])
         for key, value in journal.records.items()
         if value["dropped"]
     }
-    left = [task for task in tasks if task.key not in journal.records]
-    done = len(tasks) - len(left)
-    outcomes = run_tasks(
-        left,
-        shared,
-        n_jobs=n_jobs,
-        time_limit=time_limit,
-        cancelled=lambda task: task.key[0] in dropped,
-    )
-    for outcome in outcomes:
+
+    def record(outcome: Outcome) -> tuple[dict[str, Any], list[Any]]:
         name, repeat, index = outcome.task.key
-        where = f"repeat {repeat + 1}, fold {index + 1}"
         if outcome.status in ("timeout", "died"):
             late = outcome.status == "timeout"
             dropped[name] = _Drop(
                 "timeout" if late else "failed",
-                f"{outcome.error} in {where}",
+                f"{outcome.error} in repeat {repeat + 1}, fold {index + 1}",
                 time_limit if late else None,
             )
-        record, seconds = _record(outcome, sizes, dropped.get(name))
-        journal.add(outcome.task.key, record, seconds)
-        done += 1
-        if progress is not None:
-            state = "" if record["status"] == "ok" else f" ({record['status']})"
-            progress(done, len(tasks), f"{name}, {where}{state}")
+        return _record(outcome, sizes, dropped.get(name))
+
+    run_logged(
+        tasks,
+        shared,
+        journal,
+        stage=COMPARISON,
+        progress=progress,
+        record=record,
+        n_jobs=n_jobs,
+        isolate=True,
+        time_limit=time_limit,
+        cancelled=lambda task: task.key[0] in dropped,
+    )
+
+
+def _check_record(record: dict[str, Any]) -> None:
+    """Touch everything that is used of a record, so that a damaged one is found at once."""
+    for name in ("status", "error", "dropped", "limit"):
+        record[name]
+    for entry in record["sizes"]:
+        names = ("panel", "score", "auc", "counts", "native") if entry["status"] == "ok" else ()
+        for name in ("size", "error", *names):
+            entry[name]
 
 
 @dataclass(frozen=True)
@@ -336,12 +352,13 @@ def _record(
     outcome: Outcome, sizes: tuple[int, ...], dropped: _Drop | None
 ) -> tuple[dict[str, Any], list[Any]]:
     """Return what the log keeps of a method in a fold, and apart from it the seconds."""
-    status, error = outcome.status, outcome.error
+    status: str = outcome.status
+    error = outcome.error
     early = status in ("timeout", "died", "cancelled")
     limit = None
     if early and dropped is not None:
         status, error, limit = dropped.status, dropped.error, dropped.limit
-    by_size = {part["size"]: part for part in outcome.parts}
+    by_size = {part["size"]: part for part in outcome.value or ()}
     entries: list[dict[str, Any]] = []
     seconds: list[Any] = []
     for size in sizes:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import Interval, StabilityIndex
 from ._intervals import PairedDifference
-from ._journal import plain
+from .journal import plain
 
 RANDOM_PANEL = "random panel"
 

@@ -22,7 +22,7 @@ from ._intervals import (
     paired_differences,
     rate_interval,
 )
-from ._journal import Journal
+from .journal import Journal
 
 
 @dataclass(frozen=True)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections.abc import Sequence
-from numbers import Integral
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_consistent_length
 
-from .._parallel import sharing
+from .._parallel import Task
 from .._typing import Progress
+from .._validate import check_choice, check_integer
 from .._versions import versions
 from ._checks import repeated_samples
-from ._folds import Fold, check_labels, check_seed, derive_seed, folds_from
-from ._journal import Journal, digest
-from ._notices import fit_notices, has_signal, signal_notices
-from ._outer_fold import Study, evaluate_fold
-from ._panels import describe, selected_features
+from ._folds import Fold, check_labels, check_seed, folds_from
+from ._notices import fit_notices, signal_notices
+from ._outer_fold import Study, evaluate_fold, final_panel
+from ._panels import describe
 from ._permutation import PermutationResult, permutation_test
 from ._result import (
     EvaluationResult,
@@ -32,9 +30,10 @@ from ._result import (
     calibration_of,
     panel_statistics,
 )
-from ._threads import one_thread
+from .journal import Journal, digest, open_journal, run_logged
 
-_FINAL = 13  # seed stream, beside those of a fold
+FOLDS = "nested cross-validation"
+PERMUTATIONS = "permutation test"
 
 
 def nested_evaluate(
@@ -55,9 +54,10 @@ def nested_evaluate(
     level: float = 0.95,
     random_state: int = 0,
     n_jobs: int | None = None,
-    log: str | os.PathLike[str] | None = None,
+    log: str | os.PathLike[str] | Journal | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    check_repeats: bool = True,
 ) -> EvaluationResult:
     r"""Estimate how well a whole procedure predicts, and how stable its panel is.
 
@@ -109,13 +109,17 @@ def nested_evaluate(
     n_jobs : int, optional
         Folds (and permutations) at a time. The result does not depend on it: every fit
         uses one thread.
-    log : path, optional
+    log : path or Journal, optional
         Append-only log of finished folds and draws, one JSON object per line. Timings go
-        to a second file beside it.
+        to a second file beside it. An open journal of a larger piece of work takes them too;
+        its owner answers for its header, and finishes it.
     resume : bool, default=False
         Continue ``log`` where it ends.
     progress : callable, optional
-        Called as ``progress(done, total, message)`` after each piece of work.
+        Called as ``progress(stage, done, total)`` when a stage begins and after each piece
+        of it; the stages are "nested cross-validation" and "permutation test".
+    check_repeats : bool, default=True
+        Look for samples that occur more than once; False where that was done already.
 
     Returns
     -------
@@ -147,10 +151,8 @@ def nested_evaluate(
     labels, classes, group_ids = check_labels(y, groups)
     seed = check_seed(random_state)
     check_consistent_length(X, labels)
-    if permutation not in ("fixed", "full"):
-        raise ValueError(f"permutation={permutation!r} must be 'fixed' or 'full'.")
-    if not isinstance(n_permutations, Integral) or n_permutations < 0:
-        raise ValueError(f"n_permutations={n_permutations!r} must be a non-negative integer.")
+    check_choice("permutation", permutation, ("fixed", "full"))
+    check_integer("n_permutations", n_permutations, least=0)
     if not hasattr(estimator, "predict"):
         raise ValueError(
             f"{type(estimator).__name__} cannot predict; put a classifier after it in a pipeline."
@@ -160,9 +162,11 @@ def nested_evaluate(
     names = _names(X, feature_names, matrix.shape[1])
     codes = np.searchsorted(classes, labels)
     folds = folds_from(cv, labels, group_ids, X, n_repeats, seed)
-    notices = repeated_samples(matrix, _identifiers(X, ids), group_ids)
+    notices = []
+    if check_repeats:
+        notices += repeated_samples(matrix, _identifiers(X, ids), group_ids)
     for notice in notices:
-        warnings.warn(notice, UserWarning, stacklevel=2)
+        warnings.warn(notice.text, UserWarning, stacklevel=2)
 
     description = {
         "estimator": describe(estimator),
@@ -176,17 +180,20 @@ def nested_evaluate(
         "final_fit": final_fit,
         "positive": positive if classes.size == 2 else None,
     }
-    header = {
-        "kind": "nested_evaluate",
-        "data": digest(matrix, labels, [] if group_ids is None else group_ids),
-        "splits": digest(*(f.test for f in folds)),
-        "versions": versions(),
-        **description,
-    }
-    del header["n_permutations"]  # more draws may be added to finished ones
-    journal = Journal(log, header, resume=resume)
-    try:
-        study = Study(estimator, X, matrix, labels, codes, classes, group_ids, seed)
+
+    def header() -> dict[str, Any]:
+        # more draws may be added to finished ones
+        settings = {k: v for k, v in description.items() if k != "n_permutations"}
+        return {
+            "kind": "nested_evaluate",
+            "data": digest(matrix, labels, [] if group_ids is None else group_ids),
+            "splits": digest(*(f.test for f in folds)),
+            "versions": versions(),
+            **settings,
+        }
+
+    study = Study(estimator, X, matrix, labels, codes, classes, group_ids, seed)
+    with open_journal(log, header, resume=resume) as journal:
         found = _run_folds(study, folds, positive, n_random_panels, journal, n_jobs, progress)
         final = _run_final(study, journal) if final_fit else None
         test = None
@@ -194,17 +201,18 @@ def nested_evaluate(
             test = _run_permutations(
                 study, permutation, int(n_permutations), journal, n_jobs, progress
             )
-        journal.finish(_canonical_order(folds, test))
-    finally:
-        journal.close()
+        seconds = {
+            "/".join(map(str, key)): value
+            for key, value in journal.timings.items()
+            if key[0] in ("fold", "final")
+        }
 
     binary = positive if classes.size == 2 else None
     scores = aggregate_scores(found, folds, binary, level)
     frequencies, stability, jaccard = panel_statistics(found, matrix.shape[1], level)
     control = aggregate_control(found, folds, level)
-    signal = has_signal(test, scores["balanced_accuracy"], classes.size)
     notices += fit_notices(found)
-    notices += signal_notices(signal, test, scores["balanced_accuracy"], control)
+    notices += signal_notices(test, scores["balanced_accuracy"], classes.size, control)
     return EvaluationResult(
         classes=tuple(classes.tolist()),
         positive=None if binary is None else classes.tolist()[positive],
@@ -222,10 +230,9 @@ def nested_evaluate(
         calibration=calibration_of(found, codes, binary),
         permutation=test,
         final_panel=final,
-        signal=signal,
-        warnings=tuple(notices),
+        notices=tuple(notices),
         description=description,
-        seconds={"/".join(map(str, key)): value for key, value in journal.timings.items()},
+        seconds=seconds,
     )
 
 
@@ -283,33 +290,24 @@ def _run_folds(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> tuple[FoldResult, ...]:
-    left = [f for f in folds if ("fold", f.repeat, f.index) not in journal.records]
-    done = len(folds) - len(left)
-
-    with sharing(study) as (shared,):
-        finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-            delayed(evaluate_fold)(shared, fold, positive, n_random_panels) for fold in left
-        )
-        for fold, record, seconds in finished:
-            journal.add(("fold", fold.repeat, fold.index), record, seconds)
-            done += 1
-            if progress is not None:
-                message = f"repeat {fold.repeat + 1}, fold {fold.index + 1}"
-                progress(done, len(folds), message)
+    tasks = [
+        Task(("fold", f.repeat, f.index), evaluate_fold, (f, positive, n_random_panels))
+        for f in folds
+    ]
+    run_logged(tasks, study, journal, stage=FOLDS, progress=progress, n_jobs=n_jobs)
     return tuple(
-        FoldResult.from_record(f, journal.records["fold", f.repeat, f.index]) for f in folds
+        journal.read(task.key, partial(FoldResult.from_record, fold))
+        for task, fold in zip(tasks, folds)
     )
 
 
 def _run_final(study: Study, journal: Journal) -> tuple[int, ...] | None:
-    if ("final",) not in journal.records:
-        start = time.perf_counter()
-        with one_thread():
-            model, _ = study.fit(None, derive_seed(study.seed, _FINAL))
-        panel = selected_features(model, study.matrix.shape[1])
-        journal.add(("final",), {"panel": panel}, time.perf_counter() - start)
-    panel = journal.records["final",]["panel"]
-    return None if panel is None else tuple(panel)
+    run_logged([Task(("final",), final_panel)], study, journal)
+    return journal.read(("final",), _panel_of)
+
+
+def _panel_of(record: dict[str, Any]) -> tuple[int, ...] | None:
+    return None if record["panel"] is None else tuple(int(j) for j in record["panel"])
 
 
 def _run_permutations(
@@ -320,12 +318,19 @@ def _run_permutations(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> PermutationResult:
-    def report(draw: int, value: float) -> None:
-        journal.add(("permutation", draw), value)
-        if progress is not None:
-            progress(draw, n_permutations, f"permutation {draw}")
+    known = {key[1]: journal.read(key, float) for key in journal.records if key[0] == "permutation"}
+    done = len(known.keys() - {0})
+    if progress is not None:
+        progress(PERMUTATIONS, done, n_permutations)
 
-    return permutation_test(
+    def report(draw: int, value: float) -> None:
+        nonlocal done
+        journal.add(("permutation", draw), value)
+        if draw and progress is not None:
+            done += 1
+            progress(PERMUTATIONS, done, n_permutations)
+
+    found = permutation_test(
         study.X if permutation == "full" else study.matrix,
         study.y,
         groups=study.groups,
@@ -334,20 +339,14 @@ def _run_permutations(
         n_splits=min(5, _most_folds(study)),
         random_state=study.seed,
         n_jobs=n_jobs,
-        known={key[1]: v for key, v in journal.records.items() if key[0] == "permutation"},
+        known=known,
         report=report,
     )
+    journal.plan(("permutation", draw) for draw in range(len(found.distribution) + 1))
+    return found
 
 
 def _most_folds(study: Study) -> int:
     """Return how many folds can each test every class: samples, or groups, of the smallest."""
     units = np.arange(study.y.size) if study.groups is None else study.groups
     return min(np.unique(units[study.codes == k]).size for k in range(study.classes.size))
-
-
-def _canonical_order(folds: list[Fold], test: PermutationResult | None) -> list[tuple[Any, ...]]:
-    keys: list[tuple[Any, ...]] = [("fold", f.repeat, f.index) for f in folds]
-    keys.append(("final",))
-    if test is not None:
-        keys += [("permutation", draw) for draw in range(len(test.distribution) + 1)]
-    return keys

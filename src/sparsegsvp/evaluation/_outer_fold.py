@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from typing import Any
 
@@ -13,13 +12,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from ._folds import Fold, derive_seed
-from ._journal import message_of
 from ._panel_score import panel_score
 from ._panels import fit_with_groups, selected_features, with_seed
 from ._scores import class_scores, counts_of, score_fold
-from ._threads import one_thread
+from .journal import message_of
 
-_FIT, _CONTROL = 11, 12  # seed streams
+_FIT, _CONTROL, _FINAL = 11, 12, 13  # seed streams
 
 
 class Study:
@@ -59,35 +57,34 @@ class Study:
         return model, [message_of(w.category, w.message) for w in caught]
 
 
-def evaluate_fold(
-    study: Study, fold: Fold, positive: int, n_random_panels: int
-) -> tuple[Fold, dict[str, Any], float]:
-    """Fit on the training part, predict the test part; return the record and the seconds."""
-    start = time.perf_counter()
+def evaluate_fold(study: Study, fold: Fold, positive: int, n_random_panels: int) -> dict[str, Any]:
+    """Fit on the training part and predict the test part; return the record."""
     n_classes = study.classes.size
-    with one_thread():
-        model, caught = study.fit(
-            fold.train, derive_seed(study.seed, _FIT, fold.repeat, fold.index)
-        )
-        X_test = _safe_indexing(study.X, fold.test)
-        predicted = np.searchsorted(study.classes, model.predict(X_test))
-        decision, proba = class_scores(model, X_test, n_classes)
-        truth = study.codes[fold.test]
-        panel = selected_features(model, study.matrix.shape[1])
-        record = {
-            "scores": score_fold(
-                truth, predicted, decision, proba, n_classes=n_classes, positive=positive
-            ),
-            "counts": counts_of(truth, predicted, n_classes),
-            "predicted": predicted,
-            "decision": decision,
-            "proba": proba,
-            "distances": _plane_distances(model, X_test, n_classes),
-            "panel": panel,
-            "control": _control(study, fold, panel, n_random_panels),
-            "warnings": caught,
-        }
-    return fold, record, time.perf_counter() - start
+    model, caught = study.fit(fold.train, derive_seed(study.seed, _FIT, fold.repeat, fold.index))
+    X_test = _safe_indexing(study.X, fold.test)
+    predicted = np.searchsorted(study.classes, model.predict(X_test))
+    decision, proba = class_scores(model, X_test, n_classes)
+    truth = study.codes[fold.test]
+    panel = selected_features(model, study.matrix.shape[1])
+    return {
+        "scores": score_fold(
+            truth, predicted, decision, proba, n_classes=n_classes, positive=positive
+        ),
+        "counts": counts_of(truth, predicted, n_classes),
+        "predicted": predicted,
+        "decision": decision,
+        "proba": proba,
+        "distances": _plane_distances(model, X_test, n_classes),
+        "panel": panel,
+        "control": _control(study, fold, panel, n_random_panels),
+        "warnings": caught,
+    }
+
+
+def final_panel(study: Study) -> dict[str, Any]:
+    """Fit on all samples; return the record, which holds the panel."""
+    model, _ = study.fit(None, derive_seed(study.seed, _FINAL))
+    return {"panel": selected_features(model, study.matrix.shape[1])}
 
 
 def _plane_distances(model: Any, X: Any, n_classes: int) -> NDArray[np.float64] | None:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone
@@ -26,14 +27,19 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import _safe_indexing, check_array
 
-from .._parallel import sharing
+from .._parallel import Task, run_tasks
+from .._validate import check_integer
+from ..metrics import Interval
 from ._folds import check_labels, check_seed, derive_seed, make_folds
 from ._panels import fit_with_groups, with_seed
 from ._scores import mean_recall
-from ._threads import one_thread
+
+Verdict = Literal["signal", "inconclusive", "none", "not tested"]
 
 #: Exceedances after which more draws would not change the conclusion.
 MAX_EXCEEDANCES = 10
+#: Draws below which no p-value reaches 0.05.
+FEWEST_DRAWS = 19
 _STREAM = 7  # keeps these seeds apart from those of the outer folds
 
 
@@ -125,15 +131,10 @@ def permute_labels(
 
 
 def _statistic(
-    estimator: Any,
-    X: Any,
-    y: NDArray[Any],
-    groups: NDArray[Any] | None,
-    n_splits: int,
-    seed: int,
-    draw: int,
+    shared: tuple[Any, Any, NDArray[Any], NDArray[Any] | None], n_splits: int, seed: int, draw: int
 ) -> float:
     """Return the cross-validated balanced accuracy of draw number ``draw`` (0: true labels)."""
+    estimator, X, y, groups = shared
     if draw:
         y = permute_labels(y, groups, np.random.default_rng(derive_seed(seed, _STREAM, draw)))
     try:
@@ -145,7 +146,7 @@ def _statistic(
             raise
         return 1.0  # labels fell so that no fold is possible: count it against the signal
     scores = []
-    with one_thread(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for fold in folds:
             model = with_seed(clone(estimator), derive_seed(seed, _STREAM, draw, 2 + fold.index))
@@ -217,8 +218,7 @@ def permutation_test(
     """
     labels, _, ids = check_labels(y, groups)
     seed = check_seed(random_state)
-    if n_permutations < 1:
-        raise ValueError("n_permutations must be at least 1.")
+    check_integer("n_permutations", n_permutations, least=1)
     if estimator is None:
         X = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
     model = fixed_statistic(X) if estimator is None else estimator
@@ -226,15 +226,13 @@ def permutation_test(
     workers = effective_n_jobs(n_jobs)
 
     def compute(draws: list[int]) -> None:
-        fresh = [d for d in draws if d not in done]
-        with sharing(model, X, labels, ids) as shared:
-            values = Parallel(n_jobs=min(workers, max(len(fresh), 1)))(
-                delayed(_statistic)(*shared, n_splits, seed, d) for d in fresh
-            )
-        for d, value in zip(fresh, values):
-            done[d] = float(value)
-            if report is not None:
-                report(d, float(value))
+        tasks = [Task((d,), _statistic, (n_splits, seed, d)) for d in draws if d not in done]
+        with closing(run_tasks(tasks, (model, X, labels, ids), n_jobs=n_jobs)) as outcomes:
+            for outcome in outcomes:
+                (draw,) = outcome.task.key
+                done[draw] = outcome.value
+                if report is not None:
+                    report(draw, outcome.value)
 
     compute([0])
     observed = done[0]
@@ -255,3 +253,40 @@ def permutation_test(
         "fixed" if estimator is None else "full",
         permutation_scheme(labels, ids),
     )
+
+
+def verdict(test: PermutationResult | None, score: Interval, n_classes: int) -> Verdict:
+    """Say whether the labels can be predicted better than by chance.
+
+    The permutation test decides if it stopped early or made at least 19 draws; with fewer no
+    p-value reaches 0.05.
+
+    Parameters
+    ----------
+    test : PermutationResult or None
+        The permutation test.
+    score : Interval
+        The estimated balanced accuracy.
+    n_classes : int
+        Number of classes; chance is one over it.
+
+    Returns
+    -------
+    {"signal", "inconclusive", "none", "not tested"}
+        "signal": p is at most 0.05 and the estimate above chance. "inconclusive": p is larger
+        although the whole interval lies above chance; more draws are advised. "not tested":
+        there is no test, or none that can decide, whatever the score. "none" otherwise.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import verdict
+    >>> from sparsegsvp.metrics import Interval
+    >>> verdict(None, Interval(0.9, 0.8, 0.95, 0.95), 2)
+    'not tested'
+    """
+    if test is None or not (test.stopped_early or len(test.distribution) >= FEWEST_DRAWS):
+        return "not tested"
+    chance = 1 / n_classes
+    if test.p_value <= 0.05:
+        return "signal" if score.value > chance else "none"
+    return "inconclusive" if score.low > chance else "none"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._notices import Notice
 from ..metrics import (
     CalibrationCurve,
     Interval,
@@ -18,9 +19,9 @@ from ..metrics import (
 )
 from ._folds import Fold, holdout_ratio
 from ._intervals import auc_interval, corrected_interval, rate_interval
-from ._journal import plain
-from ._permutation import PermutationResult
+from ._permutation import PermutationResult, Verdict, verdict
 from ._scores import BOUNDS
+from .journal import plain
 
 NOTES = (
     "The scores estimate the procedure (scaling, selection, tuning and all), not the one panel "
@@ -82,24 +83,29 @@ class FoldResult:
 
     @classmethod
     def from_record(cls, fold: Fold, record: dict[str, Any]) -> FoldResult:
-        """Rebuild from what the log holds."""
+        """Build from the record of a fold, fresh or from a log, which holds no infinities."""
+        control = record["control"]
 
-        def array(name: str, kind: Any) -> Any:
-            return None if record[name] is None else np.asarray(record[name], dtype=kind)
+        def values(name: str) -> NDArray[np.float64] | None:
+            if record[name] is None:
+                return None
+            array = np.array(record[name], dtype=np.float64)
+            array[~np.isfinite(array)] = np.nan
+            return array
 
         return cls(
             fold.repeat,
             fold.index,
             fold.train,
             fold.test,
-            {k: float("nan") if v is None else float(v) for k, v in record["scores"].items()},
+            {name: _finite(value) for name, value in sorted(record["scores"].items())},
             tuple((tp, p, tn, n) for tp, p, tn, n in record["counts"]),
             np.asarray(record["predicted"], dtype=np.intp),
-            array("decision", np.float64),
-            array("proba", np.float64),
-            array("distances", np.float64),
-            array("panel", np.intp),
-            record["control"],
+            values("decision"),
+            values("proba"),
+            values("distances"),
+            None if record["panel"] is None else np.asarray(record["panel"], dtype=np.intp),
+            None if control is None else {k: float(control[k]) for k in ("random", "selected")},
             tuple(record["warnings"]),
         )
 
@@ -119,6 +125,10 @@ class FoldResult:
                 "control": self.control,
             }
         )
+
+
+def _finite(value: float | None) -> float:
+    return float(value) if value is not None and np.isfinite(value) else float("nan")
 
 
 @dataclass(frozen=True)
@@ -158,11 +168,8 @@ class EvaluationResult:
         The permutation test.
     final_panel : tuple of int or None
         Features of the fit on all samples.
-    signal : bool or None
-        Whether the labels can be told from permuted ones (p at most 0.05); without the
-        test, whether the interval lies above chance.
-    warnings : tuple of str
-        What the reader has to know, in plain words.
+    notices : tuple of Notice
+        What the reader has to know.
     description : dict
         Estimator, folds and seeds.
     seconds : dict
@@ -186,10 +193,19 @@ class EvaluationResult:
     calibration: CalibrationCurve | None = field(repr=False)
     permutation: PermutationResult | None = field(repr=False)
     final_panel: tuple[int, ...] | None
-    signal: bool | None
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
     description: dict[str, Any] = field(repr=False)
     seconds: dict[str, float] = field(repr=False, compare=False)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether there is signal, by :func:`~sparsegsvp.evaluation.verdict`."""
+        return verdict(self.permutation, self.scores["balanced_accuracy"], len(self.classes))
+
+    @property
+    def signal(self) -> bool | None:
+        """The verdict as a truth value: None where it is "inconclusive" or "not tested"."""
+        return {"signal": True, "none": False}.get(self.verdict)
 
     @property
     def panel_sizes(self) -> tuple[int, ...]:
@@ -272,8 +288,8 @@ class EvaluationResult:
                 "control": self.control,
                 "calibration": self.calibration,
                 "permutation": self.permutation,
-                "signal": self.signal,
-                "warnings": self.warnings,
+                "verdict": self.verdict,
+                "notices": self.notices,
                 "notes": NOTES,
             }
         )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+import os
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
@@ -14,15 +14,18 @@ from sklearn.utils import Tags, _safe_indexing, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from .._parallel import sharing
+from .._parallel import Task
 from .._typing import Progress
+from .._validate import check_choice, check_integer, check_real
+from .._versions import versions
 from ..metrics import nogueira_stability
 from ._folds import check_seed, derive_seed
-from ._panels import fit_with_groups, selected_features, with_seed
+from ._panels import describe, fit_with_groups, selected_features, with_seed
 from ._resampling import bootstrap, complementary_pair, subsample
 from ._substitutes import Substitute, find_substitutes, group_frequency
-from ._threads import one_thread
+from .journal import Journal, digest, open_journal, run_logged
 
+HALVES = "stability in half samples"
 _RESAMPLING = ("complementary_pairs", "subsample", "bootstrap")
 
 
@@ -165,6 +168,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         groups: ArrayLike | None = None,
         *,
         progress: Progress | None = None,
+        log: str | os.PathLike[str] | Journal | None = None,
+        resume: bool = False,
     ) -> StabilitySelection:
         """Run the estimator on the subsets and count.
 
@@ -177,7 +182,12 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         groups : array-like of shape (n_samples,), optional
             Samples of one group are drawn together; then the groups are what is halved.
         progress : callable, optional
-            Called as ``progress(done, total, message)`` after each subset.
+            Called as ``progress(stage, done, total)`` at the beginning and after each subset;
+            the stage is "stability in half samples".
+        log : path or Journal, optional
+            Append-only log of finished subsets, as in :func:`~sparsegsvp.nested_evaluate`.
+        resume : bool, default=False
+            Continue ``log`` where it ends.
 
         Returns
         -------
@@ -210,16 +220,27 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 "larger sample_fraction, or collect more."
             )
         seed = int(self.random_state)
+
+        def header() -> dict[str, Any]:
+            # a subset depends on its number, not on how many there are: more may be added
+            names = ("estimator", "sample_fraction", "resampling", "random_state")
+            return {
+                "kind": "stability",
+                "data": digest(X, labels, [] if ids is None else ids),
+                "versions": versions(),
+                **{name: describe(getattr(self, name)) for name in names},
+            }
+
+        tasks = [
+            Task(("half", i), _select, (subset, derive_seed(seed, 1, i)))
+            for i, subset in enumerate(subsets)
+        ]
         Z = np.zeros((len(subsets), X.shape[1]), dtype=bool)
-        with sharing(X, labels, ids) as rows:
-            panels = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-                delayed(_select)(self.estimator, *rows, (subset, derive_seed(seed, 1, i)))
-                for i, subset in enumerate(subsets)
-            )
-            for i, panel in enumerate(panels):
-                Z[i, panel] = True
-                if progress is not None:
-                    progress(i + 1, len(subsets), f"subset {i + 1}, {len(panel)} features")
+        shared = (self.estimator, X, labels, ids)
+        with open_journal(log, header, resume=resume) as journal:
+            run_logged(tasks, shared, journal, stage=HALVES, progress=progress, n_jobs=self.n_jobs)
+            for i, task in enumerate(tasks):
+                journal.read(task.key, partial(_mark, Z[i]))
         self.selections_ = Z
         self.selection_frequencies_ = Z.mean(axis=0)
         self.mean_panel_size_ = float(Z.sum(axis=1).mean())
@@ -235,14 +256,10 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _check_parameters(self) -> None:
-        if self.resampling not in _RESAMPLING:
-            raise ValueError(f"resampling={self.resampling!r} must be one of {_RESAMPLING}.")
-        if not isinstance(self.n_resamples, Integral) or self.n_resamples < 2:
-            raise ValueError(f"n_resamples={self.n_resamples!r} must be an integer, at least 2.")
-        if not isinstance(self.threshold, Real) or not 0 < self.threshold <= 1:
-            raise ValueError(f"threshold={self.threshold!r} must lie in (0, 1].")
-        if not isinstance(self.sample_fraction, Real) or not 0 < self.sample_fraction <= 1:
-            raise ValueError(f"sample_fraction={self.sample_fraction!r} must lie in (0, 1].")
+        check_choice("resampling", self.resampling, _RESAMPLING)
+        check_integer("n_resamples", self.n_resamples, least=2)
+        check_real("threshold", self.threshold, above=0, most=1)
+        check_real("sample_fraction", self.sample_fraction, above=0, most=1)
         if self.resampling == "complementary_pairs":
             if self.sample_fraction != 0.5:
                 raise ValueError(
@@ -304,19 +321,14 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def _select(
-    estimator: Any,
-    X: Any,
-    y: NDArray[Any],
-    groups: NDArray[Any] | None,
-    draw: tuple[NDArray[np.intp], int],
+    shared: tuple[Any, Any, NDArray[Any], NDArray[Any] | None], rows: NDArray[np.intp], seed: int
 ) -> NDArray[np.intp]:
     """Fit a clone on the rows drawn, with a seed, and return the features it selects."""
-    rows, seed = draw
+    estimator, X, y, groups = shared
     model = with_seed(clone(estimator), seed)
-    with one_thread():
-        fit_with_groups(
-            model, _safe_indexing(X, rows), y[rows], None if groups is None else groups[rows]
-        )
+    fit_with_groups(
+        model, _safe_indexing(X, rows), y[rows], None if groups is None else groups[rows]
+    )
     panel = selected_features(model, X.shape[1])
     if panel is None:
         raise ValueError(
@@ -324,3 +336,7 @@ def _select(
             "give an estimator with get_support, or a linear model with coef_."
         )
     return panel
+
+
+def _mark(row: NDArray[np.bool_], panel: Any) -> None:
+    row[np.asarray(panel, dtype=np.intp)] = True

@@ -1,0 +1,494 @@
+"""A log of finished work that survives being killed, and the loop that fills it.
+
+One JSON object per line: a header that identifies the work, then one line per finished
+piece, in the order they finish. On resuming, a torn last line is discarded and finished
+pieces are not repeated. When all is done the file is rewritten once, in canonical order,
+so that its bytes depend on neither interruptions nor the number of workers. Timings never
+repeat exactly, so they go to a file of their own beside it.
+
+A file is written to only after its first line proved it to be a log of this very work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import BufferedRandom
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .._parallel import Outcome, Task, run_tasks
+from .._typing import Progress
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  (not on this platform: two writers go unnoticed)
+    fcntl = None  # type: ignore[assignment]
+
+Key = tuple[Any, ...]
+LogPath = str | os.PathLike[str]
+Parsed = TypeVar("Parsed")
+
+# Of a message that is kept, in characters.
+_LONGEST = 300
+_TIMINGS_HEADER = {"timings": "sparsegsvp"}
+
+
+class Journal:
+    """Finished pieces of work, in memory and (with a path) on disk.
+
+    Parameters
+    ----------
+    path : path-like or None
+        The log; without one, nothing is written, hashed or turned into JSON.
+    header : mapping, or callable that returns one
+        What identifies the work; resuming a log of other work is refused. A callable is
+        called only if there is a log.
+    resume : bool, default=False
+        Continue an existing log. Without it an existing log is an error, never overwritten.
+
+    Attributes
+    ----------
+    records : dict
+        From a key, a tuple, to the value recorded under it.
+    timings : dict
+        From a key to the seconds the piece took.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sparsegsvp.evaluation.journal import Journal
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "log.jsonl"
+    >>> with Journal(path, {"kind": "example"}) as journal:
+    ...     journal.add(("fold", 0), {"score": 0.5}, seconds=1.25)
+    >>> with Journal(path, {"kind": "example"}, resume=True) as journal:
+    ...     journal.records
+    {('fold', 0): {'score': 0.5}}
+    """
+
+    def __init__(
+        self,
+        path: LogPath | None,
+        header: Mapping[str, Any] | Callable[[], Mapping[str, Any]],
+        *,
+        resume: bool = False,
+    ) -> None:
+        self.records: dict[Key, Any] = {}
+        self.timings: dict[Key, Any] = {}
+        self.path: Path | None = None
+        self._order: list[Key] = []
+        self._lines: dict[Key, int] = {}
+        self._log: _LineFile | None = None
+        self._times: _LineFile | None = None
+        if path is None:
+            if resume:
+                raise ValueError("resume=True needs log, the file to continue from.")
+            return
+        if Path(path).exists() and not resume:
+            raise ValueError(
+                f"{path} exists already: pass resume=True to continue it, or another name."
+            )
+        # through symbolic links, so that finishing replaces the file and not the link
+        self.path = Path(os.path.realpath(path))
+        times = self.path.with_name(f"{self.path.stem}.timings{self.path.suffix}")
+        self._header = {"header": header() if callable(header) else header}
+        try:
+            self._log = _LineFile(self.path, self._header)
+            self._times = _LineFile(times, _TIMINGS_HEADER)
+            for key, (number, value) in self._log.pieces("value").items():
+                self.records[key], self._lines[key] = value, number
+            if not self._log.is_new:  # times without a log are left from one that was removed
+                self.timings = {k: s for k, (_, s) in self._times.pieces("seconds").items()}
+            # both files are ours and whole: only from here on is anything written
+            self._times.start(afresh=self._log.is_new or self._times.is_new)
+            self._log.start(afresh=self._log.is_new)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.records
+
+    def add(self, key: Key, value: Any, seconds: Any = None) -> None:
+        """Record a finished piece; with a log, as it will be read back."""
+        if seconds is not None:
+            # the timing first: a piece that is on record always has its time
+            self.timings[key] = seconds
+            if self._times is not None:
+                self._times.append({"key": key, "seconds": seconds})
+        if self._log is not None:
+            text = self._log.append({"key": key, "value": value})
+            value = json.loads(text)["value"]
+        self.records[key] = value
+
+    def read(self, key: Key, parse: Callable[[Any], Parsed]) -> Parsed:
+        """Return what ``parse`` makes of a record; name the line where it cannot.
+
+        Parameters
+        ----------
+        key : tuple
+            The key of a record.
+        parse : callable
+            Turns the recorded value into what is wanted.
+        """
+        try:
+            return parse(self.records[key])
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            if key not in self._lines:
+                raise
+            raise _damaged(self.path, self._lines[key]) from error
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        """Drop records that are to be made again."""
+        for key in keys:
+            del self.records[key]
+
+    def plan(self, keys: Iterable[Key]) -> None:
+        """Append keys to the canonical order of the finished log.
+
+        Each part of the work plans its own, in the order in which the parts are begun.
+        """
+        self._order += keys
+
+    def finish(self, *, keep_others: bool = False) -> None:
+        """Rewrite the log in canonical order and close it.
+
+        Parameters
+        ----------
+        keep_others : bool, default=False
+            Also keep the pieces that no part of the work planned, after the others.
+        """
+        keys = [key for key in dict.fromkeys(self._order) if key in self.records]
+        if keep_others:
+            keys += sorted(self.records.keys() - set(keys), key=_dumps)
+        if self._log is not None:
+            lines: list[Any] = [self._header]
+            lines += [{"key": key, "value": self.records[key]} for key in keys]
+            self._log.replace(lines)
+        self.close()
+
+    def close(self) -> None:
+        """Close the files and let others open them."""
+        for file in (self._log, self._times):
+            if file is not None:
+                file.close()
+        self._log = self._times = None
+
+
+@contextlib.contextmanager
+def open_journal(
+    log: LogPath | Journal | None,
+    header: Mapping[str, Any] | Callable[[], Mapping[str, Any]],
+    *,
+    resume: bool = False,
+) -> Iterator[Journal]:
+    """Open a log for one piece of work and finish it, or pass on one that is open already.
+
+    An open `Journal` belongs to whoever opened it: its header is theirs, and so is finishing.
+    """
+    if isinstance(log, Journal):
+        yield log
+        return
+    with Journal(log, header, resume=resume) as journal:
+        yield journal
+        journal.finish()
+
+
+def run_logged(
+    tasks: Sequence[Task],
+    shared: Any,
+    journal: Journal,
+    *,
+    stage: str = "",
+    progress: Progress | None = None,
+    record: Callable[[Outcome], tuple[Any, Any]] | None = None,
+    **options: Any,
+) -> int:
+    """Run the tasks that a journal does not hold yet, and record them under their keys.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        The work; their keys become the next ones of the journal's canonical order.
+    shared : object
+        First argument of every task.
+    journal : Journal
+        Where finished tasks are found and recorded.
+    stage : str, optional
+        What this work is called in ``progress``.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)`` at the beginning and after each task.
+    record : callable, optional
+        From an outcome to the value and the seconds to record; its own by default.
+    **options
+        Of `run_tasks`.
+
+    Returns
+    -------
+    int
+        How many tasks were run.
+    """
+    journal.plan(task.key for task in tasks)
+    left = [task for task in tasks if task.key not in journal]
+    done = len(tasks) - len(left)
+    if progress is not None:
+        progress(stage, done, len(tasks))
+    with contextlib.closing(run_tasks(left, shared, **options)) as outcomes:
+        for outcome in outcomes:
+            value, seconds = (outcome.value, outcome.seconds) if record is None else record(outcome)
+            journal.add(outcome.task.key, value, seconds)
+            done += 1
+            if progress is not None:
+                progress(stage, done, len(tasks))
+    return len(left)
+
+
+# ------------------------------------------------------------------------------------ values
+
+
+def plain(value: Any) -> Any:
+    """Turn numbers, arrays and containers into what JSON can hold; nan becomes None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation.journal import plain
+    >>> plain({"a": np.float64(1.5), "b": np.array([1, 2]), "c": float("nan")})
+    {'a': 1.5, 'b': [1, 2], 'c': None}
+    """
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict())
+    return str(value)
+
+
+def digest(*parts: Any) -> str:
+    """Return a short digest of arrays and plain values, to recognise the same work.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation.journal import digest
+    >>> digest(np.eye(2), ["a"]) == digest(np.eye(2), ["a"]) != digest(np.eye(2), ["b"])
+    True
+    """
+    state = hashlib.sha256()
+    for part in parts:
+        if hasattr(part, "tocsr"):
+            part = part.tocsr()
+            state.update(digest(part.data, part.indices, part.indptr).encode())
+        elif isinstance(part, np.ndarray) and part.dtype.kind in "biufc":
+            state.update(f"{part.dtype.str}{part.shape}".encode())
+            state.update(np.ascontiguousarray(part).data)
+        else:
+            state.update(_dumps(part).encode())
+        state.update(b"\0")
+    return state.hexdigest()[:32]
+
+
+def message_of(kind: type, said: object) -> str:
+    """Return an error or a warning as one short text.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation.journal import message_of
+    >>> message_of(ValueError, "no")
+    'ValueError: no'
+    """
+    text = f"{kind.__name__}: {said}"
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _dumps(value: Any) -> str:
+    """Return one line of canonical JSON."""
+    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+# ------------------------------------------------------------------------------------- files
+
+
+class _LineFile:
+    """A file of JSON lines that begins with a known one; nothing is written before `start`.
+
+    Opening a file that exists locks and reads it. One that does not begin with the header, or
+    with the torn beginning of it, is refused and left as it is.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+        self.path = path
+        self._first = (_dumps(header) + "\n").encode()
+        self._handle: BufferedRandom | None = None
+        self._lines: list[Any] = []
+        self._end = 0  # of the last whole line
+        if not path.exists():
+            return
+        if not path.is_file():
+            raise ValueError(f"{path} is not a regular file; choose another name for the log.")
+        self._handle = _open_locked(path, "r+b")
+        try:
+            content = self._handle.read()
+            self._check_first_line(content)
+            self._lines, self._end = _whole_lines(content, path)
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_first_line(self, content: bytes) -> None:
+        if content.startswith(self._first) or self._first.startswith(content):
+            return
+        try:
+            found = json.loads(content.partition(b"\n")[0])["header"]
+            wanted = json.loads(self._first)["header"]
+            names = sorted(
+                name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)
+            )
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise ValueError(
+                f"{self.path} is not a log of this kind, and was left as it is; choose another "
+                "name for the log, or move that file away."
+            ) from None
+        raise ValueError(
+            f"{self.path} holds other work: {', '.join(names)} differ. "
+            "Resume with the same data and settings, or start a new log."
+        )
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is no file, or nothing in it."""
+        return not self._lines
+
+    def pieces(self, name: str) -> dict[Key, tuple[int, Any]]:
+        """Return line number and content of each piece, by its key."""
+        found = {}
+        for number, line in enumerate(self._lines[1:], start=2):
+            known = isinstance(line, dict) and line.keys() == {"key", name}
+            if not known or not isinstance(line["key"], list):
+                raise _damaged(self.path, number)
+            if not all(isinstance(part, (int, str)) for part in line["key"]):
+                raise _damaged(self.path, number)
+            found[tuple(line["key"])] = number, line[name]
+        return found
+
+    def start(self, *, afresh: bool) -> None:
+        """Begin to write: cut off a torn last line, or (afresh) all but the header."""
+        self._lines.clear()
+        if self._handle is None:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._handle = _open_locked(self.path, "x+b")
+            except OSError as error:
+                raise _cannot_write(self.path, error) from error
+        self._handle.truncate(0 if afresh else self._end)
+        if afresh:
+            self._write(self._first)
+
+    def append(self, line: Any) -> str:
+        """Write a line and make sure it stays; return its text."""
+        text = _dumps(line)
+        self._write((text + "\n").encode())
+        return text
+
+    def _write(self, content: bytes) -> None:
+        assert self._handle is not None
+        try:
+            self._handle.seek(0, os.SEEK_END)
+            self._handle.write(content)
+            self._handle.flush()
+            os.fsync(self._handle.fileno())
+        except OSError as error:
+            raise _cannot_write(self.path, error) from error
+
+    def replace(self, lines: Iterable[Any]) -> None:
+        """Put these lines in the place of the file, whole or not at all."""
+        scratch = None
+        try:
+            # a name that is free: beside the log lie files of others
+            number, scratch = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
+            with open(number, "wb") as handle:
+                handle.write("".join(_dumps(line) + "\n" for line in lines).encode())
+                handle.flush()
+                os.fsync(handle.fileno())
+            os.chmod(scratch, self.path.stat().st_mode & 0o777)
+            self.close()
+            os.replace(scratch, self.path)
+        except BaseException as error:
+            if scratch is not None:
+                Path(scratch).unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise _cannot_write(self.path, error) from error
+            raise
+
+    def close(self) -> None:
+        """Close the file, and so give up its lock."""
+        if self._handle is not None:
+            with contextlib.suppress(OSError):  # of a disk that is full: said already
+                self._handle.close()
+        self._handle = None
+
+
+def _open_locked(path: Path, mode: str) -> Any:
+    """Open a file for this process alone; the lock goes with the process, however it ends."""
+    handle = open(path, mode)  # noqa: SIM115  (held open until close)
+    if fcntl is not None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            handle.close()
+            raise ValueError(f"{path} is being written by another process.") from error
+    return handle
+
+
+def _whole_lines(content: bytes, path: Path) -> tuple[list[Any], int]:
+    """Parse the complete lines of a log; also return where the last of them ends."""
+    end = content.rfind(b"\n") + 1
+    lines = content[:end].split(b"\n")[:-1]
+    parsed = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            parsed.append(json.loads(line))
+        except ValueError as error:
+            # a power cut may leave a last line of the right length with the wrong bytes
+            if number == len(lines) > 1:
+                end -= len(line) + 1
+                break
+            raise _damaged(path, number) from error
+    return parsed, end
+
+
+def _damaged(path: Path | None, number: int) -> ValueError:
+    return ValueError(
+        f"line {number} of {path} is damaged; remove that line to have its piece computed again, "
+        "or the file to start anew."
+    )
+
+
+def _cannot_write(path: Path, error: OSError) -> OSError:
+    return OSError(
+        error.errno,
+        f"the log cannot be written ({error.strerror}); what it holds is kept, and resume=True "
+        "continues from there",
+        str(path),
+    )
