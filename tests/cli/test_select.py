@@ -156,9 +156,18 @@ BAD = {
     "no target": (["-t", "klass"], "there is no column 'klass' (--target)"),
     "categorical": (["-t", "class"], "column 'sample' holds text"),
     "positive": (["-t", "class", "--id", "sample", "--positive", "I"], "no sample has the label"),
-    "impute": (["-t", "class", "--id", "sample", "--impute", "mean"], "--impute must be 'median' or 'none', got 'mean'"),
-    "q": (["-t", "class", "--id", "sample", "--q", "2"], "--q must be a number above 0 and at most 1, got 2"),
-    "repeats": (["-t", "class", "--id", "sample", "--repeats", "0"], "--repeats must be an integer of at least 1, got 0"),
+    "impute": (
+        ["-t", "class", "--id", "sample", "--impute", "mean"],
+        "--impute must be 'median' or 'none', got 'mean'",
+    ),
+    "q": (
+        ["-t", "class", "--id", "sample", "--q", "2"],
+        "--q must be a number above 0 and at most 1, got 2",
+    ),
+    "repeats": (
+        ["-t", "class", "--id", "sample", "--repeats", "0"],
+        "--repeats must be an integer of at least 1, got 0",
+    ),
     "panel": (["-t", "class", "--id", "sample", "--n-features", "99"], "n_features"),
     "on": (["-t", "class", "--on", "sample"], "--on names a column of the file given"),
     "cohort": (["-t", "class", "--id", "sample", "--test", "nowhere.csv"], "no such file"),

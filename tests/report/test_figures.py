@@ -8,7 +8,7 @@ from scipy.stats import ttest_ind
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from sparsegsvp.report import feature, figures, projections
-from sparsegsvp.report.panel import group_association
+from sparsegsvp.report.document import group_association
 
 
 def test_a_box_holds_every_value_once():

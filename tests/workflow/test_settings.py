@@ -62,7 +62,7 @@ def test_a_class_or_groups_too_small():
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("q", 2, "q must be a number above 0 and at most 1, got 2"),
+        ("q", 2.0, "q must be a number above 0 and at most 1, got 2.0"),
         ("tau", (1.0, 0.0), "tau must be a number above 0, got 0.0"),
         ("tau", float("inf"), "tau must be a number above 0, got inf"),
         ("pool", -0.5, "pool must be a number of at least 0 and at most 1, got -0.5"),

@@ -202,21 +202,11 @@ def demo(
     Settled for about a minute: the smallest panel within one standard error, 2 repeats
     instead of 5, and 20 half samples instead of 50.
     """
-    from ..datasets import load_breast_cancer
-    from ..io import make_table
-    from ..workflow import Selection, results_folder, select_panel
+    from ..workflow import Selection, demo_table, results_folder, select_panel
 
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     text = spell("demo", None, running, fast=fast)
-    breast = load_breast_cancer()
-    data = make_table(
-        breast.X,
-        breast.labels,
-        feature_names=breast.feature_names,
-        target="diagnosis",
-        positive="malignant",
-        source="the breast cancer data of scikit-learn",
-    )
+    data = demo_table()
     with screen, results_folder(out, Selection) as folder:
         screen.show_table(data)
         found = select_panel(

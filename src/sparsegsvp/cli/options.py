@@ -67,9 +67,9 @@ class Roles:
     target: Annotated[
         str, _option(_READ, "Class labels.", "--target", "-t", metavar="COLUMN", show_default=False)
     ]
-    positive: Annotated[
-        str | None, _option(_READ, "The class of interest.", metavar="LABEL")
-    ] = None
+    positive: Annotated[str | None, _option(_READ, "The class of interest.", metavar="LABEL")] = (
+        None
+    )
     group: Annotated[
         str | None,
         _option(
@@ -81,9 +81,9 @@ class Roles:
     drop: Annotated[
         list[str] | None, _option(_READ, "Leave out; may be repeated.", metavar="COLUMN")
     ] = None
-    labels: Annotated[
-        Path | None, _option(_READ, "Labels from a second file.", metavar="FILE")
-    ] = None
+    labels: Annotated[Path | None, _option(_READ, "Labels from a second file.", metavar="FILE")] = (
+        None
+    )
     on: Annotated[
         str | None, _option(_READ, "Column of identifiers in --labels.", metavar="ID")
     ] = None
@@ -166,9 +166,7 @@ class Running:
     random_state: Annotated[int, _option(_GENERAL, "Seed of all random choices.", "--seed")] = 0
     n_jobs: Annotated[
         int,
-        _option(
-            _GENERAL, "Processes; -1 for one per core. Changes no result.", "--jobs", "-j"
-        ),
+        _option(_GENERAL, "Processes; -1 for one per core. Changes no result.", "--jobs", "-j"),
     ] = -1
 
 
@@ -199,9 +197,11 @@ GROUPS = (
 )  # fmt: skip
 
 
-def _flags(annotation: Any) -> tuple[str, ...]:
+def _flags(annotation: Any) -> list[str]:
     option = get_args(annotation)[1]
-    return tuple(option.param_decls or ())
+    # typer takes the first flag for a default until it meets the function
+    words = [option.default, *(option.param_decls or ())]
+    return [word for word in words if isinstance(word, str) and word.startswith("--")]
 
 
 @functools.cache

@@ -201,9 +201,7 @@ class Screen:
         """Show balanced accuracy by method and size, the Pareto front in bold."""
         found, verdict = document["comparison"], document["verdict"]
         rows = {(row["method"], row["size"]): row for row in found["rows"]}
-        grid = Grid(
-            title="Balanced accuracy at equal panel size (stability)", title_justify="left"
-        )
+        grid = Grid(title="Balanced accuracy at equal panel size (stability)", title_justify="left")
         grid.add_column("method")
         for size in found["sizes"]:
             grid.add_column(str(size), justify="right")

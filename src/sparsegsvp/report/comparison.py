@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, cast
 
-from ..evaluation import RANDOM_PANEL
+from ..evaluation._comparison import RANDOM_PANEL
 from .page import render
 from .schema import IntervalDict, check
 from .svg import Frame, circle, cut, padded, text, tip

@@ -12,7 +12,8 @@ from sklearn.metrics import confusion_matrix
 
 from .._notices import Notice
 from .._versions import versions
-from ..evaluation import Substitute, find_substitutes, group_frequency
+from ..evaluation import Substitute, find_substitutes
+from ..evaluation._substitutes import group_frequency
 from ..evaluation.journal import plain
 from ..metrics import balanced_accuracy_interval, clopper_pearson
 from . import feature, figures, projections, words
@@ -493,7 +494,7 @@ def group_association(codes: NDArray[np.intp], groups: ArrayLike) -> float | Non
     Examples
     --------
     >>> import numpy as np
-    >>> from sparsegsvp.report.panel import group_association
+    >>> from sparsegsvp.report.document import group_association
     >>> codes = np.repeat([0, 1], 20)
     >>> round(group_association(codes, np.repeat(["a", "b"], 20)), 6)
     1.0

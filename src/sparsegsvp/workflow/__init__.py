@@ -9,7 +9,7 @@ from .evidence import ComparedMethods, EvaluatedMethod, compare_table, evaluate_
 from .files import results_folder
 from .lazy import LazySelection, select_lazily
 from .predict import Predictions, needed_features, predict_table, predictions_csv
-from .selection import Selection, select_panel
+from .selection import Selection, demo_table, select_panel
 
 __all__ = [
     "ComparedMethods",
@@ -18,6 +18,7 @@ __all__ = [
     "Predictions",
     "Selection",
     "compare_table",
+    "demo_table",
     "evaluate_table",
     "needed_features",
     "predict_table",

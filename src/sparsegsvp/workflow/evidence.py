@@ -14,11 +14,11 @@ from sklearn.pipeline import Pipeline
 from .._typing import Progress
 from .._versions import versions
 from ..evaluation import Comparison, EvaluationResult, compare, default_methods, nested_evaluate
-from ..evaluation.baselines import common_classifier
-from ..evaluation.panels import with_size
+from ..evaluation._baselines import common_classifier
+from ..evaluation._panels import with_size
 from ..io import InputError, Table, csv_text
+from ..io._transform import log2_floor
 from ..io.errors import option, suggestion
-from ..io.table import log2_floor
 from ..report import build_comparison, comparison_verdict, known_scores, verdict
 from .files import json_text, out_of_fold_csv, timings_text, write_texts
 from .settings import (

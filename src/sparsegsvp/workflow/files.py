@@ -12,7 +12,6 @@ from typing import Any
 
 from ..io import Table, csv_text, whole_folder
 
-
 _EXTRAS = {"jinja2": "report", "skops": "persist"}
 
 

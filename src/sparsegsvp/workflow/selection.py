@@ -17,9 +17,10 @@ from sklearn.exceptions import ConvergenceWarning
 from .._notices import Notice
 from .._typing import Progress
 from .._versions import versions
+from ..datasets import load_breast_cancer
 from ..evaluation import EvaluationResult, StabilitySelection
+from ..evaluation._panels import fit_with_groups
 from ..evaluation.journal import Journal, open_journal
-from ..evaluation.panels import fit_with_groups
 from ..io import InputError, Table, check_cohort, make_table, save_model
 from ..io.errors import option
 from ..report import build_report, describe_model, describe_panel, summarize, summarize_test
@@ -39,6 +40,7 @@ from .stages import SUMMARY, TUNING, Stages
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 @dataclass(frozen=True, eq=False)
 class Selection:
@@ -102,9 +104,7 @@ class Selection:
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What the reader has to know, the most serious first."""
-        return tuple(
-            Notice(n["code"], n["severity"], n["text"]) for n in self.document["notices"]
-        )
+        return tuple(Notice(n["code"], n["severity"], n["text"]) for n in self.document["notices"])
 
     @property
     def verdict(self) -> str:
@@ -309,8 +309,27 @@ def select_panel(
             skipped=_skipped(asked, fast, stability is None),
             notices=said,
         )
-    return Selection(
-        model, evaluation, stability, document, table, found, cohort, stages.seconds
+    return Selection(model, evaluation, stability, document, table, found, cohort, stages.seconds)
+
+
+def demo_table() -> Table:
+    """Return the breast cancer data of scikit-learn, malignant being the class of interest.
+
+    Examples
+    --------
+    >>> from sparsegsvp.workflow import demo_table
+    >>> demo_table().class_counts()
+    {'benign': 357, 'malignant': 212}
+    """
+    import pandas as pd
+
+    data = load_breast_cancer()
+    return make_table(
+        data.X,
+        pd.Series(data.labels, name="diagnosis"),
+        feature_names=data.feature_names,
+        positive="malignant",
+        source="the breast cancer data of scikit-learn",
     )
 
 
