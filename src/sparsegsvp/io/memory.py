@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ._arrays import choose_features, columns_of_samples
-from ._assemble import Parts, from_rows
-from ._cells import as_label
-from ._layout import UNNAMED, Request, lay_out
-from ._text import Rows
-from .errors import InputError, listed, option, quote, suggestion
+from .cells import as_label
+from .errors import InputError, option, quote
+from .formats import stored_matrix
+from .roles import UNNAMED, Roles, choose_features, columns_of_samples, lay_out, numbered
+from .rows import OpenRows, RawTable, RowStream, from_rows
 from .table import Table, checked_table, read_table
+
+# What messages call data in memory, by the package they belong to.
+_SOURCES = {
+    "pandas": "data frame",
+    "polars": "data frame",
+    "anndata": "AnnData",
+    "scipy": "sparse matrix",
+    "numpy": "array",
+}
 
 
 def make_table(
@@ -99,7 +107,7 @@ def make_table(
     """
     options = {
         "y": y, "target": target, "positive": positive, "id": id, "ids": ids, "group": group,
-        "groups": groups, "drop": drop or None, "features": features,
+        "groups": groups, "drop": tuple(drop) or None, "features": features,
         "feature_names": feature_names, "layer": layer, "source": source or None, **reading,
     }  # fmt: skip
     given = [name for name, value in options.items() if value is not None]
@@ -107,19 +115,12 @@ def make_table(
         _refuse(given, "a Table is taken as it is", source)
         return data
     if isinstance(data, str | PathLike):
-        apart = [n for n in given if n in ("y", "ids", "groups", "feature_names", "source")]
-        _refuse(apart, "a file holds its own labels and names", str(data))
-        return read_table(
-            data,
-            target=target,
-            positive=positive,
-            id=id,
-            group=group,
-            drop=drop,
-            features=features,
-            layer=layer,
-            **reading,
+        apart = {"y", "ids", "groups", "feature_names", "source"}
+        _refuse(
+            [n for n in given if n in apart], "a file holds its own labels and names", str(data)
         )
+        asked = {name: options[name] for name in given if name not in apart}
+        return read_table(data, **asked)
     _refuse([name for name in given if name in reading], "the data are in memory", source)
     for name, array in (("target", "y"), ("id", "ids"), ("group", "groups")):
         if name in given and array in given:
@@ -129,28 +130,28 @@ def make_table(
                 remedy="leave one of them out",
             )
     wanted = None if features is None else tuple(features)
-    request = Request(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
-    kind = _kind_of(data)
-    source = source or kind.source
-    if layer is not None and kind.package != "anndata":
+    roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
+    package = _package_of(data)
+    source = source or _SOURCES[package]
+    if layer is not None and package != "anndata":
         raise InputError(f"{option('layer')} is for AnnData", where=source)
-    if kind.package in ("pandas", "polars"):
-        _refuse([n for n in given if n == "feature_names"], "the columns have names", source)
-        parts = _from_frame(data, request, source, kind.package)
-    elif kind.package == "anndata":
-        _refuse([n for n in given if n == "feature_names"], "the variables have names", source)
-        parts = _from_anndata(data, request, source, layer)
+    if feature_names is not None and package in ("pandas", "polars", "anndata"):
+        _refuse(["feature_names"], "the columns have names", source)
+    if package in ("pandas", "polars"):
+        raw = _from_frame(data, roles, source, package)
+    elif package == "anndata":
+        raw = _from_anndata(data, roles, source, layer)
     else:
-        parts = _from_matrix(data, request, source, feature_names, labelled=y is not None)
-    for role, values in (("target", y), ("id", ids), ("group", groups)):
+        raw = _from_matrix(data, roles, source, feature_names, labelled=y is not None)
+    for role, name, values in (("target", "y", y), ("id", "ids", ids), ("group", "groups", groups)):
         if values is not None:
-            parts.text[role] = _beside(values, parts.X.shape[0], role, source)
+            raw.text[role] = _beside(values, raw.X.shape[0], name, source)
     if y is not None:
         target = str(getattr(y, "name", None) or "y")
     return checked_table(
-        parts,
+        raw,
         source,
-        _digest(parts),
+        _digest(raw),
         target=target,
         positive=None if positive is None else as_label(positive),
         fixed=features is not None,
@@ -163,35 +164,23 @@ def _refuse(names: Sequence[str], why: str, where: str) -> None:
         raise InputError(why, where=where, remedy=f"leave {left} out")
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """The package that data in memory belong to, and what messages call them."""
-
-    package: str
-    source: str
-
-
-def _kind_of(data: Any) -> _Kind:
-    # by the name of the package: whoever has such data has imported it, others need not
-    packages = {cls.__module__.partition(".")[0] for cls in type(data).__mro__}
+def _package_of(data: Any) -> str:
+    """Return the key of `_SOURCES` that data in memory belong to; refuse what is lazy."""
     if hasattr(data, "__dask_graph__") or type(data).__name__ == "LazyFrame":
         raise InputError(
             "the data are not in memory yet",
             remedy="compute or collect them, or open the files with sparsegsvp.io.open_table",
         )
-    if "anndata" in packages and hasattr(data, "obs"):
-        return _Kind("anndata", "AnnData")
-    for package in ("pandas", "polars"):
-        if package in packages and hasattr(data, "columns"):
-            return _Kind(package, "data frame")
-    if sparse.issparse(data):
-        return _Kind("scipy", "sparse matrix")
-    return _Kind("numpy", "array")
+    # by name: whoever has such data has imported the package, others need not have it
+    packages = {cls.__module__.partition(".")[0] for cls in type(data).__mro__}
+    for package, attribute in (("anndata", "obs"), ("pandas", "columns"), ("polars", "columns")):
+        if package in packages and hasattr(data, attribute):
+            return package
+    return "scipy" if sparse.issparse(data) else "numpy"
 
 
-def _beside(values: Any, n: int, role: str, where: str) -> list[str | None]:
-    """Labels, identifiers or groups that were given as an array."""
-    name = {"target": "y", "id": "ids", "group": "groups"}[role]
+def _beside(values: Any, n: int, name: str, where: str) -> list[str | None]:
+    """Return labels, identifiers or groups that were given as an array, as text."""
     cells = _cells(values) if hasattr(values, "to_list") else np.asarray(values).tolist()
     if not isinstance(cells, list) or any(isinstance(cell, list) for cell in cells):
         raise InputError(f"{option(name)} must be one-dimensional", where=where)
@@ -204,48 +193,44 @@ def _beside(values: Any, n: int, role: str, where: str) -> list[str | None]:
     return [as_label(_or_none(cell)) for cell in cells]
 
 
-def _digest(parts: Parts) -> str:
+def _digest(raw: RawTable) -> str:
     """SHA-256 of the values, the names and the labels."""
-    X = parts.X
+    X = raw.X
     found = hashlib.sha256(f"{X.shape} {X.dtype}".encode())
     if sparse.issparse(X):
         for array in (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data):
             found.update(np.ascontiguousarray(array).data)
     else:
         found.update(np.ascontiguousarray(X).data)
-    found.update(json.dumps([parts.names, parts.text.get("target")]).encode())
+    found.update(json.dumps([raw.names, raw.text.get("target")]).encode())
     return found.hexdigest()
 
 
 # --- data frames -----------------------------------------------------------------------
 
 
-def _from_frame(frame: Any, request: Request, where: str, package: str) -> Parts:
+def _from_frame(frame: Any, roles: Roles, where: str, package: str) -> RawTable:
     notes = []
     names = [str(name) for name in frame.columns]
     if package == "polars":
         columns = frame.get_columns()
     else:
         columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
-        index = _index_of(frame, request)
+        index = _index_of(frame, roles)
         if index is not None:
             name, values = index
-            if request.id is None:
+            if roles.id is None:
                 notes.append("the index was taken for sample identifiers")
-                request = replace(request, id=name)
+                roles = replace(roles, id=name)
             names, columns = [name, *names], [values, *columns]
     names = [name or f"column {i}" for i, name in enumerate(names)]
-    layout = lay_out(names, request, where)
+    layout = lay_out(names, roles, where)
     if not all(_holds_numbers(columns[i]) for i in layout.features):
         # Numbers may be stored as text: the reader of cells knows, and knows the messages.
-        @contextmanager
-        def rows() -> Iterator[Rows]:
-            cells = zip(*(map(_or_none, _cells(column)) for column in columns))
-            yield Rows(names, ((i, list(row)) for i, row in enumerate(cells, start=1)), package)
-
-        parts = from_rows(rows, request, where, place="row")
-        parts.notes = [*notes, *parts.notes]
-        return parts
+        opener = _as_rows(names, lambda: zip(*map(_cells, columns)), package)
+        raw = from_rows(opener, roles, where, place="row")
+        raw.notes = [*notes, *raw.notes]
+        return raw
     kinds = {str(columns[i].dtype).lower() for i in layout.features}
     single = bool(kinds) and kinds <= {"float32", "float16"}
     X = np.empty((len(frame), len(layout.features)), np.float32 if single else np.float64)
@@ -256,20 +241,20 @@ def _from_frame(frame: Any, request: Request, where: str, package: str) -> Parts
         for role, i in layout.text.items()
     }
     notes += layout.notes
-    return Parts(X, layout.names, package, text, layout.dropped, notes, place="row")
+    return RawTable(X, layout.names, package, text, layout.dropped, notes, place="row")
 
 
-def _index_of(frame: Any, request: Request) -> tuple[str, Any] | None:
-    """The index of a pandas frame and its name, if it identifies the samples."""
+def _index_of(frame: Any, roles: Roles) -> tuple[str, Any] | None:
+    """Return the index of a pandas frame and its name, if it identifies the samples."""
     index = frame.index
     name = UNNAMED if index.name is None else str(index.name)
-    asked = (*request.roles().values(), *request.drop, *(request.features or ()))
+    asked = (*roles.named().values(), *roles.drop, *(roles.features or ()))
     if name in frame.columns:
         return None
     if name and name in asked:
         return name, index
     counts = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
-    if counts or request.id is not None:
+    if counts or roles.id is not None:
         return None
     if index.nlevels > 1:
         return "index", index.map(lambda levels: ", ".join(str(level) for level in levels))
@@ -301,8 +286,19 @@ def _numbers(column: Any) -> Any:
 
 
 def _cells(column: Any) -> list[Any]:
-    """The values of a Series or an index as Python has them."""
+    """Return the values of a Series or an index as Python has them."""
     return list(column.to_list())
+
+
+def _as_rows(names: list[str], rows: Callable[[], Iterable[Sequence[Any]]], kind: str) -> OpenRows:
+    """Return what opens values in memory as rows of cells."""
+
+    @contextmanager
+    def opened() -> Iterator[RowStream]:
+        cells = ([_or_none(cell) for cell in row] for row in rows())
+        yield RowStream(names, enumerate(cells, start=1), kind)
+
+    return opened
 
 
 def _or_none(cell: Any) -> Any:
@@ -314,12 +310,12 @@ def _or_none(cell: Any) -> Any:
 
 def _from_matrix(
     data: Any,
-    request: Request,
+    roles: Roles,
     where: str,
     feature_names: Sequence[str] | None,
     *,
     labelled: bool,
-) -> Parts:
+) -> RawTable:
     X: Any = data if sparse.issparse(data) else np.asarray(data)
     if X.ndim != 2:
         raise InputError(
@@ -327,7 +323,7 @@ def _from_matrix(
             where=where,
             remedy="give a matrix with a row for each sample",
         )
-    for role, name in request.roles().items():
+    for role, name in roles.named().items():
         raise InputError(
             f"a matrix has no column {quote(name)} ({option(role)})",
             where=where,
@@ -337,8 +333,8 @@ def _from_matrix(
         raise InputError("there are no labels", where=where, remedy=f"give them as {option('y')}")
     notes = []
     if feature_names is None:
-        names = [f"f{j}" for j in range(X.shape[1])]
-        notes.append("the features have no names and were numbered f0, f1, …")
+        names, note = numbered(X.shape[1])
+        notes.append(note)
     else:
         names = [str(name) for name in feature_names]
     if len(names) != X.shape[1]:
@@ -347,53 +343,37 @@ def _from_matrix(
             where=where,
             remedy="give one name for each column",
         )
-    chosen, kept, dropped = choose_features(names, request, where)
+    chosen, kept, dropped = choose_features(names, roles, where)
     X = X if chosen is None else (X.tocsr() if sparse.issparse(X) else X)[:, chosen]
     if X.dtype.kind not in "biuf":
         if sparse.issparse(X):
             raise InputError(f"the matrix holds {X.dtype}, not numbers", where=where)
 
-        @contextmanager
-        def rows() -> Iterator[Rows]:
-            cells = ([_or_none(cell) for cell in row] for row in X.tolist())
-            yield Rows(kept, enumerate(cells, start=1), "objects")
-
-        only = Request(features=tuple(kept))
-        parts = from_rows(rows, only, where, place="row")
-        parts.dropped, parts.notes = dropped, [*notes, *parts.notes]
-        return parts
+        opener = _as_rows(kept, X.tolist, "objects")
+        raw = from_rows(opener, Roles(features=tuple(kept)), where, place="row")
+        raw.dropped, raw.notes = dropped, [*notes, *raw.notes]
+        return raw
     kind = "CSR" if sparse.issparse(X) else str(X.dtype)
-    return Parts(_tidy(X), kept, kind, {}, dropped, notes, place="row")
+    return RawTable(_tidy(X), kept, kind, {}, dropped, notes, place="row")
 
 
-def _from_anndata(adata: Any, request: Request, where: str, layer: str | None) -> Parts:
-    layers = list(adata.layers)
-    if layer is not None and layer not in layers:
-        raise InputError(
-            f"there is no layer {quote(layer)} ({option('layer')})",
-            where=where,
-            remedy=suggestion(layer, layers),
-        )
-    X = adata.X if layer is None else adata.layers[layer]
-    if X is None:
-        raise InputError(
-            "X is empty",
-            where=where,
-            remedy=f"name a layer with {option('layer')}: {listed(layers)}",
-        )
-    if hasattr(X, "__dask_graph__"):
-        _kind_of(X)  # refuses it
+def _from_anndata(adata: Any, roles: Roles, where: str, layer: str | None) -> RawTable:
+    matrices = (
+        {"layers": adata.layers} if adata.X is None else {"layers": adata.layers, "X": adata.X}
+    )
+    X = stored_matrix(matrices, layer, where)
+    _package_of(X)  # refuses what is lazy
     X = X[:] if adata.isbacked else X
     X = X if sparse.issparse(X) else np.asarray(X)
-    text = columns_of_samples(adata.obs, request, where)
-    chosen, kept, dropped = choose_features([str(n) for n in adata.var_names], request, where)
+    text = columns_of_samples(adata.obs, roles, where)
+    chosen, kept, dropped = choose_features([str(n) for n in adata.var_names], roles, where)
     X = X if chosen is None else X[:, chosen]
     kind = "in memory" if layer is None else f"layer {layer}"
-    return Parts(_tidy(X), kept, kind, text, dropped, place="row")
+    return RawTable(_tidy(X), kept, kind, text, dropped, place="row")
 
 
 def _tidy(X: Any) -> Any:
-    """Rows in a row in memory, as the reader of files has them; floating point."""
+    """Return floating point, row after row in memory as the reader of text files has it."""
     if sparse.issparse(X):
         X = X.tocsr()
         if not X.has_canonical_format:

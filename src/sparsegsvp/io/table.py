@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._notices import Notice
-from ._assemble import Parts
-from ._judge import judge
-from ._labels import LabelSheet, with_identifiers
-from ._layout import Request
-from ._source import TextOptions, existing_file, kind_of, read_parts
-from ._transform import log2_floor
-from .errors import InputError, listed, one_line, option, quote
+from .checks import Judgement, judge
+from .errors import InputError, listed, one_line, option, quote, suggestion
+from .formats import ReadOptions, existing_file, format_of, read_file, rows_of
+from .roles import Roles
+from .rows import RawTable, text_columns
+from .transform import log2_floor
 
 
 @dataclass(frozen=True)
@@ -258,30 +258,24 @@ def read_table(
     ['NA', 'B']
     """
     file = existing_file(path)
-    kind = kind_of(file)
-    if layer is not None and kind != "h5ad":
-        raise InputError(f"{option('layer')} is for AnnData (.h5ad) files", where=file.name)
     if labels is None and on is not None:
         raise InputError(
             f"{option('on')} names a column of the file given with {option('labels')}",
             where=file.name,
         )
     wanted = None if features is None else tuple(features)
-    request = Request(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
-    options = TextOptions(separator, decimal, encoding, sheet)
-    label_sheet = None
+    roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
+    options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose)
+    sheet_of_labels = None
     if labels is not None:
-        label_sheet = LabelSheet.read(existing_file(labels), on, target, encoding)
-        target = label_sheet.target
-        elsewhere = group in label_sheet.columns
-        request = replace(request, target=None, group=None if elsewhere else group)
-        if not transpose and kind not in ("h5ad", "npz"):
-            request = with_identifiers(request, label_sheet, file, kind, options)
-    parts, digest = read_parts(file, kind, request, transpose, layer, options)
-    if label_sheet is not None:
-        label_sheet.join(parts, group, file.name)
+        sheet_of_labels = LabelSheet.read(existing_file(labels), on, target, encoding)
+        target = sheet_of_labels.target
+        roles = sheet_of_labels.roles_left(roles, file, options)
+    raw, digest = read_file(file, roles, options)
+    if sheet_of_labels is not None:
+        sheet_of_labels.join(raw, group, file.name)
     table = checked_table(
-        parts, file.name, digest, target=target, positive=positive, fixed=features is not None
+        raw, file.name, digest, target=target, positive=positive, fixed=features is not None
     )
     if log2:
         record = (*table.record, "values are log2(max(x, 1))")
@@ -290,7 +284,7 @@ def read_table(
 
 
 def checked_table(
-    parts: Parts,
+    raw: RawTable,
     source: str,
     digest: str,
     *,
@@ -298,30 +292,54 @@ def checked_table(
     positive: str | None,
     fixed: bool,
 ) -> Table:
-    """Judge what a reader returned and make it a table, or refuse it.
+    """Check what a reader returned and make it a table; see `judge` for `fixed`."""
+    found = judge(raw, source, target=target, positive=positive, fixed=fixed)
+    n, m = raw.X.shape
+    opening = f"read {n} samples and {m} features from {source} ({raw.kind})"
+    return table_of(raw, opening, found, source, digest, target, positive)
 
-    With `fixed` features none is left out.
-    """
-    found = judge(parts, source, target=target, positive=positive, fixed=fixed)
+
+def table_of(
+    raw: RawTable,
+    opening: str,
+    found: Judgement,
+    source: str,
+    digest: str,
+    target: str | None,
+    positive: str | None,
+    about_digest: str = "",
+) -> Table:
+    """Make a table of what was read and checked; `opening` is the record's first sentence."""
+    record = [opening]
+    labels = raw.text.get("target")
+    if labels is not None:
+        counts = sorted(Counter(map(str, labels)).items())
+        record.append(
+            f"classes in {quote(target)}: {', '.join(f'{quote(k)} {v}' for k, v in counts)}"
+        )
+    if about_digest:
+        record.append(about_digest)
+    asked = [name for name, why in raw.dropped.items() if why == "asked for"]
+    if asked:
+        record.append(f"left out as asked: {listed(asked)}")
     return Table(
-        X=parts.X,
-        feature_names=tuple(parts.names),
-        y=_texts(parts, "target"),
-        ids=_texts(parts, "id"),
-        groups=_texts(parts, "group"),
+        X=raw.X,
+        feature_names=tuple(raw.names),
+        y=_texts(labels),
+        ids=_texts(raw.text.get("id")),
+        groups=_texts(raw.text.get("group")),
         target=target,
         positive=positive,
         source=source,
         digest=digest,
-        record=(*_opening(parts, source, target), *found.notes),
+        record=(*record, *raw.notes),
         notices=found.notices,
-        dropped=dict(parts.dropped),
+        dropped=dict(raw.dropped),
         n_missing=found.n_missing,
     )
 
 
-def _texts(parts: Parts, role: str) -> NDArray[np.object_] | None:
-    values = parts.text.get(role)
+def _texts(values: list[str | None] | None) -> NDArray[np.object_] | None:
     if values is None:
         return None
     array = np.empty(len(values), dtype=object)
@@ -329,16 +347,105 @@ def _texts(parts: Parts, role: str) -> NDArray[np.object_] | None:
     return array
 
 
-def _opening(parts: Parts, where: str, target: str | None) -> list[str]:
-    n, m = parts.X.shape
-    sentences = [f"read {n} samples and {m} features from {where} ({parts.kind})"]
-    labels = parts.text.get("target")
-    if labels is not None:
-        counts = sorted(Counter(labels).items(), key=lambda item: str(item[0]))
-        sentences.append(
-            f"classes in {quote(target)}: {', '.join(f'{quote(k)} {v}' for k, v in counts)}"
-        )
-    asked = [name for name, why in parts.dropped.items() if why == "asked for"]
-    if asked:
-        sentences.append(f"left out as asked: {listed(asked)}")
-    return sentences
+# --- labels in a second file -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelSheet:
+    """Labels in a second file: its columns as text, and which one identifies the samples."""
+
+    columns: dict[str, list[str | None]]
+    on: str
+    target: str
+    where: str
+
+    @classmethod
+    def read(
+        cls, file: Path, on: str | None, target: str | None, encoding: str | None
+    ) -> LabelSheet:
+        """Read the file; its first column identifies the samples unless `on` is another."""
+        opener = rows_of(file, ReadOptions(encoding=encoding))
+        columns = text_columns(opener, file.name)
+        names = list(columns)
+        if on is None:
+            on = names[0]
+        for name, role in ((on, "on"), (target, "target")):
+            if name is not None and name not in columns:
+                raise InputError(
+                    f"there is no column {quote(name)} ({option(role)})",
+                    where=file.name,
+                    remedy=suggestion(name, names),
+                )
+        if target is None:
+            others = [name for name in names if name != on]
+            if len(others) != 1:
+                raise InputError(
+                    f"it has the columns {listed(others)} besides {quote(on)}",
+                    where=file.name,
+                    remedy=f"say which holds the labels with {option('target')}",
+                )
+            target = others[0]
+        return cls(columns, on, target, file.name)
+
+    def join(self, raw: RawTable, group: str | None, where: str) -> None:
+        """Put the labels (and groups) of the sheet beside the samples of a table."""
+        ids = raw.text.get("id")
+        if ids is None:
+            raise InputError(
+                "the samples have no identifiers to match the labels by",
+                where=where,
+                remedy=f"name the column that holds them with {option('id')}",
+            )
+        by_id: dict[str, int] = {}
+        labels = self.columns[self.target]
+        for row, key in enumerate(self.columns[self.on]):
+            if key is None:
+                continue
+            first = by_id.setdefault(key, row)
+            if labels[first] != labels[row]:
+                raise InputError(
+                    f"{quote(key)} is labelled {quote(labels[first])} and {quote(labels[row])}",
+                    where=self.where,
+                    remedy="keep one label for each sample",
+                )
+        rows = [by_id.get(key) if key is not None else None for key in ids]
+        if all(row is None for row in rows):
+            here = [key for key in ids if key is not None]
+            raise InputError(
+                f"no sample has a label: the table has {listed(here[:2])}, the labels "
+                f"{listed(list(by_id)[:2])}",
+                where=self.where,
+                remedy="identifiers must match exactly; if they are column names of the table, "
+                f"use {option('transpose', True)}",
+            )
+        unused = len(by_id) - len({row for row in rows if row is not None})
+        if unused:
+            raw.notes.append(f"{unused} rows of {self.where} belong to no sample of the table")
+        raw.notes.append(f"labels come from {self.where}, matched by {quote(self.on)}")
+        raw.text["target"] = [None if row is None else labels[row] for row in rows]
+        if group is not None and group in self.columns:
+            column = self.columns[group]
+            raw.text["group"] = [None if row is None else column[row] for row in rows]
+
+    def roles_left(self, roles: Roles, file: Path, options: ReadOptions) -> Roles:
+        """Return the roles that columns of the table itself have; refuse labels in both.
+
+        The column that identifies the labels identifies the samples of the table too, if it
+        is there.
+        """
+        group = None if roles.group in self.columns else roles.group
+        roles = replace(roles, target=None, group=group)
+        if options.transpose or format_of(file).rows is None:
+            return roles
+        with rows_of(file, options)() as rows:
+            names = rows.names
+        if self.target in names and self.target not in roles.drop:
+            raise InputError(
+                f"column {quote(self.target)} is in the table and in {one_line(self.where)}",
+                where=file.name,
+                remedy=f"leave {option('labels')} out, or drop the table's with "
+                f"{option('drop', [self.target])}",
+            )
+        if roles.id is None and self.on in names:
+            return replace(roles, id=self.on)
+        return roles

@@ -1,4 +1,4 @@
-"""The logarithm as a step of a pipeline, so that a saved model takes it too."""
+"""`Log2`: the logarithm as a step of a pipeline, so that a saved model takes it too."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._validate import check_real
 
 
 def log2_floor(X: Any, floor: float = 1.0) -> Any:
@@ -70,8 +72,7 @@ class Log2(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Log2
             The object itself.
         """
-        if not self.floor > 0:
-            raise ValueError(f"floor={self.floor!r} must be positive, for its logarithm")
+        check_real("floor", self.floor, above=0)
         self._validated(X, reset=True)
         return self
 

@@ -25,7 +25,7 @@ _ENOUGH = 5000  # cells that are not numbers, after which reading on would tell 
 
 
 @dataclass(frozen=True)
-class Cell:
+class BadCell:
     """A cell that is not a number: its line, its position among the cells given, its text."""
 
     line: int
@@ -34,23 +34,23 @@ class Cell:
 
 
 class DecimalCommaFound(Exception):
-    """The file writes 1,5 for one and a half: it has to be read again that way."""
+    """Raised at the first 1,5 for one and a half: the file has to be read again that way."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: BadCell) -> None:
         super().__init__(cell.value)
         self.cell = cell
 
 
 class MixedDecimals(Exception):
-    """A point among decimal commas: neither reading of the file is safe."""
+    """Raised at a point among decimal commas: neither reading of the file is safe."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: BadCell) -> None:
         super().__init__(cell.value)
         self.cell = cell
 
 
 class TooManyBadCells(Exception):
-    """Enough has been seen to say what is wrong."""
+    """Raised when enough cells were no numbers to say what is wrong with the file."""
 
 
 class NumberReader:
@@ -59,18 +59,15 @@ class NumberReader:
     Three tiers, because nearly every row is clean: all cells at once; all cells but those
     of `MISSING`; one by one, which finds out what is wrong.
 
-    Parameters
-    ----------
-    decimal : {".", ","} or None
-        The decimal mark. With None a point is assumed, and the first decimal comma raises
-        `DecimalCommaFound`.
+    The decimal mark is a point, a comma, or None: then a point is assumed, and the first
+    decimal comma raises `DecimalCommaFound`.
     """
 
     def __init__(self, decimal: str | None = None, place: str = "line") -> None:
         self.decimal = decimal
         self.place = place  # what rows are called in messages
         self.columns: list[str] = []  # names of the positions, for messages
-        self.bad: list[Cell] = []
+        self.bad: list[BadCell] = []
         self.comma_proven = False
 
     def row(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
@@ -105,14 +102,14 @@ class NumberReader:
         values = np.full(len(cells), np.nan)
         for position, cell in enumerate(cells):
             if isinstance(cell, str):
-                values[position] = self._text(Cell(line, position, cell.strip()))
+                values[position] = self._text(BadCell(line, position, cell.strip()))
             elif isinstance(cell, int | float | np.number | np.bool_):  # bool is an int
                 values[position] = float(cell)
             elif cell is not None:
-                self._remember(Cell(line, position, str(cell)))
+                self._remember(BadCell(line, position, str(cell)))
         return values
 
-    def _text(self, cell: Cell) -> float:
+    def _text(self, cell: BadCell) -> float:
         text = cell.value
         if text in MISSING:
             return math.nan
@@ -122,20 +119,21 @@ class NumberReader:
             if self.decimal == ",":
                 self.comma_proven = self.comma_proven or not _THOUSANDS.fullmatch(text)
                 return float(text.replace(",", "."))
-        elif _is_number(text):
+        elif looks_numeric(text):
             if self.decimal == "," and "." in text:
                 raise MixedDecimals(cell)
             return float(text)
         self._remember(cell)
         return math.nan
 
-    def _remember(self, cell: Cell) -> None:
+    def _remember(self, cell: BadCell) -> None:
         self.bad.append(cell)
         if len(self.bad) >= _ENOUGH:
             raise TooManyBadCells
 
 
-def _is_number(text: str) -> bool:
+def looks_numeric(text: str) -> bool:
+    """Whether a text is a number: of a header cell, a sign that the header is missing."""
     if "_" in text:
         return False
     try:
@@ -143,11 +141,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def looks_numeric(text: str) -> bool:
-    """Whether a header cell is a number, so that the header is probably missing."""
-    return _is_number(text)
 
 
 def as_label(cell: Any) -> str | None:

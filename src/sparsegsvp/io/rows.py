@@ -4,36 +4,51 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ._cells import (
-    Cell,
+from .cells import (
+    BadCell,
     DecimalCommaFound,
     MixedDecimals,
     NumberReader,
     TooManyBadCells,
     as_label,
 )
-from ._layout import Layout, Request, lay_out, missing_column, refuse_duplicates
-from ._text import Rows
 from .errors import InputError, listed, option, quote
-
-OpenRows = Callable[[], AbstractContextManager[Rows]]
+from .roles import Layout, Roles, lay_out, missing_column, refuse_duplicates
 
 _STRAY = 0.1  # a column with a smaller share of text is numbers with a slip in it
 
 
+@dataclass(frozen=True)
+class RowStream:
+    """A file as a stream: names of the columns, then (line, cells) for each row.
+
+    Cells are strings in text files and Python values in spreadsheets.
+    """
+
+    names: list[str]
+    rows: Iterator[tuple[int, list[Any]]]
+    kind: str
+    notes: list[str] = field(default_factory=list)
+
+
+# Opens a file as rows, as often as it is called.
+OpenRows = Callable[[], AbstractContextManager[RowStream]]
+
+
 @dataclass
-class Parts:
-    """What a reader of any format returns, before rows and columns are judged.
+class RawTable:
+    """What a reader of any format returns, before it is checked.
 
     `text` holds the labels ("target"), identifiers ("id") and groups ("group"), None where
-    a cell is empty; `lines` the place of each sample in the file, if it has lines.
+    a cell is empty; `lines` the place of each sample in the file, if it has lines; `place`
+    what messages call that place.
     """
 
     X: Any
@@ -48,13 +63,13 @@ class Parts:
 
 def from_rows(
     open_rows: OpenRows,
-    request: Request,
+    roles: Roles,
     where: str,
     *,
     transpose: bool = False,
     decimal: str | None = None,
     place: str = "line",
-) -> Parts:
+) -> RawTable:
     """Read a stream of rows into a matrix, with either decimal mark.
 
     A file is read with points first; a decimal comma makes it start again, and from then
@@ -64,7 +79,7 @@ def from_rows(
     reader = NumberReader(decimal, place)
     try:
         with open_rows() as rows:
-            return assemble(rows, request, where, reader)
+            return assemble(rows, roles, where, reader)
     except DecimalCommaFound as found:
         first = found.cell
         column = quote(reader.columns[first.position])
@@ -78,7 +93,7 @@ def from_rows(
     reader = NumberReader(",", place)
     try:
         with open_rows() as rows:
-            parts = assemble(rows, request, where, reader)
+            raw = assemble(rows, roles, where, reader)
     except MixedDecimals as mixed:
         other = mixed.cell
         raise InputError(
@@ -95,8 +110,8 @@ def from_rows(
             remedy=f"use {option('decimal', ',')} if it is a decimal comma, or remove the "
             "separators",
         )
-    parts.notes.append("numbers are written with decimal commas")
-    return parts
+    raw.notes.append("numbers are written with decimal commas")
+    return raw
 
 
 def text_columns(open_rows: OpenRows, where: str) -> dict[str, list[str | None]]:
@@ -110,11 +125,11 @@ def text_columns(open_rows: OpenRows, where: str) -> dict[str, list[str | None]]
         return dict(zip(rows.names, columns))
 
 
-def _samples_in_rows(rows: Rows, request: Request, where: str, reader: NumberReader) -> Parts:
+def _samples_in_rows(rows: RowStream, roles: Roles, where: str, reader: NumberReader) -> RawTable:
     try:
-        layout = lay_out(rows.names, request, where)
+        layout = lay_out(rows.names, roles, where)
     except InputError as error:
-        raise _maybe_transposed(error, rows, request) from None
+        raise _maybe_transposed(error, rows, roles) from None
     reader.columns = layout.names
     buffer, lines = array("d"), array("q")
     text: dict[str, list[str | None]] = {role: [] for role in layout.text}
@@ -142,7 +157,7 @@ def _samples_in_rows(rows: Rows, request: Request, where: str, reader: NumberRea
     if reader.bad:
         raise _not_numbers(reader, layout, len(lines), first_column, where)
     X = np.frombuffer(buffer, dtype=np.float64).reshape(len(lines), len(layout.features))
-    return Parts(
+    return RawTable(
         X,
         layout.names,
         rows.kind,
@@ -160,14 +175,14 @@ def _as_slice(positions: list[int]) -> slice | list[int]:
     return positions
 
 
-def _maybe_transposed(error: InputError, rows: Rows, request: Request) -> InputError:
+def _maybe_transposed(error: InputError, rows: RowStream, roles: Roles) -> InputError:
     """Look for a missing target among the row names before complaining of its absence."""
-    if request.target is None or request.target in rows.names:
+    if roles.target is None or roles.target in rows.names:
         return error
     for _, cells in rows.rows:
-        if as_label(cells[0]) == request.target:
+        if as_label(cells[0]) == roles.target:
             return InputError(
-                f"{quote(request.target)} names a row, not a column",
+                f"{quote(roles.target)} names a row, not a column",
                 where=error.where,
                 remedy=f"the table has features in rows: use {option('transpose', True)}",
             )
@@ -180,7 +195,7 @@ def _not_numbers(
     """Name the columns that hold text, or the one cell that is a slip."""
     bad, place = reader.bad, reader.place
     counts = Counter(cell.position for cell in bad)
-    examples: dict[int, Cell] = {}
+    examples: dict[int, BadCell] = {}
     for cell in bad:
         examples.setdefault(cell.position, cell)
     strays = [p for p, count in counts.items() if count <= max(1, _STRAY * n_rows)]
@@ -191,7 +206,7 @@ def _not_numbers(
         return InputError(
             f"{quote(cell.value)} is not a number{more}",
             where=f"{where}, {place} {cell.line}, column {quote(layout.names[cell.position])}",
-            remedy=f"correct it, leave the cell empty, or drop the column with {option('drop')}",
+            remedy=f"correct it, leave the cell empty, or leave the column out with {option('drop')}",
         )
     names = [layout.names[p] for p in categorical]
     cell = examples[categorical[0]]
@@ -201,7 +216,7 @@ def _not_numbers(
     first = layout.names[categorical[0]]
     remedy = f"drop it with {option('drop', [first])} or code it as numbers"
     if len(names) > 1:
-        remedy = f"drop each with {option('drop')} or code it as numbers"
+        remedy = f"leave each out with {option('drop')} or code it as numbers"
     if layout.features[categorical[0]] == 0 and len(set(first_column)) == len(first_column):
         remedy = (
             f"if it names the samples use {option('id', first)}, "
@@ -210,24 +225,24 @@ def _not_numbers(
     return InputError(what, where=where, remedy=remedy)
 
 
-def _features_in_rows(rows: Rows, request: Request, where: str, reader: NumberReader) -> Parts:
+def _features_in_rows(rows: RowStream, roles: Roles, where: str, reader: NumberReader) -> RawTable:
     """Read a table with a feature in each row: the header names the samples."""
-    request.check()
+    roles.check()
     header = rows.names
-    refuse_duplicates(header, where, ignore=request.drop)
-    keep = [i for i in range(1, len(header)) if header[i] and header[i] not in request.drop]
+    refuse_duplicates(header, where, ignore=roles.drop)
+    keep = [i for i in range(1, len(header)) if header[i] and header[i] not in roles.drop]
     if not keep:
         raise InputError("the header names no sample", where=where, remedy="add a header line")
     samples = [header[i] for i in keep]
     reader.columns = samples
-    dropped = {name: "asked for" for name in request.drop if name in header[1:]}
+    dropped = {name: "asked for" for name in roles.drop if name in header[1:]}
     pick = _as_slice(keep)
-    roles = {name: role for role, name in request.roles().items()}
+    role_of = {name: role for role, name in roles.named().items()}
     text: dict[str, list[str | None]] = {}
     names: list[str] = []
     found: list[int] = []
     buffer = array("d")
-    wanted = None if request.features is None else set(request.features)
+    wanted = None if roles.features is None else set(roles.features)
     try:
         for line, cells in rows.rows:
             name = as_label(cells[0])
@@ -236,9 +251,9 @@ def _features_in_rows(rows: Rows, request: Request, where: str, reader: NumberRe
                     "a row has no name", where=f"{where}, line {line}", remedy="name the feature"
                 )
             values = cells[pick] if isinstance(pick, slice) else [cells[i] for i in pick]
-            if name in roles:
-                text[roles[name]] = [as_label(value) for value in values]
-            elif name in request.drop:
+            if name in role_of:
+                text[role_of[name]] = [as_label(value) for value in values]
+            elif name in roles.drop:
                 dropped[name] = "asked for"
             elif wanted is None or name in wanted:
                 names.append(name)
@@ -246,21 +261,21 @@ def _features_in_rows(rows: Rows, request: Request, where: str, reader: NumberRe
                 buffer.frombytes(reader.row(values, line).tobytes())
     except TooManyBadCells:
         pass
-    for name, role in roles.items():
+    for name, role in role_of.items():
         if role not in text:
             raise _row_missing(name, role, header, names, where)
     if reader.bad:
         raise _not_numbers_in_rows(reader.bad, samples, names, found, where)
     refuse_duplicates(names, where, what="row", places=found)
-    for name in request.drop:
+    for name in roles.drop:
         if name not in dropped:
             raise missing_column(name, "drop", [*header, *names], where)
     M = np.frombuffer(buffer, dtype=np.float64).reshape(len(names), len(keep))
-    if request.features is not None:
-        M = M[_rows_of(request.features, names, where)]
-        names = list(request.features)
+    if roles.features is not None:
+        M = M[_rows_of(roles.features, names, where)]
+        names = list(roles.features)
     text.setdefault("id", list(samples))
-    return Parts(
+    return RawTable(
         M.T, names, f"{rows.kind}, transposed", text, dropped, list(rows.notes), place="column"
     )
 
@@ -295,7 +310,7 @@ def _row_missing(
 
 
 def _not_numbers_in_rows(
-    bad: list[Cell], samples: list[str], names: list[str], found: list[int], where: str
+    bad: list[BadCell], samples: list[str], names: list[str], found: list[int], where: str
 ) -> InputError:
     by_column = Counter(cell.position for cell in bad)
     position, count = by_column.most_common(1)[0]

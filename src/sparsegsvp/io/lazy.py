@@ -7,22 +7,21 @@ pass needs them.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+import importlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ._arrays import choose_features, columns_of_samples, stored_matrix
-from ._cells import as_label
-from ._checks import refuse_labels
-from ._judge import check_positive
-from ._layout import Request, lay_out
-from .errors import InputError, listed, one_line, option, quote, suggestion
-from .table import Table
+from .cells import as_label
+from .checks import Judgement, check_roles
+from .errors import InputError, listed, one_line, option, quote
+from .formats import stored_matrix
+from .roles import Roles, arrays_of_samples, choose_features, columns_of_samples, lay_out, numbered
+from .rows import RawTable
+from .table import Table, table_of
 
 # Bytes of a chunk, where the storage leaves the choice.
 _CHUNK_BYTES = 1 << 26
@@ -91,51 +90,17 @@ def open_table(
     """
     need("dask.array", "dask")
     file = Path(path)
-    request = Request(target=target, id=id, group=group, drop=tuple(drop))
-    parts = _reader(file, layer)(file, request)
-    labels = parts.text.get("target")
-    notes = list(parts.notes)
-    if labels is not None:
-        kept = np.array([label is not None for label in labels])
-        if not kept.any():
-            raise InputError(
-                "no sample has a label", where=file.name, remedy=f"check {option('target')}"
-            )
-        if not kept.all():
-            notes.append(f"{(~kept).sum()} samples without a label were left out")
-            parts.X = parts.X[np.flatnonzero(kept)]
-            parts.text = {
-                role: [v for v, keep in zip(values, kept) if keep]
-                for role, values in parts.text.items()
-            }
-        refuse_labels([str(v) for v in parts.text["target"]], str(target), file.name)
-    check_positive(positive, parts.text.get("target"), target, file.name)
-    groups = parts.text.get("group")
-    if groups is not None and None in groups:
-        raise InputError(
-            "a sample has no group", where=file.name, remedy=f"fill it in {option('group')}"
-        )
-    return Table(
-        X=parts.X,
-        feature_names=tuple(parts.names),
-        y=_texts(parts.text.get("target")),
-        ids=_texts(parts.text.get("id")),
-        groups=_texts(groups),
-        target=target,
-        positive=positive,
-        source=file.name,
-        digest=parts.digest,
-        record=(*_opening(parts, file.name, target), *notes),
-        notices=(),
-        dropped=parts.dropped,
-        n_missing=0,
-    )
+    roles = Roles(target=target, id=id, group=group, drop=tuple(drop))
+    raw, digest = _reader(file)(file, roles, layer)
+    check_roles(raw, file.name, target=target, positive=positive)
+    (n, m), blocks = raw.X.shape, " x ".join(str(count) for count in raw.X.numblocks)
+    opening = f"opened {n} samples and {m} features in {blocks} chunks of {file.name} ({raw.kind})"
+    about = "the digest is of names, sizes and metadata, not of the values"
+    return table_of(raw, opening, Judgement((), 0), file.name, digest, target, positive, about)
 
 
 def need(module: str, extra: str) -> Any:
     """Import an optional module, or name the extra that brings it."""
-    import importlib
-
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -144,28 +109,17 @@ def need(module: str, extra: str) -> Any:
         ) from error
 
 
-@dataclass
-class _Lazy:
-    """A table that is opened."""
-
-    X: Any
-    names: list[str]
-    kind: str
-    digest: str
-    text: dict[str, list[str | None]] = field(default_factory=dict)
-    dropped: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+# What opens a store: (path, roles, layer) to the table and its digest.
+_Reader = Callable[[Path, Roles, str | None], tuple[RawTable, str]]
 
 
-def _reader(path: Path, layer: str | None) -> Callable[[Path, Request], _Lazy]:
+def _reader(path: Path) -> _Reader:
     if not path.exists():
         raise InputError("there is no such file or folder", where=str(path), remedy="check it")
     if path.suffix == ".h5ad":
-        return lambda file, request: _open_h5ad(file, request, layer)
+        return _open_h5ad
     if path.is_dir() and any((path / n).exists() for n in ("zarr.json", ".zgroup", ".zarray")):
-        return lambda file, request: _open_zarr(file, request, layer)
-    if layer is not None:
-        raise InputError(f"{option('layer')} is for AnnData", where=path.name)
+        return _open_zarr
     if _parquet_files(path):
         return _open_parquet
     raise InputError(
@@ -175,25 +129,9 @@ def _reader(path: Path, layer: str | None) -> Callable[[Path, Request], _Lazy]:
     )
 
 
-def _opening(parts: _Lazy, where: str, target: str | None) -> Iterator[str]:
-    n, m = parts.X.shape
-    blocks = " x ".join(str(count) for count in parts.X.numblocks)
-    yield f"opened {n} samples and {m} features in {blocks} chunks of {where} ({parts.kind})"
-    labels = parts.text.get("target")
-    if labels is not None:
-        counts = sorted(Counter(str(label) for label in labels).items())
-        yield f"classes in {quote(target)}: {', '.join(f'{quote(k)} {v}' for k, v in counts)}"
-    yield "the digest is of names, sizes and metadata, not of the values"
-    if parts.dropped:
-        yield f"left out as asked: {listed(parts.dropped)}"
-
-
-def _texts(values: list[str | None] | None) -> Any:
-    if values is None:
-        return None
-    array = np.empty(len(values), dtype=object)
-    array[:] = ["" if value is None else value for value in values]
-    return array
+def _refuse_layer(layer: str | None, where: str) -> None:
+    if layer is not None:
+        raise InputError(f"{option('layer')} is for AnnData", where=where)
 
 
 def _digest(root: Path, files: Sequence[Path], *metadata: bytes) -> str:
@@ -214,7 +152,8 @@ def _parquet_files(path: Path) -> list[Path]:
     return [file for file in found if file.suffix in (".parquet", ".pq")]
 
 
-def _open_parquet(path: Path, request: Request) -> _Lazy:
+def _open_parquet(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
+    _refuse_layer(layer, path.name)
     pq = need("pyarrow.parquet", "cli")
     pa = need("pyarrow", "cli")
     files = _parquet_files(path)
@@ -233,7 +172,7 @@ def _open_parquet(path: Path, request: Request) -> _Lazy:
                 remedy="write all parts with the same columns",
             )
     index = [name for name in schema.names if name.startswith("__index_level_")]
-    layout = lay_out([n for n in schema.names if n not in index], request, path.name)
+    layout = lay_out([n for n in schema.names if n not in index], roles, path.name)
     for name in layout.names:
         kind = schema.field(name).type
         if not (
@@ -259,18 +198,19 @@ def _open_parquet(path: Path, request: Request) -> _Lazy:
         ]
     )
     text: dict[str, list[str | None]] = {}
-    for role, column in request.roles().items():
+    for role, column in roles.named().items():
         cells = [v for part in opened for v in part.read([column]).column(0).to_pylist()]
         text[role] = [as_label(cell) for cell in cells]
     root = path if path.is_dir() else path.parent
     digest = _digest(root, files, schema.serialize().to_pybytes())
-    return _Lazy(X, list(layout.names), "Parquet", digest, text, dict(layout.dropped))
+    raw = RawTable(X, layout.names, "Parquet", text, layout.dropped, place="row")
+    return raw, digest
 
 
 def _row_groups(
     files: Sequence[Path], opened: Sequence[Any], row_bytes: int
 ) -> Iterator[tuple[Path, list[int], int]]:
-    """Neighbouring row groups of a file, together no larger than a chunk should be."""
+    """Yield neighbouring row groups of a file, together no larger than a chunk should be."""
     for file, part in zip(files, opened):
         groups: list[int] = []
         n = 0
@@ -298,7 +238,7 @@ def _read_groups(file: str, groups: list[int], names: list[str], dtype: str) -> 
 # --- Zarr and AnnData ------------------------------------------------------------------
 
 
-def _open_zarr(path: Path, request: Request, layer: str | None) -> _Lazy:
+def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
     zarr = need("zarr", "dask")
     da = need("dask.array", "dask")
     root = zarr.open(str(path), mode="r")
@@ -309,9 +249,8 @@ def _open_zarr(path: Path, request: Request, layer: str | None) -> _Lazy:
         )
     arrays = list(root.keys())
     if "obs" in arrays and "var" in arrays:
-        return _open_anndata(root, request, layer, path.name, digest)
-    if layer is not None:
-        raise InputError(f"{option('layer')} is for AnnData", where=path.name)
+        return _open_anndata(root, roles, layer, path.name, digest)
+    _refuse_layer(layer, path.name)
     if "X" not in arrays:
         raise InputError(f"there is no array 'X' (there are {listed(arrays)})", where=path.name)
     X = da.from_zarr(root["X"])
@@ -321,33 +260,21 @@ def _open_zarr(path: Path, request: Request, layer: str | None) -> _Lazy:
     if "feature_names" in arrays:
         names = [str(name) for name in np.asarray(root["feature_names"][:])]
     else:
-        names = [f"f{j}" for j in range(X.shape[1])]
-        notes.append("the features have no names and were numbered f0, f1, …")
+        names, note = numbered(X.shape[1])
+        notes.append(note)
     if len(names) != X.shape[1]:
         raise InputError(
             f"{len(names)} feature_names for {X.shape[1]} columns of X", where=path.name
         )
-    text = {}
-    for role, name in request.roles().items():
-        if name not in arrays:
-            raise InputError(
-                f"there is no array {quote(name)} ({option(role)})",
-                where=path.name,
-                remedy=suggestion(name, [a for a in arrays if a not in ("X", "feature_names")]),
-            )
-        values = np.asarray(root[name][:])
-        if values.shape != (X.shape[0],):
-            raise InputError(
-                f"array {quote(name)} has shape {values.shape}, X has {X.shape[0]} rows",
-                where=path.name,
-            )
-        text[role] = [as_label(value) for value in values.tolist()]
-    chosen, kept, dropped = choose_features(names, request, path.name)
+    others = {name: root[name] for name in arrays if name not in ("X", "feature_names")}
+    found = arrays_of_samples(others, roles.named(), X.shape[0], path.name)
+    text = {role: [as_label(v) for v in values.tolist()] for role, values in found.items()}
+    chosen, kept, dropped = choose_features(names, roles, path.name)
     X = X if chosen is None else X[:, chosen]
-    return _Lazy(X, kept, "Zarr", digest, text, dropped, notes)
+    return RawTable(X, kept, "Zarr", text, dropped, notes, place="row"), digest
 
 
-def _open_h5ad(path: Path, request: Request, layer: str | None) -> _Lazy:
+def _open_h5ad(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
     h5py = need("h5py", "omics")
     need("anndata", "omics")
     try:
@@ -359,11 +286,13 @@ def _open_h5ad(path: Path, request: Request, layer: str | None) -> _Lazy:
             raise InputError(
                 "the file has no obs and var", where=path.name, remedy="is it AnnData?"
             )
-        return _open_anndata(file, request, layer, path.name, _digest(path, [path]))
+        return _open_anndata(file, roles, layer, path.name, _digest(path, [path]))
 
 
-def _open_anndata(root: Any, request: Request, layer: str | None, where: str, digest: str) -> _Lazy:
-    """X by blocks of rows, as CSR stores it: a slice of columns would read everything."""
+def _open_anndata(
+    root: Any, roles: Roles, layer: str | None, where: str, digest: str
+) -> tuple[RawTable, str]:
+    """Open X by blocks of rows, as CSR stores it: a slice of columns would read everything."""
     need("anndata", "omics")
     from anndata.experimental import read_elem_lazy
     from anndata.io import read_elem
@@ -376,8 +305,8 @@ def _open_anndata(root: Any, request: Request, layer: str | None, where: str, di
         per_row = 12 * max(1, stored["data"].shape[0] // max(1, len(obs)))
         chunks = (int(np.clip(_CHUNK_BYTES // per_row, 1, len(obs))), len(var))
     X = read_elem_lazy(stored, chunks=chunks)
-    text = columns_of_samples(obs, request, where)
-    chosen, kept, dropped = choose_features([str(n) for n in var.index], request, where)
+    text = columns_of_samples(obs, roles, where)
+    chosen, kept, dropped = choose_features([str(n) for n in var.index], roles, where)
     X = X if chosen is None else X[:, chosen]
     kind = "AnnData" if layer is None else f"AnnData, layer {layer}"
-    return _Lazy(X, kept, kind, digest, text, dropped)
+    return RawTable(X, kept, kind, text, dropped, place="row"), digest

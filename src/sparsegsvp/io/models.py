@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import importlib
+import importlib.util
 import io
 import json
 import math
@@ -22,14 +23,16 @@ import re
 import warnings
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ._write import write_atomic
+from .._validate import check_integer
 from .errors import InputError, listed, one_line, quote
+from .files import write_atomic
 
 SEAL = "sparsegsvp.json"
 FORMAT = 1
@@ -171,9 +174,10 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     """
     skops = _skops()
     where = str(path)
+    check_integer("max_bytes", max_bytes, least=1)
     members = _unpacked(Path(path), where, max_bytes)
     seal = _checked_seal(members, where)
-    schema = _parsed(members["schema.json"], where)
+    schema = _updated_schema(members, where)
     foreign = sorted(set(_foreign_types(schema)))
     if foreign:
         raise InputError(
@@ -191,7 +195,8 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
             remedy="save it again with this version of sparsegsvp and scikit-learn",
         ) from error
     _check_top(model, where)
-    if _type_name(model) != seal.get("type"):
+    module, _, name = str(seal.get("type")).rpartition(".")
+    if _type_name(model) != f"{_present_module(module, name)}.{name}":
         raise InputError(
             f"it holds {_type_name(model)} but says {one_line(seal.get('type'))}",
             where=where,
@@ -244,6 +249,35 @@ def _is_own(name: str) -> bool:
         or dataclasses.is_dataclass(cls)
         or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
     )
+
+
+def _present_module(module: Any, name: Any) -> Any:
+    """Return the module of a class that an older version saved under another one.
+
+    Classes may move within their package: one that is not where it was is looked for among
+    the package's public names. Everything else is returned as it is.
+    """
+    if not isinstance(module, str) or not _OWN.fullmatch(module):
+        return module
+    with suppress(ImportError):
+        if importlib.util.find_spec(module) is not None:
+            return module
+    package = importlib.import_module(".".join(module.split(".")[:2]))
+    found = getattr(package, name) if name in package.__all__ else None
+    return found.__module__ if isinstance(found, type) else module
+
+
+def _updated_schema(members: dict[str, bytes], where: str) -> Any:
+    """Parse the schema and name the present modules in it, there and in `members`."""
+    schema = _parsed(members["schema.json"], where)
+    moved = False
+    for node in _nodes(schema):
+        module = _present_module(node.get("__module__"), node.get("__class__"))
+        moved = moved or module != node.get("__module__")
+        node["__module__"] = module
+    if moved:
+        members["schema.json"] = json.dumps(schema, separators=(",", ":")).encode()
+    return schema
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, and CSV that no spreadsheet runs."""
+"""Writing: files and folders that appear whole or not at all, CSV that no spreadsheet runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ._cells import looks_numeric
+from .cells import looks_numeric
 from .errors import InputError, listed
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -168,7 +168,7 @@ def _put_in_place(partial: Path, final: Path, owned: Collection[str]) -> None:
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Hold Ctrl-C back during a few renames, then deliver it."""
+    """Delay Ctrl-C until a few renames are done."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""Delimited text as rows of cells: compression, encoding and separator are found out."""
+"""Delimited text and ARFF as rows of cells: compression, encoding, separator are found out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import gzip
 import hashlib
 import io
 import itertools
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from .errors import InputError, quote
+from .rows import RowStream
 
 GZIP_MAGIC = b"\x1f\x8b"
 SEPARATOR_NAMES = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
@@ -24,24 +26,10 @@ _SNIFFED_LINES = 12
 
 
 @dataclass(frozen=True)
-class Rows:
-    """A table as a stream: names of the columns, then (line, cells) for each row.
-
-    Cells are strings in text files and Python values in spreadsheets.
-    """
-
-    names: list[str]
-    rows: Iterator[tuple[int, list[Any]]]
-    kind: str
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
 class TextFile:
-    """A text file whose compression and encoding are known, and its bytes' digest."""
+    """A text file whose compression and encoding are known."""
 
     path: Path
-    digest: str
     encoding: str
     compressed: bool
 
@@ -70,20 +58,20 @@ def _opened(path: Path, compressed: bool) -> Iterator[Any]:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of the bytes on disk."""
+    """Return the SHA-256 of the bytes on disk."""
     with open(path, "rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def scan_text(path: Path, encoding: str | None = None) -> TextFile:
-    """Find compression and encoding in one pass over the file, and digest its bytes."""
+    """Find the compression and the encoding of a file in one pass over it."""
     with open(path, "rb") as handle:
         compressed = handle.read(2) == GZIP_MAGIC
     with _opened(path, compressed) as raw:
         found = _find_encoding(raw, path) if encoding is None else encoding
     if encoding is not None:
         _check_encoding(path, compressed, encoding)
-    return TextFile(path, file_digest(path), found, compressed)
+    return TextFile(path, found, compressed)
 
 
 def _find_encoding(raw: BinaryIO, path: Path) -> str:
@@ -211,7 +199,7 @@ def find_separator(lines: list[str], where: str) -> str:
 
 
 @contextmanager
-def open_delimited(text: TextFile, separator: str | None = None) -> Iterator[Rows]:
+def open_delimited(text: TextFile, separator: str | None = None) -> Iterator[RowStream]:
     """Open a CSV or TSV file, whatever its separator, as a stream of rows."""
     where = text.path.name
     with text.open() as handle:
@@ -231,7 +219,7 @@ def open_delimited(text: TextFile, separator: str | None = None) -> Iterator[Row
         body = itertools.chain([] if first is None else [first], lines)
         packed = "gzipped " if text.compressed else ""
         kind = f"{packed}text, {SEPARATOR_NAMES.get(sep, repr(sep))}-separated, {text.encoding}"
-        yield Rows(names, _checked(body, len(names), where, sep), kind, notes)
+        yield RowStream(names, _checked(body, len(names), where, sep), kind, notes)
 
 
 def _checked(
@@ -248,3 +236,76 @@ def _checked(
                 remedy=remedy,
             )
         yield line, cells
+
+
+# --- ARFF
+
+
+_ATTRIBUTE = re.compile(
+    r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\S+))\s+(.+)""", re.IGNORECASE
+)
+
+
+@contextmanager
+def open_arff(text: TextFile) -> Iterator[RowStream]:
+    """Open an ARFF file as a stream of rows; ``?`` is an empty cell."""
+    where = text.path.name
+    with text.open() as handle:
+        lines = enumerate(handle, start=1)
+        names: list[str] = []
+        for number, line in lines:
+            stripped = line.strip()
+            if not stripped or stripped.startswith("%"):
+                continue
+            lowered = stripped.lower()
+            if lowered.startswith("@data"):
+                break
+            if lowered.startswith("@attribute"):
+                match = _ATTRIBUTE.match(stripped)
+                if match is None:
+                    raise InputError(
+                        "an @attribute needs a name and a type", where=f"{where}, line {number}"
+                    )
+                name = next(g for g in match.groups()[:3] if g is not None)
+                names.append(re.sub(r"\\(.)", r"\1", name).strip())
+            elif not lowered.startswith("@relation"):
+                raise InputError(
+                    f"{quote(stripped)} is not ARFF",
+                    where=f"{where}, line {number}",
+                    remedy="rename the file to .csv if it is plain text",
+                )
+        else:
+            raise InputError("there is no @data section", where=where, remedy="check the file")
+        yield RowStream(names, _arff_rows(lines, len(names), where), f"ARFF, {text.encoding}")
+
+
+def _arff_rows(
+    lines: Iterator[tuple[int, str]], width: int, where: str
+) -> Iterator[tuple[int, list[Any]]]:
+    for number, line in lines:
+        stripped = line.strip()
+        if not stripped or stripped.startswith("%"):
+            continue
+        if stripped.startswith("{"):
+            raise InputError(
+                "sparse ARFF rows are not read",
+                where=f"{where}, line {number}",
+                remedy="save it as dense ARFF, CSV or .h5ad",
+            )
+        single = stripped.find("'"), stripped.find('"')
+        quoted = '"' if single[0] < 0 <= single[1] else "'"
+        separator = "," if "," in stripped or "\t" not in stripped else "\t"
+        cells = next(
+            csv.reader(
+                [stripped],
+                delimiter=separator,
+                quotechar=quoted,
+                escapechar="\\",
+                skipinitialspace=True,
+            )
+        )
+        if len(cells) != width:
+            raise InputError(
+                f"{len(cells)} values for {width} attributes", where=f"{where}, line {number}"
+            )
+        yield number, ["" if c == "?" else c for c in cells] if "?" in cells else cells
