@@ -1,4 +1,4 @@
-"""Data to learn and to measure with: embedded, external and simulated.
+"""Data sets: embedded, external and simulated.
 
 Every loader returns a `Dataset`, or the pair ``(X, y)`` with ``return_X_y=True``.
 """

@@ -209,7 +209,7 @@ def _attribute_name(text: str) -> str:
 
 
 def _check(file: Path, X: NDArray[Any], labels: NDArray[np.str_], names: NDArray[np.str_]) -> None:
-    """Refuse anything that is not this very data set."""
+    """Raise ValueError unless the table is this data set: shape, classes, names, values."""
     if X.shape != _SHAPE or names.shape != (_SHAPE[1],) or labels.shape != (_SHAPE[0],):
         raise ValueError(
             f"{file} holds a table of shape {X.shape} with {names.size} names and "

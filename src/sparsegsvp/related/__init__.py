@@ -31,5 +31,5 @@ __all__ = list(_found)
 
 
 def __getattr__(name: str) -> Any:
-    """Fail as any module does; it is here to tell type checkers of names found at run time."""
+    """Raise AttributeError; type checkers take from it that names are added at run time."""
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

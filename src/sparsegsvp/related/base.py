@@ -1,4 +1,4 @@
-"""The estimators that the related methods are: panels of features, pairs of planes."""
+"""Base classes of the related methods: selectors of a panel, classifiers by a pair of planes."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ class PlaneFit:
 
     @classmethod
     def of(cls, z: Array, objective: float, **found: Any) -> Self:
-        """Cut ``z = [w; b]``."""
+        """Make it from ``z = [w; b]``."""
         return cls(z[:-1], z[-1], objective, **found)
 
     def normalized(self) -> tuple[Array, float]:
@@ -229,7 +229,7 @@ def lower_end(first: PlaneFit, other: PlaneFit, margin: float) -> PlaneFit:
 
 
 class PlanePairClassifier(PanelMethod, ClassifierMixin, BaseEstimator):
-    """Fit two planes, rank the features over both, cut the panel, decide by the nearer plane.
+    """A classifier that fits a plane to each class and decides by the nearer one.
 
     A method gives either :meth:`_fit_plane`, for the plane that is near the first block and far
     from the second, or :meth:`_fit_planes`, for both at once.
@@ -248,7 +248,7 @@ class PlanePairClassifier(PanelMethod, ClassifierMixin, BaseEstimator):
         return self._fit_plane(A, B), self._fit_plane(B, A)
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        """Planes on the panel's columns; by default the method itself."""
+        """Return planes on the panel's columns; by default by the method itself."""
         return self._fit_planes(A, B)
 
     def _fit(self, problem: BinaryProblem) -> None:

@@ -19,7 +19,7 @@ from .problem import BinaryProblem, spread_per_direction, with_bias
 
 @dataclass(frozen=True)
 class Components:
-    """What two class blocks have in common and what they do not, direction by direction.
+    """Directions of two class blocks, from what the first has alone to what the second has alone.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Components:
 
     @property
     def entropy(self) -> Array:
-        """Shannon entropy of the significances per class, over its largest value, log r."""
+        """Shannon entropy of each class's significances, divided by its largest value, log r."""
         r = len(self.angle)
         if r == 1:
             return np.zeros(2)
@@ -46,7 +46,7 @@ class Components:
         return -np.sum(p * np.log(np.where(p > 0.0, p, 1.0)), axis=1) / math.log(r)
 
     def feature_scores(self, kept: BoolArray) -> Array:
-        """Root of the sum over kept components of squared loading times significance."""
+        """Return the root of the sum over kept components of squared loading times significance."""
         weight = self.significance[:, kept].max(axis=0)
         return np.sqrt(self.loadings[:, kept] ** 2 @ weight)
 
@@ -99,7 +99,7 @@ def class_components(A: Array, B: Array, tau: float) -> Components:
 
 
 def _feature_space(A: Array, B: Array) -> tuple[Array | None, Array, Array]:
-    """Coordinates of both blocks in an orthonormal basis of their rows (None: the identity).
+    """Return an orthonormal basis of the rows of both blocks (None: the identity), and both in it.
 
     Unlike the reduction for the plane methods this one leaves the bias out, which has no floor.
     """

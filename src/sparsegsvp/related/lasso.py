@@ -49,7 +49,7 @@ def lasso(
     equality: Array | None = None,
     tol: float = 1e-9,
 ) -> LassoResult:
-    """Solve the problem of this module's docstring.
+    """Solve the lasso of this module's docstring, to the exact solution of its sign pattern.
 
     Parameters
     ----------

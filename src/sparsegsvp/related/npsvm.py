@@ -17,7 +17,7 @@ from .problem import RowSpace, row_space, with_bias
 
 
 def starts(A: Array, B: Array) -> list[Array]:
-    """Return where to start from: the plane of GEPSVM, and the one across the class means.
+    """Return two starting points: the plane of GEPSVM, and the one across the class means.
 
     The first sees spread, the second position; the l1 problems have minima near both. The
     ridge is next to nothing where the samples of A determine a plane.
@@ -80,7 +80,7 @@ def weighted_solve(A: Array, row: Array, diagonal: Array, g: Array) -> Array:
 
 @dataclass(frozen=True)
 class Reweighting:
-    """One step of the penalised problem with its distances smoothed,
+    """The penalised problem with its distances smoothed, and a step that lowers it,
 
         min  mean sqrt((A z)^2 + eps^2) + delta sum_f |z_f|^p   on  mean |B z| = 1 .
 
@@ -110,7 +110,7 @@ class Reweighting:
         return self.delta * self.p * (np.square(z) + self.floor**2) ** (self.p / 2 - 1)
 
     def step(self, A: Array, B: Array, residual: Array, z: Array) -> Array:
-        """Return the next point of the set."""
+        """Return the next point, again with ``mean |B z| = 1``."""
         tangent = np.sign(B @ z) @ B / len(B)
         z = weighted_solve(A, self.row_weights(residual), self.column_weights(z), tangent)
         return z / np.abs(B @ z).mean()
@@ -322,7 +322,7 @@ class NPSVM(PlanePairClassifier):
         return reduce(lambda one, other: lower_end(one, other, 10.0 * self.tol), ends)
 
     def _least_ratio(self, space: RowSpace, u: Array) -> tuple[Array, list[float], bool]:
-        """Ascend from u; then, where a plane is determined, reweight as far as that helps."""
+        """Ascend from u; where the samples determine a plane, reweight if that lowers the ratio."""
         u, history = ascend(space.A, space.B, u, self.tol, self.max_iter)
         converged = len(history) <= self.max_iter
         if space.A.shape[1] <= len(space.A):

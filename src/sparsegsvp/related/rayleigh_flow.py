@@ -17,7 +17,7 @@ from .problem import with_bias
 
 @dataclass(frozen=True)
 class RayleighQuotient:
-    """``rho(z) = z'Hz / z'(G + tau I)z``, to be made large."""
+    """The quotient ``rho(z) = z'Hz / z'(G + tau I)z`` that the flow raises."""
 
     A: Array
     B: Array
@@ -25,7 +25,7 @@ class RayleighQuotient:
 
     @classmethod
     def of(cls, A: Array, B: Array, tau: float) -> RayleighQuotient:
-        """From class blocks without their bias columns."""
+        """Make it from class blocks without their bias columns."""
         return cls(with_bias(A) / np.sqrt(len(A)), with_bias(B) / np.sqrt(len(B)), tau)
 
     def _images(self, z: Array) -> tuple[Array, Array, float]:
@@ -72,7 +72,7 @@ def truncate(z: Array, k: int) -> Array:
 
 
 def flow(quotient: RayleighQuotient, k: int, start: Array, tol: float, max_iter: int) -> PlaneFit:
-    """Follow the truncated flow from a start until the support it keeps is its own.
+    """Follow the truncated flow from a start until a step no longer changes the support.
 
     On a fixed support the flow tends to the leading eigenvector there, so z goes to it at once.
     The slope of that point is zero on the support: what a step can change is which features are

@@ -49,7 +49,7 @@ class Alternation:
 
     @classmethod
     def of(cls, A: Array, B: Array, delta: float, l2: float) -> Alternation:
-        """From class blocks without their bias columns; ``Q = F'F + ridge I``."""
+        """Make it from class blocks without their bias columns; ``Q = F'F + ridge I``."""
         Ae, Be = with_bias(A) / np.sqrt(len(A)), with_bias(B) / np.sqrt(len(B))
         return cls(Be, np.vstack([Be, np.sqrt(l2) * Ae]), l2 * delta, RidgeInverse(Ae, delta))
 
