@@ -28,7 +28,7 @@ test-kernel: export OMP_NUM_THREADS = 1
 test-kernel: export SPARSEGSVP_DATA =
 test-kernel: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile \
-	  $(addprefix tests/,linalg solvers estimators cli report)
+	  -k "not benchmark" $(addprefix tests/,linalg solvers estimators cli report)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -1,49 +1,25 @@
-"""Features by their loading on what one class has and the other lacks."""
+"""Features ranked by their loading on what one class has and the other lacks."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import linalg
 from sklearn.base import BaseEstimator
-from sklearn.utils import ClassifierTags
 
+from .._typing import BoolArray
 from .._typing import Float64Array as Array
-from ..linalg._gsvd import gsvd
-from ._checks import check_real
-from ._panels import PanelMixin, order_features
-from ._problem import BinaryProblem, read_binary_problem
-from ._row_space import with_bias
-
-
-class BinarySelector(PanelMixin, BaseEstimator):
-    """A supervised selector for two classes: what scikit-learn needs to know about it."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        # Not a classifier, but its targets are those of a binary one.
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
-
-
-def centred_table(problem: BinaryProblem) -> Array:
-    """Stack the class blocks, with the mean of all samples at zero, standardised or not.
-
-    A shift of a feature would move into the bias, but take its loading along.
-    """
-    table = np.concatenate([problem.A, problem.B])
-    table -= table.mean(axis=0)
-    return table
+from .._validate import check_real
+from ..linalg import gsvd
+from .base import PanelMethod, order_features
+from .problem import BinaryProblem, spread_per_direction, with_bias
 
 
 @dataclass(frozen=True)
 class Components:
-    """What two class blocks have in common and what they do not, direction by direction.
+    """Directions of two class blocks, from what the first has alone to what the second has alone.
 
     Attributes
     ----------
@@ -62,22 +38,17 @@ class Components:
 
     @property
     def entropy(self) -> Array:
-        """Shannon entropy of the significances per class, over its largest value, log r."""
+        """Shannon entropy of each class's significances, divided by its largest value, log r."""
         r = len(self.angle)
         if r == 1:
             return np.zeros(2)
         p = self.significance
         return -np.sum(p * np.log(np.where(p > 0.0, p, 1.0)), axis=1) / math.log(r)
 
-    def feature_scores(self, kept: np.ndarray) -> Array:
-        """Root of the sum over kept components of squared loading times significance."""
+    def feature_scores(self, kept: BoolArray) -> Array:
+        """Return the root of the sum over kept components of squared loading times significance."""
         weight = self.significance[:, kept].max(axis=0)
         return np.sqrt(self.loadings[:, kept] ** 2 @ weight)
-
-
-def spread_per_direction(first: float, second: float, rank: int) -> float:
-    """Mean second moment of a direction, from the traces of both classes' second moments."""
-    return 0.5 * (first + second) / rank
 
 
 def class_components(A: Array, B: Array, tau: float) -> Components:
@@ -128,7 +99,7 @@ def class_components(A: Array, B: Array, tau: float) -> Components:
 
 
 def _feature_space(A: Array, B: Array) -> tuple[Array | None, Array, Array]:
-    """Coordinates of both blocks in an orthonormal basis of their rows (None: the identity).
+    """Return an orthonormal basis of the rows of both blocks (None: the identity), and both in it.
 
     Unlike the reduction for the plane methods this one leaves the bias out, which has no floor.
     """
@@ -140,7 +111,7 @@ def _feature_space(A: Array, B: Array) -> tuple[Array | None, Array, Array]:
     return basis, R[:, : len(A)].T, R[:, len(A) :].T
 
 
-class GSVDSelector(BinarySelector):
+class GSVDSelector(PanelMethod, BaseEstimator):
     r"""Select features by their loadings in the generalized SVD of the two classes.
 
     The standardised blocks of the two classes, each with a column of ones and divided by the
@@ -191,13 +162,7 @@ class GSVDSelector(BinarySelector):
         The components that counted.
     scores_ : ndarray of shape (n_features_in_,)
         Zero for constant features.
-    support_ : ndarray of shape (n_features_in_,), bool
-        The panel.
-    feature_order_ : ndarray of shape (n_features_in_,), int
-        All features, highest score first.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only where X has column names.
+    %(panel)s
 
     Notes
     -----
@@ -243,24 +208,12 @@ class GSVDSelector(BinarySelector):
         self.n_features = n_features
         self.standardize = standardize
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Decompose the two classes and rank the features.
+    def _check_parameters(self) -> None:
+        check_real("threshold", self.threshold, least=0, most=math.pi / 4)
+        check_real("tau", self.tau, least=0)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two classes, each with at least two samples.
-
-        Returns
-        -------
-        self
-        """
-        self._check_n_features()
-        check_real("threshold", self.threshold, 0, math.pi / 4)
-        check_real("tau", self.tau, 0)
-        problem = read_binary_problem(self, X, y, standardize=self.standardize)
-        table, n_first = centred_table(problem), len(problem.A)
+    def _fit(self, problem: BinaryProblem) -> None:
+        table, n_first = problem.centred_table(), len(problem.A)
         found = class_components(table[:n_first], table[n_first:], self.tau)
         kept = np.abs(found.angle) >= self.threshold
         if not kept.any():
@@ -273,7 +226,6 @@ class GSVDSelector(BinarySelector):
             chosen = np.flatnonzero(scores**2 >= np.mean(scores**2) * (1.0 - 1e-10))
         else:
             chosen = order[:size]
-        self.classes_ = problem.classes
         self.angular_distance_ = found.angle
         self.significance_ = found.significance
         self.entropy_ = found.entropy
@@ -281,4 +233,3 @@ class GSVDSelector(BinarySelector):
         self.scores_ = np.zeros(self.n_features_in_)
         self.scores_[problem.features] = scores
         self._set_panel(problem.features, order, chosen)
-        return self

@@ -1,4 +1,4 @@
-"""The ovarian cancer serum spectra: found, read and checked, never shipped."""
+"""The paper's data: breast cancer from scikit-learn's copy, ovarian cancer from a file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,17 @@ from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer as _load_breast_cancer
 
-from ._base import DATA_VARIABLE, Dataset, data_folder
+from .base import DATA_VARIABLE, Arrays, Dataset, data_folder
 
+_BREAST = """\
+Breast Cancer Wisconsin (Diagnostic): 569 fine-needle aspirates, 30 measurements of the
+cell nuclei in each image (ten properties; their mean, standard error and worst value).
+The rows are in the order of scikit-learn's copy. The classes are coded as in the paper,
+benign = 0 and malignant = 1, so that a positive is a cancer; scikit-learn codes them the
+other way round.
+"""
 _FILE_NAMES = ("ovarian_253x15154.npz", "Ovarian.arff", "ovarian.arff")
 _SHAPE = (253, 15154)
 _CLASS_COUNTS = {"Normal": 91, "Cancer": 162}
@@ -26,12 +34,54 @@ _SOURCE = (
     "ovarian_253x15154.npz with arrays X, y, feature_names and class_names. Give its path, or "
     f"set {DATA_VARIABLE} to the folder that holds it."
 )
-_DESCRIPTION = """\
+_OVARIAN = """\
 NCI/CCR ovarian cancer serum spectra (SELDI-TOF, series 8-7-02): 253 samples, intensities
 in 15154 mass/charge bins, each scaled to [0, 1]. The features are peaks of a spectrum, not
 genes. The series is reported to carry experimental bias and is easy to separate: a perfect
 score on it proves little.
 """
+
+
+@overload
+def load_breast_cancer(*, return_X_y: Literal[False] = False) -> Dataset: ...
+@overload
+def load_breast_cancer(*, return_X_y: Literal[True]) -> Arrays: ...
+def load_breast_cancer(*, return_X_y: bool = False) -> Dataset | Arrays:
+    """Load the breast cancer data of scikit-learn with benign = 0 and malignant = 1.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Return only the pair ``(X, y)``.
+
+    Returns
+    -------
+    Dataset or tuple of ndarray
+        569 samples (357 benign, 212 malignant), 30 features.
+
+    Notes
+    -----
+    scikit-learn's own ``load_breast_cancer`` has malignant = 0. Here the classes are as in
+    the paper, where class 0 is benign; the row order is unchanged.
+
+    Examples
+    --------
+    >>> from sparsegsvp.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X.shape, int(y.sum())
+    ((569, 30), 212)
+    """
+    bunch = _load_breast_cancer()
+    y = (1 - bunch.target).astype(np.int64)
+    if return_X_y:
+        return bunch.data, y
+    return Dataset(
+        X=bunch.data,
+        y=y,
+        feature_names=np.asarray(bunch.feature_names, dtype=np.str_),
+        class_names=np.array(["benign", "malignant"]),
+        description=_BREAST,
+    )
 
 
 @overload
@@ -41,10 +91,10 @@ def load_ovarian(
 @overload
 def load_ovarian(
     path: str | os.PathLike[str] | None = None, *, return_X_y: Literal[True]
-) -> tuple[NDArray[np.floating[Any]], NDArray[np.int64]]: ...
+) -> Arrays: ...
 def load_ovarian(
     path: str | os.PathLike[str] | None = None, *, return_X_y: bool = False
-) -> Dataset | tuple[NDArray[np.floating[Any]], NDArray[np.int64]]:
+) -> Dataset | Arrays:
     """Load the ovarian cancer data (253 spectra, 15154 mass/charge bins) from a file.
 
     Parameters
@@ -81,7 +131,7 @@ def load_ovarian(
     y = (labels == "Cancer").astype(np.int64)
     if return_X_y:
         return X, y
-    return Dataset(X, y, names, np.array(list(_CLASS_COUNTS)), _DESCRIPTION)
+    return Dataset(X, y, names, np.array(list(_CLASS_COUNTS)), _OVARIAN)
 
 
 def _locate(path: str | os.PathLike[str] | None) -> Path:
@@ -159,7 +209,7 @@ def _attribute_name(text: str) -> str:
 
 
 def _check(file: Path, X: NDArray[Any], labels: NDArray[np.str_], names: NDArray[np.str_]) -> None:
-    """Refuse anything that is not this very data set."""
+    """Raise ValueError unless the table is this data set: shape, classes, names, values."""
     if X.shape != _SHAPE or names.shape != (_SHAPE[1],) or labels.shape != (_SHAPE[0],):
         raise ValueError(
             f"{file} holds a table of shape {X.shape} with {names.size} names and "

@@ -22,7 +22,7 @@ from .._typing import Float64Array as Array
 
 @dataclass(frozen=True)
 class LassoResult:
-    """Solution of the lasso.
+    """A solution of the lasso with its certificate.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ def lasso(
     equality: Array | None = None,
     tol: float = 1e-9,
 ) -> LassoResult:
-    """Solve the problem of this module's docstring.
+    """Solve the lasso of this module's docstring, to the exact solution of its sign pattern.
 
     Parameters
     ----------
@@ -98,7 +98,9 @@ def lasso(
         most = max(10, int(np.count_nonzero(z)))
         if len(violators) > most:
             violators = violators[np.argsort(-excess[violators], kind="stable")[:most]]
-        keep = np.union1d(np.flatnonzero(z), [last])
+        # Where nothing moved, what was tried stays in the set: dropped, it could come back and
+        # be dropped again for ever.
+        keep = work if np.array_equal(z, start) else np.union1d(np.flatnonzero(z), [last])
         work = np.union1d(keep, violators)
         start = z
 
@@ -116,7 +118,7 @@ class _SignSearch:
     def solve(self, z: Array) -> tuple[Array, float]:
         """Return the minimiser and the multiplier, from a (feasible) start."""
         signs = np.append(np.sign(z[:-1]), 0.0)
-        z, signs, multiplier = self._settle(z, signs)
+        z, signs, multiplier = self._minimize_with_signs(z, signs)
         barred = np.zeros(len(z), dtype=bool)
         barred[-1] = True  # the bias is always in
         while True:
@@ -130,14 +132,14 @@ class _SignSearch:
                 return z, multiplier
             trial = signs.copy()
             trial[entering] = -np.sign(gradient[entering])
-            settled = self._settle(z, trial)
-            if self._objective(settled[0][None])[0] < self._objective(z[None])[0]:
-                z, signs, multiplier = settled
+            found = self._minimize_with_signs(z, trial)
+            if self._objective(found[0][None])[0] < self._objective(z[None])[0]:
+                z, signs, multiplier = found
             else:
                 # A violation too small to act on in this arithmetic; trying again would cycle.
                 barred[entering] = True
 
-    def _settle(self, z: Array, signs: Array) -> tuple[Array, Array, float]:
+    def _minimize_with_signs(self, z: Array, signs: Array) -> tuple[Array, Array, float]:
         """Minimise over the entries that have a sign, and the bias; drop what reaches zero."""
         z, signs = z.copy(), signs.copy()
         while True:

@@ -1,4 +1,13 @@
-"""The binary problem: two classes of samples on standardised features that vary."""
+"""The binary problem of the related methods: two classes on standardised features.
+
+Notation, here and in the methods: ``A`` and ``B`` hold the (standardised) samples of the first
+and the second class, ``z = [w; b]`` is a plane ``x'w + b = 0``, and
+
+    G = [A e]'[A e] / n_A ,      H = [B e]'[B e] / n_B .
+
+Both are means per class, so that an unbalanced table tilts no quotient and a ridge means the
+same at every sample size.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +16,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from scipy import linalg
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from .._typing import BoolArray, IntArray
 from .._typing import Float64Array as Array
 
 
@@ -27,7 +37,7 @@ class Standardizer:
         Zeros and ones where standardisation is off.
     """
 
-    varying: NDArray[np.bool_]
+    varying: BoolArray
     mean: Array
     scale: Array
 
@@ -76,22 +86,27 @@ class BinaryProblem:
     classes: NDArray[Any]
     A: Array
     B: Array
-    features: NDArray[np.intp]
+    features: IntArray
     standardizer: Standardizer
+
+    def centred_table(self) -> Array:
+        """Stack the class blocks, with the mean of all samples at zero, standardised or not.
+
+        A shift of a feature would move into the bias, but take its loading along.
+        """
+        table = np.concatenate([self.A, self.B])
+        table -= table.mean(axis=0)
+        return table
 
 
 def read_binary_problem(
-    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, *, standardize: bool
+    estimator: Any, X: ArrayLike, y: ArrayLike, *, standardize: bool
 ) -> BinaryProblem:
     """Validate training data for two classes and cut it into standardised class blocks.
 
     Sets ``n_features_in_`` and ``feature_names_in_`` on the estimator, as scikit-learn does.
-
-    Raises
-    ------
-    ValueError
-        If the data are not two classes of at least two samples each, contain NaN or infinity,
-        or have no feature that varies.
+    Raises ValueError if the data are not two classes of at least two samples each, contain NaN
+    or infinity, or have no feature that varies.
     """
     table: NDArray[Any]
     table, labels = validate_data(
@@ -129,3 +144,75 @@ def read_binary_problem(
         features=np.flatnonzero(standardizer.varying),
         standardizer=standardizer,
     )
+
+
+# --- class blocks with their bias column -----------------------------------------------------
+
+
+def with_bias(A: Array) -> Array:
+    """Append the column of ones that multiplies the bias."""
+    return np.column_stack([A, np.ones(len(A))])
+
+
+def second_moment(A: Array) -> Array:
+    """``A'A / n``, symmetric to the last bit."""
+    return A.T @ A / len(A)
+
+
+def spread_per_direction(first: float, second: float, rank: int) -> float:
+    """Mean second moment of a direction, from the traces of both classes' second moments."""
+    return 0.5 * (first + second) / rank
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """The class blocks ``[A e]`` and ``[B e]`` in orthonormal coordinates of their row space.
+
+    For ``z = basis @ u``: ``[A e] z = A u``, ``[B e] z = B u`` and ``||z|| = ||u||``. A quotient
+    of functions of ``[A e]z``, ``[B e]z`` and, increasing, ``||z||`` in the numerator has its
+    minimum there, because a component of z outside raises ``||z||`` and nothing else: the
+    reduction is exact.
+
+    Attributes
+    ----------
+    A, B : ndarray of shape (n_A, r) and (n_B, r)
+        The blocks, bias column included, with r = min(m + 1, n_A + n_B).
+    basis : ndarray of shape (m + 1, r) or None
+        None stands for the identity, when there are no more columns than rows.
+    """
+
+    A: Array
+    B: Array
+    basis: Array | None
+
+    def lift(self, u: Array) -> Array:
+        """Return z, bias last, for coordinates u."""
+        return u if self.basis is None else self.basis @ u
+
+
+def row_space(A: Array, B: Array) -> RowSpace:
+    """Reduce two class blocks (without their bias columns) to their row space.
+
+    Costs one QR factorisation of an (m + 1) x (n_A + n_B) matrix when there are more features
+    than samples, and nothing otherwise; no m x m matrix is formed.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> A, B = rng.normal(size=(4, 1000)), rng.normal(size=(5, 1000))
+    >>> space = row_space(A, B)
+    >>> space.basis.shape
+    (1001, 9)
+    >>> z = space.lift(np.ones(9))
+    >>> bool(np.allclose(A @ z[:-1] + z[-1], space.A.sum(axis=1)))
+    True
+    """
+    n, m = len(A) + len(B), A.shape[1]
+    if m + 1 <= n:
+        return RowSpace(with_bias(A), with_bias(B), None)
+    stacked = np.empty((m + 1, n), order="F")
+    stacked[:m, : len(A)] = A.T
+    stacked[:m, len(A) :] = B.T
+    stacked[m] = 1.0
+    basis, R = linalg.qr(stacked, mode="economic", overwrite_a=True, check_finite=False)
+    return RowSpace(R[:, : len(A)].T.copy(), R[:, len(A) :].T.copy(), basis)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from scipy import linalg
 
 from .._typing import Float64Array as Array
-from ._checks import check_real
-from ._planes import Plane, PlanePairClassifier
-from ._row_space import row_space, second_moment
+from .._validate import check_real
+from .base import PlaneFit, PlanePairClassifier
+from .problem import row_space, second_moment
 
 
 def ridge_plane(A: Array, B: Array, delta: float) -> tuple[Array, float]:
@@ -16,12 +16,7 @@ def ridge_plane(A: Array, B: Array, delta: float) -> tuple[Array, float]:
     H is singular there as soon as there are more features than samples of B, so the inverted
     pair is solved: ``H z = (1/mu)(G + delta I) z`` for its largest eigenvalue.
 
-    Returns
-    -------
-    z : ndarray of shape (m + 1,)
-        The bias last, with ``z'(G + delta I)z = 1``.
-    quotient : float
-        The minimum.
+    Returns z, bias last, with ``z'(G + delta I)z = 1``, and the minimum.
 
     Examples
     --------
@@ -40,6 +35,11 @@ def ridge_plane(A: Array, B: Array, delta: float) -> tuple[Array, float]:
         second_moment(space.B), shifted, subset_by_index=[last, last], check_finite=False
     )
     return space.lift(u[:, 0]), float(1.0 / inverse[0])
+
+
+def ridge_planes(A: Array, B: Array, delta: float) -> tuple[PlaneFit, PlaneFit]:
+    """Return the planes of both classes, each by `ridge_plane`."""
+    return PlaneFit.of(*ridge_plane(A, B, delta)), PlaneFit.of(*ridge_plane(B, A, delta))
 
 
 class GEPSVM(PlanePairClassifier):
@@ -65,26 +65,14 @@ class GEPSVM(PlanePairClassifier):
     n_features : int or None, default=None
         Size of the panel. None keeps every feature that varies; an integer keeps the heaviest
         over the two planes and solves both problems again on these.
-    standardize : bool, default=True
-        Scale features to mean 0 and variance 1 first. Weights of features in different units
-        cannot be compared otherwise.
+    %(standardize)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-    coef_ : ndarray of shape (2, n_features_in_)
-        One plane per class in the units of X; ``X @ coef_.T + intercept_`` are signed distances
-        in standardised units.
-    intercept_ : ndarray of shape (2,)
+    %(planes)s
     objective_ : ndarray of shape (2,)
         The two quotients, on all features.
-    support_ : ndarray of shape (n_features_in_,), bool
-        The panel.
-    feature_order_ : ndarray of shape (n_features_in_,), int
-        All features, heaviest first.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only where X has column names.
+    %(panel)s
 
     References
     ----------
@@ -117,8 +105,7 @@ class GEPSVM(PlanePairClassifier):
         self.standardize = standardize
 
     def _check_parameters(self) -> None:
-        check_real("delta", self.delta, 0, open_low=True)
+        check_real("delta", self.delta, above=0)
 
-    def _fit_plane(self, A: Array, B: Array) -> Plane:
-        z, quotient = ridge_plane(A, B, self.delta)
-        return Plane(z[:-1], z[-1], quotient)
+    def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
+        return ridge_planes(A, B, self.delta)

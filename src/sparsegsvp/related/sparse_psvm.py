@@ -8,11 +8,11 @@ import numpy as np
 from scipy import linalg
 
 from .._typing import Float64Array as Array
-from ._checks import check_count, check_real
-from ._gepsvm import ridge_plane
-from ._lasso import lasso
-from ._planes import Plane, PlanePairClassifier
-from ._row_space import with_bias
+from .._validate import check_real
+from .base import PlaneFit, PlanePairClassifier
+from .gepsvm import ridge_plane, ridge_planes
+from .lasso import lasso
+from .problem import with_bias
 
 
 class RidgeInverse:
@@ -49,7 +49,7 @@ class Alternation:
 
     @classmethod
     def of(cls, A: Array, B: Array, delta: float, l2: float) -> Alternation:
-        """From class blocks without their bias columns; ``Q = F'F + ridge I``."""
+        """Make it from class blocks without their bias columns; ``Q = F'F + ridge I``."""
         Ae, Be = with_bias(A) / np.sqrt(len(A)), with_bias(B) / np.sqrt(len(B))
         return cls(Be, np.vstack([Be, np.sqrt(l2) * Ae]), l2 * delta, RidgeInverse(Ae, delta))
 
@@ -66,7 +66,7 @@ class Alternation:
         bias = target[-1] / (column[-1] + self.ridge)
         return 2.0 * float(np.abs(target[:-1] - bias * column[:-1]).max())
 
-    def run(self, target: Array, l1: float, tol: float, max_iter: int) -> Plane | None:
+    def run(self, target: Array, l1: float, tol: float, max_iter: int) -> PlaneFit | None:
         """Alternate from a target on; None if the iteration loses every feature."""
         beta, score = np.zeros(len(target)), np.zeros(len(target))
         history: list[float] = []
@@ -82,9 +82,8 @@ class Alternation:
             history.append(smooth + l1 * float(np.abs(beta[:-1]).sum()))
             if len(history) > 1:
                 converged = history[-2] - history[-1] <= tol * abs(history[-1])
-        return Plane(
-            beta[:-1],
-            beta[-1],
+        return PlaneFit.of(
+            beta,
             history[-1],
             score=np.abs(score[:-1]),
             n_iter=len(history),
@@ -130,33 +129,19 @@ class SparsePSVM(PlanePairClassifier):
         Size of the panel. None keeps the features with a weight in either plane; an integer
         keeps the heaviest (then those nearest to entering) and solves for both planes anew on
         these, without the l1 term, which is GEPSVM.
-    standardize : bool, default=True
-        Scale features to mean 0 and variance 1 first.
+    %(standardize)s
     tol : float, default=1e-6
         Stop when a round lowers the objective by less than this, relatively.
     max_iter : int, default=1000
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-    coef_ : ndarray of shape (2, n_features_in_)
-        One plane per class in the units of X; ``X @ coef_.T + intercept_`` are signed distances
-        in standardised units.
-    intercept_ : ndarray of shape (2,)
+    %(planes)s
     objective_ : ndarray of shape (2,)
         The objective less its constant :math:`\|\tilde H R^{-1}\|_F^2`, hence negative; with
         ``n_features``, of the fit that chose the panel.
-    n_iter_ : int
-        Rounds of the plane that took more.
-    history_ : list of two ndarray
-        The objective of each plane after each round.
-    support_ : ndarray of shape (n_features_in_,), bool
-        The panel.
-    feature_order_ : ndarray of shape (n_features_in_,), int
-        All features, heaviest first.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only where X has column names.
+    %(iterations)s
+    %(panel)s
 
     Notes
     -----
@@ -204,22 +189,22 @@ class SparsePSVM(PlanePairClassifier):
         self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
-        check_real("l1", self.l1, 0, 1, open_low=True)
-        check_real("l2", self.l2, 0, open_low=True)
-        check_real("delta", self.delta, 0, open_low=True)
-        check_real("tol", self.tol, 0)
-        check_count("max_iter", self.max_iter)
+        check_real("l1", self.l1, above=0, most=1)
+        check_real("l2", self.l2, above=0)
+        check_real("delta", self.delta, above=0)
 
-    def _fit_plane(self, A: Array, B: Array) -> Plane:
+    def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         steps = Alternation.of(A, B, self.delta, self.l2)
         v, _ = ridge_plane(A, B, self.delta)
         target = steps.Be.T @ (steps.Be @ v)
         l1 = self.l1 * steps.largest_l1(target)
-        # As l1 falls the iteration tends to stay at its start, which has a direction.
-        while (plane := steps.run(target, l1, self.tol, self.max_iter)) is None:
+        # As l1 falls the iteration tends to stay at its start. Where the class means coincide
+        # that may be the plane w = 0, which is told by an l1 beneath the rounding of the target.
+        plane = steps.run(target, l1, self.tol, self.max_iter)
+        while plane is None and l1 > np.finfo(np.float64).eps * np.abs(target).max():
             l1 /= 2.0
-        return plane
+            plane = steps.run(target, l1, self.tol, self.max_iter)
+        return PlaneFit(np.zeros(len(v) - 1), 1.0, np.nan) if plane is None else plane
 
-    def _refit_planes(self, A: Array, B: Array) -> tuple[Plane, Plane]:
-        (z1, q1), (z2, q2) = ridge_plane(A, B, self.delta), ridge_plane(B, A, self.delta)
-        return Plane(z1[:-1], z1[-1], q1), Plane(z2[:-1], z2[-1], q2)
+    def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
+        return ridge_planes(A, B, self.delta)

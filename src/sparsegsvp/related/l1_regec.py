@@ -8,10 +8,10 @@ import numpy as np
 from scipy import linalg
 
 from .._typing import Float64Array as Array
-from ._checks import check_count, check_real, pair_of
-from ._lasso import lasso
-from ._planes import Plane, PlanePairClassifier
-from ._row_space import row_space, second_moment, with_bias
+from .._validate import check_real
+from .base import PlaneFit, PlanePairClassifier, check_pair, lower_end
+from .lasso import lasso
+from .problem import row_space, second_moment, with_bias
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def bias_only(pair: ShiftedPair) -> tuple[Array, float]:
 
 def sparse_plane(
     pair: ShiftedPair, F: Array, l1: float, start: Array, tol: float, max_iter: int
-) -> Plane:
+) -> PlaneFit:
     """Minimise ``z'Nz + l1 ||w||_1`` on ``z'Dz = 1`` by convex steps, from a start on the set.
 
     Each step replaces the constraint by its tangent ``(D z_t)'z = 1`` and solves the lasso that
@@ -104,9 +104,8 @@ def sparse_plane(
         z, g, gradient = step.z / scale, g / scale, step.gradient
         history.append(value(z))
         converged = history[-2] - history[-1] <= tol * history[-1]
-    return Plane(
-        z[:-1],
-        z[-1],
+    return PlaneFit.of(
+        z,
         history[-1],
         score=np.abs(gradient[:-1]),
         n_iter=len(history) - 1,
@@ -162,32 +161,18 @@ class L1ReGEC(PlanePairClassifier):
         Size of the panel. None keeps the features with a weight in either plane; an integer
         keeps the heaviest (then those nearest to entering) and solves for both planes anew on
         these, without the l1 term.
-    standardize : bool, default=True
-        Scale features to mean 0 and variance 1 first.
+    %(standardize)s
     tol : float, default=1e-6
         Stop when a step lowers the objective by less than this, relatively.
     max_iter : int, default=200
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-    coef_ : ndarray of shape (2, n_features_in_)
-        One plane per class in the units of X; ``X @ coef_.T + intercept_`` are signed distances
-        in standardised units.
-    intercept_ : ndarray of shape (2,)
+    %(planes)s
     objective_ : ndarray of shape (2,)
         The minimised objectives; with ``n_features``, those of the fit that chose the panel.
-    n_iter_ : int
-        Steps of the plane that took more.
-    history_ : list of two ndarray
-        The objective of each plane, from its start on.
-    support_ : ndarray of shape (n_features_in_,), bool
-        The panel.
-    feature_order_ : ndarray of shape (n_features_in_,), int
-        All features, heaviest first.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only where X has column names.
+    %(iterations)s
+    %(panel)s
 
     References
     ----------
@@ -227,25 +212,21 @@ class L1ReGEC(PlanePairClassifier):
         self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
-        d1, d2 = pair_of("delta", self.delta)
-        check_real("delta", d1, 0)
-        check_real("delta", d2, 0)
+        d1, d2 = check_pair("delta", self.delta, least=0)
         if d1 * d2 >= 1:
             raise ValueError(f"the product of the two deltas must be below 1, got {d1 * d2:g}.")
-        check_real("l1", self.l1, 0, 1, open_low=True)
-        check_real("ridge", self.ridge, 0, open_low=True)
-        check_real("tol", self.tol, 0)
-        check_count("max_iter", self.max_iter)
+        check_real("l1", self.l1, above=0, most=1)
+        check_real("ridge", self.ridge, above=0)
 
     def _pairs(self, A: Array, B: Array) -> tuple[ShiftedPair, ShiftedPair]:
-        d1, d2 = pair_of("delta", self.delta)
+        d1, d2 = check_pair("delta", self.delta)
         return ShiftedPair(A, B, d1, d2, self.ridge), ShiftedPair(B, A, d2, d1, self.ridge)
 
-    def _fit_planes(self, A: Array, B: Array) -> tuple[Plane, Plane]:
-        first, second = (self._sparse(pair) for pair in self._pairs(A, B))
-        return first, second
+    def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
+        first, second = self._pairs(A, B)
+        return self._sparse(first), self._sparse(second)
 
-    def _sparse(self, pair: ShiftedPair) -> Plane:
+    def _sparse(self, pair: ShiftedPair) -> PlaneFit:
         F = pair.factor
         flat, largest = bias_only(pair)
         dense, _ = pair.dense_plane()
@@ -254,12 +235,8 @@ class L1ReGEC(PlanePairClassifier):
             sparse_plane(pair, F, self.l1 * largest, start, self.tol, self.max_iter)
             for start in (flat, dense)
         )
-        # Ends that agree to the tolerance are the same end: rounding must not choose.
-        better = other.objective < (1.0 - 10.0 * self.tol) * first.objective
-        return other if better else first
+        return lower_end(first, other, 10.0 * self.tol)
 
-    def _refit_planes(self, A: Array, B: Array) -> tuple[Plane, Plane]:
-        first, second = (
-            Plane(z[:-1], z[-1], mu) for z, mu in (pair.dense_plane() for pair in self._pairs(A, B))
-        )
-        return first, second
+    def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
+        first, second = self._pairs(A, B)
+        return PlaneFit.of(*first.dense_plane()), PlaneFit.of(*second.dense_plane())

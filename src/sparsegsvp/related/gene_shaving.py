@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from .._typing import BoolArray, IntArray
 from .._typing import Float64Array as Array
-from ._checks import check_real
-from ._gsvd_selector import BinarySelector, centred_table, spread_per_direction
-from ._panels import order_features
-from ._problem import read_binary_problem
-
-Mask = NDArray[np.bool_]
+from .._validate import check_integer, check_real
+from .base import PanelMethod, order_features
+from .problem import BinaryProblem, spread_per_direction
 
 
 @dataclass(frozen=True)
@@ -37,13 +32,13 @@ class Shaving:
         Share of the variance of the signed mean of each set that lies between the classes.
     """
 
-    order: NDArray[np.intp]
-    sizes: NDArray[np.intp]
+    order: IntArray
+    sizes: IntArray
     ratio: Array
     explained: Array
 
 
-def extreme_direction(rows: Array, second: Mask, floor: float) -> tuple[float, Array]:
+def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[float, Array]:
     """Find the most extreme generalized singular vector of two classes, seen from the samples.
 
     Over planes z = [w; b], the quotient of the classes' mean squared distances
@@ -101,7 +96,7 @@ def extreme_direction(rows: Array, second: Mask, floor: float) -> tuple[float, A
     return ratio, direction
 
 
-def explained_by_class(values: Array, second: Mask) -> float:
+def explained_by_class(values: Array, second: BoolArray) -> float:
     """Share of the variance of `values` that lies between the two classes."""
     total = float(values.var())
     # What rounding leaves of a variance of zero.
@@ -113,7 +108,7 @@ def explained_by_class(values: Array, second: Mask) -> float:
 
 
 def shave(
-    X: Array, second: Mask, *, tau: float, fraction: float, gram: Array | None = None
+    X: Array, second: BoolArray, *, tau: float, fraction: float, gram: Array | None = None
 ) -> Shaving:
     """Shave a table of samples down to one feature.
 
@@ -176,7 +171,7 @@ def shave(
     )
 
 
-class GeneShaving(BinarySelector):
+class GeneShaving(PanelMethod, BaseEstimator):
     r"""Select features by shaving off those with the smallest projections, again and again.
 
     For the features that are left, the direction of the extreme generalized singular value of
@@ -218,20 +213,15 @@ class GeneShaving(BinarySelector):
     ----------
     classes_ : ndarray of shape (2,)
     sizes_ : ndarray of shape (n_steps,), int
-        Sizes of the nested sets, descending. The set of size k is ``feature_order_[:k]``.
+        Sizes of the nested sets, descending. The set of size k is ``feature_order_[:k]``, as
+        features that are kept longer come first.
     ratios_ : ndarray of shape (n_steps,)
         Extreme quotient of each set, oriented to be at least one.
     explained_ : ndarray of shape (n_steps,)
         :math:`R^2` of each set.
     gaps_ : ndarray of shape (n_steps,) or None
         Gap statistic of each set; None when `n_features` is given.
-    support_ : ndarray of shape (n_features_in_,), bool
-        The panel.
-    feature_order_ : ndarray of shape (n_features_in_,), int
-        All features, the longest kept first.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only where X has column names.
+    %(panel)s
 
     Notes
     -----
@@ -286,30 +276,13 @@ class GeneShaving(BinarySelector):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        self._check_n_features()
-        check_real("fraction", self.fraction, 0, math.nextafter(1.0, 0.0), open_low=True)
-        check_real("tau", self.tau, 1e-8)
-        count: Any = self.n_permutations
-        if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
-            raise ValueError(f"n_permutations must be an integer of at least 1, got {count!r}.")
+        check_real("fraction", self.fraction, above=0, below=1)
+        check_real("tau", self.tau, least=1e-8)
+        check_integer("n_permutations", self.n_permutations, least=1)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Shave the features and choose the size of the panel.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two classes, each with at least two samples.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        problem = read_binary_problem(self, X, y, standardize=self.standardize)
+    def _fit(self, problem: BinaryProblem) -> None:
         second = np.repeat([False, True], [len(problem.A), len(problem.B)])
-        table = centred_table(problem)
+        table = problem.centred_table()
         gram = table @ table.T
         found = shave(table, second, tau=self.tau, fraction=self.fraction, gram=gram)
         size = self._panel_size(len(found.order))
@@ -324,10 +297,8 @@ class GeneShaving(BinarySelector):
                 ).explained
             gaps = found.explained - chance / self.n_permutations
             size = int(found.sizes[np.flatnonzero(gaps >= gaps.max() - 1e-10)[-1]])
-        self.classes_ = problem.classes
         self.sizes_ = found.sizes
         self.ratios_ = found.ratio
         self.explained_ = found.explained
         self.gaps_ = gaps
         self._set_panel(problem.features, found.order, found.order[:size])
-        return self

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.stats import beta
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from .._validate import check_real
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -40,14 +42,8 @@ class Interval:
         return asdict(self)
 
 
-def check_level(level: float) -> None:
-    """Reject a coverage that is not strictly between 0 and 1."""
-    if not 0 < level < 1:
-        raise ValueError(f"level={level!r} must lie strictly between 0 and 1.")
-
-
 def clopper_pearson(successes: int, trials: int, *, level: float = 0.95) -> Interval:
-    """Exact (conservative) interval of a proportion.
+    """Return the exact (conservative) interval of a proportion.
 
     Parameters
     ----------
@@ -67,7 +63,7 @@ def clopper_pearson(successes: int, trials: int, *, level: float = 0.95) -> Inte
     >>> round(interval.low, 4), interval.high
     (0.6915, 1.0)
     """
-    check_level(level)
+    check_real("level", level, above=0, below=1)
     if trials < 1 or not 0 <= successes <= trials:
         raise ValueError(f"successes={successes} and trials={trials} are not counts of a sample.")
     tail = (1 - level) / 2
@@ -81,7 +77,7 @@ def clopper_pearson(successes: int, trials: int, *, level: float = 0.95) -> Inte
 def balanced_accuracy_interval(
     y_true: ArrayLike, y_pred: ArrayLike, *, level: float = 0.95
 ) -> Interval:
-    r"""Balanced accuracy on an independent test set, with an interval.
+    r"""Return the balanced accuracy on an independent test set with its interval.
 
     Balanced accuracy is the mean of the K recalls. Each recall gets a Clopper-Pearson
     interval at level :math:`\text{level}^{1/K}` (:math:`\sqrt{0.95}` for two classes);
@@ -111,7 +107,7 @@ def balanced_accuracy_interval(
     >>> interval.value, round(interval.low, 3), interval.high
     (1.0, 0.804, 1.0)
     """
-    check_level(level)
+    check_real("level", level, above=0, below=1)
     y, predicted = column_or_1d(y_true), column_or_1d(y_pred)
     check_consistent_length(y, predicted)
     classes = np.unique(y)

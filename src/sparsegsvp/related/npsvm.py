@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from .._typing import Float64Array as Array
-from ._checks import check_count, check_real
-from ._gepsvm import ridge_plane
-from ._planes import Plane, PlanePairClassifier
-from ._row_space import RowSpace, row_space, with_bias
+from .._validate import check_choice, check_real
+from .base import PlaneFit, PlanePairClassifier, lower_end
+from .gepsvm import ridge_plane
+from .problem import RowSpace, row_space, with_bias
 
 
 def starts(A: Array, B: Array) -> list[Array]:
-    """Return where to start from: the plane of GEPSVM, and the one across the class means.
+    """Return two starting points: the plane of GEPSVM, and the one across the class means.
 
     The first sees spread, the second position; the l1 problems have minima near both. The
     ridge is next to nothing where the samples of A determine a plane.
@@ -79,7 +80,7 @@ def weighted_solve(A: Array, row: Array, diagonal: Array, g: Array) -> Array:
 
 @dataclass(frozen=True)
 class Reweighting:
-    """One step of the penalised problem with its distances smoothed,
+    """The penalised problem with its distances smoothed, and a step that lowers it,
 
         min  mean sqrt((A z)^2 + eps^2) + delta sum_f |z_f|^p   on  mean |B z| = 1 .
 
@@ -109,12 +110,12 @@ class Reweighting:
         return self.delta * self.p * (np.square(z) + self.floor**2) ** (self.p / 2 - 1)
 
     def step(self, A: Array, B: Array, residual: Array, z: Array) -> Array:
-        """Return the next point of the set."""
+        """Return the next point, again with ``mean |B z| = 1``."""
         tangent = np.sign(B @ z) @ B / len(B)
         z = weighted_solve(A, self.row_weights(residual), self.column_weights(z), tangent)
         return z / np.abs(B @ z).mean()
 
-    def held_at_zero(self, A: Array, B: Array, z: Array) -> NDArray[np.bool_]:
+    def stay_at_zero(self, A: Array, B: Array, z: Array) -> NDArray[np.bool_]:
         """Whether each weight that is zero would stay below the floor, were it let go."""
         residual = A @ z
         row = self.row_weights(residual)
@@ -129,39 +130,33 @@ def reweight(
     """Minimise ``mean |A z| + delta ||z||_p^p`` on ``mean |B z| = 1`` from z.
 
     For p at most 1 nearly all weights fall below the floor. Setting these to zero lowers the
-    objective, and leaving their columns out saves most of the time; columns that are not held
+    objective, and leaving their columns out saves most of the time; columns that would not stay
     at zero at the end are taken back. A step that would raise the objective ends the iteration.
-
-    Returns
-    -------
-    z : ndarray
-    history : list of float
-        The objective with smoothed distances, from the start on.
-    converged : bool
+    Returns z, the objective with smoothed distances from the start on, and whether it converged.
     """
     z = z / np.abs(B @ z).mean()
     # Distances are in units of the other class's mean; weights have a unit of their own.
     problem = Reweighting(delta, p, eps, eps * float(np.abs(z).max()))
     history = [problem.value(A @ z, z)]
     columns = np.arange(len(z))
-    crowd = 0.5 if p <= 1 else 0.0  # cut when fewer than this share are above the floor
+    cut_share = 0.5 if p <= 1 else 0.0  # cut when fewer than this share are above the floor
     while True:
         Ac, Bc, zc = A[:, columns], B[:, columns], z[columns]
         residual = Ac @ zc
-        settled = crowded = False
-        while not settled and not crowded and len(history) <= max_iter:
+        converged = mostly_small = False
+        while not converged and not mostly_small and len(history) <= max_iter:
             trial = problem.step(Ac, Bc, residual, zc)
             image = Ac @ trial
             level = problem.value(image, trial)
-            settled = history[-1] - level <= tol * history[-1]
+            converged = history[-1] - level <= tol * history[-1]
             if level <= history[-1]:
                 zc, residual = trial, image
                 history.append(level)
             above = int(np.count_nonzero(np.abs(zc) > problem.floor))
-            crowded = above < crowd * len(zc)
+            mostly_small = above < cut_share * len(zc)
         z = np.zeros(len(z))
         z[columns] = zc
-        if crowded:
+        if mostly_small:
             kept = np.abs(z) > problem.floor
             kept[-1] = True
             cut = np.where(kept, z, 0.0)
@@ -171,20 +166,20 @@ def reweight(
                 z, columns = cut, np.flatnonzero(kept)
                 history.append(level)
             else:
-                crowd *= 0.7  # too early: many small weights still carry the fit together
-        elif settled and len(columns) < len(z):
-            freed = ~problem.held_at_zero(A, B, z)
+                cut_share *= 0.7  # too early: many small weights still carry the fit together
+        elif converged and len(columns) < len(z):
+            freed = ~problem.stay_at_zero(A, B, z)
             freed[columns] = False
             if not freed.any():
                 break
             columns = np.union1d(columns, np.flatnonzero(freed))
-            crowd = 0.0  # no cut again, so that the loop ends
+            cut_share = 0.0  # no cut again, so that the loop ends
         else:
             break
     if p <= 1:
         # A weight that the majorant holds at zero ends at some fraction of the floor.
         z = np.where(np.append(np.abs(z[:-1]) > 10.0 * problem.floor, True), z, 0.0)
-    return z, history, settled
+    return z, history, converged
 
 
 class NPSVM(PlanePairClassifier):
@@ -230,8 +225,7 @@ class NPSVM(PlanePairClassifier):
     n_features : int or None, default=None
         Size of the panel. None keeps every feature with a weight; an integer keeps the heaviest
         over the two planes and fits both again on these.
-    standardize : bool, default=True
-        Scale features to mean 0 and variance 1 first.
+    %(standardize)s
     eps : float, default=1e-4
         Smoothing of the absolute values in the reweighted steps: of distances, in units of the
         other class's mean distance, and of weights, in units of the heaviest at the start. For
@@ -242,25 +236,12 @@ class NPSVM(PlanePairClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-    coef_ : ndarray of shape (2, n_features_in_)
-        One plane per class in the units of X; ``X @ coef_.T + intercept_`` are signed distances
-        in standardised units.
-    intercept_ : ndarray of shape (2,)
+    %(planes)s
     objective_ : ndarray of shape (2,)
         The ratio, or the smoothed penalised objective, at the end of the iteration on all
         features.
-    n_iter_ : int
-        Steps of the plane that took more.
-    history_ : list of two ndarray
-        The objective of each plane, from its start on.
-    support_ : ndarray of shape (n_features_in_,), bool
-        The panel.
-    feature_order_ : ndarray of shape (n_features_in_,), int
-        All features, heaviest first.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only where X has column names.
+    %(iterations)s
+    %(panel)s
 
     References
     ----------
@@ -311,15 +292,12 @@ class NPSVM(PlanePairClassifier):
         self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
-        if self.penalty not in (None, "l2", "lp"):
-            raise ValueError(f"penalty must be None, 'l2' or 'lp', got {self.penalty!r}.")
-        check_real("delta", self.delta, 0, open_low=True)
-        check_real("p", self.p, 0, 2, open_low=True)
-        check_real("eps", self.eps, 0, open_low=True)
-        check_real("tol", self.tol, 0)
-        check_count("max_iter", self.max_iter)
+        check_choice("penalty", self.penalty, (None, "l2", "lp"))
+        check_real("delta", self.delta, above=0)
+        check_real("p", self.p, above=0, most=2)
+        check_real("eps", self.eps, above=0)
 
-    def _fit_plane(self, A: Array, B: Array) -> Plane:
+    def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         dense = self.penalty is None or self.penalty == "l2" or self.p == 2
         space = row_space(A, B) if dense else RowSpace(with_bias(A), with_bias(B), None)
         ends = []
@@ -332,26 +310,19 @@ class NPSVM(PlanePairClassifier):
                 u, history, converged = reweight(
                     space.A, space.B, u, self.delta, p, self.eps, self.tol, self.max_iter
                 )
-            z = space.lift(u)
             ends.append(
-                Plane(
-                    z[:-1],
-                    z[-1],
+                PlaneFit.of(
+                    space.lift(u),
                     history[-1],
                     n_iter=max(len(history) - 1, 1),
                     history=history,
                     converged=converged,
                 )
             )
-        best = ends[0]
-        for other in ends[1:]:
-            # Ends that agree to the tolerance are the same end: rounding must not choose.
-            if other.objective < (1.0 - 10.0 * self.tol) * best.objective:
-                best = other
-        return best
+        return reduce(lambda one, other: lower_end(one, other, 10.0 * self.tol), ends)
 
     def _least_ratio(self, space: RowSpace, u: Array) -> tuple[Array, list[float], bool]:
-        """Ascend from u; then, where a plane is determined, reweight as far as that helps."""
+        """Ascend from u; where the samples determine a plane, reweight if that lowers the ratio."""
         u, history = ascend(space.A, space.B, u, self.tol, self.max_iter)
         converged = len(history) <= self.max_iter
         if space.A.shape[1] <= len(space.A):

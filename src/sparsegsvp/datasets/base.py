@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 DATA_VARIABLE = "SPARSEGSVP_DATA"
 
+#: What loaders give with return_X_y=True.
+Arrays = tuple[NDArray[np.floating[Any]], NDArray[np.int64]]
+
 
 def data_folder() -> Path | None:
     """Return the folder of external data that ``SPARSEGSVP_DATA`` names.

@@ -9,23 +9,23 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from .._typing import Float64Array as Array
-from ._checks import check_count, check_real
-from ._gepsvm import ridge_plane
-from ._planes import Plane, PlanePairClassifier
-from ._row_space import with_bias
+from .._validate import check_integer, check_real
+from .base import PlaneFit, PlanePairClassifier, lower_end
+from .gepsvm import ridge_plane, ridge_planes
+from .problem import with_bias
 
 
 @dataclass(frozen=True)
-class Quotient:
-    """``rho(z) = z'Hz / z'(G + tau I)z``, to be made large."""
+class RayleighQuotient:
+    """The quotient ``rho(z) = z'Hz / z'(G + tau I)z`` that the flow raises."""
 
     A: Array
     B: Array
     tau: float
 
     @classmethod
-    def of(cls, A: Array, B: Array, tau: float) -> Quotient:
-        """From class blocks without their bias columns."""
+    def of(cls, A: Array, B: Array, tau: float) -> RayleighQuotient:
+        """Make it from class blocks without their bias columns."""
         return cls(with_bias(A) / np.sqrt(len(A)), with_bias(B) / np.sqrt(len(B)), tau)
 
     def _images(self, z: Array) -> tuple[Array, Array, float]:
@@ -71,8 +71,8 @@ def truncate(z: Array, k: int) -> Array:
     return out / np.linalg.norm(out)
 
 
-def flow(quotient: Quotient, k: int, start: Array, tol: float, max_iter: int) -> Plane:
-    """Follow the truncated flow from a start until the support it keeps is its own.
+def flow(quotient: RayleighQuotient, k: int, start: Array, tol: float, max_iter: int) -> PlaneFit:
+    """Follow the truncated flow from a start until a step no longer changes the support.
 
     On a fixed support the flow tends to the leading eigenvector there, so z goes to it at once.
     The slope of that point is zero on the support: what a step can change is which features are
@@ -97,9 +97,8 @@ def flow(quotient: Quotient, k: int, start: Array, tol: float, max_iter: int) ->
             eta = min(4.0 * eta, longest)
         else:
             eta *= 0.5
-    return Plane(
-        z[:-1],
-        z[-1],
+    return PlaneFit.of(
+        z,
         history[-1],
         score=np.abs(slope[:-1]),
         n_iter=len(history),
@@ -138,32 +137,18 @@ class TruncatedRayleighFlow(PlanePairClassifier):
         Size of the panel. None keeps the features of either plane; an integer keeps the
         heaviest over the two planes (then those with the steepest slope) and solves for both
         planes again on these.
-    standardize : bool, default=True
-        Scale features to mean 0 and variance 1 first.
+    %(standardize)s
     tol : float, default=1e-9
         A step must raise the quotient by more than this, relatively.
     max_iter : int, default=1000
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-    coef_ : ndarray of shape (2, n_features_in_)
-        One plane per class in the units of X; ``X @ coef_.T + intercept_`` are signed distances
-        in standardised units.
-    intercept_ : ndarray of shape (2,)
+    %(planes)s
     objective_ : ndarray of shape (2,)
         :math:`1 / \rho` at the end of each flow, the smaller the better.
-    n_iter_ : int
-        Steps of the plane that took more.
-    history_ : list of two ndarray
-        :math:`1 / \rho` of each plane, from its start on.
-    support_ : ndarray of shape (n_features_in_,), bool
-        The panel.
-    feature_order_ : ndarray of shape (n_features_in_,), int
-        All features, heaviest first.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only where X has column names.
+    %(iterations)s
+    %(panel)s
 
     References
     ----------
@@ -203,15 +188,13 @@ class TruncatedRayleighFlow(PlanePairClassifier):
 
     def _check_parameters(self) -> None:
         if self.n_nonzero is not None:
-            check_count("n_nonzero", self.n_nonzero)
-        check_real("tau", self.tau, 0, open_low=True)
-        check_real("tol", self.tol, 0)
-        check_count("max_iter", self.max_iter)
+            check_integer("n_nonzero", self.n_nonzero, least=1)
+        check_real("tau", self.tau, above=0)
 
-    def _fit_plane(self, A: Array, B: Array) -> Plane:
+    def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         wanted = self.n_nonzero or self.n_features or 10
         k = min(wanted, A.shape[1])
-        quotient = Quotient.of(A, B, self.tau)
+        quotient = RayleighQuotient.of(A, B, self.tau)
         dense, _ = ridge_plane(A, B, self.tau)
         flat = np.zeros(len(dense))
         flat[-1] = 1.0
@@ -220,9 +203,7 @@ class TruncatedRayleighFlow(PlanePairClassifier):
             flow(quotient, k, start, self.tol, self.max_iter)
             for start in (steepest, truncate(dense, k))
         )
-        # Equal ends are one end: rounding must not choose between them.
-        return other if other.objective < (1.0 - 1e-9) * first.objective else first
+        return lower_end(first, other, 1e-9)
 
-    def _refit_planes(self, A: Array, B: Array) -> tuple[Plane, Plane]:
-        (z1, q1), (z2, q2) = ridge_plane(A, B, self.tau), ridge_plane(B, A, self.tau)
-        return Plane(z1[:-1], z1[-1], q1), Plane(z2[:-1], z2[-1], q2)
+    def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
+        return ridge_planes(A, B, self.tau)

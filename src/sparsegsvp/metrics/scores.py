@@ -1,12 +1,16 @@
-"""Scores of predicted labels and probabilities."""
+"""Scores of predicted labels and probabilities, and calibration, every class counting the same."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
+
+from .._typing import Float64Array, IntArray
+from .._validate import check_choice, check_integer
 
 
 def specificity_score(
@@ -16,7 +20,7 @@ def specificity_score(
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Share of the negatives that are called negative, TN / (TN + FP).
+    r"""Return the share of the negatives that are called negative, TN / (TN + FP).
 
     Parameters
     ----------
@@ -44,8 +48,7 @@ def specificity_score(
     """
     y, predicted = column_or_1d(y_true), column_or_1d(y_pred)
     check_consistent_length(y, predicted)
-    w = np.ones(y.size) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    check_consistent_length(y, w)
+    w = _weights(sample_weight, y)
     labels = np.unique(np.concatenate([y, predicted]))
     if pos_label is not None:
         if pos_label not in labels:
@@ -62,12 +65,21 @@ def specificity_score(
     return float(np.mean(values))
 
 
-def class_weights(
+def _weights(sample_weight: ArrayLike | None, y: NDArray[Any]) -> Float64Array:
+    """Return the weights of the samples, by default ones."""
+    if sample_weight is None:
+        return np.ones(y.size)
+    w = np.asarray(sample_weight, dtype=np.float64)
+    check_consistent_length(y, w)
+    return w
+
+
+def _class_weights(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     labels: ArrayLike | None,
     sample_weight: ArrayLike | None,
-) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[IntArray, Float64Array, Float64Array]:
     """Return class codes, probabilities (n, K) and weights that sum to 1/K' in each class."""
     y = column_or_1d(y_true)
     P = np.asarray(y_proba, dtype=np.float64)
@@ -85,8 +97,7 @@ def class_weights(
         raise ValueError("y_true holds a label that is not in labels.")
     if not np.all((P >= 0) & (P <= 1)):
         raise ValueError("y_proba must hold probabilities between 0 and 1.")
-    w = np.ones(y.size) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    check_consistent_length(y, w)
+    w = _weights(sample_weight, y)
     totals = np.bincount(codes, weights=w, minlength=classes.size)
     present = totals > 0
     if not present.any():
@@ -103,7 +114,7 @@ def balanced_log_loss(
     sample_weight: ArrayLike | None = None,
     eps: float | None = None,
 ) -> float:
-    r"""Class-balanced log loss: the mean over classes of each class's mean log loss.
+    r"""Return the balanced log loss: the mean over classes of each one's mean log loss.
 
     .. math:: \frac1K \sum_k \frac{1}{n_k} \sum_{i: y_i = k} -\log p_{ik}
 
@@ -139,7 +150,7 @@ def balanced_log_loss(
     raw = np.asarray(y_proba)
     if eps is None:
         eps = float(np.finfo(raw.dtype if raw.dtype.kind == "f" else np.float64).eps)
-    codes, P, w = class_weights(y_true, raw, labels, sample_weight)
+    codes, P, w = _class_weights(y_true, raw, labels, sample_weight)
     P = P / P.sum(axis=1, keepdims=True)
     own = np.clip(P[np.arange(codes.size), codes], eps, 1 - eps)
     return float(-(w @ np.log(own)))
@@ -152,7 +163,7 @@ def balanced_brier_score(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Class-weighted Brier score: the mean over classes of each class's squared error.
+    r"""Return the balanced Brier score: the mean over classes of each one's squared error.
 
     .. math:: \frac1K \sum_k \frac{1}{n_k} \sum_{i: y_i = k}
               \frac12 \sum_l (p_{il} - [l = k])^2
@@ -182,7 +193,86 @@ def balanced_brier_score(
     >>> balanced_brier_score([0, 0, 0, 1], [0.0, 0.0, 0.0, 0.0])
     0.5
     """
-    codes, P, w = class_weights(y_true, y_proba, labels, sample_weight)
+    codes, P, w = _class_weights(y_true, y_proba, labels, sample_weight)
     target = np.zeros_like(P)
     target[np.arange(codes.size), codes] = 1
     return float(w @ np.sum((P - target) ** 2, axis=1) / 2)
+
+
+@dataclass(frozen=True)
+class CalibrationCurve:
+    """Observed against predicted frequency of the positive class, classes weighted equally.
+
+    Attributes
+    ----------
+    predicted : ndarray of shape (n_bins,)
+        Weighted mean predicted probability of each non-empty bin.
+    observed : ndarray of shape (n_bins,)
+        Weighted share of the positive class in each bin.
+    weight : ndarray of shape (n_bins,)
+        Share of the total weight in each bin; sums to 1.
+    count : ndarray of shape (n_bins,)
+        Number of samples in each bin.
+    """
+
+    predicted: Float64Array
+    observed: Float64Array
+    weight: Float64Array
+    count: NDArray[np.int64]
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Return the fields as lists."""
+        return {name: np.asarray(value).tolist() for name, value in asdict(self).items()}
+
+
+def balanced_calibration_curve(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    n_bins: int = 10,
+    strategy: str = "quantile",
+    sample_weight: ArrayLike | None = None,
+) -> CalibrationCurve:
+    """Return the calibration curve of two classes, each carrying half of the weight.
+
+    Probabilities for equal priors are calibrated when, in a population with as many
+    positives as negatives, the share of positives among samples given probability p is p.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, two classes; the last in sorted order is positive.
+    y_proba : array-like of shape (n_samples,)
+        Probability of the positive class.
+    n_bins : int, default=10
+        Number of bins; empty ones, and those that ties make equal, are left out.
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Bins with equal counts, or of equal width.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the samples within their class.
+
+    Returns
+    -------
+    CalibrationCurve
+
+    Examples
+    --------
+    >>> from sparsegsvp.metrics import balanced_calibration_curve
+    >>> curve = balanced_calibration_curve([0, 0, 0, 1], [0.25, 0.25, 0.25, 0.75], n_bins=2)
+    >>> curve.observed.tolist(), curve.weight.tolist()
+    ([0.0, 1.0], [0.5, 0.5])
+    """
+    check_integer("n_bins", n_bins, least=1)
+    check_choice("strategy", strategy, ("quantile", "uniform"))
+    p = column_or_1d(y_proba).astype(np.float64)
+    codes, _, w = _class_weights(y_true, p, None, sample_weight)
+    grid = np.linspace(0, 1, n_bins + 1)[1:-1]
+    edges = np.unique(np.quantile(p, grid)) if strategy == "quantile" else grid
+    bins = np.searchsorted(edges, p)
+    size = edges.size + 1
+    weight: Float64Array = np.bincount(bins, weights=w, minlength=size).astype(np.float64)
+    keep = weight > 0
+    predicted = np.bincount(bins, weights=w * p, minlength=size)[keep] / weight[keep]
+    observed = np.bincount(bins, weights=w * codes, minlength=size)[keep] / weight[keep]
+    count = np.bincount(bins, minlength=size)[keep].astype(np.int64)
+    return CalibrationCurve(predicted, observed, weight[keep], count)

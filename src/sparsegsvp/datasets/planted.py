@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.signal import lfilter
 from sklearn.utils import check_random_state
 
-from ._base import Dataset
-
-_Arrays = tuple[NDArray[np.floating[Any]], NDArray[np.int64]]
+from .._validate import check_integer, check_real
+from .base import Arrays, Dataset
 
 
 @overload
@@ -42,7 +41,7 @@ def make_planted(
     dtype: DTypeLike = ...,
     random_state: int | np.random.RandomState | None = ...,
     return_X_y: Literal[True],
-) -> _Arrays: ...
+) -> Arrays: ...
 def make_planted(
     n_samples: int = 200,
     n_features: int = 1000,
@@ -55,7 +54,7 @@ def make_planted(
     dtype: DTypeLike = np.float64,
     random_state: int | np.random.RandomState | None = 0,
     return_X_y: bool = False,
-) -> Dataset | _Arrays:
+) -> Dataset | Arrays:
     """Simulate Gaussian classes that differ in a few features only.
 
     Within a class every feature has variance 1, and features f and g have correlation
@@ -97,14 +96,10 @@ def make_planted(
     array([172, 310, 348])
     """
     sizes = _class_sizes(n_samples, n_classes, weights)
-    if not 0 <= n_informative <= n_features:
-        raise ValueError(
-            f"n_informative must lie between 0 and n_features={n_features}, got {n_informative}."
-        )
-    if not 0.0 <= correlation < 1.0:
-        raise ValueError(f"correlation must lie in [0, 1), got {correlation}.")
-    if not np.isfinite(effect):
-        raise ValueError(f"effect must be a finite number, got {effect}.")
+    check_integer("n_features", n_features, least=1)
+    check_integer("n_informative", n_informative, least=0, most=n_features)
+    check_real("correlation", correlation, least=0, below=1)
+    check_real("effect", effect)
     dtype = np.dtype(dtype)
     if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype must be float32 or float64, got {dtype}.")
@@ -140,8 +135,7 @@ def _class_sizes(
     n_samples: int, n_classes: int, weights: Sequence[float] | None
 ) -> NDArray[np.int64]:
     """Split `n_samples` in proportion to `weights` by the largest remainders."""
-    if n_classes < 2:
-        raise ValueError(f"n_classes must be at least 2, got {n_classes}.")
+    check_integer("n_classes", n_classes, least=2)
     share = np.ones(n_classes) if weights is None else np.asarray(weights, dtype=np.float64)
     if share.shape != (n_classes,) or not np.all(np.isfinite(share)) or np.any(share <= 0):
         raise ValueError(f"weights must be {n_classes} positive numbers, one per class.")

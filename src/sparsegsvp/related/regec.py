@@ -9,16 +9,16 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from .._typing import Float64Array as Array
-from ._checks import check_real, pair_of
-from ._planes import Plane, PlanePairClassifier
-from ._row_space import row_space, with_bias
+from .._validate import check_choice
+from .base import PlaneFit, PlanePairClassifier, check_pair
+from .problem import row_space, with_bias
 
 # Up to this many unknowns the pair with diagonal shifts is formed; beyond, only products.
 DENSE = 300
 
 
-def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[Plane, Plane]:
-    """Extreme eigenvectors of ``(G + d1 H) z = mu (H + d2 G) z``, on the row space.
+def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[PlaneFit, PlaneFit]:
+    """Return the extreme eigenvectors of ``(G + d1 H) z = mu (H + d2 G) z`` in the row space.
 
     With the stacked, class-weighted blocks ``M = U S V'`` (G + H = M'M) and ``z = V S^-1 y``
     the quotient becomes ``(c + d1 (1 - c)) / ((1 - c) + d2 c)``, c = ||U_A y||^2 / ||y||^2: the
@@ -33,13 +33,13 @@ def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[Plane,
     U, s, Vt = U[:, :rank], s[:rank], Vt[:rank]
     share, Y = linalg.eigh(U[: len(A)].T @ U[: len(A)], check_finite=False)
 
-    def plane(extreme: float) -> Plane:
+    def plane(extreme: float) -> PlaneFit:
         same = np.abs(share - extreme) <= 1e-10
         scaled = Y[:, same] / s[:, None]
         _, t = linalg.eigh(scaled.T @ scaled, check_finite=False)
         z = space.lift(Vt.T @ (scaled @ t[:, 0]))
         c = float(np.clip(extreme, 0.0, 1.0))
-        return Plane(z[:-1], z[-1], (c + d1 * (1 - c)) / ((1 - c) + d2 * c))
+        return PlaneFit.of(z, (c + d1 * (1 - c)) / ((1 - c) + d2 * c))
 
     return plane(share[0]), plane(share[-1])
 
@@ -50,11 +50,7 @@ def diagonal_shift_plane(A: Array, B: Array, d1: float, d2: float) -> tuple[Arra
     The two diagonals differ, so the row space does not hold the optimum. For many features
     Lanczos iteration runs on the inverted pair, the numerator's inverse by the identity of
     Woodbury: products with the blocks and one n_A x n_A factorisation, to machine precision.
-
-    Returns
-    -------
-    z : ndarray of shape (m + 1,)
-    quotient : float
+    Returns z, bias last, and the minimum.
     """
     Ae, Be = with_bias(A) / np.sqrt(len(A)), with_bias(B) / np.sqrt(len(B))
     top, bottom = d1 * np.square(Be).sum(axis=0), d2 * np.square(Ae).sum(axis=0)
@@ -120,26 +116,15 @@ class ReGEC(PlanePairClassifier):
     n_features : int or None, default=None
         Size of the panel. None keeps every feature that varies; an integer keeps the heaviest
         over the two planes and solves the problem again on these.
-    standardize : bool, default=True
-        Scale features to mean 0 and variance 1 first.
+    %(standardize)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-    coef_ : ndarray of shape (2, n_features_in_)
-        One plane per class in the units of X; ``X @ coef_.T + intercept_`` are signed distances
-        in standardised units.
-    intercept_ : ndarray of shape (2,)
+    %(planes)s
     objective_ : ndarray of shape (2,)
         The quotient each plane minimises, on all features: the smallest :math:`\mu`, and the
         inverse of the largest.
-    support_ : ndarray of shape (n_features_in_,), bool
-        The panel.
-    feature_order_ : ndarray of shape (n_features_in_,), int
-        All features, heaviest first.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only where X has column names.
+    %(panel)s
 
     References
     ----------
@@ -172,22 +157,20 @@ class ReGEC(PlanePairClassifier):
         self.standardize = standardize
 
     def _check_parameters(self) -> None:
-        d1, d2 = pair_of("delta", self.delta)
-        check_real("delta", d1, 0, open_low=True)
-        check_real("delta", d2, 0, open_low=True)
-        if self.shift not in ("diagonal", "cross"):
-            raise ValueError(f"shift must be 'diagonal' or 'cross', got {self.shift!r}.")
+        d1, d2 = check_pair("delta", self.delta, above=0)
+        check_choice("shift", self.shift, ("diagonal", "cross"))
         if self.shift == "cross" and d1 * d2 >= 1:
             raise ValueError(
                 "with shift='cross' the product of the two deltas must be below 1, as the planes "
                 f"change places there, got {d1 * d2:g}."
             )
 
-    def _fit_planes(self, A: Array, B: Array) -> tuple[Plane, Plane]:
-        d1, d2 = pair_of("delta", self.delta)
+    def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
+        d1, d2 = check_pair("delta", self.delta)
         if self.shift == "cross":
             first, second = cross_shift_planes(A, B, d1, d2)
-            return first, Plane(second.w, second.b, 1.0 / second.objective)
-        z1, q1 = diagonal_shift_plane(A, B, d1, d2)
-        z2, q2 = diagonal_shift_plane(B, A, d2, d1)
-        return Plane(z1[:-1], z1[-1], q1), Plane(z2[:-1], z2[-1], q2)
+            return first, PlaneFit(second.w, second.b, 1.0 / second.objective)
+        return (
+            PlaneFit.of(*diagonal_shift_plane(A, B, d1, d2)),
+            PlaneFit.of(*diagonal_shift_plane(B, A, d2, d1)),
+        )

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from ._intervals import check_level
+from .._typing import BoolArray
+from .._validate import check_real
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def _is_indicator(selections: Any) -> bool:
     return isinstance(selections, np.ndarray) and selections.ndim == 2
 
 
-def _indicator(selections: Any, n_features: int | None) -> NDArray[np.bool_]:
+def _indicator(selections: Any, n_features: int | None) -> BoolArray:
     """Return the (n_panels, n_features) indicator matrix of a collection of panels."""
     if _is_indicator(selections):
         Z = np.asarray(selections)
@@ -80,7 +81,7 @@ def _indicator(selections: Any, n_features: int | None) -> NDArray[np.bool_]:
 
 
 def average_jaccard(selections: Sequence[Iterable[Any]] | NDArray[Any]) -> float:
-    r"""Mean Jaccard similarity over all pairs of panels.
+    r"""Return the mean Jaccard similarity over all pairs of panels.
 
     .. math:: J = \frac{2}{N(N-1)} \sum_{i<j} \frac{|S_i \cap S_j|}{|S_i \cup S_j|}
 
@@ -125,7 +126,7 @@ def nogueira_stability(
     *,
     level: float = 0.95,
 ) -> StabilityIndex:
-    r"""Chance-corrected stability of feature selection, with its interval.
+    r"""Return the chance-corrected stability of feature selection with its interval.
 
     With :math:`p_f` the frequency of feature f over M panels of mean size
     :math:`\bar k` among d features,
@@ -173,7 +174,7 @@ def nogueira_stability(
     >>> round(index.value, 3)
     0.63
     """
-    check_level(level)
+    check_real("level", level, above=0, below=1)
     Z = _indicator(selections, n_features)
     M, d = Z.shape
     if M < 2:
