@@ -6,13 +6,12 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sparsegsvp.datasets import make_planted
 from sparsegsvp.reproduce import Plan, Reproduction, reproduce
-from sparsegsvp.reproduce.store import Store, Task
 
 TINY = Plan(
     n_starts=2,
@@ -41,23 +40,34 @@ def resumed(tmp_path_factory) -> tuple[Reproduction, int]:
 
     with pytest.raises(Interrupted):
         reproduce("breast", out=folder, progress=stop, n_jobs=1, plan=TINY)
-    kept = len(list((folder / "cache").rglob("*.json")))
+    kept = len(_logged(folder))
+    log = folder / "breast.jsonl"
+    log.write_bytes(
+        log.read_bytes() + b'{"key":["rows/l1/2","0123'
+    )  # killed in the middle of a line
     return reproduce("breast", out=folder, n_jobs=1, plan=TINY), kept
 
 
+def _logged(folder: Path) -> list[list[str]]:
+    """Keys of the experiments in the log."""
+    return [
+        json.loads(line)["key"] for line in (folder / "breast.jsonl").read_text().splitlines()[1:]
+    ]
+
+
 def _files(folder: Path) -> dict[str, bytes]:
-    """Everything but the cache and the timings."""
+    """Everything but the timings."""
     return {
         str(file.relative_to(folder)): file.read_bytes()
         for file in sorted(folder.rglob("*"))
-        if file.is_file() and "cache" not in file.parts and file.name != "timings.json"
+        if file.is_file() and "timings" not in file.name
     }
 
 
 def test_an_interrupted_run_resumes(resumed) -> None:
     made, kept = resumed
     assert kept > 10
-    total = len(list((made.page.parent / "cache").rglob("*.json")))
+    total = len(_logged(made.page.parent))
     assert made.computed == total - kept  # nothing twice
 
 
@@ -179,35 +189,45 @@ def test_the_browser_would_have_told(tmp_path: Path) -> None:
     assert "http://reproduction.invalid/a.png" in asked
 
 
-# --- the store -------------------------------------------------------------------------------
+# --- the log ---------------------------------------------------------------------------------
 
 
-def _echo(data, value: float) -> dict:
-    return {"value": value, "samples": len(data.y)}
+def test_a_finished_log_is_read_and_a_smaller_plan_loses_nothing(resumed, tmp_path: Path) -> None:
+    made, _ = resumed
+    for name in ("breast.jsonl", "breast.timings.jsonl"):
+        shutil.copy(made.page.parent / name, tmp_path)
+    smaller = replace(TINY, n_starts=1, qs=(0.2,))
+    again = reproduce("breast", out=tmp_path, n_jobs=1, plan=smaller)
+    assert again.computed == 0
+    assert sorted(_logged(tmp_path)) == sorted(_logged(made.page.parent))
+    changed = replace(smaller, n_row_orders=0, n_splits=0, max_iter=41)
+    assert reproduce("breast", out=tmp_path, n_jobs=1, plan=changed).computed > 0
 
 
-def test_damaged_and_foreign_entries_are_computed_again(tmp_path: Path) -> None:
-    task = Task("a/b", _echo, {"value": 0.1})
-    data = make_planted(20, 6)
-    store = Store(tmp_path, data)
-    assert store.run([task]) == {"a/b": {"value": 0.1, "samples": 20}}
-    (entry,) = tmp_path.iterdir()
-    for damage in ("", "{", '{"result": 3, "seconds": 1}', "[]"):
-        entry.write_text(damage)
-        store = Store(tmp_path, data)
-        assert store.run([task])["a/b"]["value"] == 0.1
-        assert store.computed == 1
-    changes = (
-        (data, Task("a/b", _echo, {"value": 0.2})),
-        (make_planted(20, 6, random_state=1), task),
-    )
-    for other, change in changes:
-        store = Store(tmp_path, other)
-        store.run([change])
-        assert store.computed == 1
-    store = Store(tmp_path, data)
-    store.run([task])
-    assert store.computed == 0
+@pytest.mark.parametrize("name", ["version", "data", "study"])
+def test_a_log_of_another_version_or_other_data_is_refused(resumed, tmp_path, name) -> None:
+    log = tmp_path / "breast.jsonl"
+    first, rest = (resumed[0].page.parent / "breast.jsonl").read_bytes().split(b"\n", 1)
+    header = json.loads(first)["header"]
+    content = json.dumps({"header": {**header, name: "another"}}).encode() + b"\n" + rest
+    log.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"breast\.jsonl .*{name} differ.* folder, or delete"):
+        reproduce("breast", out=tmp_path, n_jobs=1, plan=TINY)
+    assert log.read_bytes() == content and list(tmp_path.iterdir()) == [log]
+
+
+def test_damage_and_foreign_files_are_named(resumed, tmp_path: Path) -> None:
+    log = tmp_path / "breast.jsonl"
+    log.write_text("notes of somebody")
+    with pytest.raises(ValueError, match=r"breast\.jsonl is not a log"):
+        reproduce("breast", out=tmp_path, n_jobs=1, plan=TINY)
+    assert log.read_text() == "notes of somebody"
+    lines = (resumed[0].page.parent / "breast.jsonl").read_bytes().splitlines()
+    key = json.loads(lines[2])["key"]
+    for damage in ("", "{", json.dumps({"key": key, "value": 3})):
+        log.write_bytes(b"\n".join([*lines[:2], damage.encode(), *lines[3:]]) + b"\n")
+        with pytest.raises(ValueError, match=r"line 3 of .* is damaged; remove that line"):
+            reproduce("breast", out=tmp_path, n_jobs=1, plan=TINY)
 
 
 def test_what_is_asked_for_is_checked_first(tmp_path: Path, monkeypatch) -> None:

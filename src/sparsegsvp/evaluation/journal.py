@@ -372,7 +372,8 @@ class _LineFile:
             ) from None
         raise ValueError(
             f"{self.path} holds other work: {', '.join(names)} differ. "
-            "Resume with the same data and settings, or start a new log."
+            "Resume with the same data and settings, choose another file or folder, or delete "
+            "that file to start anew."
         )
 
     @property

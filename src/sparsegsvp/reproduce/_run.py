@@ -11,12 +11,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from .. import __version__
+from .._typing import Progress
 from .._versions import versions
 from ..datasets import Dataset, load_breast_cancer, load_ovarian
+from ..evaluation.journal import Journal, digest, run_logged
 from .plan import PLANS, Plan, stages
 from .protocol import paper_split
 from .published import STUDIES, Study
-from .store import Progress, Store
 from .tables import Table, make_tables
 
 Which = Literal["breast", "ovarian", "all"]
@@ -55,9 +57,9 @@ def reproduce(
 ) -> Reproduction:
     """Run the paper's experiments and write published and obtained numbers side by side.
 
-    Every experiment is kept in ``out/cache`` as soon as it is finished, so an interrupted
-    run resumes where it was and a second run only writes its files again, byte for byte the
-    same. Timings go to ``timings.json``.
+    Every experiment is logged in ``out/<study>.jsonl`` as soon as it is finished, so an
+    interrupted run resumes where it was and a second run only writes its files again, byte for
+    byte the same. Timings go to ``timings.json`` and, while it runs, beside the log.
 
     Parameters
     ----------
@@ -68,9 +70,10 @@ def reproduce(
         Where the ovarian data are; see `sparsegsvp.datasets.load_ovarian`.
     out : path-like, default="reproduction"
         Folder for the page (``index.html``), the results (``<study>.json``,
-        ``<study>-<table>.csv``), the figures and the cache.
+        ``<study>-<table>.csv``), the figures and the log.
     progress : callable, optional
-        Called as ``progress(stage, done, total)`` whenever an experiment is finished.
+        Called as ``progress(stage, done, total)`` when a stage begins and whenever an
+        experiment is finished.
     n_jobs : int or None, default=-1
         Worker processes, as in joblib; -1 is one per core. Results do not depend on it.
     plan : Plan, optional
@@ -83,8 +86,8 @@ def reproduce(
     Raises
     ------
     FileNotFoundError, ValueError
-        The ovarian data are missing, or the file is another one. Checked before anything
-        is computed.
+        The ovarian data are missing, or the file is another one; or ``out`` holds the log of
+        another version or other data. Checked before anything is computed.
     ImportError
         matplotlib or jinja2 is missing.
 
@@ -109,20 +112,17 @@ def reproduce(
     pages, files, timings, every, computed = [], {}, {}, {}, 0
     for study, dataset in zip(studies, loaded):
         chosen = plan or PLANS[study.key]
-        store = Store(folder / "cache" / study.key, dataset)
-        results: dict[str, dict[str, Any]] = {}
-        for title, tasks in stages(study, chosen):
-            stage = f"{study.title}: {title}"
-            results |= store.run(tasks, stage=stage, progress=progress, n_jobs=n_jobs)
+        run = _run_experiments(folder, study, dataset, chosen, progress, n_jobs)
+        results = run.results
         parts = paper_split(dataset.X, dataset.y, study.second_split)
         tables = make_tables(study, dataset, parts, chosen, results)
         figures = make_figures(study, chosen, results, tables)
         files[study.key] = _write_results(folder, study, chosen, tables, results)
         _write_figures(folder / "figures", study, figures)
         pages.append(StudyPage(study, chosen, tables, figures))
-        timings[study.key] = dict(sorted(store.seconds.items()))
+        timings[study.key] = dict(sorted(run.seconds.items()))
         every[study.key] = {name: table.rows for name, table in tables.items()}
-        computed += store.computed
+        computed += run.computed
     page = folder / "index.html"
     _write(page, render(pages, versions()))
     elapsed = time.perf_counter() - began
@@ -131,6 +131,44 @@ def reproduce(
         _json({"this_run_seconds": elapsed, "seconds_per_experiment": timings}),
     )
     return Reproduction(page=page, results=files, tables=every, computed=computed)
+
+
+@dataclass(frozen=True)
+class _Experiments:
+    """Results and times of all experiments of a study by name, and how many are new."""
+
+    results: dict[str, dict[str, Any]]
+    seconds: dict[str, float]
+    computed: int
+
+
+def _run_experiments(
+    folder: Path,
+    study: Study,
+    dataset: Dataset,
+    plan: Plan,
+    progress: Progress | None,
+    n_jobs: int | None,
+) -> _Experiments:
+    header = {
+        "kind": "reproduce",
+        "study": study.key,
+        "version": __version__,
+        "data": digest(dataset.X, dataset.y, dataset.feature_names),
+    }
+    results, seconds, computed = {}, {}, 0
+    with Journal(folder / f"{study.key}.jsonl", header, resume=True) as journal:
+        for title, tasks in stages(study, plan):
+            stage = f"{study.title}: {title}"
+            computed += run_logged(
+                tasks, dataset, journal, stage=stage, progress=progress, n_jobs=n_jobs
+            )
+            for task in tasks:
+                name = task.key[0]
+                results[name] = journal.read(task.key, dict)
+                seconds[name] = journal.timings.get(task.key, 0.0)
+        journal.finish(keep_others=True)  # a smaller plan throws nothing of a larger one away
+    return _Experiments(results, seconds, computed)
 
 
 def _load(study: Study, data: str | os.PathLike[str] | None) -> Dataset:

@@ -16,6 +16,7 @@ from ..solvers import sparse_gsvp
 from .paper_runs import (
     _SORTED_WEIGHTS,
     _TOP,
+    Result,
     feature_counts,
     heaviest,
     held_out,
@@ -25,7 +26,6 @@ from .paper_runs import (
 )
 from .protocol import classification_report, confusion, paper_split
 from .published import STUDIES
-from .store import Result
 
 Array = NDArray[Any]
 

@@ -23,9 +23,9 @@ from .protocol import (
     paper_split,
 )
 from .published import STUDIES
-from .store import Result
 
 Array = NDArray[Any]
+Result = dict[str, Any]
 
 # Enough of a curve to draw it: points of a history, heaviest weights of a plane.
 _HISTORY_POINTS = 240

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .._parallel import Task
+from ..evaluation.journal import digest
 from . import own_runs, paper_runs
 from .published import Study
-from .store import Task
 
 SOURCES = ("code", "paper")
+# Raise when an experiment returns something else than it did for the same arguments.
+_FORMAT = 1
 # Settings of this package's methods in the sensitivity study; the rest is at its defaults. The
 # study is about panels, so GSVPSVMCV follows its rule for small ones; one tau instead of four
 # takes a quarter of the time.
@@ -62,6 +65,12 @@ PLANS = {
 }
 
 
+def _task(name: str, function: Callable[..., Any], arguments: dict[str, Any]) -> Task:
+    """Return an experiment, known by its name and by a digest of what it computes."""
+    identity = digest([_FORMAT, f"{function.__module__}.{function.__qualname__}", arguments])
+    return Task((name, identity[:16]), function, keywords=arguments)
+
+
 def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Task]]]:
     """Yield the stages of a reproduction: what to call it, and its tasks."""
     base = {"study": study.key}
@@ -70,7 +79,7 @@ def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Task]]]:
     yield (
         "the published rows",
         [
-            Task(
+            _task(
                 f"row/{method}/{source}",
                 paper_runs.published_row,
                 {**capped, "method": method, "source": source},
@@ -82,8 +91,8 @@ def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Task]]]:
     yield (
         "this package's method on the same split",
         [
-            *[Task(f"own/{rule}", own_runs.tuned, {**base, "rule": rule}) for rule in plan.rules],
-            Task("own/convergence", own_runs.convergence, base),
+            *[_task(f"own/{rule}", own_runs.tuned, {**base, "rule": rule}) for rule in plan.rules],
+            _task("own/convergence", own_runs.convergence, base),
         ],
     )
     sweep = {"delta": list(study.sweep.delta), "step_size": study.sweep.step_size}
@@ -93,12 +102,12 @@ def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Task]]]:
             task
             for q, eps in plan.grid(study)
             for task in (
-                Task(
+                _task(
                     f"sweep/paper/{q:g}/{eps:.4g}",
                     paper_runs.sweep_point,
                     {**capped, **sweep, "q": q, "eps": eps},
                 ),
-                Task(
+                _task(
                     f"sweep/own/{q:g}/{eps:.4g}",
                     own_runs.sweep_point,
                     {**base, "q": q, "eps": eps},
@@ -125,12 +134,12 @@ def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Task]]]:
     }
     for kind, count, function in kinds:
         tasks = [
-            Task(f"{kind}/{method}/{seed}", function, {**capped, "method": method, "seed": seed})
+            _task(f"{kind}/{method}/{seed}", function, {**capped, "method": method, "seed": seed})
             for method in methods
             for seed in range(count)
         ]
         tasks += [
-            Task(f"{kind}/{name}/{seed}", own[kind, name], {**base, **settings, "seed": seed})
+            _task(f"{kind}/{name}/{seed}", own[kind, name], {**base, **settings, "seed": seed})
             for name, settings in OWN.items()
             if (kind, name) in own
             for seed in range(count)
