@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..evaluation import Substitute, find_substitutes
 from ..evaluation._substitutes import group_frequency
-from . import feature
+from . import figures as feature
 from .schema import PanelFeature
 
 
