@@ -20,7 +20,7 @@ RANK = {
     "related": 2,
     "evaluation": 3,
     "report": 4,
-    "reproduce": 4,
+    "reproduce": 5,
     "plots": 5,
     "scverse": 5,
     "cli": 6,

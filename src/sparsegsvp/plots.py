@@ -183,7 +183,7 @@ def stability(
         raise ValueError("the object holds no selection frequencies.")
     else:
         names = found.feature_names if feature_names is None else feature_names
-        names = range(found.n_features) if names is None else names
+        names = [str(j) for j in range(found.n_features)] if names is None else names
         panel = found.final_panel or ()
         bars = figures.stability_bars(found.selection_frequencies, names, panel)
     return _shown(drawings.stability_chart(bars[:most], threshold), ax)

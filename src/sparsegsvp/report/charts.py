@@ -21,6 +21,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,10 @@ class Axis:
         Draw a line across the picture at every tick.
     log : bool
         Logarithmic.
+    slanted : bool
+        Write the labels of an abscissa aslant, for names.
+    kind : str
+        Classes of the title.
     """
 
     low: float
@@ -70,6 +75,8 @@ class Axis:
     ticks: Sequence[tuple[float, str] | tuple[float, str, str]] | None = None
     grid: bool = False
     log: bool = False
+    slanted: bool = False
+    kind: str = "title"
 
     def share(self, value: float) -> float:
         """Where a value lies, from 0 at ``low`` to 1 at ``high``."""
@@ -201,12 +208,18 @@ class Chart:
             at = self.sx(value)
             tick = (self.top - 2, floor, "grid") if self.x.grid else (floor, floor + 4, "mark")
             parts.append(line(at, tick[0], at, tick[1], tick[2]))
-            parts.append(text_element(at, floor + 17, label, f"{kind} mid", put))
+            if self.x.slanted:
+                name = text_element(at + 4, floor + 12, cut(label), f"{kind} end", put)
+                parts.append(f'<g transform="rotate(-55 {at:.1f} {floor + 12:.1f})">{name}</g>')
+            else:
+                parts.append(text_element(at, floor + 17, label, f"{kind} mid", put))
         if across and not self.x.grid:
             parts.append(line(self.left, floor, end, floor, "axis"))
         middle, up = (self.left + end) / 2, (self.top + floor) / 2
-        parts.append(text_element(middle, self.height - 8, cut(self.x.title, 60), "title mid", put))
-        side = text_element(13, up, cut(self.y.title, 44), "title mid", put)
+        parts.append(
+            text_element(middle, self.height - 8, cut(self.x.title, 60), f"{self.x.kind} mid", put)
+        )
+        side = text_element(13, up, cut(self.y.title, 44), f"{self.y.kind} mid", put)
         parts.append(f'<g transform="rotate(-90 13 {up:g})">{side}</g>' if side else "")
         return "".join(parts)
 
@@ -235,18 +248,25 @@ class Chart:
             if axis.log:
                 getattr(ax, f"set_{side}scale")("log")
             getattr(ax, f"set_{side}lim")(axis.low, axis.high)
-            getattr(ax, f"set_{side}label")(axis.title, **font("title"))
+            getattr(ax, f"set_{side}label")(axis.title, **font(axis.kind))
+            tick = font("tick")
+            ax.tick_params(
+                axis=side, which="both", color=look("axis")["stroke"],
+                labelcolor=tick["color"], labelsize=tick["fontsize"],
+            )  # fmt: skip
             if axis.ticks is not None:
                 found = axis.labelled()
-                set_ticks = getattr(ax, f"set_{side}ticks")
-                set_ticks([value for value, *_ in found], [cut(label) for _, label, _ in found])
+                aslant = {"rotation": 55, "ha": "right", "rotation_mode": "anchor"}
+                getattr(ax, f"set_{side}ticks")(
+                    [value for value, *_ in found],
+                    [cut(label) for _, label, _ in found],
+                    **(aslant if axis.slanted else {}),
+                )
                 for text, (*_, kind) in zip(getattr(ax, f"get_{side}ticklabels")(), found):
                     text.set_color(look(f"text {kind}")["fill"])
             if axis.grid:
                 ax.grid(axis=side, color=look("grid")["stroke"], lw=POINT)
                 ax.tick_params(axis=side, length=0)
-            ax.tick_params(axis=side, which="both", color=look("axis")["stroke"])
-            ax.tick_params(axis=side, labelsize=font("tick")["fontsize"])
         ax.set_axisbelow(True)
         ax.minorticks_off()
         ax.spines[["top", "right"]].set_visible(False)
@@ -301,10 +321,8 @@ class Sheet:
 
     def _sizes(self) -> tuple[list[float], list[float]]:
         """Widths of the columns, heights of the rows."""
-        columns = range(max(len(row) for row in self.rows))
-        widths = [
-            max(row[k].width for row in self.rows if k < len(row) and row[k]) for k in columns
-        ]
+        columns = zip_longest(*self.rows)
+        widths = [max(chart.width for chart in column if chart) for column in columns]
         return widths, [max(chart.height for chart in row if chart) for row in self.rows]
 
     def svg(self) -> str:
@@ -313,7 +331,7 @@ class Sheet:
         legend, top = self._legend(sum(widths))
         parts = [legend]
         for k, head in enumerate(self.heads):
-            parts.append(text_element(sum(widths[:k]) + 14, top + 15, head, "value start", in_file))
+            parts.append(text_element(sum(widths[:k]) + 26, top + 15, head, "value start", in_file))
         top += _HEADER if self.heads else 0.0
         for row, height in zip(self.rows, heights):
             titled = any(chart is not None and chart.title for chart in row)
@@ -374,29 +392,27 @@ class Sheet:
         grid = figure.subplots(
             len(heights), len(widths), squeeze=False, width_ratios=widths, height_ratios=heights
         )
-        alone = len(widths) * len(heights) == 1
         for i, axes in enumerate(grid):
             for k, ax in enumerate(axes):
                 chart = self.rows[i][k] if k < len(self.rows[i]) else None
                 if chart is None:
                     ax.axis("off")
                     continue
-                chart.draw(ax, legend=alone)
+                chart.draw(ax, legend=False)
+                for mark in (*ax.lines, *ax.collections):
+                    mark.set_clip_on(False)  # points on the edge stay whole
                 if i == 0 and self.heads:
                     ax.set_title(f"{self.heads[k]}\n{chart.title}", **font("head"))
-        keys = dict(zip(*(found[::-1] for found in _handles(grid)[::-1])))
-        if keys and not alone:
+        found = [ax.get_legend_handles_labels() for ax in grid.flat]
+        keys = {label: handle for pair in reversed(found) for handle, label in zip(*pair)}
+        labels = list(dict.fromkeys(label for _, names in found for label in names))
+        if labels:
+            columns = max(1, int(sum(widths) / (46 + 6.6 * max(map(len, labels)))))
             figure.legend(
-                list(keys.values())[::-1], list(keys)[::-1], loc="outside upper left",
-                ncols=len(keys), frameon=False, fontsize="small",
+                [keys[label] for label in labels], labels, loc="outside upper left",
+                ncols=min(columns, len(labels)), frameon=False, fontsize="small",
             )  # fmt: skip
         return figure
-
-
-def _handles(grid: Any) -> tuple[list[Any], list[str]]:
-    """Legend entries of all axes: what stands for a label, and the label."""
-    pairs = [ax.get_legend_handles_labels() for axes in grid for ax in axes]
-    return [h for handles, _ in pairs for h in handles], [s for _, labels in pairs for s in labels]
 
 
 def matplotlib(part: str) -> Any:

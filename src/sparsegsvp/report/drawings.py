@@ -259,14 +259,17 @@ def weights_chart(found: WeightCurve, tone: int, *, names: bool = False) -> Char
     """Sorted weights of one plane and their elbow; with ``names``, few features are named."""
     values, elbow = found["weights"], found["elbow"]
     n = len(values)
+    names = names and len(found["features"]) <= 20
     marks = [(v, short(v)) for v in ticks(0, n, 6) if v >= 1 and v == int(v)]
-    if names and len(found["features"]) <= 20:
+    if names:
         marks = [(i + 1.0, name) for i, name in enumerate(found["features"])]
     chart = Chart(
-        Axis(0.4, n + 0.6, "features, heaviest first", marks),
+        Axis(0.4, n + 0.6, "features, heaviest first", marks, slanted=names),
         Axis(0.0, max(values, default=1.0) * 1.12 or 1.0, "|weight|", grid=True),
         f"sorted weights of the plane of {found['label']}",
-        height=270,
+        height=370 if names else 270,
+        bottom=146 if names else 46,
+        left=max(50, 3.9 * len(cut(found["features"][0]))) if names else 50,
         title=f"plane of {found['label']}",
     )
     unit = chart.sx(2) - chart.sx(1)
