@@ -13,8 +13,8 @@ import os
 import pytest
 
 from sparsegsvp.datasets import Dataset, load_ovarian
-from sparsegsvp.reproduce.paper_runs import sweep_point
-from sparsegsvp.reproduce.published import OVARIAN
+from sparsegsvp.reproduce.protocol import OVARIAN
+from sparsegsvp.reproduce.runs import sweep_point
 
 pytestmark = pytest.mark.skipif(
     "SPARSEGSVP_DATA" not in os.environ, reason="SPARSEGSVP_DATA does not name a data folder"

@@ -14,8 +14,7 @@ from typing import Any, Literal
 from .._versions import versions
 from ..datasets import Dataset, load_breast_cancer, load_ovarian
 from .plan import PLANS, Plan, stages
-from .protocol import paper_split
-from .published import STUDIES, Study
+from .protocol import STUDIES, Study, paper_split
 from .store import Progress, Store
 from .tables import Table, make_tables
 

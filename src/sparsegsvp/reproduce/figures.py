@@ -11,7 +11,7 @@ from typing import Any
 from ..report.charts import Axis, Chart, Sheet
 from ..report.marks import padded, power
 from .plan import Plan
-from .published import Study
+from .protocol import Study
 from .tables import KINDS, Results, Table, method_labels, runs_of
 
 # Colours of the methods and of the two classes: classes of the style sheet of charts.
@@ -307,12 +307,12 @@ def pca(study: Study, plan: Plan, results: Results) -> Sheet:
     charts = []
     for name, found in columns:
         points, title = found["points"], f"{name} ({found['n_features']})"
-        axes = [Axis(*padded([point[i] for point in points]), f"PC{i + 1}", ()) for i in (0, 1)]
-        chart = Chart(*axes, title, 250, 250, 26, 10, 6, 26, title=title)
+        x, y = (Axis(*padded([point[i] for point in points]), f"PC{i + 1}", ()) for i in (0, 1))
+        chart = Chart(x, y, title, 250, 250, 26, 10, 6, 26, title=title)
         for k, label in enumerate(study.class_names):
-            mine = [point for point, y in zip(points, found["y"]) if y == k]
-            x, y = [point[0] for point in mine], [point[1] for point in mine]
-            chart.points(x, y, f"pt {CLASS_TONES[k]}", shape=3 * k, label=label)
+            mine = [point for point, code in zip(points, found["y"]) if code == k]
+            at = [point[0] for point in mine], [point[1] for point in mine]
+            chart.points(*at, f"pt {CLASS_TONES[k]}", shape=3 * k, label=label)
         charts.append(chart)
     return Sheet([charts], "test samples by two principal components")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..report.marks import style_sheet
 from .plan import Plan
-from .published import Study
+from .protocol import Study
 from .tables import KINDS, Row, Table
 
 CAPTIONS = {
