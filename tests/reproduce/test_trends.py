@@ -11,8 +11,8 @@ from __future__ import annotations
 import pytest
 
 from sparsegsvp.datasets import Dataset, data_folder, load_ovarian
-from sparsegsvp.reproduce.paper_runs import sweep_point
-from sparsegsvp.reproduce.published import OVARIAN
+from sparsegsvp.reproduce.protocol import OVARIAN
+from sparsegsvp.reproduce.runs import sweep_point
 
 pytestmark = pytest.mark.skipif(
     data_folder() is None, reason="SPARSEGSVP_DATA does not name a data folder"

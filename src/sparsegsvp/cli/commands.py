@@ -165,10 +165,16 @@ def _select_lazily(
         raise InputError(
             f"{flag(refused[0])} does not go with --dask", where=path.name, remedy="leave it out"
         )
-    reading = {"id": layout.id, "layer": layout.layer, "drop": tuple(roles.drop or ())}
-    named = {"target": roles.target, "group": roles.group, "positive": roles.positive}
     with screen, results_folder(out, LazySelection) as folder:
-        data = open_table(path, **named, **reading)
+        data = open_table(
+            path,
+            target=roles.target,
+            group=roles.group,
+            positive=roles.positive,
+            id=layout.id,
+            layer=layout.layer,
+            drop=tuple(roles.drop or ()),
+        )
         screen.show_table(data)
         found = select_lazily(
             data,

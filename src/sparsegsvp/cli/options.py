@@ -270,7 +270,9 @@ def spell(name: str, path: Path | None, *groups: Any, **more: Any) -> str:
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Make a command of a function: a parameter that is a group becomes its options."""
     hints = get_type_hints(function, include_extras=True)
-    required, optional, groups = [], [], {}
+    required: list[inspect.Parameter] = []
+    optional: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         kind = hints[name]
         fields = [(parameter.replace(annotation=kind), parameter.default)]

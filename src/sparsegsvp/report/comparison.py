@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypedDict, cast
 
 from ..evaluation._comparison import RANDOM_PANEL
+from .drawings import accuracy_chart
+from .figures import accuracy_curves
 from .page import render
 from .schema import IntervalDict, check
-from .svg import Frame, circle, cut, padded, text, tip
 from .words import interval, listed, number, plural
 
 COMPARISON_FORMAT = "sparsegsvp-comparison"
@@ -39,6 +40,7 @@ class _Found(TypedDict):
     n_features: int
     n_folds: int
     rows: list[_Row]
+    curves: dict[str, Any]
     notes: list[str]
 
 
@@ -108,7 +110,7 @@ def build_comparison(results: Mapping[str, Any]) -> str:
     rows = {(row["method"], row["size"]): row for row in found["rows"]}
     return render(
         "comparison.html",
-        {"chart": accuracy_chart(found)},
+        {"chart": accuracy_chart(accuracy_curves(found))},
         r=document,
         found=found,
         headline=document["verdict"]["headline"],
@@ -173,64 +175,3 @@ def comparison_verdict(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _value(row: Mapping[str, Any]) -> float:
     return float(row["score"]["value"])
-
-
-# ------------------------------------------------------------------------- the drawing
-
-
-def accuracy_chart(found: Mapping[str, Any]) -> str:
-    """Balanced accuracy against panel size, one thread per method, the front on top."""
-    sizes = list(found["sizes"])
-    methods = list(dict.fromkeys(row["method"] for row in found["rows"]))
-    done = [row for row in found["rows"] if row["score"] is not None]
-    low, high = padded([_value(row) for row in done])
-    frame = Frame((-0.25, len(sizes) - 0.75), (low, min(high, 1.03)), 780, 420, right=118, top=26)
-    labels = [(i, str(size)) for i, size in enumerate(sizes)]
-    parts = [frame.axes("features in the panel", "balanced accuracy", x_ticks=labels)]
-    # the reference last, so that it lies on top
-    for name in sorted(methods, key=lambda name: name == found["reference"]):
-        mine = [row for row in done if row["method"] == name]
-        parts.append(_thread(frame, mine, sizes, methods.index(name), found["reference"]))
-    front = sorted((row for row in done if row["on_front"]), key=lambda row: row["size"])
-    for size in dict.fromkeys(row["size"] for row in front):
-        there = [row for row in front if row["size"] == size]
-        x, y = frame.sx(sizes.index(size)), frame.sy(_value(there[0]))
-        parts.append(circle(x, y, 7, "ring"))
-        parts.append(text(x, y - 12, cut(listed([r["method"] for r in there], 2), 36), "name mid"))
-    parts += _ends(frame, done, sizes, [RANDOM_PANEL, found["reference"]])
-    return frame.drawing("".join(parts), "balanced accuracy against panel size, by method")
-
-
-def _thread(
-    frame: Frame, mine: Sequence[Mapping[str, Any]], sizes: Sequence[int], link: int, reference: str
-) -> str:
-    """One method: a line, and a point at every size."""
-    if not mine:
-        return ""
-    name = mine[0]["method"]
-    kind = "mine" if name == reference else "control" if name == RANDOM_PANEL else ""
-    xs = [sizes.index(row["size"]) for row in mine]
-    ys = [_value(row) for row in mine]
-    mark = f' data-link="{link}"'
-    out = frame.line(xs, ys, f"thread {kind}".strip(), mark + tip(name))
-    for x, row in zip(xs, mine):
-        words = f"{name}, {plural(row['size'], 'feature')}: {interval(row['score'])}"
-        at = frame.sx(x), frame.sy(_value(row))
-        out += circle(*at, 3.4, f"bead {kind}".strip(), mark + tip(words))
-    return out
-
-
-def _ends(
-    frame: Frame, done: Sequence[Mapping[str, Any]], sizes: Sequence[int], names: Sequence[str]
-) -> list[str]:
-    """Names at the right ends of some lines, kept apart."""
-    ends = []
-    for name in names:
-        mine = [row for row in done if row["method"] == name]
-        if mine:
-            ends.append((frame.sy(_value(mine[-1])), sizes.index(mine[-1]["size"]), name))
-    parts, last = [], -1e9
-    for y, x, name in sorted(ends):
-        last = max(y, last + 15.0)
-        parts.append(text(frame.sx(x) + 10, last + 4, cut(name, 20), "name start"))
-    return parts

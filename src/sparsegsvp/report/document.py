@@ -16,7 +16,7 @@ from ..evaluation import Substitute, find_substitutes
 from ..evaluation._substitutes import group_frequency
 from ..evaluation.journal import plain
 from ..metrics import balanced_accuracy_interval, clopper_pearson
-from . import feature, figures, projections, words
+from . import figures, projections, words
 from .notices import notices_about
 from .schema import (
     FORMAT,
@@ -121,6 +121,7 @@ def summarize(
     said += [*getattr(table, "notices", ()), *notices]
     said += [Notice("skipped", "note", text) for text in skipped]
     rank = {"serious": 0, "caution": 1, "note": 2}
+    said.sort(key=lambda notice: rank[notice.severity])
     document: Results = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -134,7 +135,7 @@ def summarize(
         "data": data,
         "model": description,
         "verdict": verdict,
-        "notices": [n.to_dict() for n in sorted(said, key=lambda n: rank[n.severity])],  # type: ignore[typeddict-item]
+        "notices": [n.to_dict() for n in said],  # type: ignore[misc]
         "panel": rows,
         "scores": scores,
         "stability": steadiness,
@@ -411,15 +412,15 @@ def describe_panel(table: Any, model: Any) -> list[PanelFeature]:
     k = len(classes)
     weights = np.array(final.coef_[:, support])
     if final.standardize and support.size:
-        weights *= np.array([np.nanstd(feature.column(inner_X, int(j))) for j in support])
+        weights *= np.array([np.nanstd(figures.column(inner_X, int(j))) for j in support])
         norms = np.linalg.norm(weights, axis=1, keepdims=True)
         weights /= np.where(norms > 0.0, norms, 1.0)
     listing: list[PanelFeature] = []
     for rank, i in enumerate(np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")):
         j = int(support[i])
-        values = feature.column(table.X, j)
-        effects = feature.effect_sizes(values, codes, k)
-        boxes = [feature.box(values[codes == c], classes[c]) for c in range(k)]
+        values = figures.column(table.X, j)
+        effects = figures.effect_sizes(values, codes, k)
+        boxes = [figures.box(values[codes == c], classes[c]) for c in range(k)]
         known = [abs(e) if e is not None and e > 0 else -1.0 for e in effects]
         listing.append(
             {
@@ -430,7 +431,7 @@ def describe_panel(table: Any, model: Any) -> list[PanelFeature]:
                 "coefficients": final.coef_[:, j].tolist(),
                 "effects": effects,
                 "higher_in": classes[int(np.argmax(known))] if max(known) > 0 else None,
-                "auc": feature.single_auc(values, codes, k),
+                "auc": figures.single_auc(values, codes, k),
                 "frequency": None,
                 "group_frequency": None,
                 "substitutes": [],

@@ -161,7 +161,7 @@ def verdict(
         sentences.append(_what_was_done(data, size))
     sentences.append(_what_was_found(level, data, scores, evaluation, stability))
     return {
-        "level": level,
+        "level": level,  # type: ignore[typeddict-item]
         "headline": headline(level, data["classes"], data["positive"], share),
         "sentences": sentences,
     }

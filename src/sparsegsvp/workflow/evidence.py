@@ -17,8 +17,8 @@ from ..evaluation import Comparison, EvaluationResult, compare, default_methods,
 from ..evaluation._baselines import common_classifier
 from ..evaluation._panels import with_size
 from ..io import InputError, Table, csv_text
-from ..io._transform import log2_floor
 from ..io.errors import option, suggestion
+from ..io.transform import log2_floor
 from ..report import build_comparison, comparison_verdict, known_scores, verdict
 from .files import json_text, out_of_fold_csv, timings_text, write_texts
 from .settings import (

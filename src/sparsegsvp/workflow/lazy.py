@@ -16,8 +16,8 @@ import numpy as np
 
 from .._typing import Progress
 from ..io import InputError, Table, csv_text, save_model
-from ..io._dask import need
 from ..io.errors import option
+from ..io.lazy import need
 from .files import json_text, timings_text, write_texts
 from .selection import Selection
 from .settings import Settings, make_procedure, make_settings, outer_folds
@@ -114,7 +114,7 @@ def select_lazily(
     model = make_procedure(settings)
     with _scheduler(scheduler), stages.stage(TUNING):
         fit = {} if table.groups is None else {"groups": table.groups}
-        model.fit(table.named_rows(), table.labels, **fit)
+        model.fit(table.X, table.labels, **fit)
     return LazySelection(model, _describe(table, model, settings, command), stages.seconds)
 
 

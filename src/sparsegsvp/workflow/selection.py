@@ -327,7 +327,7 @@ def demo_table() -> Table:
     return make_table(
         data.X,
         pd.Series(data.labels, name="diagnosis"),
-        feature_names=data.feature_names,
+        feature_names=data.feature_names.tolist(),
         positive="malignant",
         source="the breast cancer data of scikit-learn",
     )
