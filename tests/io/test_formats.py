@@ -159,3 +159,47 @@ def test_log2(tmp_path):
     table = read_table(tmp_path / "a.csv", target="class", log2=True)
     np.testing.assert_array_equal(table.X, [[3, 0], [10, np.nan]])
     assert "values are log2(max(x, 1))" in table.record
+
+
+def test_a_format_is_one_entry_of_a_list(sheet, tmp_path, monkeypatch):
+    """Extension, reading, labels, transposed tables and messages all follow from it."""
+    import contextlib
+    import json
+
+    from sparsegsvp.io import formats
+    from sparsegsvp.io.rows import RowStream
+
+    def json_rows(path, options):
+        @contextlib.contextmanager
+        def opened():
+            header, *rows = map(json.loads, path.read_text().splitlines())
+            yield RowStream(header, enumerate(rows, start=2), "JSON lines")
+
+        return opened
+
+    entry = formats.Format("JSON lines", (".jsonl",), rows=json_rows)
+    monkeypatch.setattr(formats, "FORMATS", (*formats.FORMATS, entry))
+
+    def write(name, rows):
+        path = tmp_path / name
+        path.write_text("\n".join(json.dumps(row) for row in rows))
+        return path
+
+    names = ["sample", *sheet.names, "class"]
+    rows = [[i, *map(float, x), y] for i, x, y in zip(sheet.ids, sheet.X, sheet.labels)]
+    table = read_table(write("a.jsonl", [names, *rows]), target="class", id="sample")
+    np.testing.assert_array_equal(table.X, sheet.X)
+    assert list(table.y) == sheet.labels and "JSON lines" in table.record[0]
+    labels = write(
+        "labels.jsonl", [["sample", "kind"], *([i, "uv"[int(i[1]) % 2]] for i in sheet.ids)]
+    )
+    options = {"id": "sample", "drop": ["class"], "labels": labels, "target": "kind"}
+    assert list(read_table(tmp_path / "a.jsonl", **options).y) == list("uvuvuvuv")
+    turned = write(
+        "t.jsonl",
+        [["gene", *sheet.ids], *([n, *map(float, x)] for n, x in zip(sheet.names, sheet.X.T))],
+    )
+    np.testing.assert_array_equal(read_table(turned, transpose=True).X, sheet.X)
+    (tmp_path / "a.doc").write_text("x")
+    with pytest.raises(InputError, match=r"AnnData \(\.h5ad\) and JSON lines are read"):
+        read_table(tmp_path / "a.doc")

@@ -107,6 +107,10 @@ def test_the_index_names_the_samples_unless_it_counts(sheet, tmp_path):
     assert make_table(frame.drop(columns="sample"), **options).ids is None
     # an index that begins later tells which samples of a larger frame they were
     assert list(make_table(frame[2:].drop(columns="sample"), **options).ids) == list("234567")
+    by_class = make_table(frame.set_index("class").drop(columns="sample"), target="class")
+    assert list(by_class.y) == sheet.labels and by_class.ids is None
+    levels = frame.set_index(["sample", "class"])
+    assert make_table(levels, sheet.labels).ids[0] == "s0, NA"
     other = make_table(indexed.assign(other=list("abcdefgh")), id="other", **options)
     assert list(other.ids) == list("abcdefgh") and other.feature_names == tuple(sheet.names)
 

@@ -106,9 +106,10 @@ def spelled(text: str, spell: Spell) -> str:
     def written(found: re.Match[str]) -> str:
         name, value = found.groups()
         try:
-            return spell(name, None if value is None else json.loads(value))
+            meant = None if value is None else json.loads(value)
         except ValueError:  # not made by `option`
             return name
+        return spell(name, meant)
 
     return _OPTION.sub(written, text)
 

@@ -16,7 +16,7 @@ from scipy import sparse
 from .cells import as_label
 from .errors import InputError, option, quote
 from .formats import stored_matrix
-from .roles import UNNAMED, Roles, choose_features, columns_of_samples, lay_out, numbered
+from .roles import Roles, choose_features, columns_of_samples, lay_out, numbered
 from .rows import OpenRows, RawTable, RowStream, from_rows
 from .table import Table, checked_table, read_table
 
@@ -181,7 +181,7 @@ def _package_of(data: Any) -> str:
 
 def _beside(values: Any, n: int, name: str, where: str) -> list[str | None]:
     """Return labels, identifiers or groups that were given as an array, as text."""
-    cells = _cells(values) if hasattr(values, "to_list") else np.asarray(values).tolist()
+    cells = values.to_list() if hasattr(values, "to_list") else np.asarray(values).tolist()
     if not isinstance(cells, list) or any(isinstance(cell, list) for cell in cells):
         raise InputError(f"{option(name)} must be one-dimensional", where=where)
     if len(cells) != n:
@@ -210,60 +210,64 @@ def _digest(raw: RawTable) -> str:
 
 
 def _from_frame(frame: Any, roles: Roles, where: str, package: str) -> RawTable:
-    notes = []
-    names = [str(name) for name in frame.columns]
-    if package == "polars":
-        columns = frame.get_columns()
-    else:
-        columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
-        index = _index_of(frame, roles)
-        if index is not None:
-            name, values = index
-            if roles.id is None:
-                notes.append("the index was taken for sample identifiers")
-                roles = replace(roles, id=name)
-            names, columns = [name, *names], [values, *columns]
+    names, dtypes = [str(name) for name in frame.columns], list(frame.dtypes)
+    notes: list[str] = []
+    index: Any = _index_of(frame, roles) if package == "pandas" else None
+    before = 0  # columns before those of the frame: its index, if that has a role
+    if index is not None:
+        before = 1
+        names, dtypes = [index.name, *names], [None, *dtypes]
+        if index.name not in roles.asked():
+            notes.append("the index was taken for sample identifiers")
+            roles = replace(roles, id=index.name)
     names = [name or f"column {i}" for i, name in enumerate(names)]
     layout = lay_out(names, roles, where)
-    if not all(_holds_numbers(columns[i]) for i in layout.features):
-        # Numbers may be stored as text: the reader of cells knows, and knows the messages.
-        opener = _as_rows(names, lambda: zip(*map(_cells, columns)), package)
-        raw = from_rows(opener, roles, where, place="row")
-        raw.notes = [*notes, *raw.notes]
-        return raw
-    kinds = {str(columns[i].dtype).lower() for i in layout.features}
+
+    def cells(i: int) -> list[Any]:
+        if i < before:
+            column = index
+        else:
+            column = frame.iloc[:, i - before] if package == "pandas" else frame.to_series(i)
+        return [_or_none(cell) for cell in column.to_list()]
+
+    kinds = {str(dtypes[i]).lower() for i in layout.features}
     single = bool(kinds) and kinds <= {"float32", "float16"}
     X = np.empty((len(frame), len(layout.features)), np.float32 if single else np.float64)
-    for j, i in enumerate(layout.features):
-        X[:, j] = _numbers(columns[i])
-    text = {
-        role: [as_label(_or_none(cell)) for cell in _cells(columns[i])]
-        for role, i in layout.text.items()
-    }
-    notes += layout.notes
+    numeric = np.array([_is_numeric(dtypes[i]) for i in layout.features], dtype=bool)
+    if numeric.any():
+        chosen = [i - before for i, number in zip(layout.features, numeric) if number]
+        X[:, numeric] = _numbers(frame, chosen, X.dtype, package)
+    if not numeric.all():
+        # Numbers may be stored as text: the reader of cells knows, and knows the messages,
+        # one of which is about the first column.
+        others = [i for i, number in zip(layout.features, numeric) if not number]
+        shown = sorted({0, *others})
+        opener = _as_rows([names[i] for i in shown], lambda: zip(*map(cells, shown)), package)
+        only = Roles(features=tuple(names[i] for i in others))
+        raw = from_rows(opener, only, where, place="row")
+        X[:, ~numeric] = raw.X
+        notes += raw.notes
+    text = {role: [as_label(cell) for cell in cells(i)] for role, i in layout.text.items()}
     return RawTable(X, layout.names, package, text, layout.dropped, notes, place="row")
 
 
-def _index_of(frame: Any, roles: Roles) -> tuple[str, Any] | None:
-    """Return the index of a pandas frame and its name, if it identifies the samples."""
+def _index_of(frame: Any, roles: Roles) -> Any:
+    """Return the index of a pandas frame under a name, if it has a role, or None."""
     index = frame.index
-    name = UNNAMED if index.name is None else str(index.name)
-    asked = (*roles.named().values(), *roles.drop, *(roles.features or ()))
+    if index.nlevels > 1:
+        index = index.map(lambda levels: ", ".join(str(level) for level in levels))
+    name = "index" if index.name is None else str(index.name)
     if name in frame.columns:
         return None
-    if name and name in asked:
-        return name, index
     counts = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
-    if counts or roles.id is not None:
-        return None
-    if index.nlevels > 1:
-        return "index", index.map(lambda levels: ", ".join(str(level) for level in levels))
-    return name or "index", index
+    asked = index.name is not None and name in roles.asked()
+    return index.rename(name) if asked or not (counts or roles.id is not None) else None
 
 
-def _holds_numbers(column: Any) -> bool:
+def _is_numeric(dtype: Any) -> bool:
     """Whether the type of a column is a number or a truth value, missing ones allowed."""
-    dtype = column.dtype
+    if dtype is None:
+        return False
     if isinstance(dtype, np.dtype):
         return dtype.kind in "biuf"
     if hasattr(dtype, "is_numeric"):  # polars
@@ -275,28 +279,20 @@ def _holds_numbers(column: Any) -> bool:
     return bool(types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype))
 
 
-def _numbers(column: Any) -> Any:
-    if isinstance(column.dtype, np.dtype):
-        return column.to_numpy()
-    if hasattr(column.dtype, "is_numeric"):
-        import polars as pl
+def _numbers(frame: Any, columns: list[int], dtype: Any, package: str) -> Any:
+    if package == "pandas":
+        return frame.iloc[:, columns].to_numpy(dtype=dtype, na_value=np.nan)
+    import polars as pl
 
-        return column.cast(pl.Float64).to_numpy()
-    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return frame[:, columns].cast(pl.Float64).to_numpy()
 
 
-def _cells(column: Any) -> list[Any]:
-    """Return the values of a Series or an index as Python has them."""
-    return list(column.to_list())
-
-
-def _as_rows(names: list[str], rows: Callable[[], Iterable[Sequence[Any]]], kind: str) -> OpenRows:
+def _as_rows(names: list[str], rows: Callable[[], Iterable[Iterable[Any]]], kind: str) -> OpenRows:
     """Return what opens values in memory as rows of cells."""
 
     @contextmanager
     def opened() -> Iterator[RowStream]:
-        cells = ([_or_none(cell) for cell in row] for row in rows())
-        yield RowStream(names, enumerate(cells, start=1), kind)
+        yield RowStream(names, ((i, list(row)) for i, row in enumerate(rows(), start=1)), kind)
 
     return opened
 
@@ -349,7 +345,7 @@ def _from_matrix(
         if sparse.issparse(X):
             raise InputError(f"the matrix holds {X.dtype}, not numbers", where=where)
 
-        opener = _as_rows(kept, X.tolist, "objects")
+        opener = _as_rows(kept, lambda: (map(_or_none, row) for row in X.tolist()), "objects")
         raw = from_rows(opener, Roles(features=tuple(kept)), where, place="row")
         raw.dropped, raw.notes = dropped, [*notes, *raw.notes]
         return raw

@@ -32,6 +32,10 @@ class Roles:
         pairs = (("target", self.target), ("id", self.id), ("group", self.group))
         return {role: name for role, name in pairs if name is not None}
 
+    def asked(self) -> set[str]:
+        """Return all names the caller gave."""
+        return {*self.named().values(), *self.drop, *(self.features or ())}
+
     def check(self) -> None:
         """Refuse one column in two roles."""
         seen: dict[str, str] = {}

@@ -206,7 +206,8 @@ def _not_numbers(
         return InputError(
             f"{quote(cell.value)} is not a number{more}",
             where=f"{where}, {place} {cell.line}, column {quote(layout.names[cell.position])}",
-            remedy=f"correct it, leave it empty, or leave the column out with {option('drop')}",
+            remedy="correct it, leave the cell empty, or leave the column out with "
+            f"{option('drop')}",
         )
     names = [layout.names[p] for p in categorical]
     cell = examples[categorical[0]]
