@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 OUT ?= demo-report
 WORKERS ?= auto
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test test-kernel lint bench docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,15 @@ demo: $(VENV)/.installed-demo
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+
+# Once more with the arithmetic of another CPU, e.g. make test-kernel KERNEL=SkylakeX.
+KERNEL ?= Nehalem
+test-kernel: export OPENBLAS_CORETYPE = $(KERNEL)
+test-kernel: export OMP_NUM_THREADS = 1
+test-kernel: export SPARSEGSVP_DATA =
+test-kernel: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile \
+	  -k "not benchmark" $(addprefix tests/,linalg solvers estimators cli report)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -32,10 +32,12 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
         from sparsegsvp.datasets import load_breast_cancer
 
         return load_breast_cancer(return_X_y=True)
-    folder = os.environ.get("SPARSEGSVP_DATA")
-    if not folder or not (Path(folder) / _FILES[name]).exists():
+    from sparsegsvp.datasets import data_folder
+
+    folder = data_folder()
+    if folder is None or not (folder / _FILES[name]).exists():
         raise SystemExit(f"{_FILES[name]} not found: set SPARSEGSVP_DATA to the folder that has it")
-    with np.load(Path(folder) / _FILES[name], allow_pickle=False) as file:
+    with np.load(folder / _FILES[name], allow_pickle=False) as file:
         X, y = file["X"], file["y"].astype(int)
     if name in _RAW:
         X = np.log2(np.maximum(X, 16)).astype(np.float32)

@@ -20,14 +20,15 @@ RANK = {
     "related": 2,
     "evaluation": 3,
     "report": 4,
-    "reproduce": 4,
     "plots": 5,
     "scverse": 5,
-    "cli": 6,
+    "workflow": 5,
+    "reproduce": 6,
+    "cli": 7,
 }
 # Beside the order: what each of them may import, and who may import them.
 BESIDE = {"metrics": {"datasets"}, "datasets": {"metrics"}, "io": {"estimators"}}
-ONLY_FOR = {"io": {"cli", "__init__"}}
+ONLY_FOR = {"io": {"cli", "workflow", "__init__"}}
 EVERYWHERE = {"_notices", "_parallel", "_typing", "_validate", "_versions", "__version__"}
 
 OPTIONAL = {

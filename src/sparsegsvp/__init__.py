@@ -27,6 +27,8 @@ _EXPORTS = {
     "compare": ".evaluation",
     "save_model": ".io",
     "load_model": ".io",
+    "select_panel": ".workflow",
+    "Selection": ".workflow",
 }
 _MODULES = ("datasets", "metrics", "plots", "related", "scverse")
 
@@ -36,6 +38,7 @@ __all__ = [
     "PGDGSVPSVM",
     "ClassMoments",
     "GSVPResult",
+    "Selection",
     "StabilitySelection",
     "__version__",
     "compare",
@@ -49,6 +52,7 @@ __all__ = [
     "related",
     "save_model",
     "scverse",
+    "select_panel",
     "sparse_gsvp",
     "sparse_gsvp_path",
 ]
@@ -60,6 +64,7 @@ if TYPE_CHECKING:
     from .io import load_model, save_model
     from .linalg import ClassMoments, gsvd, hogsvd
     from .solvers import GSVPResult, sparse_gsvp, sparse_gsvp_path
+    from .workflow import Selection, select_panel
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Figures of fitted models and evaluations with matplotlib: axes in, axes out.
+"""Plots of fitted models and evaluations.
 
 ===========  ===========================================================
 `path`       weights along the path of a `GSVPSVMCV`
@@ -8,9 +8,234 @@
 `accuracy`   accuracy against panel size of several methods
 ===========  ===========================================================
 
-Needs ``pip install "sparsegsvp[report]"``.
+Every function takes ``ax``: matplotlib axes to draw on, None (the default) for those of a new
+pyplot figure, or False for the `sparsegsvp.report.charts.Chart` itself, which shows itself in a
+notebook and writes itself to a file (``save("x.svg")``, ``"x.png"``, ``"x.pdf"``). matplotlib
+(``pip install "sparsegsvp[report]"``) is needed for axes and for formats other than SVG.
+
+To add a plot: a function in `sparsegsvp.report.figures` that computes what it shows as plain
+numbers, and one here that makes a `Chart` of them and returns ``_shown(chart, ax)``. Drawings that
+the report's page shows too stand in `sparsegsvp.report.drawings`.
 """
 
-from .report.mpl import accuracy, path, planes, stability, weights
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .report import drawings, figures, projections
+from .report.charts import Chart, matplotlib
 
 __all__ = ["accuracy", "path", "planes", "stability", "weights"]
+
+
+def path(
+    model: Any, *, feature_names: Sequence[str] | None = None, label: int = 8, ax: Any = None
+) -> Any:
+    """Draw the weight of every feature along the path, the chosen step marked.
+
+    Parameters
+    ----------
+    model : GSVPSVMCV
+        Fitted.
+    feature_names : sequence of str, optional
+        By default those seen in fit, or column numbers.
+    label : int, default=8
+        How many of the chosen panel's heaviest features are named in the legend.
+    ax : matplotlib axes, None or False
+
+    Returns
+    -------
+    matplotlib axes or Chart
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sparsegsvp import GSVPSVMCV, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> data = make_planted(60, 20, 2, effect=2.5)
+    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
+    >>> ax = plots.path(model, ax=Figure().subplots())
+    >>> ax.get_xscale(), ax.get_ylabel()
+    ('log', 'largest |weight|')
+    >>> plots.path(model, ax=False).description
+    'weights along the path'
+    """
+    _check(ax)
+    shown = figures.path(model, _names(model, feature_names))
+    return _shown(drawings.path_weights(shown, by_penalty=True, label=label), ax)
+
+
+def weights(
+    model: Any, *, plane: int = 0, feature_names: Sequence[str] | None = None, ax: Any = None
+) -> Any:
+    """Draw the sorted weights of one plane with their elbow.
+
+    Parameters
+    ----------
+    model : GSVPSVMCV
+        Fitted.
+    plane : int, default=0
+        Which class's plane, by its position in ``classes_``.
+    feature_names : sequence of str, optional
+        By default those seen in fit, or column numbers.
+    ax : matplotlib axes, None or False
+
+    Returns
+    -------
+    matplotlib axes or Chart
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sparsegsvp import GSVPSVMCV, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> data = make_planted(60, 20, 2, effect=2.5)
+    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
+    >>> plots.weights(model, plane=1, ax=Figure().subplots()).get_title()
+    'plane of 1'
+    """
+    _check(ax)
+    curves = figures.weight_curves(model, _names(model, feature_names))
+    if not 0 <= plane < len(curves):
+        raise ValueError(f"plane={plane} must be between 0 and {len(curves) - 1}.")
+    return _shown(drawings.weights_chart(curves[plane], plane % 8, names=True), ax)
+
+
+def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -> Any:
+    """Draw out-of-fold samples in the plane of their distances to two planes.
+
+    Parameters
+    ----------
+    evaluation : EvaluationResult or its ``to_dict()``
+        Of an estimator with planes, such as `GSVPSVMCV`.
+    pair : (int, int), default=(0, 1)
+        Classes whose planes span the picture.
+    ax : matplotlib axes, None or False
+
+    Returns
+    -------
+    matplotlib axes or Chart
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sparsegsvp import GSVPSVM, nested_evaluate, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> data = make_planted(60, 20, 2, effect=2.5)
+    >>> found = nested_evaluate(
+    ...     GSVPSVM(n_features=2), data.X, data.y, cv=3, n_repeats=1, n_permutations=0
+    ... )
+    >>> plots.planes(found, ax=Figure().subplots()).get_xlabel()
+    'distance to the plane of 0'
+    """
+    _check(ax)
+    found = evaluation if isinstance(evaluation, Mapping) else evaluation.to_dict()
+    shown = projections.planes(found, pair=pair)
+    if shown is None:
+        raise ValueError(
+            "the evaluation holds no distances to planes: evaluate GSVPSVM, GSVPSVMCV or a "
+            "pipeline that ends in one."
+        )
+    return _shown(drawings.scatter_chart(shown, diagonal=True), ax)
+
+
+def stability(
+    found: Any, *, feature_names: Sequence[str] | None = None, most: int = 25, ax: Any = None
+) -> Any:
+    """Draw how often each feature is selected, most often first.
+
+    Parameters
+    ----------
+    found : StabilitySelection or EvaluationResult
+        A fitted selection, or a nested evaluation, whose panel is that of the final fit.
+    feature_names : sequence of str, optional
+        By default those the object knows, or column numbers.
+    most : int, default=25
+        Largest number of bars.
+    ax : matplotlib axes, None or False
+
+    Returns
+    -------
+    matplotlib axes or Chart
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sparsegsvp import GSVPSVM, StabilitySelection, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> data = make_planted(60, 20, 2, effect=2.5)
+    >>> stable = StabilitySelection(GSVPSVM(n_features=2), n_resamples=4).fit(data.X, data.y)
+    >>> plots.stability(stable, ax=Figure().subplots()).get_xlabel()
+    'share of refits that choose the feature'
+    """
+    _check(ax)
+    threshold = None
+    if hasattr(found, "selection_frequencies_"):
+        threshold = float(found.threshold)
+        bars = figures.stability_bars(
+            found.selection_frequencies_,
+            _names(found, feature_names),
+            found.get_support(indices=True).tolist(),
+            group_frequencies=found.group_frequencies_,
+        )
+    elif getattr(found, "selection_frequencies", None) is None:
+        raise ValueError("the object holds no selection frequencies.")
+    else:
+        names = found.feature_names if feature_names is None else feature_names
+        names = [str(j) for j in range(found.n_features)] if names is None else names
+        panel = found.final_panel or ()
+        bars = figures.stability_bars(found.selection_frequencies, names, panel)
+    return _shown(drawings.stability_chart(bars[:most], threshold), ax)
+
+
+def accuracy(comparison: Any, *, ax: Any = None) -> Any:
+    """Draw accuracy against panel size, one line per method, with the Pareto front.
+
+    Parameters
+    ----------
+    comparison : Comparison or its ``to_dict()``
+        Result of `sparsegsvp.compare`.
+    ax : matplotlib axes, None or False
+
+    Returns
+    -------
+    matplotlib axes or Chart
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sparsegsvp import plots
+    >>> found = {"curves": {
+    ...     "methods": {"a": {"size": [2, 4], "score": [0.8, 0.9], "low": [0.7, 0.8],
+    ...                       "high": [0.9, 1.0], "on_front": [True, True]}},
+    ...     "front": [{"size": 2, "score": 0.8, "method": "a"},
+    ...               {"size": 4, "score": 0.9, "method": "a"}]}}
+    >>> ax = plots.accuracy(found, ax=Figure().subplots())
+    >>> [line.get_label() for line in ax.lines][-1]
+    'Pareto front'
+    """
+    _check(ax)
+    return _shown(drawings.accuracy_lines(figures.accuracy_curves(comparison)), ax)
+
+
+def _check(ax: Any) -> None:
+    """Say that matplotlib is missing before anything is computed."""
+    if ax is None:
+        matplotlib("pyplot")
+
+
+def _shown(chart: Chart, ax: Any) -> Any:
+    return chart if ax is False else chart.draw(ax)
+
+
+def _names(fitted: Any, given: Sequence[str] | None) -> Sequence[str]:
+    if given is None:
+        given = getattr(fitted, "feature_names_in_", None)
+    if given is None:
+        return [str(j) for j in range(fitted.n_features_in_)]
+    if len(given) != fitted.n_features_in_:
+        raise ValueError(
+            f"feature_names has {len(given)} entries for {fitted.n_features_in_} features."
+        )
+    return [str(name) for name in given]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sparsegsvp.cli._app import app
+from sparsegsvp.cli.app import app
 
 FORMULA = "=cmd|'/c calc'!A1"
 MARKUP = "<script>alert(1)</script>"

@@ -9,8 +9,7 @@ import pytest
 import typer
 
 from sparsegsvp import __version__
-from sparsegsvp.cli._console import Screen, guarded
-from sparsegsvp.cli._settings import FoldPlan, Settings, plan_folds
+from sparsegsvp.cli.screen import Screen, guarded
 from sparsegsvp.io import InputError
 
 
@@ -44,7 +43,7 @@ def test_exit_codes(capsys, error, code, said, debug):
 
 def test_help_reads_well_and_fast():
     code = (
-        "import sys; from sparsegsvp.cli._app import app\n"
+        "import sys; from sparsegsvp.cli.app import app\n"
         "try: app(['--help'])\n"
         "except SystemExit: pass\n"
         "assert 'sklearn' not in sys.modules and 'scipy' not in sys.modules\n"
@@ -82,60 +81,27 @@ def test_names_are_never_markup(capsys):
 
 def test_bars_on_a_terminal_and_lines_elsewhere(capsys, monkeypatch):
     plain = Screen()
-    monkeypatch.setattr("sparsegsvp.cli._console._EVERY", 0.0)
-    monkeypatch.setattr("sparsegsvp.cli._console._WORTH_SAYING", 0.0)
-    with plain.stage("work", 4):
-        plain.advanced("work", 1, 4)
+    monkeypatch.setattr("sparsegsvp.cli.screen._EVERY", 0.0)
+    monkeypatch.setattr("sparsegsvp.cli.screen._WORTH_SAYING", 0.0)
+    with plain:
+        plain.progress("work", 0, 4)
+        plain.progress("work", 1, 4)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "work ..."
-    assert lines[1].startswith("work: 1 of 4, about ")
-    assert lines[2].startswith("work: ") and lines[2].endswith(" s")
+    assert lines[2].startswith("work: 1 of 4, about ")
+    assert lines[3].startswith("work: ") and lines[3].endswith(" s")
 
     monkeypatch.setenv("FORCE_COLOR", "1")
     bar = Screen()
-    with bar.stage("work", 4):
+    with bar:
+        bar.progress("work", 0, 4)
         assert bar.bar is not None
-        bar.advanced("work", 3, 4)
+        bar.progress("work", 3, 4)
         assert bar.bar.tasks[0].completed == 3
+        bar.progress("more work", 0, 2)
+        assert bar.bar.tasks[0].description == "more work"
     assert bar.bar is None
-    with pytest.raises(KeyboardInterrupt), bar.stage("work"):
+    with pytest.raises(KeyboardInterrupt), bar, bar.stage("work"):
+        assert bar.bar is not None
         raise KeyboardInterrupt
     assert bar.bar is None
-
-
-@pytest.mark.parametrize(
-    ("counts", "expected"),
-    [
-        ((50, 40), FoldPlan(5, 5, 5, 5)),
-        ((50, 8), FoldPlan(5, 5, 5, 4)),
-        ((50, 6), FoldPlan(5, 4, 5, 3)),
-        ((50, 4), FoldPlan(4, 3, 4, None)),
-    ],
-)
-def test_folds_follow_the_smallest_class(counts, expected):
-    class Counted:
-        source, groups = "t", None
-
-        def class_counts(self):
-            return dict(zip("ab", counts))
-
-    plan = plan_folds(Counted(), Settings())
-    assert plan == expected
-    # every training part, also of the folds within the folds, keeps two samples
-    training = counts[1] - -(-counts[1] // plan.outer)
-    assert training - -(-training // plan.inner) >= 2
-
-
-def test_a_class_or_groups_too_small(kit, table):
-    class Few:
-        source, groups = "t.csv", None
-
-        def class_counts(self):
-            return {"a": 9, "b": 3}
-
-    with pytest.raises(InputError, match="class 'b' has only 3 samples"):
-        plan_folds(Few(), Settings())
-    Few.groups = ["x", "y", "z"]
-    Few.class_counts = lambda self: {"a": 9, "b": 9}
-    with pytest.raises(InputError, match="only 3 groups"):
-        plan_folds(Few(), Settings())

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import sparsegsvp.reproduce
-from sparsegsvp.cli._demo import demo_table
+import sparsegsvp.workflow
 from sparsegsvp.report import build_comparison
 
 EVALUATE = ["--tau", "1", "--deltas", "5", "--folds", "3", "--repeats", "1", "--jobs", "1"]
@@ -108,19 +108,16 @@ def test_reproduce_passes_on_what_it_is_told(tmp_path, kit, monkeypatch):
 
 def test_demo_selects_on_the_embedded_data(tmp_path, kit, monkeypatch):
     """Wiring only: `make demo` runs it whole."""
-    from sparsegsvp.cli import _run
-
-    whole = demo_table()
-    assert whole.X.shape == (569, 30) and whole.positive == "malignant"
     seen = {}
 
-    def fake(table, out, settings, **options):
-        seen.update(table=table, out=out, settings=settings, **options)
+    def fake(table, **options):
+        seen.update(table=table, **options)
         raise ValueError("stop here")
 
-    monkeypatch.setattr(_run, "select", fake)
+    monkeypatch.setattr(sparsegsvp.workflow, "select_panel", fake)
     result = kit.run("demo", "--out", tmp_path / "d", "--seed", "3")
     assert result.exit_code == 2
-    assert seen["table"].digest == whole.digest
-    assert seen["settings"].seed == 3 and seen["settings"].rule == "1se"
+    assert seen["table"].X.shape == (569, 30) and seen["table"].positive == "malignant"
+    assert "read 569 samples and 30 features from the breast cancer data" in result.stdout
+    assert seen["random_state"] == 3 and seen["rule"] == "1se"
     assert seen["command"] == "sparsegsvp demo --seed 3"

@@ -14,14 +14,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from sparsegsvp import load_model
-from sparsegsvp.cli._run import FILES, select
-from sparsegsvp.cli._settings import Settings
+from sparsegsvp import Selection, load_model, select_panel
 from sparsegsvp.io import read_table
 from sparsegsvp.report import validate
 
-WRITTEN = sorted(set(FILES) - {"test-predictions.csv"})
-CHEAP = Settings(tau=(1.0,), deltas=4, folds=2, jobs=1)
+WRITTEN = sorted(set(Selection.FILES) - {"test-predictions.csv"})
+CHEAP = {"tau": 1.0, "n_deltas": 4, "folds": 2, "fast": True}
 
 
 def names(folder):
@@ -105,9 +103,9 @@ def test_json_is_all_that_is_printed(table, tmp_path, kit):
     assert printed["out"] == str(out.resolve())
     assert kit.formula in printed["panel"]
     assert printed["p_value"] is None
-    assert any("permutation test (--fast)" in text for text in printed["skipped"])
+    assert any("permutation test (fast run)" in text for text in printed["skipped"])
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "--fast" in page
+    assert "(fast run)" in page and "--fast" in page  # the latter in the command to repeat
 
 
 def test_every_format_gives_the_same_panel(tmp_path, kit):
@@ -135,8 +133,8 @@ def test_every_format_gives_the_same_panel(tmp_path, kit):
             id=None if plain else "sample",
             transpose=name == "turned.csv",
         )
-        run = select(read, settings=CHEAP, fast=True)
-        found[name] = [(row["feature"], row["weights"]) for row in run.results["panel"]]
+        run = select_panel(read, **CHEAP)
+        found[name] = [(row["feature"], row["weights"]) for row in run.document["panel"]]
     try:
         import anndata
     except ImportError:
@@ -145,8 +143,8 @@ def test_every_format_gives_the_same_panel(tmp_path, kit):
         obs = pd.DataFrame({"class": labels}, index=[f"s{i}" for i in range(24)])
         data = anndata.AnnData(csr_matrix(X), obs=obs, var=pd.DataFrame(index=features))
         data.write_h5ad(tmp_path / "a.h5ad")
-        run = select(read_table(tmp_path / "a.h5ad", target="class"), settings=CHEAP, fast=True)
-        found["a.h5ad"] = [(row["feature"], row["weights"]) for row in run.results["panel"]]
+        run = select_panel(read_table(tmp_path / "a.h5ad", target="class"), **CHEAP)
+        found["a.h5ad"] = [(row["feature"], row["weights"]) for row in run.document["panel"]]
     reference = found.pop("a.csv")
     for name, panel in found.items():
         assert [f for f, _ in panel] == [f for f, _ in reference], name
@@ -158,9 +156,18 @@ BAD = {
     "no target": (["-t", "klass"], "there is no column 'klass' (--target)"),
     "categorical": (["-t", "class"], "column 'sample' holds text"),
     "positive": (["-t", "class", "--id", "sample", "--positive", "I"], "no sample has the label"),
-    "impute": (["-t", "class", "--id", "sample", "--impute", "mean"], "--impute is 'mean'"),
-    "q": (["-t", "class", "--id", "sample", "--q", "2"], "--q is 2; it lies between 0 and 1"),
-    "repeats": (["-t", "class", "--id", "sample", "--repeats", "0"], "--repeats is 0"),
+    "impute": (
+        ["-t", "class", "--id", "sample", "--impute", "mean"],
+        "--impute must be 'median' or 'none', got 'mean'",
+    ),
+    "q": (
+        ["-t", "class", "--id", "sample", "--q", "2"],
+        "--q must be a number above 0 and at most 1, got 2",
+    ),
+    "repeats": (
+        ["-t", "class", "--id", "sample", "--repeats", "0"],
+        "--repeats must be an integer of at least 1, got 0",
+    ),
     "panel": (["-t", "class", "--id", "sample", "--n-features", "99"], "n_features"),
     "on": (["-t", "class", "--on", "sample"], "--on names a column of the file given"),
     "cohort": (["-t", "class", "--id", "sample", "--test", "nowhere.csv"], "no such file"),
@@ -271,23 +278,23 @@ def test_groups_are_never_split(tmp_path, kit):
     lines = [f"{line},{p}" for line, p in zip(lines, ["patient", *patients])]
     (tmp_path / "t.csv").write_text("\n".join(lines))
     read = read_table(tmp_path / "t.csv", target="class", id="sample", group="patient")
-    run = select(read, settings=CHEAP, fast=True)
-    for fold in run.results["evaluation"]["folds"]:
+    run = select_panel(read, **CHEAP)
+    for fold in run.document["evaluation"]["folds"]:
         test = {patients[i] for i in fold["test"]}
         assert test.isdisjoint(patients[i] for i in range(36) if i not in set(fold["test"]))
-    assert run.results["data"]["n_groups"] == 12
+    assert run.document["data"]["n_groups"] == 12
 
 
 def test_noise_is_called_so(tmp_path, kit):
     path = kit.write_table(tmp_path / "t.csv", *kit.planted(shift=0.0, seed=4))
     words = ["select", path, "-t", "class", "--id", "sample", *kit.cheap]
-    words += ["--permutations", "3", "--resamples", "0", "--out", tmp_path / "o"]
+    words += ["--permutations", "19", "--resamples", "0", "--out", tmp_path / "o"]
     result = kit.run(*words)
     assert result.exit_code == 0, result.stderr
     assert "No signal" in result.stdout
     results = json.loads((tmp_path / "o" / "results.json").read_text())
-    assert results["verdict"]["level"] == "chance"
-    assert results["run"]["skipped"] == ["Stability in half samples (--resamples 0)."]
+    assert results["verdict"]["level"] == results["evaluation"]["verdict"] == "none"
+    assert results["run"]["skipped"] == ["Stability in half samples (none asked for)."]
 
 
 def test_medians_and_logarithms_belong_to_the_model(tmp_path, kit):
@@ -300,12 +307,11 @@ def test_medians_and_logarithms_belong_to_the_model(tmp_path, kit):
     path = kit.write_table(tmp_path / "t.csv", X, labels, features)
     path.write_text(path.read_text().replace("nan", "NA"))
     read = read_table(path, target="class", id="sample")
-    settings = Settings(tau=(1.0,), deltas=4, folds=2, jobs=1, log2=True)
-    run = select(read, settings=settings, fast=True)
+    run = select_panel(read, log2=True, **CHEAP)
     assert [name for name, _ in run.model.steps] == ["log2", "impute", "model"]
     medians = run.model.named_steps["impute"].statistics_
     assert medians[0] == pytest.approx(np.nanmedian(np.log2(X[:, 0])))
-    assert kit.formula in [row["feature"] for row in run.results["panel"]]
+    assert kit.formula in [row["feature"] for row in run.document["panel"]]
     frame = pd.DataFrame(X, columns=features)
     assert np.mean(run.model.predict(frame) == labels) > 0.85
 
@@ -317,7 +323,7 @@ def test_three_classes(tmp_path, kit):
     X[:14, 0] += 4
     X[14:28, 1] += 4
     path = kit.write_table(tmp_path / "t.csv", X, labels, [f"g{j}" for j in range(6)])
-    run = select(read_table(path, target="class", id="sample"), settings=CHEAP, fast=True)
-    assert run.results["data"]["positive"] is None
-    assert {"g0", "g1"} <= {row["feature"] for row in run.results["panel"]}
-    assert len(run.results["panel"][0]["weights"]) == 3
+    run = select_panel(read_table(path, target="class", id="sample"), **CHEAP)
+    assert run.document["data"]["positive"] is None
+    assert {"g0", "g1"} <= {row["feature"] for row in run.document["panel"]}
+    assert len(run.document["panel"][0]["weights"]) == 3

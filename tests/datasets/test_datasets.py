@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer as sklearn_breast_cancer
 
-from sparsegsvp.datasets import Dataset, load_breast_cancer, load_ovarian, make_planted
+from sparsegsvp.datasets import Dataset, data_folder, load_breast_cancer, load_ovarian, make_planted
 
 needs_data = pytest.mark.skipif(
-    "SPARSEGSVP_DATA" not in os.environ, reason="SPARSEGSVP_DATA does not name a data folder"
+    data_folder() is None, reason="SPARSEGSVP_DATA does not name a data folder"
 )
 
 
@@ -128,9 +127,21 @@ def test_other_files_are_refused_with_directions(tmp_path: Path, monkeypatch) ->
     for path in (tmp_path / "absent.npz", tmp_path):
         with pytest.raises(FileNotFoundError, match=r"Ovarian\.arff"):
             load_ovarian(path)
-    monkeypatch.delenv("SPARSEGSVP_DATA", raising=False)
-    with pytest.raises(FileNotFoundError, match="SPARSEGSVP_DATA"):
+
+
+def test_the_data_folder_is_the_one_named_and_an_empty_name_is_none(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("SPARSEGSVP_DATA", str(tmp_path))
+    assert data_folder() == tmp_path
+    with pytest.raises(FileNotFoundError, match="No ovarian data in the folder"):
         load_ovarian()
+    for unset in (
+        lambda: monkeypatch.setenv("SPARSEGSVP_DATA", ""),
+        lambda: monkeypatch.delenv("SPARSEGSVP_DATA"),
+    ):
+        unset()
+        assert data_folder() is None
+        with pytest.raises(FileNotFoundError, match="SPARSEGSVP_DATA is not set"):
+            load_ovarian()
 
 
 # --- simulated ---------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV
 from sparsegsvp.datasets import make_planted
@@ -21,8 +22,6 @@ MODELS = [
 
 @pytest.fixture(params=MODELS, ids=["GSVPSVM", "scaled", "GSVPSVMCV"])
 def model(request):
-    from sklearn.base import clone
-
     return clone(request.param)
 
 
@@ -197,13 +196,36 @@ def test_bad_parameters_of_one_fit(table, change, message) -> None:
         ({"decision": ("scaled",)}, 'needs probabilities.*scoring="balanced_accuracy"'),
         ({"scoring": "no such score"}, "scoring"),
         ({"scoring": "roc_auc_ovr", "decision": "scaled"}, "gives no probabilities"),
-        ({"cv": 30}, "cv=30 folds need at least 30 samples in each class, and class 0 has 20"),
         ({"combine": True, "n_deltas": 400}, "160000 points to score: use a smaller n_deltas"),
     ],
 )
 def test_bad_parameters_of_a_search(table, change, message) -> None:
     with pytest.raises((ValueError, AttributeError), match=message):
         GSVPSVMCV(**{"tau": 1.0, "n_deltas": 3, "cv": 3, **change}).fit(*table)
+
+
+def test_more_folds_than_a_class_has_samples(table) -> None:
+    X, y = table
+    search = GSVPSVMCV(tau=1.0, n_deltas=3)
+    few = np.flatnonzero((y == 0) | (np.cumsum(y == 1) <= 4))
+    message = "class 1 has 4 samples: cross-validation uses 4 folds instead of cv=30"
+    with pytest.warns(UserWarning, match=message) as caught:
+        found = clone(search).set_params(cv=30).fit(X[few], y[few])
+    assert caught[0].filename == __file__
+    assert found.n_splits_ == 4 and found.cv == 30
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        four = clone(search).set_params(cv=4).fit(X[few], y[few])
+    assert_array_equal(found.cv_results_["mean_test_score"], four.cv_results_["mean_test_score"])
+    assert_array_equal(found.coef_, four.coef_)
+    # groups are what is dealt out to the folds
+    groups = np.arange(len(y)) // 2 % 3
+    with pytest.warns(UserWarning, match="there are 3 groups: cross-validation uses 3 folds"):
+        assert clone(search).fit(X, y, groups=groups).n_splits_ == 3
+    with pytest.raises(ValueError, match="all rows are in one group"):
+        clone(search).fit(X, y, groups=np.zeros(len(y)))
+    with pytest.raises(ValueError, match="n_splits=1"):
+        clone(search).set_params(cv=1).fit(X, y)
 
 
 def test_a_training_fold_without_a_class(table) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,7 +20,7 @@ from sklearn.model_selection import (
 )
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV
-from sparsegsvp.datasets import load_ovarian, make_planted
+from sparsegsvp.datasets import data_folder, load_ovarian, make_planted
 from sparsegsvp.estimators import _tall
 from sparsegsvp.estimators._decision import fit_calibrator, log_distances
 from sparsegsvp.estimators._planes import PlaneProblems, Settings
@@ -125,6 +123,7 @@ def test_path_is_that_of_the_chosen_setting_on_all_rows(model) -> None:
     inside = frame[frame.param_tau == model.tau_]
     assert_allclose(path["score"], inside.mean_test_score)
     assert_allclose(path["score_error"], inside.se_test_score)
+    assert_array_equal(path["accuracy"], inside.mean_balanced_accuracy)
     assert_allclose(path["rho"], np.geomspace(1.0, 0.05, 6))
     assert_allclose(path["delta"], np.outer(path["rho"], path["delta"][0]))
     assert_array_equal(path["n_features"], [len(panel) for panel in path["panel"]])
@@ -140,6 +139,41 @@ def test_path_is_that_of_the_chosen_setting_on_all_rows(model) -> None:
     # least penalised is best fitting
     assert (np.diff(path["quotient"], axis=0) <= 1e-9).all()
     assert (path["gap"] >= 0).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"combine": True, "n_deltas": 4},
+        {"n_features": 3},
+        {"scoring": "roc_auc_ovr"},
+        {"decision": ("distance", "scaled", "calibrated"), "scoring": "accuracy"},
+    ],
+    ids=["default", "combine", "n_features", "scorer", "decisions"],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_accuracy_is_recorded_beside_the_score(table, options, weighted) -> None:
+    """A second search at the chosen setting, scored by accuracy, has nothing to add."""
+    X, y = table
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y)) if weighted else None
+    found = GSVPSVMCV(**{**QUICK, **options}).fit(X, y, sample_weight=weight)
+    again = clone(found).set_params(
+        q=found.q_,
+        tau=found.tau_,
+        pool=found.pool_,
+        decision=found.decision_,
+        scoring="balanced_accuracy",
+    )
+    again.fit(X, y, sample_weight=weight)
+    assert_array_equal(found.path_["accuracy"], again.path_["score"])
+    assert_array_equal(found.path_["accuracy_error"], again.path_["score_error"])
+    assert_array_equal(again.path_["accuracy"], again.path_["score"])
+    frame = pd.DataFrame(found.cv_results_)
+    inside = frame[(frame.param_tau == found.tau_) & (frame.param_decision == found.decision_)]
+    assert_array_equal(inside.mean_balanced_accuracy, again.cv_results_["mean_test_score"])
+    # a number of this table that could come out otherwise
+    assert len(set(found.path_["accuracy"])) > 1
 
 
 def test_one_standard_error_is_never_larger(table, model) -> None:
@@ -416,6 +450,8 @@ def test_the_tall_route_agrees_with_the_generic_one(tall) -> None:
     for f in range(3):
         assert_array_equal(one[f"split{f}_n_features"], two[f"split{f}_n_features"])
     assert by_blocks.best_index_ == generic.best_index_
+    # a row or two in 20,600 on the other side
+    assert_allclose(one["mean_balanced_accuracy"], two["mean_balanced_accuracy"], atol=2e-3)
     assert_allclose(by_blocks.coef_, generic.coef_, atol=1e-10)
     assert_allclose(by_blocks.predict_proba(X), generic.predict_proba(X), atol=5e-3)
 
@@ -442,6 +478,7 @@ def test_scores_by_blocks_are_the_scores_of_the_folds(n_classes) -> None:
         train, test = np.flatnonzero(folds != f), np.flatnonzero(folds == f)
         expected = run_fold(rows, search, (train, test))
         assert_allclose(found.scores, expected.scores, rtol=1e-6)
+        assert_allclose(found.accuracies, expected.accuracies, rtol=1e-12)
         assert_array_equal(found.sizes, expected.sizes)
         assert_array_equal(found.rows, test)
         assert_allclose(found.features, expected.features, atol=1e-8)
@@ -487,7 +524,7 @@ def test_planted_features_are_recovered_among_five_thousand() -> None:
     assert found.score(data.X, data.y) > 0.97
 
 
-@pytest.mark.skipif(not os.environ.get("SPARSEGSVP_DATA"), reason="SPARSEGSVP_DATA is not set")
+@pytest.mark.skipif(data_folder() is None, reason="SPARSEGSVP_DATA is not set")
 @pytest.mark.filterwarnings("ignore:.*constant feature")
 def test_ovarian_with_the_defaults() -> None:
     """Everything is chosen inside the training part of two random 70/30 splits."""

@@ -30,7 +30,7 @@ def test_round_trip(sheet, write_sheet, tmp_path, name):
     assert table.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     assert table.class_counts() == {"NA": 3, "None": 2, "ill": 3}
     assert table.record[0].startswith(f"read 8 samples and 5 features from {name}")
-    assert table.hints == ()
+    assert table.notices == ()
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -85,7 +85,7 @@ def test_layers_of_anndata_by_name(sheet, write_sheet, tmp_path):
     write_sheet(sheet, path)
     doubled = read_table(path, target="class", layer="doubled")
     np.testing.assert_array_equal(doubled.X.toarray(), 2 * sheet.X)
-    with pytest.raises(InputError, match=r"no layer 'double' \(--layer\); did you mean 'doubled'"):
+    with pytest.raises(InputError, match=r"no layer 'double' \(layer\); did you mean 'doubled'"):
         read_table(path, target="class", layer="double")
 
 
@@ -135,7 +135,7 @@ def test_numbers_stored_as_text_in_parquet_are_read_or_named(sheet, tmp_path):
     np.testing.assert_array_equal(table.X, sheet.X)
     frame["TP53"] = list("abababab")
     frame.to_parquet(tmp_path / "a.parquet", index=False)
-    with pytest.raises(InputError, match=r"column 'TP53' holds text .* --drop TP53"):
+    with pytest.raises(InputError, match=r"column 'TP53' holds text .* drop=\['TP53'\]"):
         read_table(tmp_path / "a.parquet", **options)
 
 

@@ -47,7 +47,7 @@ def test_transposed_tables_match_by_header(tmp_path, files):
     read = read_table(genes, transpose=True, **options)
     np.testing.assert_array_equal(read.X, [[1, 2], [3, 4], [5, 6]])
     assert list(read.y) == ["NA", "ill", "ill"]
-    with pytest.raises(InputError, match="use --transpose"):
+    with pytest.raises(InputError, match="use transpose=True"):
         read_table(genes, id="gene", **options)
 
 
@@ -62,8 +62,8 @@ def test_anndata_matches_by_obs_names(tmp_path, sheet, write_sheet):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"on": "sampl"}, "labels.csv: there is no column 'sampl' (--on); did you mean 'sample'?"),
-        ({"target": "x"}, "labels.csv: there is no column 'x' (--target)"),
+        ({"on": "sampl"}, "labels.csv: there is no column 'sampl' (on); did you mean 'sample'?"),
+        ({"target": "x"}, "labels.csv: there is no column 'x' (target)"),
         ({}, "labels.csv: it has the columns 'diagnosis' and 'site' besides 'sample'"),
         ({"target": "diagnosis", "id": None}, "the samples have no identifiers to match"),
     ],

@@ -13,8 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sparsegsvp import load_model, save_model
-from sparsegsvp.io import InputError, Log2
-from sparsegsvp.io import _models as models
+from sparsegsvp.io import InputError, Log2, models
 from sparsegsvp.related import GEPSVM
 
 
@@ -160,7 +159,7 @@ def forge(members, module, name, loader="ObjectNode"):
         ("functools", "partial", "PartialNode"),
         ("sparsegsvp.io", "write_atomic", "FunctionNode"),
         ("sparsegsvp.io", "write_atomic", "ObjectNode"),
-        ("sparsegsvp.io._models", "os.system", "ObjectNode"),
+        ("sparsegsvp.io.models", "os.system", "ObjectNode"),
         ("sparsegsvp.cli.__main__", "main", "ObjectNode"),
         ("builtins", "str", "NoSuchNode"),
     ],
@@ -170,6 +169,39 @@ def test_foreign_types_are_refused_before_anything_is_built(saved, module, name,
     with pytest.raises(InputError, match="types that are not part of a model") as caught:
         load_model(forged)
     assert name in str(caught.value)
+
+
+def test_classes_that_moved_within_their_package_are_found(data, tmp_path):
+    """Files of version 0.1 name modules that have other names today."""
+    X, y = np.abs(data[0]), data[1]
+    old = {GEPSVM: "sparsegsvp.related._gone", Log2: "sparsegsvp.io._transform"}
+
+    def rename(members):
+        for kind, module in old.items():
+            for name in ("schema.json", models.SEAL):
+                today = kind.__module__.encode()
+                for a, b in (
+                    (b'"' + today + b'"', b'"' + module.encode() + b'"'),
+                    (today + b"." + kind.__name__.encode(), f"{module}.{kind.__name__}".encode()),
+                ):
+                    members[name] = members[name].replace(a, b)
+
+    for model in (make_pipeline(Log2(), GEPSVM()).fit(X, y), GEPSVM().fit(X, y)):
+        path = save_model(model, tmp_path / "m.skops")
+        before = path.read_bytes()
+        rewritten(path, rename)
+        assert b"_gone" in members_of(path)["schema.json"]
+        again = load_model(path)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        assert save_model(again, path).read_bytes() == before
+
+    def to_nowhere(members):
+        name = GEPSVM.__module__.encode()
+        forged = members["schema.json"].replace(b'"GEPSVM"', b'"Gone"')
+        members["schema.json"] = forged.replace(name, b"sparsegsvp.related._gone")
+
+    with pytest.raises(InputError, match=r"not part of a model: 'sparsegsvp.*\._gone\.Gone'"):
+        load_model(rewritten(path, to_nowhere))
 
 
 def test_the_top_type_is_checked(saved):

@@ -7,6 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
+from sparsegsvp._notices import Notice
 from sparsegsvp.io import InputError, read_table
 
 GOOD = "id,a,b,class\ns1,1,2,x\ns2,3,4,y\ns3,5,6,x\n"
@@ -25,25 +26,25 @@ def refusal(path, content=None, **options) -> str:
 
 CASES = {
     # name: (content, options, what the message must say)
-    "no target": (GOOD, {"target": "Klasse"}, "there is no column 'Klasse' (--target)"),
+    "no target": (GOOD, {"target": "Klasse"}, "there is no column 'Klasse' (target)"),
     "close target": (GOOD, {"target": "Class"}, "did you mean 'class'?"),
-    "no id": (GOOD, {"target": "class", "id": "ids"}, "no column 'ids' (--id); did you mean 'id'"),
-    "no group": (GOOD, {"group": "patient"}, "there is no column 'patient' (--group)"),
-    "no drop": (GOOD, {"drop": ["c"]}, "there is no column 'c' (--drop)"),
+    "no id": (GOOD, {"target": "class", "id": "ids"}, "no column 'ids' (id); did you mean 'id'"),
+    "no group": (GOOD, {"group": "patient"}, "there is no column 'patient' (group)"),
+    "no drop": (GOOD, {"drop": ["c"]}, "there is no column 'c' (drop)"),
     "one column twice": (
         GOOD,
         {"target": "class", "id": "class"},
-        "column 'class' is given as --target and as --id",
+        "column 'class' is given as target and as id",
     ),
     "dropped target": (
         GOOD,
         {"target": "class", "drop": ["class"]},
-        "column 'class' is given as --target and as --drop",
+        "column 'class' is given as target and as drop",
     ),
     "no positive": (
         GOOD,
         {"target": "class", "id": "id", "positive": "X"},
-        "no sample has the label 'X' (--positive) in 'class'; did you mean 'x'?",
+        "no sample has the label 'X' (positive) in 'class'; did you mean 'x'?",
     ),
     "only white space": ("\n  \n\n", {}, "the file is empty"),
     "header only": ("a,b,class\n", {"target": "class"}, "a header but no sample"),
@@ -57,7 +58,7 @@ CASES = {
     "categorical": (
         "age,sex,class\n1,F,x\n2,M,y\n3,F,x\n4,M,y\n",
         {"target": "class"},
-        "column 'sex' holds text ('F' on line 2); drop it with --drop sex or code it as numbers",
+        "column 'sex' holds text ('F' on line 2); drop it with drop=['sex'] or code it as numbers",
     ),
     "several categorical": (
         "age,sex,site,class\n1,F,A,x\n2,M,B,y\n3,F,A,x\n4,M,A,y\n",
@@ -67,7 +68,7 @@ CASES = {
     "identifiers": (
         GOOD,
         {"target": "class"},
-        "column 'id' holds text ('s1' on line 2); if it names the samples use --id id",
+        "column 'id' holds text ('s1' on line 2); if it names the samples use id='id'",
     ),
     "a slip": (
         "a,b,class\n" + "1,2,x\n" * 15 + "1,2O,y\n" + "1,2,y\n" * 5,
@@ -110,7 +111,7 @@ CASES = {
     "transposed": (
         "gene,s1,s2\nA,1,2\nB,3,4\nclass,x,y\n",
         {"target": "class"},
-        "'class' names a row, not a column; the table has features in rows: use --transpose",
+        "'class' names a row, not a column; the table has features in rows: use transpose=True",
     ),
     "not transposed": (
         GOOD,
@@ -120,7 +121,7 @@ CASES = {
     "text among the samples": (
         "gene,what,s1,s2\nA,one,1,2\nB,two,3,4\nC,three,5,6\n",
         {"transpose": True},
-        "column 'what' holds text ('one' on line 2); drop it with --drop what",
+        "column 'what' holds text ('one' on line 2); drop it with drop=['what']",
     ),
     "repeated gene": (
         "gene,s1,s2\nA,1,2\nB,3,4\nA,5,6\n",
@@ -133,9 +134,9 @@ CASES = {
         {"target": "class"},
         "line 3, column 'a': ' [31m' is not a number",
     ),
-    "layer of a csv": (GOOD, {"layer": "raw"}, "--layer is for AnnData"),
-    "on without labels": (GOOD, {"on": "id"}, "--on names a column of the file given with"),
-    "positive alone": ("a,b\n1,2\n3,4\n", {"positive": "x"}, "--positive needs --target"),
+    "layer of a csv": (GOOD, {"layer": "raw"}, "layer is for AnnData"),
+    "on without labels": (GOOD, {"on": "id"}, "on names a column of the file given with"),
+    "positive alone": ("a,b\n1,2\n3,4\n", {"positive": "x"}, "positive needs target"),
 }
 
 
@@ -194,7 +195,7 @@ def test_npz_never_unpickles(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.eye(3), y=np.arange(2))
     assert "array 'y' has shape (2,), X has 3 rows" in refusal(tmp_path / "a.npz", target="y")
     np.savez(tmp_path / "a.npz", X=np.ones((2, 3)), feature_names=["a", "b"])
-    assert "2 feature_names for 3 columns of X; try --transpose" in refusal(tmp_path / "a.npz")
+    assert "2 feature_names for 3 columns of X; try transpose=True" in refusal(tmp_path / "a.npz")
     np.savez(tmp_path / "a.npz", X=np.eye(2), feature_names=["a", "a"])
     assert "feature name 'a' appears 2 times" in refusal(tmp_path / "a.npz")
 
@@ -255,10 +256,10 @@ def test_what_is_left_out_or_odd_is_said(tmp_path):
     assert table.dropped == {"empty": "no value"}
     assert "1 feature is left out, having no value: 'empty'" in table.record
     assert "1 feature is constant: 'same'" in table.record
-    assert table.hints == (
-        "1 identifier is repeated ('s1'): if they are one patient, name the patients with --group",
-        "'s1' and 's4' have exactly the same values: if they are one patient, name the patients "
-        "with --group",
+    remedy = "if they are one patient, name the patients as groups."
+    assert table.notices == (
+        Notice("repeats", "serious", f"1 identifier is repeated ('s1'): {remedy}"),
+        Notice("repeats", "serious", f"'s1' and 's4' have exactly the same values: {remedy}"),
     )
     dropped = read_table(path, target="class", drop=["id"])
     assert "left out as asked: 'id'" in dropped.record
@@ -268,5 +269,19 @@ def test_features_in_rows_are_suspected(tmp_path):
     path = tmp_path / "a.csv"
     rows = "\n".join(f"gene{i},{i},{i % 7},{'xy'[i % 2]}" for i in range(600))
     path.write_text("name,s1,s2,class\n" + rows)
-    hints = read_table(path, target="class", id="name").hints
-    assert any("use --transpose" in hint for hint in hints)
+    (notice,) = read_table(path, target="class", id="name").notices
+    assert notice.code == "orientation"
+    assert "600 samples with only 2 features" in notice.text and "transposed" in notice.text
+
+
+def test_groups_keep_repeats_together(tmp_path):
+    """Within a group a copy is never tested on its twin; in another group it is."""
+    path = tmp_path / "a.csv"
+    path.write_text("a,class,g\n1,x,p\n2,y,q\n1,x,p\n3,y,r\n")
+    (inside,) = read_table(path, target="class", group="g").notices
+    expected = "Samples 1 and 3 have exactly the same values, within a group."
+    assert inside == Notice("repeats", "note", expected)
+    path.write_text("a,class,g\n1,x,p\n2,y,q\n1,x,p\n2,y,r\n")
+    (across,) = read_table(path, target="class", group="g").notices
+    expected = "Samples 2 and 4 have exactly the same values in different groups."
+    assert across == Notice("repeats", "serious", expected)

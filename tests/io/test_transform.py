@@ -31,5 +31,5 @@ def test_sparse_stays_sparse_where_it_can():
     np.testing.assert_array_equal(got.toarray(), Log2().fit_transform(X.toarray()))
     with pytest.raises(ValueError, match="floor=16 would make every zero"):
         Log2(floor=16).fit_transform(X)
-    with pytest.raises(ValueError, match="floor=0 must be positive"):
+    with pytest.raises(ValueError, match="floor must be a number above 0, got 0"):
         Log2(floor=0).fit(X)

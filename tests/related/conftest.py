@@ -38,3 +38,17 @@ def moments():
         return Ae.T @ Ae / len(A)
 
     return make
+
+
+@pytest.fixture
+def planted():
+    """A table with its first features shifted in the second class, and its labels."""
+
+    def make(n=40, m=60, informative=6, shift=2.0, seed=0):
+        rng = np.random.default_rng(seed)
+        y = np.arange(n) % 2
+        X = rng.normal(size=(n, m))
+        X[:, :informative] += shift * y[:, None]
+        return X, y
+
+    return make

@@ -7,13 +7,13 @@ import pytest
 from scipy import linalg, optimize
 
 from sparsegsvp.related import GEPSVM, NPSVM, L1ReGEC, ReGEC, SparsePSVM, TruncatedRayleighFlow
-from sparsegsvp.related import _regec as regec_module
-from sparsegsvp.related._gepsvm import ridge_plane
-from sparsegsvp.related._l1_regec import ShiftedPair, bias_only
-from sparsegsvp.related._lasso import lasso
-from sparsegsvp.related._npsvm import reweight, starts
-from sparsegsvp.related._regec import cross_shift_planes, diagonal_shift_plane
-from sparsegsvp.related._sparse_psvm import Alternation
+from sparsegsvp.related import regec as regec_module
+from sparsegsvp.related.gepsvm import ridge_plane
+from sparsegsvp.related.l1_regec import ShiftedPair, bias_only
+from sparsegsvp.related.lasso import lasso
+from sparsegsvp.related.npsvm import reweight, starts
+from sparsegsvp.related.regec import cross_shift_planes, diagonal_shift_plane
+from sparsegsvp.related.sparse_psvm import Alternation
 
 
 def assert_parallel(z, other, tol=1e-7):
@@ -312,6 +312,18 @@ def test_sparse_psvm_without_l1_is_gepsvm(table):
     X, y = table()
     sparse = SparsePSVM(l1=1e-9, tol=1e-13, max_iter=5000).fit(X, y)
     np.testing.assert_allclose(sparse.coef_, GEPSVM().fit(X, y).coef_, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.timeout(60)
+def test_sparse_psvm_says_so_where_the_best_plane_has_no_direction():
+    # Equal means, and less spread in the first class: seen from the second, the bias alone is
+    # best, and no l1 weight, however small, lets the feature in.
+    first = [0, 1, 1, 1, 2, -1, -1, -1, 0, 1, 0, 0]
+    second = [-2, 0, -1, 2, 1, 1, 0, 1, 1, 0, 0, 0]
+    X, y = np.array([first + second], dtype=float).T, np.repeat([0, 1], 12)
+    for estimator in (SparsePSVM(), GEPSVM()):
+        with pytest.raises(ValueError, match="without a direction"):
+            estimator.fit(X, y)
 
 
 # ---- TruncatedRayleighFlow -------------------------------------------------------------------

@@ -6,8 +6,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsegsvp.related import GEPSVM, NPSVM, L1ReGEC, ReGEC, SparsePSVM, TruncatedRayleighFlow
-from sparsegsvp.related._panels import order_features
-from sparsegsvp.related._row_space import row_space
+from sparsegsvp.related.base import order_features
+from sparsegsvp.related.problem import row_space
 
 PLANES = [
     GEPSVM(),
@@ -51,14 +51,14 @@ def test_tables_without_information_are_refused_with_a_remedy():
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (GEPSVM(delta=0), "delta must be a finite number > 0, got 0"),
-        (GEPSVM(n_features=0), "n_features must be None or an integer"),
+        (GEPSVM(delta=0), "delta must be a number above 0, got 0"),
+        (GEPSVM(n_features=0), "n_features must be an integer of at least 1"),
         (ReGEC(delta=(1, 2, 3)), "delta must be a number or a pair"),
         (ReGEC(delta=(0.5, 4), shift="cross"), "product of the two deltas"),
         (ReGEC(shift="both"), "shift must be"),
-        (L1ReGEC(l1=1.5), "l1 must be a finite number > 0 and <= 1"),
+        (L1ReGEC(l1=1.5), "l1 must be a number above 0 and at most 1"),
         (NPSVM("l1"), "penalty must be"),
-        (NPSVM("lp", p=3), "p must be .* <= 2"),
+        (NPSVM("lp", p=3), "p must be .* at most 2"),
         (SparsePSVM(max_iter=0), "max_iter must be an integer of at least 1"),
         (TruncatedRayleighFlow(2.5), "n_nonzero must be an integer"),
     ],

@@ -41,7 +41,7 @@ def fitted() -> SimpleNamespace:
         source="planted.csv",
         digest="0" * 64,
         record=("read 60 samples and 30 features from planted.csv (CSV)",),
-        hints=(),
+        notices=(),
         dropped={"<i>note</i>": "text"},
         n_missing=0,
     )
@@ -58,7 +58,7 @@ def fitted() -> SimpleNamespace:
     )
     # a statistic that costs next to nothing: the page shows any
     permutation = permutation_test(table.X, table.y, estimator=GaussianNB(), n_permutations=39)
-    evaluation = replace(evaluation, permutation=permutation, signal=True)
+    evaluation = replace(evaluation, permutation=permutation)
     stability = StabilitySelection(GSVPSVM(delta=0.2), n_resamples=6).fit(table.X, table.y)
     model = procedure.fit(table.X, table.y)
     return SimpleNamespace(

@@ -10,8 +10,7 @@ from sklearn.feature_selection import SelectKBest
 
 from sparsegsvp import GSVPSVM, compare
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.report import build_comparison
-from sparsegsvp.report.comparison import verdict
+from sparsegsvp.report import build_comparison, comparison_verdict
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -28,6 +27,7 @@ def _document():
         "parameters": {"folds": 3},
         "versions": {"sparsegsvp": "0.1.0"},
         "comparison": found.to_dict(),
+        "verdict": comparison_verdict(found.to_dict()),
     }
 
 
@@ -59,24 +59,26 @@ def test_the_headline_is_the_smallest_panel_near_the_best():
     rows = [row("a", 2, 0.70), row("b", 2, 0.80), row("a", 4, 0.90), row("b", 4, 0.89)]
     rows += [row("a", 8, 0.91), row("b", 8, 0.85)]
     rows += [row("random panel", k, 0.6) for k in (2, 4, 8)]
-    headline, sentences = verdict({"rows": rows})
+    found = comparison_verdict({"rows": rows})
+    headline, sentences = found["headline"], found["sentences"]
     assert headline == "4 features will do: a and b (0.90)"
     assert "a with 8 features: balanced accuracy 0.91" in sentences[0]
     assert sentences[1] == "A random panel of 4 scores 0.60."
     # the best on few features, nothing near it: no smaller panel is named
     rows[1] = row("b", 2, 0.95)
-    assert verdict({"rows": rows})[0] == "2 features will do: b (0.95)"
+    assert comparison_verdict({"rows": rows})["headline"] == "2 features will do: b (0.95)"
 
 
 def test_a_random_panel_that_does_as_well_is_said_first():
     rows = [row("a", 2, 0.70), row("a", 4, 0.71), row("random panel", 2, 0.70)]
-    headline, _ = verdict({"rows": rows})
+    headline = comparison_verdict({"rows": rows})["headline"]
     assert headline == "A random panel of 2 features does as well as any method"
 
 
 def test_nothing_finished():
     lost = {"method": "a", "size": 2, "score": None, "standard_error": None}
-    assert verdict({"rows": [lost, row("random panel", 2, 0.6)]})[0] == "No method finished"
+    found = comparison_verdict({"rows": [lost, row("random panel", 2, 0.6)]})
+    assert found["headline"] == "No method finished"
 
 
 @pytest.mark.parametrize(

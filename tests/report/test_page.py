@@ -94,7 +94,7 @@ def test_sections_come_in_the_order_of_the_argument(results):
 
 def test_chance_is_said_first(results):
     results["verdict"] = {
-        "level": "chance",
+        "level": "none",
         "headline": "No signal: ill cannot be told from well better than by chance",
         "sentences": ["What was done.", "What was found."],
     }
@@ -106,7 +106,7 @@ def test_chance_is_said_first(results):
 
 
 def test_a_document_with_nothing_but_a_panel_still_makes_a_page(results):
-    results |= {"scores": {}, "stability": None, "evaluation": None, "warnings": []}
+    results |= {"scores": {}, "stability": None, "evaluation": None, "notices": []}
     empty = dict.fromkeys(results["figures"]) | {"weights": [], "stability": []}
     results["figures"] = empty
     page = build_report(results)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision_score, recall_score
 
-from sparsegsvp.datasets import load_breast_cancer, load_ovarian
-from sparsegsvp.reproduce.paper_runs import published_row
+from sparsegsvp.datasets import data_folder, load_breast_cancer, load_ovarian
 from sparsegsvp.reproduce.protocol import (
+    STUDIES,
     batch_normalised_predict,
     classification_report,
     confusion,
     nearest_plane_predict,
     paper_split,
 )
-from sparsegsvp.reproduce.published import STUDIES
+from sparsegsvp.reproduce.runs import published_row
 
 needs_data = pytest.mark.skipif(
-    "SPARSEGSVP_DATA" not in os.environ, reason="SPARSEGSVP_DATA does not name a data folder"
+    data_folder() is None, reason="SPARSEGSVP_DATA does not name a data folder"
 )
 
 

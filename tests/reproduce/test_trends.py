@@ -8,16 +8,14 @@ eps^(q - 2), so a larger eps is slower there.
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
-from sparsegsvp.datasets import Dataset, load_ovarian
-from sparsegsvp.reproduce.paper_runs import sweep_point
-from sparsegsvp.reproduce.published import OVARIAN
+from sparsegsvp.datasets import Dataset, data_folder, load_ovarian
+from sparsegsvp.reproduce.protocol import OVARIAN
+from sparsegsvp.reproduce.runs import sweep_point
 
 pytestmark = pytest.mark.skipif(
-    "SPARSEGSVP_DATA" not in os.environ, reason="SPARSEGSVP_DATA does not name a data folder"
+    data_folder() is None, reason="SPARSEGSVP_DATA does not name a data folder"
 )
 SMALL, _, LARGE = OVARIAN.sweep.eps
 

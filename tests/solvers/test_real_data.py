@@ -1,13 +1,10 @@
 """One answer from any start, on real data."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from sparsegsvp import sparse_gsvp, sparse_gsvp_path
-from sparsegsvp.datasets import load_breast_cancer
+from sparsegsvp.datasets import data_folder, load_breast_cancer
 from sparsegsvp.linalg import DataCovariances, as_matrix
 from sparsegsvp.solvers._build import make_problem
 from sparsegsvp.solvers._threads import one_blas_thread
@@ -22,10 +19,10 @@ FILES = {
 
 
 def _load(name):
-    folder = os.environ.get("SPARSEGSVP_DATA")
-    if not folder or not (Path(folder) / FILES[name]).exists():
+    folder = data_folder()
+    if folder is None or not (folder / FILES[name]).exists():
         pytest.skip("set SPARSEGSVP_DATA to the folder of the microarrays")
-    with np.load(Path(folder) / FILES[name]) as arrays:
+    with np.load(folder / FILES[name]) as arrays:
         return np.log2(np.maximum(arrays["X"], 16)), arrays["y"].astype(np.intp)
 
 

@@ -1,7 +1,7 @@
 """The command line: ``sparsegsvp select``, ``predict``, ``evaluate``, ``compare`` and more.
 
-The commands only parse options and print. What they do is in functions that know nothing
-of the terminal: `select`, `evaluate_table`, `compare_table`, `predict_table`.
+The commands parse options, print and write files. What they do is in `sparsegsvp.workflow`,
+which knows nothing of the terminal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def main() -> None:
     >>> main()  # doctest: +SKIP
     """
     try:
-        from ._app import run
+        from .app import run
     except ImportError as error:
         if error.name is None or error.name.split(".")[0] not in ("typer", "rich"):
             raise

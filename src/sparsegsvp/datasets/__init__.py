@@ -1,11 +1,10 @@
-"""Data to learn and to measure with: embedded, external and simulated.
+"""Data sets: embedded, external and simulated.
 
 Every loader returns a `Dataset`, or the pair ``(X, y)`` with ``return_X_y=True``.
 """
 
-from ._base import Dataset
-from ._breast import load_breast_cancer
-from ._ovarian import load_ovarian
-from ._planted import make_planted
+from .base import Dataset, data_folder
+from .planted import make_planted
+from .real import load_breast_cancer, load_ovarian
 
-__all__ = ["Dataset", "load_breast_cancer", "load_ovarian", "make_planted"]
+__all__ = ["Dataset", "data_folder", "load_breast_cancer", "load_ovarian", "make_planted"]

@@ -54,6 +54,7 @@ def path_table(
     paths: Sequence[Sequence[Solution]],
     search: Search,
     table: Float64Array,
+    accuracies: Float64Array,
 ) -> dict[str, Any]:
     """The path of one setting, where all planes have the same rho.
 
@@ -64,12 +65,12 @@ def path_table(
     paths : sequence of sequences of Solution
         Per plane.
     search : Search
-    table : array of shape (n_folds, n_points)
-        Scores at the setting.
+    table, accuracies : arrays of shape (n_folds, n_points)
+        Scores and balanced accuracies at the setting.
     """
     rhos = search.rhos
     diagonal = [search.points.index((i,) * len(paths)) for i in range(len(rhos))]
-    scores = table[:, diagonal]
+    scores, accuracies = table[:, diagonal], accuracies[:, diagonal]
     steps = [at_point(paths, (i,) * len(paths)) for i in range(len(rhos))]
     panels = [problems.select(step) for step in steps]
     weights = []
@@ -88,6 +89,8 @@ def path_table(
         "n_features": np.array([len(panel) for panel in panels]),
         "score": scores.mean(axis=0),
         "score_error": standard_error(scores),
+        "accuracy": accuracies.mean(axis=0),
+        "accuracy_error": standard_error(accuracies),
         "objective": np.array([[s.objective for s in step] for step in steps]),
         "quotient": np.array([[s.quotient for s in step] for step in steps]),
         "kkt_residual": np.array([[s.kkt_residual for s in step] for step in steps]),
@@ -95,13 +98,15 @@ def path_table(
     }
 
 
-def results_table(table: Float64Array, sizes: IntArray, search: Search) -> dict[str, np.ndarray]:
+def results_table(
+    table: Float64Array, accuracies: Float64Array, sizes: IntArray, search: Search
+) -> dict[str, np.ndarray]:
     """One row per setting, point and decision, as columns.
 
     Parameters
     ----------
-    table : array of shape (n_folds, n_settings, n_points, n_decisions)
-        Scores.
+    table, accuracies : arrays of shape (n_folds, n_settings, n_points, n_decisions)
+        Scores and balanced accuracies.
     sizes : array of shape (n_folds, n_settings, n_points)
         Panel sizes.
     search : Search
@@ -129,4 +134,5 @@ def results_table(table: Float64Array, sizes: IntArray, search: Search) -> dict[
     rank = np.empty(flat.shape[1], dtype=np.intp)
     rank[np.argsort(-out["mean_test_score"], kind="stable")] = np.arange(1, flat.shape[1] + 1)
     out["rank_test_score"] = rank
+    out["mean_balanced_accuracy"] = accuracies.reshape(n_folds, -1).mean(axis=0)
     return out

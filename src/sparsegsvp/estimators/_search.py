@@ -117,6 +117,8 @@ class FoldScores:
     Attributes
     ----------
     scores : array of shape (n_settings, n_points, n_decisions)
+    accuracies : array of shape (n_settings, n_points, n_decisions)
+        Balanced accuracies of the held-out rows, whatever the score is.
     sizes : array of shape (n_settings, n_points)
         Panel sizes.
     rows : array of shape (n_rows,)
@@ -126,6 +128,7 @@ class FoldScores:
     """
 
     scores: Float64Array
+    accuracies: Float64Array
     sizes: IntArray
     rows: IntArray
     features: Float64Array
@@ -208,16 +211,17 @@ def score_fold(
     classes, codes, scorer = rows.classes, rows.codes, search.scorer
     k, n_points = len(classes), len(planes[0])
     out = np.zeros((len(planes), n_points, len(search.decisions)))
+    accuracies = np.zeros_like(out)
     sizes = np.zeros((len(planes), n_points), dtype=np.intp)
     features = np.zeros((len(planes), n_points, len(test), k))
     X_test = rows.X[test] if scorer is not None else None
     y_test, test_weight = classes[codes[test]], rows.weight_of(test)
-    done: dict[int, tuple[Float64Array, Float64Array]] = {}
+    done: dict[int, tuple[Float64Array, Float64Array, Float64Array]] = {}
     for s, p in np.ndindex(len(planes), n_points):
         plane = planes[s][p]
         sizes[s, p] = len(plane.panel)
         if id(plane) in done:
-            out[s, p], features[s, p] = done[id(plane)]
+            out[s, p], accuracies[s, p], features[s, p] = done[id(plane)]
             continue
         distances = plane.distances(rows.X)
         features[s, p] = log_distances(distances[test], plane.scale)
@@ -231,14 +235,31 @@ def score_fold(
                     rows.weight_of(train),
                 )
             model = FoldModel(distances[test], plane.scale, decision, calibrator, classes)
+            accuracies[s, p, d] = balanced_accuracy(codes[test], model.predicted_codes(), k)
             if scorer is None:
                 out[s, p, d] = -balanced_log_loss(
                     y_test, model.predict_proba(None), labels=classes, sample_weight=test_weight
                 )
             else:
                 out[s, p, d] = float(scorer(model, X_test, y_test))
-        done[id(plane)] = (out[s, p], features[s, p])
-    return FoldScores(out, sizes, test, features)
+        done[id(plane)] = (out[s, p], accuracies[s, p], features[s, p])
+    return FoldScores(out, accuracies, sizes, test, features)
+
+
+def balanced_accuracy(codes: IntArray, predicted: IntArray, n_classes: int) -> float:
+    """Mean over the classes that occur of the share of their rows predicted right."""
+    counts = np.bincount(codes, minlength=n_classes)
+    hits = np.bincount(codes[codes == predicted], minlength=n_classes)
+    return float(mean_recall(hits[:, None], counts)[0])
+
+
+def mean_recall(hits: Float64Array | IntArray, counts: Float64Array | IntArray) -> Float64Array:
+    """Balanced accuracies from hits (n_classes, n_models) and rows per class.
+
+    Rows count the same whatever their weights are, as in scikit-learn's score.
+    """
+    present = counts > 0
+    return (hits[present] / counts[present, None]).mean(axis=0)
 
 
 class FoldModel:
@@ -276,11 +297,14 @@ class FoldModel:
         """Confidence in each class."""
         return margin(scores(self._distances, self._scale, self._decision, self._calibrator))
 
+    def predicted_codes(self) -> IntArray:
+        """Index in ``classes_`` of the class of each held-out row."""
+        found = self.decision_function(None)
+        return (found > 0.0).astype(np.intp) if found.ndim == 1 else found.argmax(axis=1)
+
     def predict(self, X: Any) -> np.ndarray:
         """The class of each held-out row."""
-        found = self.decision_function(X)
-        index = (found > 0.0).astype(np.intp) if found.ndim == 1 else found.argmax(axis=1)
-        return self.classes_[index]
+        return self.classes_[self.predicted_codes()]
 
     def predict_proba(self, X: Any) -> Float64Array:
         """Class probabilities, for equal priors."""

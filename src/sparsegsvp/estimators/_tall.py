@@ -19,7 +19,7 @@ from .._typing import BoolArray, Float64Array, IntArray
 from ..linalg import ClassMoments, Covariances, Matrix, MomentCovariances, as_matrix
 from ..linalg._moments import Scatter, merge_scatter, visit_scatter
 from ._decision import fit_calibrator, log_distances
-from ._search import FoldScores, RawPlanes, Rows, Search, solve_points
+from ._search import FoldScores, RawPlanes, Rows, Search, mean_recall, solve_points
 
 # Rows that calibrators are fitted on.
 SAMPLE = 20_000
@@ -130,7 +130,7 @@ def score_by_blocks(
     sample: IntArray,
     drawn: Rows,
 ) -> list[FoldScores]:
-    """Class-balanced log loss of every point of every fold, in one pass.
+    """Class-balanced log loss and accuracy of every point of every fold, in one pass.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def score_by_blocks(
     )
     results = []
     for f, (fold, stack) in enumerate(zip(planes, stacks)):
-        loss, total = losses[f][:, :-1], losses[f][:, -1]
+        (loss, hits), (total, counts) = losses[f][:, :, :-1], losses[f][:, :, -1]
         present = total > 0
         mean = (loss[present] / total[present, None]).mean(axis=0)
         shape = (len(fold), len(fold[0]))
@@ -171,6 +171,7 @@ def score_by_blocks(
         results.append(
             FoldScores(
                 scores=-mean[stack.index].reshape(*shape, 1),
+                accuracies=mean_recall(hits, counts)[stack.index].reshape(*shape, 1),
                 sizes=np.array([[len(plane.panel) for plane in setting] for setting in fold]),
                 rows=sample[folds[sample] == f],
                 features=np.moveaxis(features, 0, 2),
@@ -188,7 +189,7 @@ def _visit_losses(
     *,
     stacks: Sequence[_FoldStack],
 ) -> list[Float64Array]:
-    """Per fold and class the summed loss of every plane, and at the end of it the weight."""
+    """Per fold the sums of `_FoldStack.losses` over this block and those before."""
     found = []
     for f, stack in enumerate(stacks):
         inside = folds == f
@@ -266,17 +267,23 @@ class _FoldStack:
         return log_distances(distances, self.scale)
 
     def losses(self, rows: Float64Array, codes: IntArray, weight: Float64Array) -> Float64Array:
-        """Summed losses, of shape (n_classes, n_distinct + 1), the weights in the last column."""
+        """Summed losses and numbers of hits, of shape (2, n_classes, n_distinct + 1).
+
+        The last column holds what they are divided by: the weight and the number of rows.
+        """
         k = self.offset.shape[1]
         logits = np.einsum("npk,pck->npc", self.features(rows), self.slope) + self.offset
+        hits = logits.argmax(axis=2) == codes[:, None]
         logits -= logits.max(axis=2, keepdims=True)
         loss = np.log(np.exp(logits).sum(axis=2))
         loss -= np.take_along_axis(logits, codes[:, None, None], axis=2)[:, :, 0]
         # as the metric has it, no probability is taken below the rounding unit
         np.minimum(loss, -np.log(np.finfo(np.float64).eps), out=loss)
-        out = np.zeros((k, loss.shape[1] + 1))
+        out = np.zeros((2, k, loss.shape[1] + 1))
         for c in range(k):
             inside = codes == c
-            out[c, :-1] = weight[inside] @ loss[inside]
-            out[c, -1] = weight[inside].sum()
+            out[0, c, :-1] = weight[inside] @ loss[inside]
+            out[0, c, -1] = weight[inside].sum()
+            out[1, c, :-1] = hits[inside].sum(axis=0)
+            out[1, c, -1] = inside.sum()
         return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -55,7 +56,9 @@ class GSVPSVMCV(PlaneClassifier):
         probabilities, so they need a `scoring` that does not use them.
     cv : int, splitter or iterable, default=5
         Folds; an integer gives shuffled stratified ones, which keep groups whole if `fit`
-        is given any.
+        is given any. Where a class has fewer samples than that, or there are fewer groups,
+        there are as many folds as the class has samples, or as there are groups, and a
+        warning says so.
     scoring : str or callable, default="balanced_log_loss"
         "balanced_log_loss" is the class-balanced log loss of the calibrated decision,
         which, unlike accuracy, still tells points apart when all of them separate the
@@ -90,11 +93,14 @@ class GSVPSVMCV(PlaneClassifier):
         One row per setting, point and decision: ``param_q``, ``param_tau``,
         ``param_pool``, ``param_decision``, ``rho_0``, ``rho_1``, ... of the planes, and
         panel sizes and scores of each fold with their mean, spread, standard error and
-        rank. ``pandas.DataFrame`` reads it.
+        rank, and ``mean_balanced_accuracy``. ``pandas.DataFrame`` reads it.
     path_ : dict
         The path of the chosen setting on all data: ``rho``, ``delta``, ``panel`` (indices
         at each point), ``weights``, ``n_features``, ``score``, ``score_error``,
-        ``objective``, ``quotient``, ``kkt_residual`` and ``gap``.
+        ``accuracy``, ``accuracy_error``, ``objective``, ``quotient``, ``kkt_residual`` and
+        ``gap``. ``accuracy`` is the balanced accuracy of the held-out rows, whatever
+        `scoring` is; both it and ``score`` are means over the folds, with their standard
+        errors.
     best_index_ : int
         The chosen row of `cv_results_`.
     n_splits_ : int
@@ -238,24 +244,41 @@ class GSVPSVMCV(PlaneClassifier):
             n_features=self.n_features,
         )
 
-    def _splitter(self, y: Any = None, *, grouped: bool) -> Any:
+    def _splitter(self, y: Any = None, *, grouped: bool, n_splits: int | None = None) -> Any:
+        """The splitter that `cv` stands for; ``n_splits`` replaces an integer."""
         if not isinstance(self.cv, int | np.integer):
             return check_cv(self.cv, y, classifier=True)
         kind = StratifiedGroupKFold if grouped else StratifiedKFold
-        return kind(int(self.cv), shuffle=True, random_state=self.random_state)
+        return kind(n_splits or int(self.cv), shuffle=True, random_state=self.random_state)
+
+    def _n_splits(self, rows: Rows, groups: Any) -> int | None:
+        """An integer `cv`, or with a warning as many folds as classes and groups allow."""
+        if not isinstance(self.cv, int | np.integer):
+            return None
+        counts = np.bincount(rows.codes)
+        most = int(counts.min())
+        what = f"class {rows.classes.tolist()[counts.argmin()]!r} has {most} samples"
+        n_groups = most if groups is None else len(np.unique(groups))
+        if n_groups < most:
+            most, what = n_groups, f"there are {n_groups} groups"
+        if most >= self.cv:
+            return int(self.cv)
+        if most < 2:
+            raise ValueError("all rows are in one group: cross-validation needs at least two")
+        warnings.warn(
+            f"{what}: cross-validation uses {most} folds instead of cv={self.cv}",
+            UserWarning,
+            stacklevel=4,
+        )
+        return most
 
     def _split(self, rows: Rows, params: dict[str, Any]) -> list[tuple[IntArray, IntArray]]:
         """Training and test rows of each fold, checked."""
         labels, k = rows.classes.tolist(), len(rows.classes)
-        if isinstance(self.cv, int | np.integer):
-            counts = np.bincount(rows.codes)
-            if counts.min() < self.cv:
-                raise ValueError(
-                    f"cv={self.cv} folds need at least {self.cv} samples in each class, and "
-                    f"class {labels[counts.argmin()]!r} has {counts.min()}: use fewer folds"
-                )
         routed = _route(self, params)
-        splitter = self._splitter(rows.y, grouped="groups" in routed)
+        groups = routed.get("groups")
+        n_splits = self._n_splits(rows, groups)
+        splitter = self._splitter(rows.y, grouped=groups is not None, n_splits=n_splits)
         splits = [
             (_narrow(train), _narrow(test))
             for train, test in splitter.split(np.zeros(len(rows.codes)), rows.y, **routed)
@@ -319,6 +342,7 @@ class GSVPSVMCV(PlaneClassifier):
             return problems, problems.paths(search.rhos)
 
         table = np.stack([fold.scores for fold in folds])  # fold, setting, point, decision
+        accuracies = np.stack([fold.accuracies for fold in folds])
         sizes = np.stack([fold.sizes for fold in folds])
         allowed = np.ones(table.shape[1:], dtype=bool)
         if search.n_features is not None:
@@ -332,9 +356,9 @@ class GSVPSVMCV(PlaneClassifier):
         chosen = search.settings[s]
         self.q_, self.tau_, self.pool_ = chosen.q, chosen.tau, chosen.pool
         self.decision_ = search.decisions[d]
-        self.cv_results_ = results_table(table, sizes, search)
+        self.cv_results_ = results_table(table, accuracies, sizes, search)
         self.best_index_ = int(np.ravel_multi_index((s, p, d), table.shape[1:]))
-        self.path_ = path_table(problems, paths, search, table[:, s, :, d])
+        self.path_ = path_table(problems, paths, search, table[:, s, :, d], accuracies[:, s, :, d])
         solutions = [
             _with_gradient(problems, i, solution)
             for i, solution in enumerate(at_point(paths, search.points[p]))

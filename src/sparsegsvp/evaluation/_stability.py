@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
@@ -195,7 +196,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             The fitted object.
         """
         self._check_parameters()
-        missing = get_tags(self.estimator).input_tags.allow_nan
+        missing = _takes_missing_values(self.estimator)
         X, y = validate_data(
             self,
             X,
@@ -315,9 +316,16 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.allow_nan = _takes_missing_values(self.estimator)
         tags.target_tags.required = True
         return tags
+
+
+def _takes_missing_values(estimator: Any) -> bool:
+    """Return whether missing values may reach an estimator; a pipeline's first step decides."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[0][1]
+    return bool(get_tags(estimator).input_tags.allow_nan)
 
 
 def _select(

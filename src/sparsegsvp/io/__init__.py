@@ -12,26 +12,30 @@ from typing import TYPE_CHECKING, Any
 
 # public name -> module that defines it
 _EXPORTS = {
-    "InputError": "._errors",
-    "Log2": "._transform",
-    "Table": "._table",
-    "csv_text": "._write",
-    "harmless": "._write",
-    "load_model": "._models",
-    "open_table": "._dask",
-    "read_table": "._table",
-    "save_model": "._models",
-    "whole_folder": "._write",
-    "write_atomic": "._write",
+    "InputError": ".errors",
+    "Log2": ".transform",
+    "Table": ".table",
+    "check_cohort": ".table",
+    "csv_text": ".files",
+    "harmless": ".files",
+    "load_model": ".models",
+    "make_table": ".memory",
+    "open_table": ".lazy",
+    "read_table": ".table",
+    "save_model": ".models",
+    "whole_folder": ".files",
+    "write_atomic": ".files",
 }
 
 __all__ = [
     "InputError",
     "Log2",
     "Table",
+    "check_cohort",
     "csv_text",
     "harmless",
     "load_model",
+    "make_table",
     "open_table",
     "read_table",
     "save_model",
@@ -40,12 +44,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from ._dask import open_table
-    from ._errors import InputError
-    from ._models import load_model, save_model
-    from ._table import Table, read_table
-    from ._transform import Log2
-    from ._write import csv_text, harmless, whole_folder, write_atomic
+    from .errors import InputError
+    from .files import csv_text, harmless, whole_folder, write_atomic
+    from .lazy import open_table
+    from .memory import make_table
+    from .models import load_model, save_model
+    from .table import Table, check_cohort, read_table
+    from .transform import Log2
 
 
 def __getattr__(name: str) -> Any:

@@ -5,10 +5,15 @@ probabilities of this package are for equal priors, and a score that follows the
 prevalence of one study does not carry over to the next.
 """
 
-from ._calibration import CalibrationCurve, balanced_calibration_curve
-from ._intervals import Interval, balanced_accuracy_interval, clopper_pearson
-from ._scores import balanced_brier_score, balanced_log_loss, specificity_score
-from ._stability import StabilityIndex, average_jaccard, nogueira_stability
+from .intervals import Interval, balanced_accuracy_interval, clopper_pearson
+from .scores import (
+    CalibrationCurve,
+    balanced_brier_score,
+    balanced_calibration_curve,
+    balanced_log_loss,
+    specificity_score,
+)
+from .stability import StabilityIndex, average_jaccard, nogueira_stability
 
 __all__ = [
     "CalibrationCurve",

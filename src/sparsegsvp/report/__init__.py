@@ -2,13 +2,14 @@
 
 `summarize` gathers numbers into a JSON-ready document, `build_report` turns the document
 into a self-contained HTML page, and `build_comparison` does so for a comparison of methods.
-Nothing is computed on the way to a page.
+Nothing is fitted here, and nothing is computed on the way from the document to the page.
 """
 
-from .comparison import build_comparison
+from .comparison import build_comparison, comparison_verdict
+from .document import describe_model, describe_panel, known_scores, summarize, summarize_test
 from .page import build_report
 from .schema import FORMAT, FORMAT_VERSION, Results, validate
-from .summary import summarize, summarize_test
+from .words import verdict
 
 __all__ = [
     "FORMAT",
@@ -16,7 +17,12 @@ __all__ = [
     "Results",
     "build_comparison",
     "build_report",
+    "comparison_verdict",
+    "describe_model",
+    "describe_panel",
+    "known_scores",
     "summarize",
     "summarize_test",
     "validate",
+    "verdict",
 ]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypedDict, cast
 
 from ..evaluation._comparison import RANDOM_PANEL
+from .drawings import accuracy_chart
+from .figures import accuracy_curves
 from .page import render
 from .schema import IntervalDict, check
-from .svg import Frame, circle, cut, padded, text, tip
-from .wording import interval, listed, number, plural
+from .words import interval, listed, number, plural
 
 COMPARISON_FORMAT = "sparsegsvp-comparison"
 
@@ -39,13 +40,20 @@ class _Found(TypedDict):
     n_features: int
     n_folds: int
     rows: list[_Row]
+    curves: dict[str, Any]
     notes: list[str]
+
+
+class _Verdict(TypedDict):
+    headline: str
+    sentences: list[str]
 
 
 class _Document(TypedDict):
     command: str
     data: dict[str, Any]
     parameters: dict[str, Any]
+    verdict: _Verdict
     comparison: _Found
     versions: dict[str, str]
 
@@ -57,8 +65,9 @@ def build_comparison(results: Mapping[str, Any]) -> str:
     ----------
     results : dict
         ``results.json`` of ``sparsegsvp compare``: ``format``, ``command``, ``data``,
-        ``parameters``, ``versions`` and, as ``comparison``,
-        ``sparsegsvp.evaluation.Comparison.to_dict()``.
+        ``parameters``, ``versions``, as ``comparison``
+        ``sparsegsvp.evaluation.Comparison.to_dict()``, and as ``verdict`` what
+        `comparison_verdict` says of it.
 
     Returns
     -------
@@ -78,13 +87,14 @@ def build_comparison(results: Mapping[str, Any]) -> str:
     >>> from sklearn.feature_selection import SelectKBest
     >>> from sparsegsvp import GSVPSVM, compare
     >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.report import build_comparison
+    >>> from sparsegsvp.report import build_comparison, comparison_verdict
     >>> data = make_planted(60, 20, 2, effect=2.5)
     >>> methods = {"GSVPSVM": GSVPSVM(), "F test": SelectKBest()}
     >>> found = compare(methods, data.X, data.y, sizes=(2, 4), n_repeats=1)
     >>> page = build_comparison({
     ...     "format": "sparsegsvp-comparison", "command": "", "data": {}, "parameters": {},
-    ...     "versions": {"sparsegsvp": "0.1"}, "comparison": found.to_dict()})
+    ...     "versions": {"sparsegsvp": "0.1"}, "comparison": found.to_dict(),
+    ...     "verdict": comparison_verdict(found.to_dict())})
     >>> page.startswith("<!doctype html>"), "http://" in page
     (True, False)
     """
@@ -98,14 +108,13 @@ def build_comparison(results: Mapping[str, Any]) -> str:
     found = document["comparison"]
     methods = list(dict.fromkeys(row["method"] for row in found["rows"]))
     rows = {(row["method"], row["size"]): row for row in found["rows"]}
-    headline, sentences = verdict(found)
     return render(
         "comparison.html",
-        {"chart": accuracy_chart(found)},
+        {"chart": accuracy_chart(accuracy_curves(found))},
         r=document,
         found=found,
-        headline=headline,
-        sentences=sentences,
+        headline=document["verdict"]["headline"],
+        sentences=document["verdict"]["sentences"],
         middle=found["sizes"][len(found["sizes"]) // 2],
         lines=[
             {"name": name, "link": i, "cells": [rows[name, size] for size in found["sizes"]]}
@@ -120,7 +129,7 @@ def build_comparison(results: Mapping[str, Any]) -> str:
     )
 
 
-def verdict(found: Mapping[str, Any]) -> tuple[str, list[str]]:
+def comparison_verdict(found: Mapping[str, Any]) -> dict[str, Any]:
     """Say how small a panel does as well as the best, and by what method.
 
     Parameters
@@ -130,15 +139,17 @@ def verdict(found: Mapping[str, Any]) -> tuple[str, list[str]]:
 
     Returns
     -------
-    str
-        The headline: the smallest panel within one standard error of the best score.
-    list of str
-        What stands behind it, and what to beware of.
+    dict
+        ``headline``: the smallest panel within one standard error of the best score;
+        ``sentences``: what stands behind it, and what to beware of.
     """
     done = [row for row in found["rows"] if row["score"] is not None]
     tried = [row for row in done if row["method"] != RANDOM_PANEL]
     if not tried:
-        return "No method finished", ["Why each of them did not is said below."]
+        return {
+            "headline": "No method finished",
+            "sentences": ["Why each of them did not is said below."],
+        }
     best = max(tried, key=_value)
     reach = _value(best) - (best["standard_error"] or 0.0)
     near = [row for row in tried if _value(row) >= reach]
@@ -150,80 +161,17 @@ def verdict(found: Mapping[str, Any]) -> tuple[str, list[str]]:
         f"The best of {plural(len(tried), 'row')} is {best['method']} with "
         f"{plural(best['size'], 'feature')}: balanced accuracy {interval(best['score'])}; "
         f"the panels named here lie within one standard error of it.",
-        "The best of many is flattered by being picked: estimate the one you choose with "
-        "sparsegsvp evaluate, on folds of another seed or on other samples.",
+        "The best of many is flattered by being picked: estimate the one you choose "
+        "on folds of another seed or on other samples.",
     ]
     control = next((r for r in done if r["method"] == RANDOM_PANEL and r["size"] == smallest), None)
     if control is not None:
         sentences.insert(1, f"A random panel of {smallest} scores {number(_value(control))}.")
-        if _value(control) >= reach:
-            return (
-                f"A random panel of {plural(smallest, 'feature')} does as well as any method",
-                sentences,
-            )
-    return f"{plural(smallest, 'feature').capitalize()} will do: {names} ({score})", sentences
+    headline = f"{plural(smallest, 'feature').capitalize()} will do: {names} ({score})"
+    if control is not None and _value(control) >= reach:
+        headline = f"A random panel of {plural(smallest, 'feature')} does as well as any method"
+    return {"headline": headline, "sentences": sentences}
 
 
 def _value(row: Mapping[str, Any]) -> float:
     return float(row["score"]["value"])
-
-
-# ------------------------------------------------------------------------- the drawing
-
-
-def accuracy_chart(found: Mapping[str, Any]) -> str:
-    """Balanced accuracy against panel size, one thread per method, the front on top."""
-    sizes = list(found["sizes"])
-    methods = list(dict.fromkeys(row["method"] for row in found["rows"]))
-    done = [row for row in found["rows"] if row["score"] is not None]
-    low, high = padded([_value(row) for row in done])
-    frame = Frame((-0.25, len(sizes) - 0.75), (low, min(high, 1.03)), 780, 420, right=118, top=26)
-    labels = [(i, str(size)) for i, size in enumerate(sizes)]
-    parts = [frame.axes("features in the panel", "balanced accuracy", x_ticks=labels)]
-    # the reference last, so that it lies on top
-    for name in sorted(methods, key=lambda name: name == found["reference"]):
-        mine = [row for row in done if row["method"] == name]
-        parts.append(_thread(frame, mine, sizes, methods.index(name), found["reference"]))
-    front = sorted((row for row in done if row["on_front"]), key=lambda row: row["size"])
-    for size in dict.fromkeys(row["size"] for row in front):
-        there = [row for row in front if row["size"] == size]
-        x, y = frame.sx(sizes.index(size)), frame.sy(_value(there[0]))
-        parts.append(circle(x, y, 7, "ring"))
-        parts.append(text(x, y - 12, cut(listed([r["method"] for r in there], 2), 36), "name mid"))
-    parts += _ends(frame, done, sizes, [RANDOM_PANEL, found["reference"]])
-    return frame.drawing("".join(parts), "balanced accuracy against panel size, by method")
-
-
-def _thread(
-    frame: Frame, mine: Sequence[Mapping[str, Any]], sizes: Sequence[int], link: int, reference: str
-) -> str:
-    """One method: a line, and a point at every size."""
-    if not mine:
-        return ""
-    name = mine[0]["method"]
-    kind = "mine" if name == reference else "control" if name == RANDOM_PANEL else ""
-    xs = [sizes.index(row["size"]) for row in mine]
-    ys = [_value(row) for row in mine]
-    mark = f' data-link="{link}"'
-    out = frame.line(xs, ys, f"thread {kind}".strip(), mark + tip(name))
-    for x, row in zip(xs, mine):
-        words = f"{name}, {plural(row['size'], 'feature')}: {interval(row['score'])}"
-        at = frame.sx(x), frame.sy(_value(row))
-        out += circle(*at, 3.4, f"bead {kind}".strip(), mark + tip(words))
-    return out
-
-
-def _ends(
-    frame: Frame, done: Sequence[Mapping[str, Any]], sizes: Sequence[int], names: Sequence[str]
-) -> list[str]:
-    """Names at the right ends of some lines, kept apart."""
-    ends = []
-    for name in names:
-        mine = [row for row in done if row["method"] == name]
-        if mine:
-            ends.append((frame.sy(_value(mine[-1])), sizes.index(mine[-1]["size"]), name))
-    parts, last = [], -1e9
-    for y, x, name in sorted(ends):
-        last = max(y, last + 15.0)
-        parts.append(text(frame.sx(x) + 10, last + 4, cut(name, 20), "name start"))
-    return parts

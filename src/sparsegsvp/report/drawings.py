@@ -1,13 +1,14 @@
-"""Drawing: from what a figure shows to SVG. No number is computed here but positions.
-
-``data-tip`` holds what a pointer shows.
-"""
+"""Drawing: from what a figure shows to a `Chart`. No number is computed here but positions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from ..evaluation._comparison import RANDOM_PANEL
+from .charts import Axis, Chart
+from .marks import cut, padded, short, ticks
 from .schema import (
     Box,
     Calibration,
@@ -19,37 +20,38 @@ from .schema import (
     StabilityBar,
     WeightCurve,
 )
-from .svg import SHAPES, Frame, circle, cut, padded, rect, rule, short, text, ticks, tip
-from .wording import number
+from .words import interval, listed, number, plural
+
+_INFINITE = math.inf
+# Methods beyond which intervals would hide each other.
+_MAX_INTERVALS = 6
 
 # --------------------------------------------------------------------------- one number
 
 
-def gauge(found: IntervalDict, chance: float) -> str:
+def gauge(found: IntervalDict, chance: float) -> Chart:
     """An estimate and its interval, from a little below chance up to 1."""
     start = max(0.0, min(chance, found["low"]) - 0.1)
-    frame = Frame((start, 1.0), (0.0, 1.0), 300, 32, 4, 4, 0, 0)
-    low, high, luck = (frame.sx(v) for v in (found["low"], found["high"], chance))
-    body = (
-        rect(4, 8, 292, 6, "track", radius=3)
-        + rect(low, 8, max(high - low, 2), 6, "range", radius=3)
-        + rule(luck, 3, luck, 19, "chance")
-        + circle(frame.sx(found["value"]), 11, 4.5, "dot")
-        + text(max(luck, 20), 31, "chance", "tick mid")
-        + text(296, 31, "1", "tick end")
-    )
-    return frame.drawing(body, "estimate, interval and chance", "gauge")
+    chart = _strip(Axis(start, 1.0, ticks=()), 300, 32, 4, "estimate, interval and chance", "gauge")
+    chart.rects([(start, 8, 1.0, 14)], "track", radius=3)
+    chart.rects([(found["low"], 8, found["high"], 14)], "range", radius=3)
+    chart.line([chance, chance], [3, 19], "chance")
+    chart.points([found["value"]], [11], "dot mood", radius=4.5)
+    chart.text(chance, 31, "chance", "tick mid", dx=max(20 - chart.sx(chance), 0))
+    chart.text(1.0, 31, "1", "tick end")
+    return chart
 
 
-def boxes(found: Sequence[Box], tones: Sequence[int]) -> str:
+def boxes(found: Sequence[Box], tones: Sequence[int]) -> Chart:
     """Box plots of one feature by class, on the feature's own axis."""
     values = [v for b in found for v in (b["low"], b["high"], *b["outliers"])]
     low, high = min(values), max(values)
     row = 17
     floor = row * len(found) + 3
-    frame = Frame(padded((low, high), 0.02), (0, 1), 250, floor + 16, 5, 5, 0, 0)
-    parts = [rule(5, floor, 245, floor, "axis")]
-    for i, b in enumerate(found):
+    axis = Axis(*padded((low, high), 0.02), ticks=())
+    chart = _strip(axis, 250, floor + 16, 5, "box plot by class", "boxes")
+    chart.line([axis.low, axis.high], [floor, floor], "axis")
+    for i, (b, tone) in enumerate(zip(found, tones)):
         y = row * i + 3
         words = (
             f"{b['label']} (n = {b['n']}): median {short(b['median'])}, middle half "
@@ -57,129 +59,144 @@ def boxes(found: Sequence[Box], tones: Sequence[int]) -> str:
         )
         if b["n_outliers"]:
             words += f", {b['n_outliers']} beyond the whiskers"
-        q1, median, q3 = (frame.sx(v) for v in (b["q1"], b["median"], b["q3"]))
-        parts += [
-            f'<g class="box c{tones[i]}"{tip(words)}>',
-            rect(0, y - 2, 250, row, "hit"),
-            rule(frame.sx(b["low"]), y + 6, frame.sx(b["high"]), y + 6, "whisker"),
-            rect(q1, y, max(q3 - q1, 1), 12, "body", radius=2),
-            rule(median, y, median, y + 12, "median"),
-            *(circle(frame.sx(v), y + 6, 1.6, "out") for v in b["outliers"]),
-            "</g>",
-        ]
+        chart.line([b["low"], b["high"]], [y + 6, y + 6], f"whisker c{tone}")
+        chart.rects([(b["q1"], y, b["q3"], y + 12)], f"body c{tone}", radius=2)
+        chart.line([b["median"], b["median"]], [y, y + 12], f"median c{tone}")
+        chart.points(b["outliers"], [y + 6] * len(b["outliers"]), f"out c{tone}", radius=1.6)
+        chart.rects([(-_INFINITE, y - 2, _INFINITE, y - 2 + row)], "hit", tips=[words], radius=0)
     shown = ticks(low, high, 4)
     ends = (shown[0], shown[-1]) if len(shown) > 1 else (low, high)
     for value in dict.fromkeys(ends):
-        at = frame.sx(value)
-        parts += [
-            rule(at, floor, at, floor + 3, "mark"),
-            text(min(max(at, 16), 234), floor + 12, short(value), "tick mid"),
-        ]
-    return frame.drawing("".join(parts), "box plot by class", "boxes")
+        at = chart.sx(value)
+        chart.line([value, value], [floor, floor + 3], "mark")
+        chart.text(value, floor + 12, short(value), "tick mid", dx=min(max(at, 16), 234) - at)
+    return chart
+
+
+def _strip(x: Axis, width: int, height: int, side: int, description: str, css: str) -> Chart:
+    """A small chart without a vertical axis: ordinates are pixels from the top."""
+    y = Axis(height, 0, ticks=())
+    return Chart(x, y, description, width, height, side, side, 0, 0, css=css)
 
 
 # -------------------------------------------------------------------------- the estimate
 
 
-def roc_chart(found: Roc) -> str:
+def roc_chart(found: Roc) -> Chart:
     """The mean ROC curve with the middle 80% of the folds."""
-    frame = Frame((0.0, 1.0), (0.0, 1.0))
-    fpr, tpr = found["fpr"], found["tpr"]
-    body = (
-        frame.axes("1 − specificity", "sensitivity")
-        + frame.segment(0, 0, 1, 1, "chance")
-        + frame.band(fpr, found["low"], found["high"])
-        + frame.line([0.0, *fpr], [0.0, *tpr], "curve")
+    chart = Chart(
+        Axis(0.0, 1.0, "1 − specificity"),
+        Axis(0.0, 1.0, "sensitivity", grid=True),
+        f"ROC curve for {found['label']}, averaged over folds",
     )
+    chart.line([0, 1], [0, 1], "chance")
+    chart.band(found["fpr"], found["low"], found["high"])
+    chart.line([0.0, *found["fpr"]], [0.0, *found["tpr"]], "curve")
     if found["auc"] is not None:
         auc = found["auc"]
-        right, floor = frame.width - 24, frame.height - 66
         span = f"{auc['level']:.0%} interval {auc['low']:.2f} to {auc['high']:.2f}"
-        body += text(right, floor - 18, f"AUC {number(auc['value'])}", "value end")
-        body += text(right, floor, span, "tick end")
-    return frame.drawing(body, f"ROC curve for {found['label']}, averaged over folds")
+        chart.text(1, 0, f"AUC {number(auc['value'])}", "value end", dx=-10, dy=-38)
+        chart.text(1, 0, span, "tick end", dx=-10, dy=-20)
+    return chart
 
 
-def calibration_chart(found: Calibration) -> str:
+def calibration_chart(found: Calibration) -> Chart:
     """Observed against predicted share, point size by count."""
-    frame = Frame((0.0, 1.0), (0.0, 1.0))
-    total = sum(found["count"]) or 1
-    body = frame.axes(f"predicted probability of {found['label']}", "observed share")
-    body += frame.segment(0, 0, 1, 1, "chance")
-    body += frame.line(found["predicted"], found["observed"], "curve")
-    for p, o, n in zip(found["predicted"], found["observed"], found["count"]):
-        words = f"predicted {p:.2f}, observed {o:.2f} ({n} samples)"
-        size = 4 + round(6 * math.sqrt(n / total), 1)
-        body += circle(frame.sx(p), frame.sy(o), size, "dot", tip(words))
-    return frame.drawing(body, f"calibration of the probability of {found['label']}")
+    chart = Chart(
+        Axis(0.0, 1.0, f"predicted probability of {found['label']}"),
+        Axis(0.0, 1.0, "observed share", grid=True),
+        f"calibration of the probability of {found['label']}",
+    )
+    predicted, observed, count = found["predicted"], found["observed"], found["count"]
+    total = sum(count) or 1
+    chart.line([0, 1], [0, 1], "chance")
+    chart.line(predicted, observed, "curve")
+    chart.points(
+        predicted,
+        observed,
+        "dot",
+        radius=[4 + round(6 * math.sqrt(n / total), 1) for n in count],
+        tips=[
+            f"predicted {p:.2f}, observed {o:.2f} ({n} samples)"
+            for p, o, n in zip(predicted, observed, count)
+        ],
+    )
+    return chart
 
 
-def permutation_chart(found: Histogram) -> str:
+def permutation_chart(found: Histogram) -> Chart:
     """The permutation distribution and the observed statistic."""
     edges, counts = found["edges"], found["counts"]
-    frame = Frame((edges[0], edges[-1]), (0.0, max(counts) * 1.18 or 1.0))
-    whole = [(v, short(v)) for v in ticks(*frame.y) if v == int(v)]
-    body = frame.axes("balanced accuracy (test statistic)", "shuffled labellings", y_ticks=whole)
-    for a, b, n in zip(edges, edges[1:], counts):
-        if n:
-            words = f"{n} of {found['n']} between {a:.2f} and {b:.2f}"
-            body += _bar(frame, frame.sx(a) + 0.5, frame.sx(b) - 0.5, n, "bar quiet", words)
-    body += _flag(frame, frame.sx(found["observed"]), f"true labels {found['observed']:.2f}")
-    return frame.drawing(body, "permutation distribution of the test statistic")
-
-
-def _bar(frame: Frame, left: float, right: float, value: float, kind: str, words: str) -> str:
-    """A column that stands on the axis."""
-    top = frame.sy(value)
-    return rect(left, top, right - left, frame.sy(0) - top, kind, radius=1, extra=tip(words))
-
-
-def _flag(frame: Frame, at: float, words: str) -> str:
-    """A marked position, its label on the side with more room."""
-    side, step = ("end", -7) if at > frame.width / 2 else ("start", 7)
-    return rule(at, frame.top, at, frame.height - frame.bottom, "observed") + text(
-        at + step, frame.top + 12, words, f"value {side}"
+    highest = max(counts) * 1.18 or 1.0
+    whole = [(v, short(v)) for v in ticks(0.0, highest) if v == int(v)]
+    chart = Chart(
+        Axis(edges[0], edges[-1], "balanced accuracy (test statistic)"),
+        Axis(0.0, highest, "shuffled labellings", whole, grid=True),
+        "permutation distribution of the test statistic",
     )
+    bins = [(a, b, n) for a, b, n in zip(edges, edges[1:], counts) if n]
+    gap = 0.03 * (edges[1] - edges[0])
+    chart.rects(
+        [(a + gap, 0.0, b - gap, n) for a, b, n in bins],
+        "bar quiet",
+        tips=[f"{n} of {found['n']} between {a:.2f} and {b:.2f}" for a, b, n in bins],
+    )
+    chart.flag(found["observed"], f"true labels {found['observed']:.2f}")
+    return chart
 
 
 # --------------------------------------------------------------------------- the samples
 
 
-def scatter_chart(found: Scatter, tones: Sequence[int], *, diagonal: bool = False) -> str:
+def scatter_chart(
+    found: Scatter, tones: Sequence[int] | None = None, *, diagonal: bool = False
+) -> Chart:
     """Samples as points; wrong predictions get a ring."""
     xs, ys = found["x"], found["y"]
-    both = padded([*xs, *ys])
+    x, y = (padded([*xs, *ys]),) * 2 if diagonal else (padded(xs), padded(ys))
+    chart = Chart(
+        Axis(*x, found["x_title"]),
+        Axis(*y, found["y_title"], grid=True),
+        f"{found['x_title']} against {found['y_title']}",
+        height=400 if diagonal else 330,
+    )
     if diagonal:
-        frame = Frame(both, both, height=400)
-    else:
-        frame = Frame(padded(xs), padded(ys), height=330)
-    parts = [frame.axes(found["x_title"], found["y_title"])]
-    if diagonal:
-        parts.append(frame.segment(both[0], both[0], both[1], both[1], "chance"))
-    for x, y, k, wrong, name in zip(xs, ys, found["label"], found["wrong"], found["name"]):
-        tone = tones[k]
-        words = f"{name}: {found['classes'][k]}{', predicted wrongly' if wrong else ''}"
-        at = f'x="{frame.sx(x):.1f}" y="{frame.sy(y):.1f}"'
-        if wrong:
-            parts.append(circle(frame.sx(x), frame.sy(y), 7, "ring"))
-        parts.append(f'<use href="#s{tone % len(SHAPES)}" class="pt c{tone}" {at}{tip(words)}/>')
-    return frame.drawing("".join(parts), f"{found['x_title']} against {found['y_title']}")
+        chart.line(x, y, "chance")
+    for k, name in enumerate(found["classes"]):
+        tone = k % 8 if tones is None else tones[k]
+        mine = [i for i, label in enumerate(found["label"]) if label == k]
+        wrongly = [", predicted wrongly" if found["wrong"][i] else "" for i in mine]
+        chart.points(
+            [xs[i] for i in mine],
+            [ys[i] for i in mine],
+            f"pt c{tone}",
+            shape=tone,
+            tips=[f"{found['name'][i]}: {name}{w}" for i, w in zip(mine, wrongly)],
+            label=name,
+        )
+    wrong = [i for i, lost in enumerate(found["wrong"]) if lost]
+    if wrong:
+        at = [xs[i] for i in wrong], [ys[i] for i in wrong]
+        chart.points(*at, "ring", radius=7, label="predicted wrongly")
+    return chart
 
 
 # ------------------------------------------------------------------------------ the path
 
-_PATH_TITLE = "features in the panel (penalty falls →)"
 
-
-def path_charts(found: PathFigure) -> list[str]:
+def path_charts(found: PathFigure) -> list[Chart]:
     """Inner cross-validation, and weights, along the path; a cursor marks one step."""
+    return [_path_score(found), path_weights(found)]
+
+
+def _steps(found: PathFigure) -> Axis:
     n = len(found["steps"])
     every = max(1, math.ceil(n / 7))
     labels = [(i, str(len(found["steps"][i]["panel"]))) for i in range(0, n, every)]
-    return [_path_score(found, labels), _path_weights(found, labels)]
+    return Axis(-0.4, n - 0.6, "features in the panel (penalty falls →)", labels)
 
 
-def _path_score(found: PathFigure, labels: list[tuple[int, str]]) -> str:
+def _path_score(found: PathFigure) -> Chart:
     steps, chosen = found["steps"], found["chosen"]
     known = all(s["accuracy"] is not None for s in steps)
     values = [(s["accuracy"] if known else s["score"]) or 0.0 for s in steps]
@@ -187,99 +204,195 @@ def _path_score(found: PathFigure, labels: list[tuple[int, str]]) -> str:
     low = [v - e for v, e in zip(values, errors)]
     high = [min(v + e, 1.0) if known else v + e for v, e in zip(values, errors)]
     xs = list(range(len(steps)))
-    frame = Frame((-0.4, len(steps) - 0.6), padded([*low, *high], 0.1), height=300)
-    name = "balanced accuracy, inner folds" if known else _score_title(found["score_name"])
-    body = frame.axes(_PATH_TITLE, name, x_ticks=labels) + _cursor(frame, chosen, len(steps))
-    body += frame.band(xs, low, high) + frame.line(xs, values, "curve")
-    for i, value in enumerate(values):
-        words = f"{len(steps[i]['panel'])} features: {value:.3f} ± {errors[i]:.3f}"
-        kind, size = ("dot chosen", 5.5) if i == chosen else ("dot", 3)
-        body += circle(frame.sx(i), frame.sy(value), size, kind, tip(words))
-    return frame.drawing(body, name)
-
-
-def _path_weights(found: PathFigure, labels: list[tuple[int, str]]) -> str:
-    n = len(found["steps"])
-    largest = max((max(row) for row in found["weights"]), default=1.0)
-    frame = Frame((-0.4, n - 0.6), (0.0, largest * 1.06 or 1.0), height=300)
-    parts = [
-        frame.axes(_PATH_TITLE, "largest |weight|", x_ticks=labels),
-        _cursor(frame, found["chosen"], n),
+    name = found["score_name"].replace("_", " ")
+    name = "minus balanced log loss" if name == "balanced log loss" else name
+    name = "balanced accuracy, inner folds" if known else name
+    y = Axis(*padded([*low, *high], 0.1), name, grid=True)
+    chart = Chart(_steps(found), y, name, height=300)
+    _cursor(chart, chosen, xs)
+    chart.band(xs, low, high)
+    chart.line(xs, values, "curve")
+    words = [
+        f"{len(step['panel'])} features: {value:.3f} ± {error:.3f}"
+        for step, value, error in zip(steps, values, errors)
     ]
-    mine = set(found["steps"][found["chosen"]]["panel"])
-    for f in sorted(range(len(found["features"])), key=lambda f: f in mine):
-        row = found["weights"][f]
-        first = next(i for i, v in enumerate(row) if v > 0.0)
-        span = range(max(first - 1, 0), n)
+    chart.points(xs, values, "dot", tips=words)
+    at = slice(chosen, chosen + 1)
+    chart.points(xs[at], values[at], "dot chosen", radius=5.5, tips=words[at])
+    return chart
+
+
+def path_weights(found: PathFigure, *, by_penalty: bool = False, label: int = 0) -> Chart:
+    """Weight of each feature along the path, by step, or by penalty with the heaviest named."""
+    steps, table, chosen = found["steps"], found["weights"], found["chosen"]
+    largest = max((max(row) for row in table), default=1.0)
+    y = Axis(0.0, largest * 1.06 or 1.0, "largest |weight|", grid=True)
+    if by_penalty:
+        at = [step["rho"] for step in steps]
+        x = Axis(1.1 * max(at), min(at) / 1.1, "penalty, as a share of its largest value", log=True)
+    else:
+        at, x = [float(i) for i in range(len(steps))], _steps(found)
+    chart = Chart(x, y, "weights along the path", height=300)
+    if not by_penalty:
+        _cursor(chart, chosen, at)
+    mine = steps[chosen]["panel"]
+    named = sorted(mine, key=lambda f: -table[f][chosen])[:label]
+    order = range(len(table))
+    for f in order if by_penalty else sorted(order, key=lambda f: f in mine):
+        row, name = table[f], found["features"][f]
+        # on the page a line begins one step before its feature enters
+        start = 0 if by_penalty else max(next(i for i, v in enumerate(row) if v > 0.0) - 1, 0)
         kind = "thread mine" if f in mine else "thread"
-        parts.append(frame.line(span, [row[i] for i in span], kind, tip(found["features"][f])))
-    return frame.drawing("".join(parts), "weights along the path")
+        kind += f" c{named.index(f) % 8}" if f in named else ""
+        chart.line(at[start:], row[start:], kind, tip=name, label=name if f in named else "")
+    if by_penalty:
+        chart.rule("cursor", x=at[chosen])
+    return chart
 
 
-def _score_title(name: str) -> str:
-    return "minus balanced log loss" if name == "balanced_log_loss" else name.replace("_", " ")
+def _cursor(chart: Chart, at: int, places: Sequence[float]) -> None:
+    """A line at one step, which the page's slider moves to the others."""
+    chart.line([at, at], [chart.y.low, chart.y.high], "cursor", places=places)
 
 
-def _cursor(frame: Frame, at: int, n: int) -> str:
-    """A line that the slider moves; its positions are those of the steps."""
-    places = " ".join(f"{frame.sx(i):.1f}" for i in range(n))
-    x, floor = frame.sx(at), frame.height - frame.bottom
-    return rule(x, frame.top, x, floor, "cursor").replace("/>", f' data-places="{places}"/>')
-
-
-def weights_chart(found: WeightCurve, tone: int) -> str:
-    """Sorted weights of one plane and their elbow."""
+def weights_chart(found: WeightCurve, tone: int, *, names: bool = False) -> Chart:
+    """Sorted weights of one plane and their elbow; with ``names``, few features are named."""
     values, elbow = found["weights"], found["elbow"]
     n = len(values)
-    frame = Frame((0.4, n + 0.6), (0.0, max(values, default=1.0) * 1.12 or 1.0), height=270)
-    whole = [(v, short(v)) for v in ticks(0, n, 6) if v >= 1 and v == int(v)]
-    body = frame.axes("features, heaviest first", "|weight|", whole)
-    half = max(1.0, min(8.0, 0.3 * (frame.sx(2) - frame.sx(1))))
-    for i, value in enumerate(values):
-        name = found["features"][i] if i < len(found["features"]) else "all others: zero"
-        words = f"{name}: {value:.3f}" if value else name
-        quiet = " quiet" if elbow is not None and i >= elbow else ""
-        at = frame.sx(i + 1)
-        body += _bar(frame, at - half, at + half, value, f"bar c{tone}{quiet}", words)
+    names = names and len(found["features"]) <= 20
+    marks = [(v, short(v)) for v in ticks(0, n, 6) if v >= 1 and v == int(v)]
+    if names:
+        marks = [(i + 1.0, name) for i, name in enumerate(found["features"])]
+    chart = Chart(
+        Axis(0.4, n + 0.6, "features, heaviest first", marks, slanted=names),
+        Axis(0.0, max(values, default=1.0) * 1.12 or 1.0, "|weight|", grid=True),
+        f"sorted weights of the plane of {found['label']}",
+        height=370 if names else 270,
+        bottom=146 if names else 46,
+        left=max(50, 3.9 * len(cut(found["features"][0]))) if names else 50,
+        title=f"plane of {found['label']}",
+    )
+    unit = chart.sx(2) - chart.sx(1)
+    half = max(1.0, min(8.0, 0.3 * unit)) / unit
+    bars = [(i + 1 - half, 0.0, i + 1 + half, value) for i, value in enumerate(values)]
+    known = [*found["features"], *["all others: zero"] * (n - len(found["features"]))]
+    words = [f"{name}: {v:.3f}" if v else name for name, v in zip(known, values)]
+    kept = n if elbow is None else min(elbow, n)
+    chart.rects(bars[:kept], f"bar c{tone}", tips=words[:kept])
+    chart.rects(bars[kept:], f"bar c{tone} quiet", tips=words[kept:])
     if elbow is not None and elbow <= n:
-        body += _flag(frame, frame.sx(elbow + 0.5), f"elbow after {elbow}")
-    return frame.drawing(body, f"sorted weights of the plane of {found['label']}")
+        chart.flag(elbow + 0.5, f"elbow after {elbow}")
+    return chart
 
 
 # ------------------------------------------------------------------------- the stability
 
 
-def stability_chart(found: Sequence[StabilityBar], threshold: float | None = None) -> str:
+def stability_chart(found: Sequence[StabilityBar], threshold: float | None = None) -> Chart:
     """Selection frequencies as horizontal bars, with those of the group behind them."""
     longest = max(len(cut(bar["feature"])) for bar in found)
-    row, left, width = 22, 24 + 6.7 * longest, 480
-    height = row * len(found) + 42
-    frame = Frame((0.0, 1.0), (0.0, 1.0), width, height, left, 22, 4, 38)
-    parts = []
-    for value in (0.0, 0.25, 0.5, 0.75, 1.0):
-        at = frame.sx(value)
-        parts += [
-            rule(at, 2, at, height - 36, "grid"),
-            text(at, height - 20, f"{value:.0%}", "tick mid"),
-        ]
+    n, row = len(found), 22
+    names = [
+        (i + 0.5, bar["feature"], "name" if bar["in_panel"] else "name quiet")
+        for i, bar in enumerate(found)
+    ]
+    shares = [(v, f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    chart = Chart(
+        Axis(0.0, 1.0, "share of refits that choose the feature", shares, grid=True),
+        Axis(n, 0.0, ticks=names),
+        "selection frequency of each feature",
+        *(480, row * n + 48, 24 + 6.7 * longest, 22, 2, 46),
+        css="chart lanes",
+    )
+    thin = 7 / row
+    for behind in (True, False):
+        for i, bar in enumerate(found):
+            value = bar["group_frequency"] if behind else bar["frequency"]
+            if value is not None:
+                kind = f"bar{' group' if behind else ''}{'' if bar['in_panel'] else ' quiet'}"
+                corners = (0.0, i + 0.5 - thin, value, i + 0.5 + thin)
+                chart.rects([corners], kind, radius=2)
+    if threshold is not None:
+        chart.rule("observed", x=threshold)
     for i, bar in enumerate(found):
-        y = row * i + 5
         group = bar["group_frequency"]
         words = f"{bar['feature']}: chosen in {bar['frequency']:.0%} of refits"
         if group is not None and group > bar["frequency"]:
             words += f", it or a substitute in {group:.0%}"
-        parts += [
-            f'<g class="lane{"" if bar["in_panel"] else " quiet"}"{tip(words)}>',
-            rect(0, y - 3, width, row, "hit"),
-            text(left - 8, y + 11, cut(bar["feature"]), "name end"),
-            ""
-            if group is None
-            else rect(left, y, frame.sx(group) - left, 14, "bar group", radius=2),
-            rect(left, y, max(frame.sx(bar["frequency"]) - left, 1), 14, "bar", radius=2),
-            "</g>",
+        chart.rects([(-_INFINITE, i, _INFINITE, i + 1)], "hit", tips=[words], radius=0)
+    return chart
+
+
+# ------------------------------------------------------------------------ the comparison
+
+
+def accuracy_chart(found: Mapping[str, Any]) -> Chart:
+    """Accuracy against panel size on a page: a thread per method, names where they matter."""
+    sizes, reference, curves = found["sizes"], found["reference"], found["methods"]
+    scores = [v for curve in curves.values() for v in curve["score"]]
+    low, high = padded(scores)
+    chart = _by_size(sizes, low, min(high, 1.03))
+    chart.width, chart.height, chart.right, chart.top = 780, 420, 118, 26
+    # the reference last, so that it lies on top
+    for name in sorted(curves, key=lambda name: name == reference):
+        curve = curves[name]
+        mine = " mine" if name == reference else " control" if name == RANDOM_PANEL else ""
+        xs = [sizes.index(size) for size in curve["size"]]
+        words = [
+            f"{name}, {plural(size, 'feature')}: "
+            + interval({"value": v, "low": a, "high": b, "level": found["level"]})
+            for size, v, a, b in zip(curve["size"], curve["score"], curve["low"], curve["high"])
         ]
-    if threshold is not None:
-        parts.append(rule(frame.sx(threshold), 2, frame.sx(threshold), height - 36, "observed"))
-    title = "share of refits that choose the feature"
-    parts.append(text((left + width - 22) / 2, height - 4, title, "title mid"))
-    return frame.drawing("".join(parts), "selection frequency of each feature", "chart lanes")
+        link = curve["link"]
+        chart.line(xs, curve["score"], f"thread{mine}", tip=name, link=link)
+        chart.points(xs, curve["score"], f"bead{mine}", radius=3.4, tips=words, link=link)
+    for size in dict.fromkeys(point["size"] for point in found["front"]):
+        there = [point for point in found["front"] if point["size"] == size]
+        at = sizes.index(size), there[0]["score"]
+        chart.points([at[0]], [at[1]], "ring", radius=7)
+        names = cut(listed([point["method"] for point in there], 2), 36)
+        chart.text(*at, names, "name mid", dy=-12)
+    ends = []
+    for name in (RANDOM_PANEL, reference):
+        if name in curves:
+            at = sizes.index(curves[name]["size"][-1]), curves[name]["score"][-1]
+            ends.append((chart.sy(at[1]), at, name))
+    last = -math.inf
+    for y, at, name in sorted(ends):  # kept apart
+        last = max(y, last + 15.0)
+        chart.text(*at, cut(name, 20), "name start", dx=10, dy=last - y + 4)
+    return chart
+
+
+def accuracy_lines(found: Mapping[str, Any]) -> Chart:
+    """Accuracy against panel size on paper: colours, intervals where they fit, and a legend."""
+    sizes, curves, front = found["sizes"], found["methods"], found["front"]
+    few = len(curves) <= _MAX_INTERVALS
+    shown = ("score", "low", "high") if few else ("score",)
+    chart = _by_size(sizes, *padded([v for c in curves.values() for key in shown for v in c[key]]))
+    chart.width, chart.height = 560, 400
+    for i, (name, curve) in enumerate(curves.items()):
+        # a small shift keeps intervals of different methods apart; of many only lines are drawn
+        shift = 0.04 * (i - (len(curves) - 1) / 2) if few else 0.0
+        xs = [sizes.index(size) + shift for size in curve["size"]]
+        kind = f"c{i % 8}"
+        if few:
+            nan = math.nan
+            ends = [v for a, b in zip(curve["low"], curve["high"]) for v in (a, b, nan)]
+            chart.line([v for x in xs for v in (x, x, nan)], ends, f"series fine {kind}")
+        dash = ("", " dashes", " dots")[i // 8 % 3]
+        chart.line(xs, curve["score"], f"series {kind}{dash}", label=name, tip=name)
+        chart.points(xs, curve["score"], f"pt {kind}", shape=i)
+    at = [sizes.index(point["size"]) for point in front]
+    stairs = [(x, point["score"]) for k, point in enumerate(front) for x in at[k : k + 2]]
+    chart.line([x for x, _ in stairs], [y for _, y in stairs], "series dots", label="Pareto front")
+    return chart
+
+
+def _by_size(sizes: Sequence[int], low: float, high: float) -> Chart:
+    labels = [(float(i), str(size)) for i, size in enumerate(sizes)]
+    return Chart(
+        Axis(-0.25, len(sizes) - 0.75, "features in the panel", labels),
+        Axis(low, high, "balanced accuracy", grid=True),
+        "balanced accuracy against panel size, by method",
+    )

@@ -1,4 +1,4 @@
-"""What each picture shows, computed once: the page and matplotlib only draw it.
+"""What each picture shows, computed once: `drawings` and `sparsegsvp.plots` only draw it.
 
 Every function is pure and returns plain lists and numbers, in the shapes of
 `sparsegsvp.report.schema`.
@@ -7,14 +7,16 @@ Every function is pure and returns plain lists and numbers, in the shapes of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_curve
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score, roc_curve
 
 from .._typing import Float64Array
 from ..estimators.elbow import find_elbow
 from .schema import (
+    Box,
     Calibration,
     Confusion,
     Histogram,
@@ -28,6 +30,7 @@ from .schema import (
 _ROC_GRID = np.linspace(0.0, 1.0, 101)
 _MAX_BARS = 30
 _MAX_WEIGHTS = 40
+_MAX_OUTLIERS = 12
 
 
 # ---------------------------------------------------------------------- the estimate
@@ -39,15 +42,7 @@ def roc(evaluation: Mapping[str, Any]) -> Roc | None:
     Scores of different folds come from different fits, so they are never pooled. With more
     than two classes every class against the rest is one more curve.
 
-    Parameters
-    ----------
-    evaluation : dict
-        ``EvaluationResult.to_dict()``.
-
-    Returns
-    -------
-    Roc or None
-        None where the procedure has no decision values.
+    None where the procedure has no decision values.
     """
     classes = [str(c) for c in evaluation["classes"]]
     y = np.asarray(evaluation["y"])
@@ -145,27 +140,11 @@ def chosen_step(model: Any) -> int:
     return int(np.argmin(np.abs(np.log(np.asarray(path["rho"])) - np.log(rho))))
 
 
-def path(
-    model: Any,
-    names: Sequence[str],
-    *,
-    accuracy: tuple[Sequence[float], Sequence[float]] | None = None,
-) -> PathFigure:
+def path(model: Any, names: Sequence[str]) -> PathFigure:
     """Panel, inner score, and features that enter and leave, at each step of the path.
 
-    Parameters
-    ----------
-    model : GSVPSVMCV
-        Fitted.
-    names : sequence of str
-        Feature names.
-    accuracy : pair of sequences, optional
-        Mean balanced accuracy at each step and its standard error, from the inner folds.
-
-    Returns
-    -------
-    PathFigure
-        ``features`` in the order in which they enter, the heavier first.
+    ``accuracy`` is the mean balanced accuracy of the inner folds at each step with its standard
+    error. ``features`` come in the order in which they enter, the heavier first.
 
     Examples
     --------
@@ -199,8 +178,8 @@ def path(
                 "leaving": sorted(before - set(now)),
                 "score": float(found["score"][s]),
                 "score_error": float(found["score_error"][s]),
-                "accuracy": None if accuracy is None else float(accuracy[0][s]),
-                "accuracy_error": None if accuracy is None else float(accuracy[1][s]),
+                "accuracy": float(found["accuracy"][s]),
+                "accuracy_error": float(found["accuracy_error"][s]),
             }
         )
         before = set(now)
@@ -216,17 +195,7 @@ def path(
 def weight_curves(model: Any, names: Sequence[str]) -> list[WeightCurve]:
     """Sorted penalised weights of each plane at the chosen step, with the paper's elbow.
 
-    Parameters
-    ----------
-    model : GSVPSVMCV
-        Fitted.
-    names : sequence of str
-        Feature names.
-
-    Returns
-    -------
-    list of WeightCurve
-        One per class; at most the 40 heaviest weights, then one of the zeros that follow.
+    At most the 40 heaviest weights, then one of the zeros that follow.
 
     Examples
     --------
@@ -272,18 +241,7 @@ def stability_bars(
 ) -> list[StabilityBar]:
     """Selection frequencies, highest first: all features of the panel and the runners-up.
 
-    Parameters
-    ----------
-    frequencies : ndarray of shape (n_features,)
-    names : sequence of str
-    panel : sequence of int
-        The panel of the fit on all samples.
-    group_frequencies : ndarray of shape (n_features,), optional
-        How often the feature or one of its substitutes was selected.
-
-    Returns
-    -------
-    list of StabilityBar
+    ``group_frequencies`` say how often the feature or one of its substitutes was selected.
 
     Examples
     --------
@@ -310,7 +268,7 @@ def stability_bars(
 
 
 def accuracy_curves(comparison: Any) -> dict[str, Any]:
-    """What accuracy against panel size shows: a curve per method, and the Pareto front.
+    """Accuracy against panel size: a curve per method, and the Pareto front.
 
     Parameters
     ----------
@@ -320,7 +278,115 @@ def accuracy_curves(comparison: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        As ``Comparison.curves()``.
+        ``methods`` and ``front`` of ``Comparison.curves()``, with ``sizes``, ``reference``, the
+        ``level`` of the intervals, and in each curve as ``link`` its place among all methods.
     """
-    found = comparison["curves"] if isinstance(comparison, Mapping) else comparison.curves()
-    return cast("dict[str, Any]", found)
+    found = comparison if isinstance(comparison, Mapping) else comparison.to_dict()
+    curves, rows = found["curves"], found.get("rows", ())
+    every = list(dict.fromkeys([*(row["method"] for row in rows), *curves["methods"]]))
+    sizes = {size for curve in curves["methods"].values() for size in curve["size"]}
+    return {
+        "methods": {
+            name: {**curve, "link": every.index(name)} for name, curve in curves["methods"].items()
+        },
+        "front": sorted(curves["front"], key=lambda at: (at["size"], every.index(at["method"]))),
+        "sizes": list(found.get("sizes", sorted(sizes))),
+        "reference": found.get("reference"),
+        "level": next((row["score"]["level"] for row in rows if row["score"]), 0.95),
+    }
+
+
+# ------------------------------------------------------------------------ one feature
+
+
+def column(X: Any, index: int) -> Float64Array:
+    """One column of a dense or sparse table, as dense numbers."""
+    part = X[:, [index]]
+    part = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
+    return part.ravel().astype(np.float64)
+
+
+def box(values: Float64Array, label: str) -> Box | None:
+    """The numbers of a box plot: quartiles, whiskers to 1.5 times the box, and outliers.
+
+    Missing values are left out; None when nothing is left. At most 12 outliers are listed, the
+    most extreme on either side; ``n_outliers`` counts all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.figures import box
+    >>> found = box(np.array([1.0, 2.0, 3.0, 4.0, 100.0]), "ill")
+    >>> found["median"], found["high"], found["outliers"]
+    (3.0, 4.0, [100.0])
+    """
+    x = np.sort(values[np.isfinite(values)])
+    if not x.size:
+        return None
+    q1, median, q3 = (float(v) for v in np.quantile(x, [0.25, 0.5, 0.75]))
+    reach = 1.5 * (q3 - q1)
+    inside = x[(x >= q1 - reach) & (x <= q3 + reach)]
+    below, above = x[x < q1 - reach], x[x > q3 + reach]
+    half = _MAX_OUTLIERS // 2
+    return {
+        "label": label,
+        "n": int(x.size),
+        "low": float(inside[0]),
+        "q1": q1,
+        "median": median,
+        "q3": q3,
+        "high": float(inside[-1]),
+        "mean": float(x.mean()),
+        "outliers": [*below[:half].tolist(), *above[-half:].tolist()],
+        "n_outliers": int(below.size + above.size),
+    }
+
+
+def effect_sizes(
+    values: Float64Array, codes: NDArray[np.intp], n_classes: int
+) -> list[float | None]:
+    """The standardised mean difference of each class to the others (for two: Cohen's d).
+
+    The mean of a class minus the mean of the other class means, divided by the pooled
+    within-class standard deviation, without missing values. None where that deviation is zero
+    or a class is empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.figures import effect_sizes
+    >>> effect_sizes(np.array([0.0, 2.0, 4.0, 6.0]), np.array([0, 0, 1, 1]), 2)
+    [-2.82..., 2.82...]
+    """
+    parts = [values[(codes == k) & np.isfinite(values)] for k in range(n_classes)]
+    if any(part.size == 0 for part in parts):
+        return [None] * n_classes
+    means = np.array([part.mean() for part in parts])
+    freedom = sum(part.size for part in parts) - n_classes
+    squares = sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
+    if freedom < 1 or squares <= 0.0:
+        return [None] * n_classes
+    spread = np.sqrt(squares / freedom)
+    if spread <= 1e-12 * np.abs(means).max():  # only rounding is left
+        return [None] * n_classes
+    others = (means.sum() - means) / (n_classes - 1)
+    return [float(v) for v in (means - others) / spread]
+
+
+def single_auc(values: Float64Array, codes: NDArray[np.intp], n_classes: int) -> float | None:
+    """The area under the ROC curve of one feature alone, in its better direction.
+
+    None unless there are two classes with values in both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.figures import single_auc
+    >>> single_auc(np.array([4.0, 3.0, 2.0, 1.0]), np.array([0, 0, 1, 1]), 2)
+    1.0
+    """
+    known = np.isfinite(values)
+    if n_classes != 2 or np.unique(codes[known]).size < 2:
+        return None
+    area = float(roc_auc_score(codes[known] == 1, values[known]))
+    return max(area, 1.0 - area)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any, cast
 
-from . import drawings, svg, wording
+from . import drawings, marks, words
 from .schema import PathFigure, Results, validate
 
 _HERO_FEATURES = 14
@@ -48,7 +48,7 @@ def build_report(results: Mapping[str, Any]) -> str:
     >>> data = make_planted(60, 20, 2, effect=2.5)
     >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
     >>> table = SimpleNamespace(X=data.X, y=data.y, feature_names=data.feature_names)
-    >>> page = build_report(summarize(table, model, path_accuracy=False))
+    >>> page = build_report(summarize(table, model))
     >>> page.startswith("<!doctype html>"), "http://" in page
     (True, False)
     """
@@ -59,8 +59,8 @@ def build_report(results: Mapping[str, Any]) -> str:
         _drawings(document) | {"path_data": _data_block(document["figures"]["path"])},
         r=document,
         tones=_tones(document),
-        contrast=wording.contrast(document["data"]),
-        stability_word=wording.stability_word,
+        contrast=words.contrast(document["data"]["classes"], document["data"]["positive"]),
+        stability_word=words.stability_word,
         hero=document["panel"][:_HERO_FEATURES],
         chance=1.0 / len(document["data"]["classes"]),
     )
@@ -73,7 +73,7 @@ def render(template: str, drawn: Mapping[str, Any], **context: Any) -> str:
     ----------
     template : str
         File name, in the folder of templates.
-    drawn : mapping of str to str, list of str or None
+    drawn : mapping of str to Chart, str, list of these or None
         SVG or JSON of this package, available as ``draw``. Every name in it was escaped where
         it was written.
     **context
@@ -89,7 +89,7 @@ def render(template: str, drawn: Mapping[str, Any], **context: Any) -> str:
         from markupsafe import Markup
     except ImportError as error:
         raise ImportError('the report needs jinja2: pip install "sparsegsvp[report]"') from error
-    style, script = _asset("report.css"), _asset("report.js")
+    style, script = f"{marks.style_sheet()}\n{_asset('report.css')}", _asset("report.js")
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset),
         autoescape=True,
@@ -98,13 +98,13 @@ def render(template: str, drawn: Mapping[str, Any], **context: Any) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters.update(
-        score=wording.number, short=svg.short, p=wording.p_value, plural=wording.plural
+        score=words.number, short=marks.short, p=words.p_value, plural=words.plural
     )
     return environment.get_template(template).render(
         policy=_policy(style, script),
         style=Markup(style),
         script=Markup(script),
-        shapes=svg.SHAPES,
+        shapes=marks.SHAPES,
         draw={name: _marked(drawing, Markup) for name, drawing in drawn.items()},
         **context,
     )
@@ -179,9 +179,7 @@ def _drawings(document: Results) -> dict[str, Any]:
 
 
 def _marked(drawing: Any, mark: Any) -> Any:
-    """Declare drawings safe."""
-    if isinstance(drawing, str):
-        return mark(drawing)
-    if isinstance(drawing, Sequence):
+    """Declare drawings safe: a chart gives its SVG."""
+    if isinstance(drawing, list):
         return [mark(part) for part in drawing]
-    return None
+    return None if drawing is None else mark(drawing)

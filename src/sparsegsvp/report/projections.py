@@ -24,17 +24,6 @@ _BLOCK = 1024
 def thin(codes: NDArray[np.intp], limit: int = MAX_POINTS) -> NDArray[np.intp]:
     """Choose at most ``limit`` rows, evenly spread over the rows of every class.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        Class codes.
-    limit : int, default=1200
-
-    Returns
-    -------
-    ndarray of int
-        Sorted row numbers.
-
     Examples
     --------
     >>> import numpy as np
@@ -64,20 +53,8 @@ def planes(
 ) -> Scatter | None:
     """Out-of-fold samples in the plane of their distances to two of the planes.
 
-    Parameters
-    ----------
-    evaluation : dict
-        ``EvaluationResult.to_dict()``.
-    names : sequence of str, optional
-        One per sample.
-    pair : (int, int), default=(0, 1)
-        Classes whose planes span the picture.
-
-    Returns
-    -------
-    Scatter or None
-        Absolute distances in standardised units, first repeat; None where the procedure
-        has no planes.
+    Absolute distances in standardised units, first repeat; None where the procedure has no
+    planes. ``pair`` are the classes whose planes span the picture.
     """
     if not evaluation["out_of_fold"] or evaluation["out_of_fold"][0].get("distances") is None:
         return None
@@ -111,18 +88,7 @@ def pca_before(
 ) -> Scatter:
     """First two principal components of all standardised features; labels play no part.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-        Missing values are set to the median of their column.
-    codes : ndarray of shape (n_samples,)
-    classes : sequence of str
-    names : sequence of str, optional
-        One per sample.
-
-    Returns
-    -------
-    Scatter
+    Missing values are set to the median of their column.
 
     Examples
     --------
@@ -167,18 +133,7 @@ def pca_after(
     training part, and the test samples are projected on them. Components of different folds
     agree only up to a rotation, which is found on the training rows they share.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-    evaluation : dict
-        ``EvaluationResult.to_dict()``.
-    names : sequence of str, optional
-        One per sample.
-
-    Returns
-    -------
-    Scatter or None
-        None where a fold has no panel.
+    None where a fold has no panel.
     """
     folds = [f for f in evaluation["folds"] if f["repeat"] == evaluation["folds"][0]["repeat"]]
     if any(not f["panel"] for f in folds):

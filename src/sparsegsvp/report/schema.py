@@ -22,7 +22,7 @@ from typing import (
 )
 
 FORMAT = "sparsegsvp-results"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 class IntervalDict(TypedDict):
@@ -59,7 +59,6 @@ class Data(TypedDict):
     group_association: float | None  # Cramer's V of group and class, None without groups
     units: str | None  # of the values, e.g. "log2(max(x, 1))"
     record: list[str]
-    hints: list[str]
     dropped: dict[str, str]
 
 
@@ -255,15 +254,15 @@ class Figures(TypedDict):
 class Verdict(TypedDict):
     """The answer, in words."""
 
-    level: Literal["signal", "weak", "chance", "unclear", "not estimated"]
+    level: Literal["signal", "inconclusive", "none", "not tested"]
     headline: str
     sentences: list[str]
 
 
-class Warning(TypedDict):
-    """Something the reader has to know."""
+class NoticeDict(TypedDict):
+    """Something the reader has to know: `sparsegsvp._notices.Notice` as JSON."""
 
-    kind: str
+    code: str
     severity: Literal["serious", "caution", "note"]
     title: str
     text: str
@@ -297,7 +296,7 @@ class Results(TypedDict):
     data: Data
     model: Model
     verdict: Verdict
-    warnings: list[Warning]
+    notices: list[NoticeDict]
     panel: list[PanelFeature]
     scores: dict[str, IntervalDict]
     stability: StabilityDict | None
@@ -323,7 +322,7 @@ def validate(results: Mapping[str, Any]) -> None:
     Examples
     --------
     >>> from sparsegsvp.report import validate
-    >>> validate({"format": "sparsegsvp-results", "format_version": 1})
+    >>> validate({"format": "sparsegsvp-results", "format_version": 2})
     Traceback (most recent call last):
         ...
     ValueError: results['versions'] is missing...

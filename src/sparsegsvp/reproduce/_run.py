@@ -17,8 +17,7 @@ from .._versions import versions
 from ..datasets import Dataset, load_breast_cancer, load_ovarian
 from ..evaluation.journal import Journal, digest, run_logged
 from .plan import PLANS, Plan, stages
-from .protocol import paper_split
-from .published import STUDIES, Study
+from .protocol import STUDIES, Study, paper_split
 from .tables import Table, make_tables
 
 Which = Literal["breast", "ovarian", "all"]

@@ -1,93 +1,26 @@
-"""The figures, drawn from plain results; each function returns one matplotlib figure."""
+"""The paper's figures, published and obtained: sheets of charts drawn from plain results."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
-
+from ..report.charts import Axis, Chart, Sheet
+from ..report.marks import padded, power
 from .plan import Plan
-from .published import Study
+from .protocol import Study
 from .tables import KINDS, Results, Table, method_labels, runs_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-# Colours that the page replaces by its own, so that figures follow its light and dark theme.
-INK, FAINT, PAPER = "#1b1c1d", "#d4d5d6", "#fdfcfb"
-THEME = {INK: "var(--ink)", FAINT: "var(--line)", PAPER: "var(--paper)"}
-COLOURS = {
-    "l1": "#c8553d",
-    "q=1": "#d98e04",
-    "q=0.1": "#9c5fb5",
-    "GSVPSVM": "#1f8a70",
-    "GSVPSVMCV": "#2f78b7",
-}
-CLASS_COLOURS = ("#2f78b7", "#d1495b")
-EPS_COLOURS = ("#7aa6c2", "#3b7ea1", "#1a4e66", "#888888")
+# Colours of the methods and of the two classes: classes of the style sheet of charts.
+TONES = {"l1": "c1", "q=1": "c4", "q=0.1": "c3", "GSVPSVM": "c2", "GSVPSVMCV": "c0"}
+CLASS_TONES = ("c0", "c5")
+EPS_TONES = ("c0", "c1", "c3", "c7")
 
 
-STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.facecolor": "none",
-    "legend.frameon": False,
-    "grid.color": FAINT,
-    "grid.linewidth": 0.6,
-    "svg.fonttype": "none",
-}
-
-
-def _new(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Any, Any]:
-    """A figure and its axes, free of pyplot's global state."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained", facecolor="none")
-    return figure, figure.subplots(rows, columns, squeeze=False, **options)
-
-
-def to_svg(figure: Figure, name: str) -> str:
-    """Render a figure as SVG whose bytes depend on nothing but its content.
-
-    Parameters
-    ----------
-    figure : Figure
-    name : str
-        Salt of the identifiers inside, so that figures on one page do not share any.
-
-    Returns
-    -------
-    str
-    """
-    from matplotlib import rc_context
-
-    buffer = io.BytesIO()
-    with rc_context({**STYLE, "svg.hashsalt": name}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    svg = buffer.getvalue().decode("utf-8")
-    return svg[svg.index("<svg") :]
-
-
-def themed(svg: str) -> str:
-    """Replace the theme's colours by the page's variables."""
-    for colour, variable in THEME.items():
-        svg = svg.replace(colour, variable)
-    return svg
-
-
-def sensitivity(study: Study, results: Results, table: Table) -> Figure:
+def sensitivity(study: Study, results: Results, table: Table) -> Sheet:
     """Barcodes of the panels, one line per run, and the scores over random splits.
 
     A method whose panel does not depend on the run draws vertical bars; one that does draws
@@ -95,355 +28,308 @@ def sensitivity(study: Study, results: Results, table: Table) -> Figure:
     """
     labels = method_labels(study)
     kinds = [kind for kind in KINDS if runs_of(results, kind, study.methods[0].key)]
-    rows = {(row["kind"], row["method"]): row for row in table.rows}
-    figure, axes = _new(
-        len(labels),
-        len(kinds) + 1,
-        (3.6 * (len(kinds) + 1), 1.55 * len(labels) + 0.5),
-        gridspec_kw={"width_ratios": [1.0] * len(kinds) + [1.15]},
-    )
-    for line, (method, label) in enumerate(labels.items()):
-        for ax, kind in zip(axes[line], kinds):
-            _barcode(ax, runs_of(results, kind, method), COLOURS[method])
-            row = rows.get((kind, label))
+    found = {(row["kind"], row["method"]): row for row in table.rows}
+    rows: list[list[Chart]] = []
+    for method, label in labels.items():
+        line = []
+        for kind in kinds:
+            row = found.get((kind, label))
+            title = ""
             if row is not None:
                 panels = "one panel" if row["distinct"] == 1 else f"{row['distinct']} panels"
                 cap = f" · {row['capped']} at the cap" if row["capped"] else ""
-                ax.set_title(f"{panels} · Jaccard {row['jaccard']:.2f}{cap}", loc="left")
-            if line == 0:
-                ax.annotate(
-                    f"{len(runs_of(results, kind, method))} {KINDS[kind]}",
-                    (0, 1.32),
-                    xycoords="axes fraction",
-                    fontsize=11,
-                    fontweight="bold",
-                    color=INK,
-                )
-        axes[line, 0].set_ylabel(label.replace(", ", ",\n"), fontsize=10, fontweight="bold")
-        axes[line, 0].yaxis.label.set_color(COLOURS[method])
-        _scores(axes[line, -1], study, runs_of(results, "splits", method), method, line == 0)
-        row = rows.get(("splits", label))
-        if row is not None:
-            axes[line, -1].set_title(
-                f"{row['accuracy_mean']:.3f} ± {row['accuracy_sd']:.3f}", loc="left"
-            )
-        if line == 0:
-            axes[line, -1].annotate(
-                "balanced accuracy, held out",
-                (0, 1.32),
-                xycoords="axes fraction",
-                fontsize=11,
-                fontweight="bold",
-                color=INK,
-            )
-        if line < len(labels) - 1:
-            axes[line, -1].set_xticklabels([])
-    axes[-1, 0].set_xlabel("features, the most often selected first")
-    return figure
+                title = f"{panels} · Jaccard {row['jaccard']:.2f}{cap}"
+            name = label if kind == kinds[0] else ""
+            line.append(_barcode(runs_of(results, kind, method), TONES[method], name, title))
+        row = found.get(("splits", label))
+        title = "" if row is None else f"{row['accuracy_mean']:.3f} ± {row['accuracy_sd']:.3f}"
+        line.append(_scores(study, runs_of(results, "splits", method), method, title))
+        rows.append(line)
+    for chart in rows[-1]:  # room for what is said once, below all
+        chart.height, chart.bottom = chart.height + 16, chart.bottom + 16
+    for line in rows[:-1]:
+        line[-1].x = replace(
+            line[-1].x, ticks=[(value, "") for value, *_ in line[-1].x.ticks or ()]
+        )
+    first = rows[-1][0]
+    first.x = replace(first.x, title="features, the most often selected first")
+    count = {kind: len(runs_of(results, kind, study.methods[0].key)) for kind in kinds}
+    heads = [f"{count[kind]} {KINDS[kind]}" for kind in kinds]
+    return Sheet(rows, "panels and scores of every run", [*heads, "balanced accuracy, held out"])
 
 
-def _barcode(ax: Axes, runs: Sequence[dict[str, Any]], colour: str, most: int = 60) -> None:
-    """One line per run, one column per feature that any run selected."""
-    from matplotlib.colors import to_rgba
-
-    ax.set_xticks([])
-    ax.set_yticks([])
-    for side in ax.spines.values():
-        side.set_visible(False)
+def _barcode(runs: Sequence[Mapping[str, Any]], tone: str, name: str, title: str) -> Chart:
+    """One line per run, one column per feature that any run selected, the commonest first."""
+    counts = Counter(feature for run in runs for feature in run["panel"])
+    order = sorted(counts, key=lambda feature: (-counts[feature], feature))
+    column = {feature: place for place, feature in enumerate(order)}
+    gap = 0.06 if len(order) <= 60 else 0.0
+    chart = Chart(
+        Axis(0, max(len(order), 24), ticks=()),
+        Axis(max(len(runs), 1), 0, name, ticks=(), kind=f"count {tone}"),
+        title,
+        *(290, 112, 26, 10, 0, 14),
+        title=title,
+    )
+    cells = [
+        (column[feature] + gap, line + gap, column[feature] + 1 - gap, line + 1 - gap)
+        for line, run in enumerate(runs)
+        for feature in run["panel"]
+    ]
+    chart.rects(cells, f"bar {tone}", radius=0)
     if not runs:
         # Reordering rows changes the folds of GSVPSVMCV, which the first column shows.
-        ax.text(0.0, 0.5, "other folds: see the left", va="center", transform=ax.transAxes)
-        return
-    counts: dict[int, int] = {}
-    for run in runs:
-        for feature in run["panel"]:
-            counts[feature] = counts.get(feature, 0) + 1
-    order = sorted(counts, key=lambda feature: (-counts[feature], feature))
-    columns = {feature: place for place, feature in enumerate(order)}
-    if len(order) <= most:
-        for line, run in enumerate(runs):
-            bars = [(columns[feature] + 0.08, 0.84) for feature in run["panel"]]
-            ax.broken_barh(bars, (line + 0.08, 0.84), color=colour)
-        ax.set_xlim(0, max(len(order), 24))
-        ax.set_ylim(len(runs), 0)
-        return
-    # Too many columns for bars: one pixel each, kept sharp by the page.
-    pixels = np.zeros((len(runs), len(order), 4))
-    for line, run in enumerate(runs):
-        pixels[line, [columns[feature] for feature in run["panel"]]] = to_rgba(colour)
-    ax.imshow(pixels, aspect="auto", interpolation="none")
-    ax.annotate(
-        f"{len(order)} features in all",
-        (1, -0.03),
-        xycoords="axes fraction",
-        ha="right",
-        va="top",
-        fontsize=8,
+        chart.text(0, 0.5, "other folds: see the left", "name start")
+    if not gap:
+        chart.text(chart.x.high, len(runs), f"{len(order)} features in all", "tick end", dy=13)
+    return chart
+
+
+def _scores(study: Study, runs: Sequence[Mapping[str, Any]], method: str, title: str) -> Chart:
+    """Each split's balanced accuracy and their mean; the published score as a dashed line."""
+    scores = [run["balanced_accuracy"] for run in runs]
+    chart = Chart(
+        Axis(0.38, 1.02, ticks=[(v / 10, f"{v / 10:.1f}") for v in range(4, 11)], grid=True),
+        Axis(0, 1, ticks=()),
+        "balanced accuracy over random splits",
+        *(330, 112, 26, 10, 2, 14),
+        title=title,
     )
-
-
-def _scores(
-    ax: Axes, study: Study, runs: Sequence[dict[str, Any]], method: str, named: bool
-) -> None:
-    """Each split's balanced accuracy; the published score as a line."""
-    scores = np.array([run["balanced_accuracy"] for run in runs])
-    # Spread by rank, so that equal scores lie beside each other.
-    height = 0.5 + 0.33 * np.sin(2.4 * np.arange(len(scores)))
-    ax.scatter(scores, height, s=22, color=COLOURS[method], alpha=0.85, linewidths=0)
-    if len(scores):
-        ax.plot([scores.mean()] * 2, [0.05, 0.95], color=COLOURS[method], lw=2)
+    # spread by rank, so that equal scores lie beside each other
+    heights = [0.5 + 0.33 * math.sin(2.4 * i) for i in range(len(scores))]
+    chart.points(scores, heights, f"pt {TONES[method]}", radius=3.5)
+    if scores:
+        mean = sum(scores) / len(scores)
+        chart.line([mean, mean], [0.05, 0.95], f"series thick {TONES[method]}")
     if method in study.rows:
         tn, fp, fn, tp = study.rows[method].test
         published = (tn / (tn + fp) + tp / (tp + fn)) / 2
-        ax.axvline(published, color=INK, lw=1, ls=(0, (3, 2)))
-        if named:
-            ax.annotate(
-                "published",
-                (published, 0.93),
-                xytext=(-4, 0),
-                textcoords="offset points",
-                ha="right",
-                va="center",
-                fontsize=8,
-            )
-    ax.set_xlim(0.38, 1.02)
-    ax.set_ylim(0, 1)
-    ax.set_yticks([])
-    ax.spines["left"].set_visible(False)
-    ax.grid(axis="x")
-    ax.set_axisbelow(True)
+        chart.line([published] * 2, [0, 1], "series fine dashes", label="published")
+    return chart
 
 
-def sorted_weights(study: Study, plan: Plan, results: Results) -> Figure:
+def sorted_weights(study: Study, plan: Plan, results: Results) -> Sheet:
     """Sorted weights with their elbows: the paper's method above, this package's below."""
     eps = (plan.eps or study.sweep.eps)[0]
     qs = plan.qs or study.sweep.qs
     low, high = (min(qs, key=lambda q: abs(q - at)) for at in (0.2, 0.9))
-    figure, axes = _new(2, 3, (10.5, 5.4))
-    paper = [
-        ("l1", results["row/l1/code"]),
-        *[(f"lq, q = {q:g}", results[f"sweep/paper/{q:g}/{eps:.4g}"]) for q in (low, high)],
-    ]
-    for ax, (title, result) in zip(axes[0], paper):
-        _curves(ax, study, result["sorted"], result["elbows"])
-        ax.set_title(f"PGDGSVPSVM, {title}", loc="left")
+    paper = [("l1", results["row/l1/code"])]
+    paper += [(f"lq, q = {q:g}", results[f"sweep/paper/{q:g}/{eps:.4g}"]) for q in (low, high)]
     own = [(q, results[f"sweep/own/{q:g}/{eps:.4g}"]) for q in (max(qs), low, high)]
-    for ax, (q, result) in zip(axes[1], own):
-        _curves(ax, study, result["sorted"], result["counts"])
-        ax.set_title(f"GSVPSVM, q = {q:g}", loc="left")
-    axes[0, 0].set_ylabel("|w| / largest")
-    axes[1, 0].set_ylabel("|w| / largest")
-    for ax in axes[1]:
-        ax.set_xlabel("rank")
-    axes[0, 0].legend(loc="upper right")
-    return figure
+    above = [_curves(study, r, r["elbows"], f"PGDGSVPSVM, {name}") for name, r in paper]
+    below = [_curves(study, r, r["counts"], f"GSVPSVM, q = {q:g}") for q, r in own]
+    return Sheet([above, below], "sorted weights of both planes and the number kept")
 
 
-def _curves(ax: Axes, study: Study, curves: Sequence[Sequence[float]], kept: Sequence[int]) -> None:
+def _curves(study: Study, result: Mapping[str, Any], kept: Sequence[int], title: str) -> Chart:
+    curves = result["sorted"]
     shown = int(min(max(len(curve) for curve in curves), max(30, 4 * max(kept))))
-    for label, curve, count, colour in zip(study.class_names, curves, kept, CLASS_COLOURS):
-        values = np.asarray(curve[:shown])
-        ax.plot(np.arange(1, len(values) + 1), values, color=colour, lw=1.6, label=label)
+    chart = Chart(
+        Axis(0, shown + 1, "rank"),
+        Axis(-0.03, 1.08, "|w| / largest", grid=True),
+        title,
+        *(370, 260),
+        title=title,
+    )
+    for label, curve, count, tone in zip(study.class_names, curves, kept, CLASS_TONES):
+        values = curve[:shown]
+        chart.line(range(1, len(values) + 1), values, f"series {tone}", label=label)
         if 0 < count <= len(values):
-            ax.plot(count, values[count - 1], "o", ms=7, mfc=PAPER, mec=colour, mew=1.8)
-            ax.annotate(
-                str(count),
-                (count, values[count - 1]),
-                xytext=(7, 5),
-                textcoords="offset points",
-                color=colour,
-                fontweight="bold",
-            )
-    ax.set_ylim(-0.03, 1.08)
-    ax.grid(axis="y")
+            at = count, values[count - 1]
+            chart.points([at[0]], [at[1]], f"knot {tone}", radius=4.5)
+            chart.text(*at, str(count), f"count start {tone}", dx=8, dy=-7)
+    return chart
 
 
-def convergence(study: Study, results: Results) -> Figure:
+def convergence(study: Study, results: Results) -> Sheet:
     """Objective and relative error by iteration; the objective of this package's solver."""
-    methods = study.methods
-    figure, axes = _new(2, len(methods) + 1, (12.4, 5.2))
-    for column, method in enumerate(methods):
+    above, below = [], []
+    for method in study.methods:
         result = results[f"row/{method.key}/code"]
-        for label, history, colour in zip(study.class_names, result["history"], CLASS_COLOURS):
-            at = history["iteration"]
-            axes[0, column].loglog(at, history["objective"], color=colour, lw=1.3, label=label)
-            axes[0, column].loglog(at, history["penalty"], color=colour, lw=1.0, ls=":")
-            axes[1, column].loglog(
-                at, np.maximum(history["relative_error"], 1e-12), color=colour, lw=1.0
-            )
-        for ax in axes[:, column]:
-            ax.minorticks_off()
-        axes[1, column].axhline(1e-4, color=INK, lw=0.8, ls=(0, (3, 2)))
-        state = ["stops" if done else "cap" for done in result["converged"]]
-        axes[0, column].set_title(f"{method.label}  ({state[0]}, {state[1]})", loc="left")
-        axes[1, column].set_xlabel("iteration")
-    axes[0, 0].set_ylabel("objective (dotted: penalty)")
-    axes[1, 0].set_ylabel("relative change")
-    axes[0, 0].legend(loc="lower left", fontsize=8)
-    last, note = axes[0, -1], axes[1, -1]
+        history, state = result["history"], ["stops" if d else "cap" for d in result["converged"]]
+        change = [[max(v, 1e-12) for v in plane["relative_error"]] for plane in history]
+        title = f"{method.label}  ({state[0]}, {state[1]})"
+        x = _log_axis([i for plane in history for i in plane["iteration"]], "iteration")
+        both = [v for plane in history for v in (*plane["objective"], *plane["penalty"]) if v > 0]
+        objective = Chart(
+            x, _log_axis(both, "objective (dotted: penalty)"), title, 300, 250, title=title
+        )
+        relative = Chart(
+            x, _log_axis([v for c in change for v in c], "relative change"), title, 300, 250
+        )
+        for label, plane, errors, tone in zip(study.class_names, history, change, CLASS_TONES):
+            at = plane["iteration"]
+            objective.line(at, plane["objective"], f"series {tone}", label=label)
+            objective.line(at, plane["penalty"], f"series fine dots {tone}")
+            relative.line(at, errors, f"series fine {tone}")
+        relative.rule("series fine dashes", y=1e-4)
+        above.append(objective)
+        below.append(relative)
     planes = results["own/convergence"]["planes"]
-    for label, plane, colour in zip(study.class_names, planes, CLASS_COLOURS):
-        values = plane["objective"]
-        last.plot(np.arange(len(values)), values, "o-", ms=4, color=colour, lw=1.3, label=label)
-    last.set_title("GSVPSVM, last penalty of its path", loc="left")
-    last.set_xlabel("iteration")
-    note.axis("off")
-    lines = [
-        f"{label}: residual {plane['kkt_residual']:.0e}\n(delta_max {plane['delta_max']:.2f})"
-        for label, plane in zip(study.class_names, planes)
-    ]
-    note.text(0.0, 0.95, "certificate of stationarity\n\n" + "\n\n".join(lines), va="top")
-    return figure
+    longest = max(len(plane["objective"]) for plane in planes)
+    values = padded([v for plane in planes for v in plane["objective"]])
+    title = "GSVPSVM, last penalty of its path"
+    own = Chart(
+        Axis(-0.5, longest - 0.5, "iteration"), Axis(*values, grid=True), title, 300, 250,
+        title=title,
+    )  # fmt: skip
+    note = Chart(Axis(0, 1, ticks=()), Axis(0, 1, ticks=()), "certificate", 300, 250, 50)
+    note.text(0, 1, "certificate of stationarity", "head start", dy=20)
+    for k, (label, plane, tone) in enumerate(zip(study.class_names, planes, CLASS_TONES)):
+        at = list(range(len(plane["objective"])))
+        own.line(at, plane["objective"], f"series {tone}")
+        own.points(at, plane["objective"], f"dot {tone}")
+        words = f"{label}: residual {plane['kkt_residual']:.0e}"
+        note.text(0, 1, words, f"count start {tone}", dy=50 + 44 * k)
+        note.text(0, 1, f"(delta_max {plane['delta_max']:.2f})", "name start", dy=68 + 44 * k)
+    return Sheet([[*above, own], [*below, note]], "objective and relative change by iteration")
 
 
-def features_by_q(study: Study, plan: Plan, results: Results, jaccard: Table | None) -> Figure:
+def _log_axis(values: Iterable[float], title: str) -> Axis:
+    low, high = padded([math.log10(v) for v in values], 0.04)
+    return Axis(10**low, 10**high, title, log=True)
+
+
+def features_by_q(study: Study, plan: Plan, results: Results, jaccard: Table | None) -> Sheet:
     """Number of features against q for each eps, and the average Jaccard index across q."""
-    figure, axes = _new(1, 3, (12.4, 3.6))
     qs = sorted({q for q, _ in plan.grid(study)})
     levels = list(dict.fromkeys(eps for _, eps in plan.grid(study)))
-    for ax, which, title in (
-        (axes[0, 0], "paper", "PGDGSVPSVM"),
-        (axes[0, 1], "own", "GSVPSVM"),
-    ):
-        tallest = 1
-        for eps, colour, marker in zip(levels, EPS_COLOURS, "os^D"):
-            sizes = [len(results[f"sweep/{which}/{q:g}/{eps:.4g}"]["panel"]) for q in qs]
-            tallest = max(tallest, *sizes)
-            ax.plot(qs, sizes, marker=marker, color=colour, lw=1.5, label=f"eps = {_power(eps)}")
-        ax.set_title(f"{title}: features selected", loc="left")
-        ax.set_xlabel("q")
-        ax.set_ylim(0, 1.1 * tallest)
-        ax.grid(axis="y")
-    axes[0, 0].legend(loc="best")
-    ax = axes[0, 2]
-    ax.set_title("average Jaccard index across q", loc="left")
-    if jaccard is None:
-        ax.axis("off")
-        return figure
-    series = (("published", FAINT), ("obtained", COLOURS["q=1"]), ("GSVPSVM", COLOURS["GSVPSVM"]))
-    for offset, (column, colour) in enumerate(series):
-        for place, row in enumerate(jaccard.rows):
-            if row[column] is None:
-                continue
-            at = place + 0.27 * (offset - 1)
-            ax.bar(at, row[column], 0.25, color=colour, label=column if place == 0 else None)
-            ax.annotate(
-                f"{row[column]:.2f}", (at, row[column]), ha="center", va="bottom", fontsize=8
-            )
-    ax.set_xticks(range(len(jaccard.rows)), [_power(row["eps"]) for row in jaccard.rows])
-    ax.set_xlabel("eps")
-    ax.set_ylim(0, 1.28)
-    ax.legend(loc="upper left", ncols=3, fontsize=8)
-    return figure
+    charts: list[Chart | None] = []
+    for which, name in (("paper", "PGDGSVPSVM"), ("own", "GSVPSVM")):
+        sizes = {
+            eps: [len(results[f"sweep/{which}/{q:g}/{eps:.4g}"]["panel"]) for q in qs]
+            for eps in levels
+        }
+        tallest = max(1, *(size for line in sizes.values() for size in line))
+        title = f"{name}: features selected"
+        y = Axis(0, 1.1 * tallest, "features", grid=True)
+        chart = Chart(Axis(*padded(qs), "q"), y, title, 370, 300, title=title)
+        for k, (eps, tone) in enumerate(zip(levels, EPS_TONES)):
+            chart.line(qs, sizes[eps], f"series {tone}", label=f"eps = {power(eps)}")
+            chart.points(qs, sizes[eps], f"pt {tone}", shape=k)
+        charts.append(chart)
+    if jaccard is not None:
+        charts.append(_jaccard(jaccard))
+    return Sheet([charts], "features against q, and how alike the panels are")
 
 
-def weights(study: Study, plan: Plan, results: Results) -> Figure:
-    """The weights by feature: q = 0.1 above, `GSVPSVMCV` below; kept features filled."""
-    figure, axes = _new(2, 2, (12.4, 4.8))
+def _jaccard(table: Table) -> Chart:
+    title = "average Jaccard index across q"
+    marks = [(float(i), power(row["eps"])) for i, row in enumerate(table.rows)]
+    chart = Chart(
+        Axis(-0.6, len(table.rows) - 0.4, "eps", marks),
+        Axis(0, 1.1, grid=True),
+        title,
+        *(440, 300),
+        title=title,
+    )
+    series = (("published", "plain"), ("obtained", TONES["q=1"]), ("GSVPSVM", TONES["GSVPSVM"]))
+    for offset, (column, tone) in enumerate(series):
+        known = [
+            (place + 0.27 * (offset - 1), row[column])
+            for place, row in enumerate(table.rows)
+            if row[column] is not None
+        ]
+        bars = [(at - 0.125, 0.0, at + 0.125, value) for at, value in known]
+        if bars:
+            chart.rects(bars, f"bar {tone}", label=column)
+        for at, value in known:
+            chart.text(at, value, f"{value:.2f}", "tick mid", dy=-4)
+    return chart
+
+
+def weights(study: Study, plan: Plan, results: Results) -> Sheet:
+    """The weights by feature: q = 0.1 above, `GSVPSVMCV` below; kept features in colour."""
     paper, own = results["row/q=0.1/code"], results[f"own/{plan.rules[-1]}"]
-    for k, (label, colour) in enumerate(zip(study.class_names, CLASS_COLOURS)):
-        _stems(axes[0, k], paper["weights"][k], set(paper["features"][k]), colour)
-        axes[0, k].set_title(f"PGDGSVPSVM, q = 0.1: plane of {label}", loc="left")
-        _stems(axes[1, k], own["weights"][k], set(own["panel"]), colour)
-        axes[1, k].set_title(f"GSVPSVMCV, {plan.rules[-1]}: plane of {label}", loc="left")
-        axes[1, k].set_xlabel("feature")
-        for ax in axes[:, k]:
-            ax.set_xlim(-0.02 * study.shape[1] - 1, 1.02 * study.shape[1])
-    return figure
-
-
-def _power(value: float) -> str:
-    """A power of ten with its exponent raised."""
-    raised = str.maketrans("-.0123456789", "⁻·⁰¹²³⁴⁵⁶⁷⁸⁹")
-    return "10" + f"{np.log10(value):.3g}".translate(raised)
-
-
-def _stems(ax: Axes, weights: Mapping[str, Any], kept: set[int], colour: str) -> None:
-    at, value = np.asarray(weights["at"]), np.asarray(weights["value"])
-    inside = np.array([feature in kept for feature in at], dtype=bool)
-    ax.axhline(0, color=INK, lw=0.6)
-    ax.vlines(at[~inside], 0, value[~inside], color=FAINT, lw=1.2)
-    ax.vlines(at[inside], 0, value[inside], color=colour, lw=1.8)
-    ax.plot(at[inside], value[inside], "o", ms=4, color=colour)
-
-
-def top_features(study: Study, plan: Plan, results: Results) -> Figure:
-    """The heaviest selected features of each plane, with their weights."""
-    columns = [
-        *[(f"PGDGSVPSVM, {m.label}", results[f"row/{m.key}/code"]["top"]) for m in study.methods],
-        (f"GSVPSVMCV, {plan.rules[-1]}", results[f"own/{plan.rules[-1]}"]["top"]),
-    ]
-    tallest = max(len(plane) for _, top in columns for plane in top)
-    figure, axes = _new(2, len(columns), (13.2, 1.6 + 0.42 * tallest))
-    for column, (title, top) in enumerate(columns):
-        for k, (ax, plane) in enumerate(zip(axes[:, column], top)):
-            values = np.array([value for _, value in plane])
-            share = values / np.abs(values).max()
-            ax.barh(range(len(plane)), share, color=CLASS_COLOURS[k], height=0.7)
-            ax.set_yticks(range(len(plane)), [name for name, _ in plane], fontsize=8)
-            ax.set_ylim(max(len(plane), 3) - 0.4, -0.6)
-            ax.axvline(0, color=INK, lw=0.6)
-            ax.set_xlim(-1.08, 1.08)
-            ax.set_xticks([-1, 0, 1])
-            if k == 0:
-                ax.set_title(title, loc="left")
-            else:
-                ax.set_xlabel("weight / largest")
+    rows: list[list[Chart]] = [[], []]
     for k, label in enumerate(study.class_names):
-        axes[k, 0].set_ylabel(f"plane of {label}", color=CLASS_COLOURS[k], fontweight="bold")
-    return figure
+        for row, name, found, kept in (
+            (0, "PGDGSVPSVM, q = 0.1", paper["weights"][k], paper["features"][k]),
+            (1, f"GSVPSVMCV, {plan.rules[-1]}", own["weights"][k], own["panel"]),
+        ):
+            title = f"{name}: plane of {label}"
+            rows[row].append(_stems(study, found, set(kept), CLASS_TONES[k], title))
+    return Sheet(rows, "weights of both planes by feature")
 
 
-def pca(study: Study, plan: Plan, results: Results) -> Figure:
+def _stems(study: Study, found: Mapping[str, Any], kept: set[int], tone: str, title: str) -> Chart:
+    n = study.shape[1]
+    x = Axis(-0.02 * n - 1, 1.02 * n, "feature")
+    y = Axis(*padded([0.0, *found["value"]]), "weight", grid=True)
+    chart = Chart(x, y, title, 590, 240, title=title)
+    chart.rule("axis", y=0.0)
+    stems = list(zip(found["at"], found["value"]))
+    for inside, kind in ((False, "series fine pale"), (True, f"series {tone}")):
+        mine = [(at, value) for at, value in stems if (at in kept) == inside]
+        ends = [v for _, value in mine for v in (0.0, value, math.nan)]
+        chart.line([v for at, _ in mine for v in (at, at, math.nan)], ends, kind)
+    chart.points([at for at, _ in mine], [value for _, value in mine], f"dot {tone}")
+    return chart
+
+
+def top_features(study: Study, plan: Plan, results: Results) -> Sheet:
+    """The heaviest selected features of each plane, with their weights."""
+    columns = [(f"PGDGSVPSVM, {m.label}", results[f"row/{m.key}/code"]) for m in study.methods]
+    columns.append((f"GSVPSVMCV, {plan.rules[-1]}", results[f"own/{plan.rules[-1]}"]))
+    tallest = max(len(plane) for _, found in columns for plane in found["top"])
+    rows = []
+    for k, label in enumerate(study.class_names):
+        line = []
+        for i, (name, found) in enumerate(columns):
+            plane = found["top"][k]
+            largest = max(abs(value) for _, value in plane)
+            names = [(float(place), feature) for place, (feature, _) in enumerate(plane)]
+            side = f"plane of {label}" if i == 0 else ""
+            chart = Chart(
+                Axis(-1.08, 1.08, "weight / largest", [(v, str(v)) for v in (-1, 0, 1)]),
+                Axis(max(len(plane), 3) - 0.4, -0.6, side, names),
+                name,
+                *(320, 75 + 19 * tallest, 170),
+                title=name if k == 0 else "",
+            )
+            chart.rule("axis", x=0.0)
+            chart.rects(
+                [(0.0, p - 0.35, w / largest, p + 0.35) for p, (_, w) in enumerate(plane)],
+                f"bar {CLASS_TONES[k]}",
+                tips=[f"{feature}: {value:.4g}" for feature, value in plane],
+            )
+            line.append(chart)
+        rows.append(line)
+    return Sheet(rows, "heaviest selected features of each plane")
+
+
+def pca(study: Study, plan: Plan, results: Results) -> Sheet:
     """Test samples by their first two principal components: all features, then panels."""
     own = results[f"own/{plan.rules[-1]}"]
-    columns = [
-        ("all features", own["pca_all"]),
-        *[(m.label, results[f"row/{m.key}/code"]["pca"]) for m in study.methods],
-        (f"GSVPSVMCV, {plan.rules[-1]}", own["pca"]),
-    ]
-    figure, axes = _new(1, len(columns), (13.2, 3.0))
-    for ax, (title, result) in zip(axes[0], columns):
-        points, y = np.asarray(result["points"]), np.asarray(result["y"])
-        for label, (name, colour) in enumerate(zip(study.class_names, CLASS_COLOURS)):
-            chosen = points[y == label]
-            ax.scatter(
-                chosen[:, 0],
-                chosen[:, 1],
-                s=20,
-                marker="os"[label],
-                color=colour,
-                alpha=0.8,
-                linewidths=0,
-                label=name,
-            )
-        ax.set_title(f"{title} ({result['n_features']})", loc="left")
-        ax.set_xticks([])
-        ax.set_yticks([])
-    axes[0, 0].legend(loc="best", fontsize=8)
-    return figure
+    columns = [("all features", own["pca_all"])]
+    columns += [(m.label, results[f"row/{m.key}/code"]["pca"]) for m in study.methods]
+    columns.append((f"GSVPSVMCV, {plan.rules[-1]}", own["pca"]))
+    charts = []
+    for name, found in columns:
+        points, title = found["points"], f"{name} ({found['n_features']})"
+        x, y = (Axis(*padded([point[i] for point in points]), f"PC{i + 1}", ()) for i in (0, 1))
+        chart = Chart(x, y, title, 250, 250, 26, 10, 6, 26, title=title)
+        for k, label in enumerate(study.class_names):
+            mine = [point for point, code in zip(points, found["y"]) if code == k]
+            at = [point[0] for point in mine], [point[1] for point in mine]
+            chart.points(*at, f"pt {CLASS_TONES[k]}", shape=3 * k, label=label)
+        charts.append(chart)
+    return Sheet([charts], "test samples by two principal components")
 
 
 def make_figures(
     study: Study, plan: Plan, results: Results, tables: Mapping[str, Table]
 ) -> dict[str, str]:
-    """Draw every figure of one study, as SVG by name."""
-    from matplotlib import rc_context
-
-    draw: dict[str, Callable[[], Figure]] = {
-        "sensitivity": lambda: sensitivity(study, results, tables["sensitivity"]),
-        "sorted_weights": lambda: sorted_weights(study, plan, results),
-        "convergence": lambda: convergence(study, results),
-        "features_by_q": lambda: features_by_q(study, plan, results, tables.get("jaccard")),
-        "weights": lambda: weights(study, plan, results),
-        "top_features": lambda: top_features(study, plan, results),
-        "pca": lambda: pca(study, plan, results),
+    """Draw every figure of one study, as SVG by name: complete in itself, themed by a page."""
+    drawn: dict[str, Sheet] = {}
+    if "sensitivity" in tables:
+        drawn["sensitivity"] = sensitivity(study, results, tables["sensitivity"])
+    drawn |= {
+        "sorted_weights": sorted_weights(study, plan, results),
+        "convergence": convergence(study, results),
+        "features_by_q": features_by_q(study, plan, results, tables.get("jaccard")),
+        "weights": weights(study, plan, results),
+        "top_features": top_features(study, plan, results),
+        "pca": pca(study, plan, results),
     }
-    if "sensitivity" not in tables:
-        del draw["sensitivity"]
-    drawn = {}
-    for name, function in draw.items():
-        with rc_context(STYLE):
-            figure = function()
-        drawn[name] = to_svg(figure, f"{study.key}-{name}")
-    return drawn
+    return {name: sheet.svg() for name, sheet in drawn.items()}

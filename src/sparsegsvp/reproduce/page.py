@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from .figures import themed
+from ..report.marks import style_sheet
 from .plan import Plan
-from .published import Study
+from .protocol import Study
 from .tables import KINDS, Row, Table
 
 CAPTIONS = {
@@ -61,7 +61,7 @@ class StudyPage:
 
         tables = {name: table.rows for name, table in self.tables.items()}
         # The figures are this package's own drawings, so they may pass unescaped.
-        figures = {name: Markup(themed(svg)) for name, svg in self.figures.items()}
+        figures = {name: Markup(svg) for name, svg in self.figures.items()}
         return {
             "key": self.study.key,
             "title": self.study.title,
@@ -158,4 +158,5 @@ def render(pages: list[StudyPage], versions: Mapping[str, str]) -> str:
     environment.filters["percent"] = lambda x: "–" if x is None else f"{100 * x:.2f}"
     environment.filters["number"] = lambda x: "–" if x is None else f"{x:.6g}"
     template = environment.get_template("page.html")
-    return template.render(studies=[page.context() for page in pages], versions=versions)
+    studies = [page.context() for page in pages]
+    return template.render(studies=studies, versions=versions, chart_style=style_sheet())

@@ -8,8 +8,8 @@ from typing import Any
 
 from .._parallel import Task
 from ..evaluation.journal import digest
-from . import own_runs, paper_runs
-from .published import Study
+from . import runs
+from .protocol import Study
 
 SOURCES = ("code", "paper")
 # Raise when an experiment returns something else than it did for the same arguments.
@@ -81,7 +81,7 @@ def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Task]]]:
         [
             _task(
                 f"row/{method}/{source}",
-                paper_runs.published_row,
+                runs.published_row,
                 {**capped, "method": method, "source": source},
             )
             for method in methods
@@ -91,8 +91,8 @@ def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Task]]]:
     yield (
         "this package's method on the same split",
         [
-            *[_task(f"own/{rule}", own_runs.tuned, {**base, "rule": rule}) for rule in plan.rules],
-            _task("own/convergence", own_runs.convergence, base),
+            *[_task(f"own/{rule}", runs.tuned, {**base, "rule": rule}) for rule in plan.rules],
+            _task("own/convergence", runs.own_convergence, base),
         ],
     )
     sweep = {"delta": list(study.sweep.delta), "step_size": study.sweep.step_size}
@@ -104,28 +104,28 @@ def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Task]]]:
             for task in (
                 _task(
                     f"sweep/paper/{q:g}/{eps:.4g}",
-                    paper_runs.sweep_point,
+                    runs.sweep_point,
                     {**capped, **sweep, "q": q, "eps": eps},
                 ),
                 _task(
                     f"sweep/own/{q:g}/{eps:.4g}",
-                    own_runs.sweep_point,
+                    runs.own_sweep_point,
                     {**base, "q": q, "eps": eps},
                 ),
             )
         ],
     )
     kinds = (
-        ("starts", plan.n_starts, paper_runs.start_run),
-        ("rows", plan.n_row_orders, paper_runs.row_order_run),
-        ("splits", plan.n_splits, paper_runs.split_run),
+        ("starts", plan.n_starts, runs.start_run),
+        ("rows", plan.n_row_orders, runs.row_order_run),
+        ("splits", plan.n_splits, runs.split_run),
     )
     own = {
-        ("starts", "GSVPSVM"): own_runs.start_run,
-        ("rows", "GSVPSVM"): own_runs.row_order_run,
-        ("splits", "GSVPSVM"): own_runs.split_run,
-        ("starts", "GSVPSVMCV"): own_runs.tuned_fold_run,
-        ("splits", "GSVPSVMCV"): own_runs.tuned_split_run,
+        ("starts", "GSVPSVM"): runs.own_start_run,
+        ("rows", "GSVPSVM"): runs.own_row_order_run,
+        ("splits", "GSVPSVM"): runs.own_split_run,
+        ("starts", "GSVPSVMCV"): runs.tuned_fold_run,
+        ("splits", "GSVPSVMCV"): runs.tuned_split_run,
     }
     titles = {
         "starts": "the sensitivity to the start",

@@ -13,8 +13,7 @@ import numpy as np
 from ..datasets import Dataset
 from ..metrics import average_jaccard
 from .plan import OWN, Plan
-from .protocol import Parts, classification_report
-from .published import Method, Study
+from .protocol import Method, Parts, Study, classification_report
 
 Results = Mapping[str, dict[str, Any]]
 Row = dict[str, Any]

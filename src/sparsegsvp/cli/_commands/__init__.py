@@ -1,1 +1,0 @@
-"""The commands, a module each: options in, calls of the functions beside, sentences out."""

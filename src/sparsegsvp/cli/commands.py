@@ -1,0 +1,544 @@
+"""The commands: options in, words and files out. What they ask for is done by the workflow."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import typer
+from typer.core import TyperCommand
+
+from .options import (
+    Cohort,
+    Folds,
+    Layout,
+    Logging,
+    MaybeOut,
+    Method,
+    Out,
+    Permutations,
+    Resamples,
+    Roles,
+    Running,
+    Showing,
+    TablePath,
+    Transform,
+    changed,
+    command,
+    flag,
+    spell,
+    values,
+)
+from .screen import Screen
+
+if TYPE_CHECKING:
+    from ..io import Table
+
+_SCHEDULERS = ("threads", "synchronous", "distributed")
+
+
+class WithScheduler(TyperCommand):
+    """A command whose ``--dask``, if it has one, may stand alone."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Add the scheduler that ``--dask`` means where none is named."""
+        return super().parse_args(ctx, spell_out(args))
+
+
+def spell_out(args: Sequence[str]) -> list[str]:
+    """Write ``--dask`` as ``--dask threads`` unless a scheduler or an address follows.
+
+    Examples
+    --------
+    >>> from sparsegsvp.cli.commands import spell_out
+    >>> spell_out(["--dask", "folder"])
+    ['--dask', 'threads', 'folder']
+    >>> spell_out(["folder", "--dask", "tcp://10.0.0.1:8786"])
+    ['folder', '--dask', 'tcp://10.0.0.1:8786']
+    """
+    out: list[str] = []
+    for i, word in enumerate(args):
+        out.append(word)
+        following = args[i + 1] if i + 1 < len(args) else ""
+        if word == "--dask" and not (following in _SCHEDULERS or "://" in following):
+            out.append("threads")
+    return out
+
+
+# ------------------------------------------------------------------------------- panels
+
+
+@command
+def select(
+    table: TablePath,
+    roles: Roles,
+    layout: Layout,
+    cohort: Cohort,
+    method: Method,
+    transform: Transform,
+    folds: Folds,
+    permutations: Permutations,
+    resamples: Resamples,
+    running: Running,
+    logging: Logging,
+    showing: Showing,
+    out: Out = Path("sparsegsvp-report"),
+    fast: Annotated[
+        bool,
+        typer.Option(
+            "--fast", help="Skip what takes long; the page says so.", rich_help_panel="Estimate"
+        ),
+    ] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            metavar="[SCHEDULER]",
+            help="Leave TABLE (a Parquet folder, Zarr store or .h5ad) on disk and read it in "
+            "chunks: on threads, synchronous, distributed, or at an address.",
+            rich_help_panel="Reading",
+        ),
+    ] = None,
+) -> None:
+    """Select a panel, estimate it honestly, and write a report.
+
+    Writes report.html, panel.csv, predictions.csv, results.json and model.skops into DIR,
+    all of them or none.
+    """
+    from ..workflow import Selection, results_folder, select_panel
+
+    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    groups = (
+        roles, layout, cohort, method, transform, folds, permutations, resamples, running, logging
+    )  # fmt: skip
+    text = spell("select", table, *groups, fast=fast, dask=dask)
+    if dask is not None:
+        refused = [name for name, _ in changed(*groups) if name not in _ON_DISK]
+        refused += ["fast"] if fast else []
+        _select_lazily(table, out, dask, refused, roles, layout, method, running, text, screen)
+        return
+    _check_resume(logging)
+    with screen, results_folder(out, Selection) as folder:
+        data = _read(table, screen, roles, layout)
+        test = None if cohort.test is None else _read_cohort(cohort, data, roles, layout, screen)
+        found = select_panel(
+            data,
+            test=test,
+            fast=fast,
+            command=text,
+            progress=screen.progress,
+            on_panel=screen.show_panel,
+            **values(method, transform, folds, permutations, resamples, running, logging),
+        )
+        screen.show_estimate(found.document)
+        with screen.stage("writing the page"):
+            found.write(folder)
+    _finish(screen, found.document, out, text)
+
+
+# Options that a table which stays on disk can use.
+_ON_DISK = {
+    "target", "positive", "id", "group", "drop", "layer", "n_features", "q", "tau", "pool",
+    "n_deltas", "rule", "folds", "random_state", "n_jobs",
+}  # fmt: skip
+
+
+def _select_lazily(
+    path: Path,
+    out: Path,
+    scheduler: str,
+    refused: list[str],
+    roles: Roles,
+    layout: Layout,
+    method: Method,
+    running: Running,
+    text: str,
+    screen: Screen,
+) -> None:
+    from ..io import InputError, open_table
+    from ..workflow import LazySelection, results_folder, select_lazily
+
+    if refused:
+        raise InputError(
+            f"{flag(refused[0])} does not go with --dask", where=path.name, remedy="leave it out"
+        )
+    with screen, results_folder(out, LazySelection) as folder:
+        data = open_table(
+            path,
+            target=roles.target,
+            group=roles.group,
+            positive=roles.positive,
+            id=layout.id,
+            layer=layout.layer,
+            drop=tuple(roles.drop or ()),
+        )
+        screen.show_table(data)
+        found = select_lazily(
+            data,
+            scheduler=scheduler,
+            progress=screen.progress,
+            command=text,
+            random_state=running.random_state,
+            **values(method),
+        )
+        found.write(folder)
+    names = [row["feature"] for row in found.document["panel"]]
+    shown = ", ".join(names[:20]) + (" …" if len(names) > 20 else "")
+    screen.say(f"Panel of {len(names)}: {shown}")
+    for sentence in found.document["skipped"]:
+        screen.say(f"Left out: {sentence}")
+    text = f"{text} --out {shlex.quote(str(out))}"
+    screen.say(f"Results: {out.resolve()}", style="bold")
+    screen.say(f"Repeat: {text}")
+    screen.give({**found.document, "out": str(out.resolve()), "command": text})
+
+
+@command
+def demo(
+    running: Running,
+    showing: Showing,
+    out: Out = Path("demo-report"),
+    fast: Annotated[bool, typer.Option("--fast", help="Skip what takes long.")] = False,
+) -> None:
+    """Run select on the breast cancer data that come with the package.
+
+    Settled for about a minute: the smallest panel within one standard error, 2 repeats
+    instead of 5, and 20 half samples instead of 50.
+    """
+    from ..workflow import Selection, demo_table, results_folder, select_panel
+
+    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    text = spell("demo", None, running, fast=fast)
+    data = demo_table()
+    with screen, results_folder(out, Selection) as folder:
+        screen.show_table(data)
+        found = select_panel(
+            data,
+            rule="1se",
+            repeats=2,
+            resamples=20,
+            fast=fast,
+            command=text,
+            progress=screen.progress,
+            on_panel=screen.show_panel,
+            **values(running),
+        )
+        screen.show_estimate(found.document)
+        with screen.stage("writing the page"):
+            found.write(folder)
+    _finish(screen, found.document, out, text)
+
+
+@command
+def predict(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", show_default=False, help="A model.skops file.")
+    ],
+    table: TablePath,
+    layout: Layout,
+    showing: Showing,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="CSV to write; stdout by default."),
+    ] = None,
+    prevalence: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="Share of the positive class where the model is used; adjusts probabilities.",
+        ),
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="The class of interest.")
+    ] = None,
+) -> None:
+    """Classify samples with a saved model.
+
+    Only the columns of the model's panel are needed, in any order; others are ignored.
+    """
+    from ..io import load_model, read_table, write_atomic
+    from ..workflow import needed_features, predict_table, predictions_csv
+
+    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    fitted = load_model(model)
+    data = read_table(table, features=needed_features(fitted), **values(layout))
+    found = predict_table(fitted, data)
+    proba = found.proba
+    if prevalence is not None:
+        proba = found.at_prevalence(positive or found.classes[-1], prevalence)
+        if positive is None:
+            screen.remark(
+                f"--prevalence is taken for '{found.classes[-1]}'; --positive names the other"
+            )
+    text = predictions_csv(data, found, proba)
+    if out is not None:
+        write_atomic(out, text)
+        screen.say(f"{data.source}: {found.counts()}")
+        screen.say(f"Predictions: {out.resolve()}")
+    elif not showing.json and not showing.quiet:
+        sys.stdout.write(text)
+    screen.give(
+        {
+            "source": data.source,
+            "digest": data.digest,
+            "out": None if out is None else str(out.resolve()),
+            "predictions": [str(label) for label in found.labels],
+            "probabilities": None if proba is None else proba.tolist(),
+            "classes": found.classes,
+        }
+    )
+
+
+# ----------------------------------------------------------------------------- evidence
+
+
+@command
+def evaluate(
+    table: TablePath,
+    roles: Roles,
+    layout: Layout,
+    method: Method,
+    transform: Transform,
+    folds: Folds,
+    permutations: Permutations,
+    running: Running,
+    logging: Logging,
+    showing: Showing,
+    out: MaybeOut = None,
+    name: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="GSVPSVMCV (what select runs) or a method of compare.",
+            rich_help_panel="Method",
+        ),
+    ] = "GSVPSVMCV",
+    full_permutation: Annotated[
+        bool,
+        typer.Option(
+            "--full-permutation",
+            help="Tune inside every permutation; slow.",
+            rich_help_panel="Estimate",
+        ),
+    ] = False,
+) -> None:
+    """Estimate by nested cross-validation how well a method predicts."""
+    from ..workflow import EvaluatedMethod, evaluate_table, results_folder
+
+    _check_resume(logging)
+    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    text = spell(
+        "evaluate", table, roles, layout, method, transform, folds, permutations, running,
+        method=None if name == "GSVPSVMCV" else name, full_permutation=full_permutation,
+    )  # fmt: skip
+    with screen, results_folder(out, EvaluatedMethod) as folder:
+        found = evaluate_table(
+            _read(table, screen, roles, layout),
+            method=name,
+            full_permutation=full_permutation,
+            command=text,
+            progress=screen.progress,
+            **values(method, transform, folds, permutations, running, logging),
+        )
+        screen.show_estimate(found.document)
+        if folder is not None:
+            found.write(folder)
+    where = None if out is None else str(out.resolve())
+    if where is not None:
+        screen.say(f"Results: {where}")
+    screen.say(f"Repeat: {text}")
+    screen.give(_summary(found.document, method=name, out=where, command=text))
+
+
+@command
+def compare(
+    table: TablePath,
+    roles: Roles,
+    layout: Layout,
+    transform: Transform,
+    folds: Folds,
+    running: Running,
+    logging: Logging,
+    showing: Showing,
+    out: MaybeOut = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="NAME",
+            help="Only these; may be repeated.",
+            rich_help_panel="Method",
+        ),
+    ] = None,
+    sizes: Annotated[
+        str, typer.Option(help="Panel sizes, separated by commas.", rich_help_panel="Method")
+    ] = "2,4,8,16,32",
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Stop a method that takes longer in one fold; with --resume, a larger limit "
+            "tries it again.",
+            rich_help_panel="Method",
+        ),
+    ] = None,
+) -> None:
+    """Compare methods of feature selection at equal panel sizes, on the same folds."""
+    from ..workflow import ComparedMethods, compare_table, results_folder
+
+    _check_resume(logging)
+    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    text = spell(
+        "compare", table, roles, layout, transform, folds, running,
+        method=methods, sizes=None if sizes == "2,4,8,16,32" else sizes, time_limit=time_limit,
+    )  # fmt: skip
+    asked = _sizes(sizes)
+    with screen, results_folder(out, ComparedMethods) as folder:
+        found = compare_table(
+            _read(table, screen, roles, layout),
+            methods=methods or (),
+            sizes=asked,
+            time_limit=time_limit,
+            command=text,
+            progress=screen.progress,
+            **values(transform, folds, running, logging),
+        )
+        if folder is not None:
+            found.write(folder)
+    screen.show_comparison(found.document)
+    where = None if out is None else str(out.resolve())
+    if out is not None:
+        screen.say(f"Page: {(out / 'comparison.html').resolve()}", style="bold")
+    screen.say(f"Repeat: {text}")
+    screen.give({"out": where, "command": text, **found.document["comparison"]})
+
+
+@command
+def reproduce(
+    running: Running,
+    showing: Showing,
+    which: Annotated[
+        str, typer.Argument(metavar="[breast|ovarian|all]", help="Which data.")
+    ] = "breast",
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="The ovarian data; SPARSEGSVP_DATA by default."),
+    ] = None,
+    out: Out = Path("sparsegsvp-reproduction"),
+) -> None:
+    """Rebuild the tables and figures of the paper, published numbers beside obtained ones.
+
+    Finished experiments are kept in DIR: an interrupted run continues where it stopped.
+    """
+    from ..io import InputError
+    from ..io.errors import suggestion
+    from ..reproduce import reproduce as run_reproduce
+
+    if which not in ("breast", "ovarian", "all"):
+        raise InputError(
+            f"there is no '{which}' to reproduce",
+            remedy=suggestion(which, ["breast", "ovarian", "all"]),
+        )
+    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    with screen:
+        made = run_reproduce(
+            cast(Literal["breast", "ovarian", "all"], which),
+            data,
+            out,
+            screen.progress,
+            n_jobs=running.n_jobs,
+        )
+    screen.say(f"Page: {made.page.resolve()}", style="bold")
+    screen.give(
+        {
+            "out": str(out.resolve()),
+            "page": str(made.page.resolve()),
+            "results": {name: str(path.resolve()) for name, path in made.results.items()},
+        }
+    )
+
+
+# ------------------------------------------------------------------------- what they share
+
+
+def _read(path: Path, screen: Screen, roles: Roles, layout: Layout) -> Table:
+    """Read the table, show that it is being read, and say what was read."""
+    from ..io import read_table
+
+    options = {**values(roles, layout), "drop": tuple(roles.drop or ())}
+    with screen.stage(f"reading {path.name}"):
+        table = read_table(path, **options)
+    screen.show_table(table)
+    return table
+
+
+def _read_cohort(
+    cohort: Cohort, data: Table, roles: Roles, layout: Layout, screen: Screen
+) -> Table:
+    """Read an independent cohort: the same features, and labels the training table knows."""
+    from ..io import read_table
+
+    assert cohort.test is not None
+    with screen.stage(f"reading {cohort.test.name}"):
+        return read_table(
+            cohort.test,
+            target=data.target,
+            features=data.feature_names,
+            labels=cohort.test_labels,
+            on=None if cohort.test_labels is None else roles.on,
+            **values(layout),
+        )
+
+
+def _sizes(text: str) -> list[int]:
+    from ..io import InputError
+
+    try:
+        return [int(word) for word in text.replace(",", " ").split()]
+    except ValueError:
+        raise InputError(
+            f"--sizes is '{text}'", remedy="write whole numbers and commas, such as 2,4,8"
+        ) from None
+
+
+def _check_resume(logging: Logging) -> None:
+    """Refuse to continue a run without the log that it left."""
+    from ..io import InputError
+
+    if logging.resume and logging.log is None:
+        raise InputError("--resume needs --log", remedy="name the file of the run to continue")
+
+
+def _finish(screen: Screen, document: Mapping[str, Any], out: Path, text: str) -> None:
+    """Say where the report is and how to repeat the run, or give the summary."""
+    page = (out / "report.html").resolve()
+    text = f"{text} --out {shlex.quote(str(out))}"
+    screen.say()
+    screen.say(f"Report: {page}", style="bold")
+    screen.say(f"Repeat: {text}")
+    screen.give(_summary(document, out=str(out.resolve()), report=str(page), command=text))
+
+
+def _summary(document: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return what ``--json`` prints: the numbers that matter, and where the rest is."""
+    evaluation, data = document["evaluation"], document["data"]
+    test = evaluation["permutation"]
+    summary = {
+        **{key: data[key] for key in ("source", "digest", "n_samples", "n_features", "classes")},
+        "scores": evaluation["scores"],
+        "p_value": None if test is None else test["p_value"],
+        "verdict": evaluation["verdict"],
+        "notices": [f"{n['title']}: {n['text']}" for n in document["notices"]],
+        **more,
+    }
+    if "panel" in document:
+        summary["panel"] = [row["feature"] for row in document["panel"]]
+        summary["headline"] = document["verdict"]["headline"]
+        summary["skipped"] = document["run"]["skipped"]
+        summary["test"] = None if document["test"] is None else document["test"]["scores"]
+    return summary

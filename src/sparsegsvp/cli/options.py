@@ -1,0 +1,308 @@
+"""The options of the command line, each defined once, in groups that commands share.
+
+A group is a dataclass whose fields are options: type, flags and help stand in the annotation,
+the default is the field's. `command` makes a command of a function that takes groups, `spell`
+writes the command that repeats a run, and `flag` gives the spelling of a parameter in errors.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_type_hints
+
+import typer
+
+_READ = "Reading"
+_METHOD = "Method"
+_ESTIMATE = "Estimate"
+_GENERAL = "General"
+
+
+def _option(panel: str | None, help: str, *flags: str, **more: Any) -> Any:
+    return typer.Option(*flags, help=help, rich_help_panel=panel, **more)
+
+
+TablePath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TABLE",
+        show_default=False,
+        help="CSV, TSV (also .gz), Excel, Parquet, ARFF, NPZ or .h5ad; samples in rows.",
+    ),
+]
+Out = Annotated[Path, _option(None, "Folder for the results.", "--out", "-o", metavar="DIR")]
+MaybeOut = Annotated[
+    Path | None, _option(None, "Folder for the results.", "--out", "-o", metavar="DIR")
+]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the cells of a file are laid out."""
+
+    id: Annotated[str | None, _option(_READ, "Sample identifiers.", metavar="COLUMN")] = None
+    transpose: Annotated[
+        bool, _option(_READ, "Features are in rows, samples in columns.", "--transpose")
+    ] = False
+    layer: Annotated[str | None, _option(_READ, "Layer of an .h5ad file.", metavar="NAME")] = None
+    sheet: Annotated[str | None, _option(_READ, "Sheet of a workbook.", metavar="NAME")] = None
+    separator: Annotated[
+        str | None, _option(_READ, "Separator, if it cannot be told.", metavar="CHAR")
+    ] = None
+    decimal: Annotated[
+        str | None, _option(_READ, "Decimal mark, if it cannot be told.", metavar="MARK")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the columns of a table are for."""
+
+    target: Annotated[
+        str, _option(_READ, "Class labels.", "--target", "-t", metavar="COLUMN", show_default=False)
+    ]
+    positive: Annotated[str | None, _option(_READ, "The class of interest.", metavar="LABEL")] = (
+        None
+    )
+    group: Annotated[
+        str | None,
+        _option(
+            _READ,
+            "Patients, sites or batches that must not be split between training and test.",
+            metavar="COLUMN",
+        ),
+    ] = None
+    drop: Annotated[
+        list[str] | None, _option(_READ, "Leave out; may be repeated.", metavar="COLUMN")
+    ] = None
+    labels: Annotated[Path | None, _option(_READ, "Labels from a second file.", metavar="FILE")] = (
+        None
+    )
+    on: Annotated[
+        str | None, _option(_READ, "Column of identifiers in --labels.", metavar="ID")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Transform:
+    """What is done to the values first."""
+
+    log2: Annotated[bool, _option(_METHOD, "Take log2(max(x, floor)) first.", "--log2")] = False
+    floor: Annotated[
+        float, _option(_METHOD, "Floor of --log2; raw microarray intensities often use 16.")
+    ] = 1.0
+
+
+@dataclass(frozen=True)
+class Method:
+    """What the search chooses from, and how."""
+
+    n_features: Annotated[int | None, _option(_METHOD, "At most K features.", metavar="K")] = None
+    q: Annotated[
+        list[float],
+        _option(_METHOD, "Exponent of the penalty, 0 < q <= 1; repeat to choose among several."),
+    ] = dataclasses.field(default_factory=lambda: [1.0])
+    tau: Annotated[
+        list[float], _option(_METHOD, "Floor on squared distances; repeat to choose among several.")
+    ] = dataclasses.field(default_factory=lambda: [0.3, 1.0, 3.0, 10.0])
+    pool: Annotated[
+        list[float], _option(_METHOD, "Shrinkage of the classes' spreads, 0 to 1; repeatable.")
+    ] = dataclasses.field(default_factory=lambda: [0.5])
+    n_deltas: Annotated[int, _option(_METHOD, "Penalties tried on each path.", "--deltas")] = 30
+    rule: Annotated[
+        str, _option(_METHOD, "best, or 1se for the smallest panel within one standard error.")
+    ] = "best"
+    impute: Annotated[str, _option(_METHOD, "median (of the training part) or none.")] = "median"
+
+
+@dataclass(frozen=True)
+class Folds:
+    """The outer folds."""
+
+    folds: Annotated[int, _option(_ESTIMATE, "Outer folds.")] = 5
+    repeats: Annotated[int, _option(_ESTIMATE, "Repeats of the outer folds.")] = 5
+
+
+@dataclass(frozen=True)
+class Permutations:
+    """The permutation test."""
+
+    permutations: Annotated[
+        int, _option(_ESTIMATE, "Draws of the permutation test; 0 leaves it out.")
+    ] = 99
+
+
+@dataclass(frozen=True)
+class Resamples:
+    """Stability in half samples."""
+
+    resamples: Annotated[
+        int, _option(_ESTIMATE, "Half samples for stability; 0 leaves it out.")
+    ] = 50
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """An independent cohort."""
+
+    test: Annotated[
+        Path | None, _option(_ESTIMATE, "An independent cohort to score.", metavar="FILE")
+    ] = None
+    test_labels: Annotated[
+        Path | None, _option(_ESTIMATE, "Labels of --test, if in a second file.", metavar="FILE")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Running:
+    """Seed and processes."""
+
+    random_state: Annotated[int, _option(_GENERAL, "Seed of all random choices.", "--seed")] = 0
+    n_jobs: Annotated[
+        int,
+        _option(_GENERAL, "Processes; -1 for one per core. Changes no result.", "--jobs", "-j"),
+    ] = -1
+
+
+@dataclass(frozen=True)
+class Logging:
+    """A log that an interrupted run continues from."""
+
+    log: Annotated[
+        Path | None, _option(_GENERAL, "Append finished work here as it comes.", metavar="FILE")
+    ] = None
+    resume: Annotated[bool, _option(_GENERAL, "Continue --log where it ends.", "--resume")] = False
+
+
+@dataclass(frozen=True)
+class Showing:
+    """What is printed."""
+
+    quiet: Annotated[bool, _option(_GENERAL, "Print nothing but errors.", "--quiet")] = False
+    json: Annotated[
+        bool, _option(_GENERAL, "Print one JSON object and nothing else.", "--json")
+    ] = False
+    debug: Annotated[bool, _option(_GENERAL, "Show the traceback of an error.", "--debug")] = False
+
+
+GROUPS = (
+    Layout, Roles, Transform, Method, Folds, Permutations, Resamples, Cohort, Running, Logging,
+    Showing,
+)  # fmt: skip
+
+
+def _flags(annotation: Any) -> list[str]:
+    option = get_args(annotation)[1]
+    # typer takes the first flag for a default until it meets the function
+    words = [option.default, *(option.param_decls or ())]
+    return [word for word in words if isinstance(word, str) and word.startswith("--")]
+
+
+@functools.cache
+def _spellings() -> dict[str, str]:
+    """Return the flags that are not the field's name with dashes."""
+    found = {}
+    for group in GROUPS:
+        for name, annotation in get_type_hints(group, include_extras=True).items():
+            if _flags(annotation):
+                found[name] = _flags(annotation)[0]
+    return found
+
+
+def flag(name: str, value: Any = None) -> str:
+    """Spell a parameter of the library as the option of this command line.
+
+    Examples
+    --------
+    >>> from sparsegsvp.cli.options import flag
+    >>> flag("n_deltas"), flag("impute", "median"), flag("test_labels")
+    ('--deltas', '--impute median', '--test-labels')
+    """
+    word = _spellings().get(name, "--" + name.replace("_", "-"))
+    if value is None or value is True:
+        return word
+    items = value if isinstance(value, list | tuple) else [value]
+    return " ".join(f"{word} {shlex.quote(str(item))}" for item in items)
+
+
+def values(*groups: Any) -> dict[str, Any]:
+    """Return the values of some groups by the names that the library gives them."""
+    return {f.name: getattr(g, f.name) for g in groups for f in dataclasses.fields(g)}
+
+
+def changed(*groups: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the options of some groups that are not at their defaults."""
+    for group in groups:
+        for f in dataclasses.fields(group):
+            value = getattr(group, f.name)
+            default = f.default
+            if f.default_factory is not dataclasses.MISSING:
+                default = f.default_factory()
+            if value != default and value is not None and value != []:
+                yield f.name, value
+
+
+# What changes no result is not part of the command that repeats it.
+_WITHOUT_EFFECT = {"n_jobs", "log", "resume"}
+
+
+def spell(name: str, path: Path | None, *groups: Any, **more: Any) -> str:
+    """Write the command that repeats a run: only what differs from the defaults."""
+    words = ["sparsegsvp", name] + ([] if path is None else [str(path)])
+    options = [*changed(*groups), *((k, v) for k, v in more.items() if v not in (None, False))]
+    for option, value in options:
+        if option in _WITHOUT_EFFECT:
+            continue
+        if value is True:
+            words.append(flag(option))
+            continue
+        for item in value if isinstance(value, list | tuple) else [value]:
+            words += [flag(option), f"{item:g}" if isinstance(item, float) else str(item)]
+    return shlex.join(words)
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function: a parameter that is a group becomes its options."""
+    hints = get_type_hints(function, include_extras=True)
+    required: list[inspect.Parameter] = []
+    optional: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind = hints[name]
+        fields = [(parameter.replace(annotation=kind), parameter.default)]
+        if dataclasses.is_dataclass(kind):
+            groups[name] = kind
+            inner = get_type_hints(kind, include_extras=True)
+            fields = [
+                (_parameter(f.name, inner[f.name]), _default(f)) for f in dataclasses.fields(kind)
+            ]
+        for made, default in fields:
+            made = made.replace(default=default, kind=inspect.Parameter.KEYWORD_ONLY)
+            (required if default is inspect.Parameter.empty else optional).append(made)
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{f.name: given.pop(f.name) for f in dataclasses.fields(kind)})
+        function(**given)
+
+    parameters = [*required, *optional]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
+def _parameter(name: str, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default

@@ -1,0 +1,304 @@
+"""What the terminal shows: sentences on stdout, progress and errors on stderr."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table as Grid
+from rich.text import Text
+
+from ..io.errors import InputError, one_line
+from .options import flag
+
+if TYPE_CHECKING:
+    from ..io import Table
+
+_EVERY = 10.0  # seconds between plain lines of progress
+_WORTH_SAYING = 2.0  # seconds that a stage took
+_SHOWN = 30  # rows of a panel on the screen
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Screen:
+    """Shows a run as it goes, and ends its progress bar when it is left.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing but errors.
+    as_json : bool
+        Show nothing but one JSON object at the end.
+    """
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
+        self.silent = quiet or as_json
+        self.as_json = as_json
+        self.out = Console(highlight=False, soft_wrap=True)
+        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.bar: Progress | None = None
+        self.task: TaskID | None = None
+        self.current: str | None = None
+        self.started = self.last = 0.0
+
+    def __enter__(self) -> Screen:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    # --- sentences ---
+
+    def say(self, text: str = "", style: str = "") -> None:
+        """Print a sentence; names from a file are text, never markup."""
+        if not self.silent:
+            self.out.print(Text(one_line(text), style=style))
+
+    def remark(self, text: str) -> None:
+        """Print a sentence where it does not mix with the output."""
+        if not self.silent:
+            self.err.print(Text(one_line(text)))
+
+    def show(self, grid: Grid) -> None:
+        """Print a table."""
+        if not self.silent:
+            self.out.print(grid)
+
+    def give(self, value: dict[str, Any]) -> None:
+        """Print the one JSON object of ``--json``."""
+        if self.as_json:
+            print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
+
+    # --- progress ---
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Show how far a stage has come; a new stage ends the one before."""
+        if self.silent:
+            return
+        if stage != self.current:
+            self._end()
+            self._begin(stage, total)
+        if self.bar is not None and self.task is not None:
+            self.bar.update(self.task, completed=done, total=total)
+        elif done < total and time.perf_counter() - self.last >= _EVERY:
+            self.last = time.perf_counter()
+            left = (self.last - self.started) / max(done, 1) * (total - done)
+            self.err.print(Text(f"{stage}: {done} of {total}, about {left:.0f} s left"))
+        if done >= total:
+            self._end()
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Enclose a stage that is one piece."""
+        self.progress(name, 0, 1)
+        yield
+        self.progress(name, 1, 1)
+
+    def _begin(self, stage: str, total: int) -> None:
+        self.current = stage
+        self.started = self.last = time.perf_counter()
+        if not self.err.is_terminal:
+            self.err.print(Text(f"{stage} ..."))
+            return
+        columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
+        if total == 1:
+            columns.append(TimeElapsedColumn())
+        else:
+            columns += [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+        self.bar = Progress(*columns, console=self.err, transient=True)
+        self.task = self.bar.add_task(stage, total=total)
+        self.bar.start()
+
+    def _end(self) -> None:
+        """Remove the bar, or say how long the stage took where there is none."""
+        if self.bar is not None:
+            self.bar.stop()
+            self.bar = self.task = None
+        elif self.current is not None and not self.silent:
+            seconds = time.perf_counter() - self.started
+            if seconds >= _WORTH_SAYING:
+                self.err.print(Text(f"{self.current}: {seconds:.1f} s"))
+        self.current = None
+
+    # --- results ---
+
+    def show_table(self, table: Table) -> None:
+        """Say what was read and what looks odd."""
+        for sentence in table.record:
+            self.say(sentence)
+        for notice in table.notices:
+            self.say(f"note: {notice}", style="yellow")
+
+    def show_panel(self, document: Mapping[str, Any]) -> None:
+        """Show the panel as soon as it is known."""
+        panel, classes = document["panel"], document["data"]["classes"]
+        model = document["model"]
+        self.say()
+        self.say(
+            f"Panel of {len(panel)} features (tau {model['tau']:g}, pool {model['pool']:g}, "
+            f"q {model['q']:g}), heaviest first; how well it does follows",
+            style="bold",
+        )
+        grid = Grid()
+        grid.add_column("feature", overflow="fold")
+        grid.add_column("higher in")
+        for label in classes:
+            grid.add_column(Text(f"weight, {one_line(label)}"), justify="right")
+        for row in panel[:_SHOWN]:
+            cells = [Text(one_line(row["feature"])), Text(one_line(row["higher_in"] or ""))]
+            grid.add_row(*cells, *(Text(f"{weight:+.3f}") for weight in row["weights"]))
+        self.show(grid)
+        if len(panel) > _SHOWN:
+            self.say(f"and {len(panel) - _SHOWN} more")
+
+    def show_estimate(self, document: Mapping[str, Any]) -> None:
+        """Say the estimate with its interval, and what to be careful about."""
+        evaluation, verdict = document["evaluation"], document["verdict"]
+        self.say()
+        self.say(verdict["headline"], style="bold red" if verdict["level"] == "none" else "bold")
+        self.say(verdict["sentences"][-1])
+        for name, title in _SCORES.items():
+            score = evaluation["scores"].get(name)
+            if score is not None and score["low"] is not None:
+                self.say(f"{title}: {_interval(score)}")
+        test = evaluation["permutation"]
+        if test is not None:
+            drawn = test["n_permutations"]
+            self.say(f"Permutation test: p = {test['p_value']:.3g} ({drawn} permutations)")
+        for title, index in _indices(document):
+            self.say(f"{title}: {index:.2f}")
+        cohort = document.get("test")
+        if cohort is not None:
+            self.say(f"On {cohort['source']}, {cohort['n_samples']} samples:", style="bold")
+            for name, title in _SCORES.items():
+                if name in cohort["scores"]:
+                    self.say(f"  {title}: {_interval(cohort['scores'][name])}")
+        for notice in document["notices"]:
+            style = "" if notice["severity"] == "note" else "yellow"
+            self.say(f"{notice['title']}: {notice['text']}", style=style)
+
+    def show_comparison(self, document: Mapping[str, Any]) -> None:
+        """Show balanced accuracy by method and size, the Pareto front in bold."""
+        found, verdict = document["comparison"], document["verdict"]
+        rows = {(row["method"], row["size"]): row for row in found["rows"]}
+        grid = Grid(title="Balanced accuracy at equal panel size (stability)", title_justify="left")
+        grid.add_column("method")
+        for size in found["sizes"]:
+            grid.add_column(str(size), justify="right")
+        for method in dict.fromkeys(row["method"] for row in found["rows"]):
+            cells = [Text(one_line(method))]
+            for size in found["sizes"]:
+                row = rows[method, size]
+                if row["score"] is None:
+                    cells.append(Text(row["status"], style="red"))
+                    continue
+                text = f"{row['score']['value']:.3f}"
+                if row["stability"] is not None and row["stability"]["value"] is not None:
+                    text += f" ({row['stability']['value']:.2f})"
+                cells.append(Text(text, style="bold" if row["on_front"] else ""))
+            grid.add_row(*cells)
+        self.say()
+        self.show(grid)
+        self.say(verdict["headline"], style="bold")
+        self.say(" ".join(verdict["sentences"]))
+        for note in found["notes"]:
+            self.say(note, style="dim")
+
+
+_SCORES = {
+    "balanced_accuracy": "Balanced accuracy",
+    "auc": "Area under the ROC curve",
+    "sensitivity": "Sensitivity",
+    "specificity": "Specificity",
+}
+
+
+def _indices(results: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Nogueira's index over the outer folds and, if there are any, over half samples."""
+    found = []
+    folds = results["evaluation"]["stability"]
+    if folds is not None and folds["value"] is not None:
+        found.append(("Stability of the panel over the folds (Nogueira)", folds["value"]))
+    halves = results.get("stability")
+    if halves is not None and halves["source"] != "outer folds" and halves["index"] is not None:
+        found.append(("Stability of the panel over half samples", halves["index"]))
+    return found
+
+
+def _interval(score: dict[str, Any]) -> str:
+    """Write an estimate with its interval."""
+    return f"{score['value']:.3f} ({score['low']:.3f} to {score['high']:.3f})"
+
+
+# --- errors ----------------------------------------------------------------------------
+
+
+def guarded(command: Command) -> Command:
+    """Turn what goes wrong in a command into one line and an exit code.
+
+    2 for input that cannot be used, 130 for Ctrl-C, 1 for anything else. With ``--debug``
+    the traceback is shown too.
+    """
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        debug = bool(kwargs.get("debug"))
+        try:
+            return command(*args, **kwargs)
+        except (typer.Exit, typer.BadParameter):
+            raise
+        except KeyboardInterrupt:
+            _complain(_interrupted(command.__name__, kwargs), debug)
+            raise typer.Exit(130) from None
+        except BrokenPipeError:
+            # Whoever read our output has gone; say nothing when Python closes stdout.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
+        except (ValueError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
+            _complain(error.spelled(flag) if isinstance(error, InputError) else str(error), debug)
+            raise typer.Exit(2) from None
+        except ImportError as error:
+            _complain(str(error), debug)
+            raise typer.Exit(1) from None
+        except MemoryError:
+            _complain("there is not enough memory; try --jobs 1 or a smaller table", debug)
+            raise typer.Exit(1) from None
+        except Exception as error:
+            _complain(f"{type(error).__name__}: {error}; --debug shows where", debug)
+            raise typer.Exit(1) from None
+
+    return run  # type: ignore[return-value]
+
+
+def _interrupted(name: str, options: dict[str, Any]) -> str:
+    if name == "reproduce":
+        return "interrupted; run it again to continue where it stopped"
+    if options.get("log") is not None:
+        return "interrupted; --resume continues where it stopped"
+    return "interrupted; nothing was written"
+
+
+def _complain(message: str, debug: bool) -> None:
+    if debug:
+        traceback.print_exc()
+    print(f"sparsegsvp: {one_line(message)}", file=sys.stderr, flush=True)

@@ -1,0 +1,150 @@
+"""`InputError`, and the words its messages are made of.
+
+A message names parameters by `option`, which marks them with private-use characters: Python
+users read the parameter's name, and the command line spells the same message with its flags.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+SHOWN = 5  # names listed in a sentence before "and n more"
+
+# Private-use characters are not printable, so `one_line` takes them out of any text of a file:
+# only `option` can put them into a message.
+_OPEN, _BETWEEN, _CLOSE = "\ue000", "\ue001", "\ue002"
+_OPTION = re.compile(f"{_OPEN}([a-z][a-z0-9_]*)(?:{_BETWEEN}([^{_OPEN}-{_CLOSE}]*))?{_CLOSE}")
+
+# How a parameter is written: spell(name, value), value None where the name alone is meant.
+Spell = Callable[[str, Any], str]
+
+
+class InputError(ValueError):
+    """A file, a column or a value that cannot be used, said in one line.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong. Text of a file goes into it by `quote` or `one_line`.
+    where : str, default=""
+        The file, and the line or column if known.
+    remedy : str, default=""
+        What to do about it.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io import InputError
+    >>> from sparsegsvp.io.errors import option
+    >>> error = InputError(
+    ...     "there is no column 'Class'", where="a.csv", remedy=f"try {option('target', 'class')}"
+    ... )
+    >>> print(error)
+    a.csv: there is no column 'Class'; try target='class'
+    >>> print(error.spelled(lambda name, value: f"--{name} {value}"))
+    a.csv: there is no column 'Class'; try --target class
+    """
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        self.what, self.where, self.remedy = what, where, remedy
+        super().__init__(self.spelled(python_spelling))
+
+    def spelled(self, spell: Spell) -> str:
+        """Return the message with its parameters written by ``spell(name, value)``."""
+        # a file's name may hold any character, marks among them
+        message = f"{one_line(self.where)}: {self.what}" if self.where else self.what
+        if self.remedy:
+            message = f"{message}; {self.remedy}"
+        return one_line(spelled(message, spell))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.what, self.where, self.remedy)
+
+
+def _rebuild(what: str, where: str, remedy: str) -> InputError:
+    return InputError(what, where=where, remedy=remedy)
+
+
+def option(name: str, value: Any = None) -> str:
+    """Refer to a parameter in a message.
+
+    Parameters
+    ----------
+    name : str
+        What Python calls the parameter.
+    value : str, number, bool or list of these, optional
+        The value that is meant, if the message proposes one. It may come from a file.
+
+    Returns
+    -------
+    str
+        Text for an `InputError`, or for `spelled`.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io.errors import option, plain_text
+    >>> plain_text(f"use {option('transpose', True)} or {option('drop', ['sex'])}")
+    "use transpose=True or drop=['sex']"
+    """
+    if value is None:
+        return f"{_OPEN}{name}{_CLOSE}"
+    # JSON in ASCII: whatever the value holds, no mark is among it
+    return f"{_OPEN}{name}{_BETWEEN}{json.dumps(value)}{_CLOSE}"
+
+
+def python_spelling(name: str, value: Any = None) -> str:
+    """Write a parameter as Python does: ``target``, or ``impute='median'``."""
+    return name if value is None else f"{name}={value!r}"
+
+
+def spelled(text: str, spell: Spell) -> str:
+    """Write the parameters that `option` marked in a text by ``spell(name, value)``."""
+
+    def written(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        try:
+            return spell(name, None if value is None else json.loads(value))
+        except ValueError:  # not made by `option`
+            return name
+
+    return _OPTION.sub(written, text)
+
+
+def plain_text(text: str) -> str:
+    """Write the parameters that `option` marked in a text as Python does."""
+    return spelled(text, python_spelling)
+
+
+def one_line(text: object) -> str:
+    """Replace what is not printable: line breaks, control characters, the marks of `option`."""
+    return "".join(c if c.isprintable() else " " for c in str(text))
+
+
+def quote(value: object, limit: int = 40) -> str:
+    """Name a value from a file: in quotes, shortened, printable."""
+    text = one_line(str(value))
+    return f"'{text}'" if len(text) <= limit else f"'{text[: limit - 1]}…'"
+
+
+def listed(values: Iterable[object], shown: int = SHOWN, limit: int = 40) -> str:
+    """Join names into ``'a', 'b' and 3 more``."""
+    items = [quote(v, limit) for v in values]
+    if len(items) == 1:
+        return items[0]
+    if len(items) <= shown:
+        return ", ".join(items[:-1]) + f" and {items[-1]}"
+    return ", ".join(items[:shown]) + f" and {len(items) - shown} more"
+
+
+def suggestion(name: str, candidates: Sequence[str]) -> str:
+    """Say which of the candidates was probably meant, or what there is."""
+    lowered: dict[str, str] = {}
+    for candidate in candidates:
+        lowered.setdefault(candidate.lower().strip(), candidate)
+    close = difflib.get_close_matches(name.lower().strip(), list(lowered), n=3, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(quote(lowered[c]) for c in close)}?"
+    return f"there are {listed(candidates)}" if candidates else "there are none"

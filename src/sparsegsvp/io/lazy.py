@@ -1,0 +1,312 @@
+"""Tables that stay on disk: Parquet folders, Zarr stores and backed AnnData files.
+
+The labels are read, the numbers are not: X is a Dask array whose chunks are read when a
+pass needs them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .cells import as_label
+from .checks import Judgement, check_roles
+from .errors import InputError, listed, one_line, option, quote
+from .formats import stored_matrix
+from .roles import Roles, arrays_of_samples, choose_features, columns_of_samples, lay_out, numbered
+from .rows import RawTable
+from .table import Table, table_of
+
+# Bytes of a chunk, where the storage leaves the choice.
+_CHUNK_BYTES = 1 << 26
+
+
+def open_table(
+    path: str | PathLike[str],
+    *,
+    target: str | None = None,
+    positive: str | None = None,
+    id: str | None = None,
+    group: str | None = None,
+    drop: Sequence[str] = (),
+    layer: str | None = None,
+) -> Table:
+    """Open a table without reading its numbers.
+
+    Parameters
+    ----------
+    path : path-like
+        A Parquet file or a folder of them (``*.parquet``, read in the order of their names);
+        a Zarr store, either of AnnData or with the arrays ``X`` and, if there are names,
+        ``feature_names``; an ``.h5ad`` file. Samples are rows.
+    target : str or None, default=None
+        Labels: a column, a column of ``obs``, or an array of the Zarr store. Rows without
+        one are left out and counted.
+    positive : str or None, default=None
+        The class of interest; it must occur.
+    id, group : str or None, default=None
+        Where sample identifiers and groups are.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    layer : str or None, default=None
+        A layer of AnnData instead of its X.
+
+    Returns
+    -------
+    Table
+        ``X`` is a Dask array. ``digest`` is of names, sizes and metadata rather than of the
+        values, which are not looked at: missing ones are refused when a model is fitted.
+
+    Raises
+    ------
+    ImportError
+        If Dask, or what reads the format, is not installed; it names the extra.
+    InputError
+        If the table cannot be used.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sparsegsvp import GSVPSVM
+    >>> from sparsegsvp.io import open_table
+    >>> frame = pd.DataFrame({"a": np.arange(8.0), "b": [3.0, 1.0] * 4, "class": list("xxxxyyyy")})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for part, rows in enumerate((slice(0, 5), slice(5, 8))):
+    ...         frame[rows].to_parquet(pathlib.Path(folder) / f"{part}.parquet")
+    ...     table = open_table(folder, target="class")
+    ...     model = GSVPSVM().fit(table.X, table.y)
+    >>> table.X.chunks, table.class_counts()
+    (((5, 3), (2,)), {'x': 4, 'y': 4})
+    >>> model.support_
+    array([ True, False])
+    """
+    need("dask.array", "dask")
+    file = Path(path)
+    roles = Roles(target=target, id=id, group=group, drop=tuple(drop))
+    raw, digest = _reader(file)(file, roles, layer)
+    check_roles(raw, file.name, target=target, positive=positive)
+    (n, m), blocks = raw.X.shape, " x ".join(str(count) for count in raw.X.numblocks)
+    opening = f"opened {n} samples and {m} features in {blocks} chunks of {file.name} ({raw.kind})"
+    about = "the digest is of names, sizes and metadata, not of the values"
+    return table_of(raw, opening, Judgement((), 0), file.name, digest, target, positive, about)
+
+
+def need(module: str, extra: str) -> Any:
+    """Import an optional module, or name the extra that brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f'{module.partition(".")[0]} is needed here: pip install "sparsegsvp[{extra}]"'
+        ) from error
+
+
+# What opens a store: (path, roles, layer) to the table and its digest.
+_Reader = Callable[[Path, Roles, str | None], tuple[RawTable, str]]
+
+
+def _reader(path: Path) -> _Reader:
+    if not path.exists():
+        raise InputError("there is no such file or folder", where=str(path), remedy="check it")
+    if path.suffix == ".h5ad":
+        return _open_h5ad
+    if path.is_dir() and any((path / n).exists() for n in ("zarr.json", ".zgroup", ".zarray")):
+        return _open_zarr
+    if _parquet_files(path):
+        return _open_parquet
+    raise InputError(
+        "this is no Parquet folder, Zarr store or .h5ad file",
+        where=path.name,
+        remedy=f"other files are read whole, without {option('dask')}",
+    )
+
+
+def _refuse_layer(layer: str | None, where: str) -> None:
+    if layer is not None:
+        raise InputError(f"{option('layer')} is for AnnData", where=where)
+
+
+def _digest(root: Path, files: Sequence[Path], *metadata: bytes) -> str:
+    found = hashlib.sha256()
+    for file in files:
+        name = file.relative_to(root).as_posix() if file != root else file.name
+        found.update(f"{name}\0{file.stat().st_size}\n".encode())
+    for part in metadata:
+        found.update(part)
+    return found.hexdigest()
+
+
+# --- Parquet ---------------------------------------------------------------------------
+
+
+def _parquet_files(path: Path) -> list[Path]:
+    found = [path] if path.is_file() else sorted(path.rglob("*"))
+    return [file for file in found if file.suffix in (".parquet", ".pq")]
+
+
+def _open_parquet(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
+    _refuse_layer(layer, path.name)
+    pq = need("pyarrow.parquet", "cli")
+    pa = need("pyarrow", "cli")
+    files = _parquet_files(path)
+    opened = []
+    for file in files:
+        try:
+            opened.append(pq.ParquetFile(file))
+        except (pa.ArrowException, OSError) as error:
+            raise InputError("this is not Parquet, or it is damaged", where=file.name) from error
+    schema = opened[0].schema_arrow
+    for file, part in zip(files[1:], opened[1:]):
+        if part.schema_arrow.names != schema.names:
+            raise InputError(
+                f"its columns are not those of {one_line(files[0].name)}",
+                where=file.name,
+                remedy="write all parts with the same columns",
+            )
+    index = [name for name in schema.names if name.startswith("__index_level_")]
+    layout = lay_out([n for n in schema.names if n not in index], roles, path.name)
+    for name in layout.names:
+        kind = schema.field(name).type
+        if not (
+            pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+        ):
+            raise InputError(
+                f"column {quote(name)} holds {one_line(kind)}, not numbers",
+                where=path.name,
+                remedy=f"leave it out with {option('drop', [name])}",
+            )
+    single = all(schema.field(name).type == pa.float32() for name in layout.names)
+    dtype = np.dtype(np.float32 if single else np.float64)
+    spans = list(_row_groups(files, opened, max(1, len(layout.names)) * dtype.itemsize))
+    da, delayed = need("dask.array", "dask"), need("dask", "dask").delayed
+    X = da.concatenate(
+        [
+            da.from_delayed(
+                delayed(_read_groups, pure=True)(str(file), groups, layout.names, dtype.name),
+                shape=(n, len(layout.names)),
+                dtype=dtype,
+            )
+            for file, groups, n in spans
+        ]
+    )
+    text: dict[str, list[str | None]] = {}
+    for role, column in roles.named().items():
+        cells = [v for part in opened for v in part.read([column]).column(0).to_pylist()]
+        text[role] = [as_label(cell) for cell in cells]
+    root = path if path.is_dir() else path.parent
+    digest = _digest(root, files, schema.serialize().to_pybytes())
+    raw = RawTable(X, layout.names, "Parquet", text, layout.dropped, place="row")
+    return raw, digest
+
+
+def _row_groups(
+    files: Sequence[Path], opened: Sequence[Any], row_bytes: int
+) -> Iterator[tuple[Path, list[int], int]]:
+    """Yield neighbouring row groups of a file, together no larger than a chunk should be."""
+    for file, part in zip(files, opened):
+        groups: list[int] = []
+        n = 0
+        for i in range(part.metadata.num_row_groups):
+            size = part.metadata.row_group(i).num_rows
+            if groups and (n + size) * row_bytes > _CHUNK_BYTES:
+                yield file, groups, n
+                groups, n = [], 0
+            groups.append(i)
+            n += size
+        if n:
+            yield file, groups, n
+
+
+def _read_groups(file: str, groups: list[int], names: list[str], dtype: str) -> np.ndarray:
+    import pyarrow.parquet as pq
+
+    found = pq.ParquetFile(file).read_row_groups(groups, columns=names)
+    X = np.empty((found.num_rows, len(names)), dtype)
+    for j, name in enumerate(names):
+        X[:, j] = found.column(name).to_numpy()  # a null is NaN
+    return X
+
+
+# --- Zarr and AnnData ------------------------------------------------------------------
+
+
+def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
+    zarr = need("zarr", "dask")
+    da = need("dask.array", "dask")
+    root = zarr.open(str(path), mode="r")
+    digest = _digest(path, sorted(p for p in path.rglob("*") if p.is_file()))
+    if not hasattr(root, "keys"):
+        raise InputError(
+            "the store is a single array", where=path.name, remedy="it should hold X and labels"
+        )
+    arrays = list(root.keys())
+    if "obs" in arrays and "var" in arrays:
+        return _open_anndata(root, roles, layer, path.name, digest)
+    _refuse_layer(layer, path.name)
+    if "X" not in arrays:
+        raise InputError(f"there is no array 'X' (there are {listed(arrays)})", where=path.name)
+    X = da.from_zarr(root["X"])
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise InputError(f"X is {X.ndim}-dimensional of type {X.dtype}", where=path.name)
+    notes = []
+    if "feature_names" in arrays:
+        names = [str(name) for name in np.asarray(root["feature_names"][:])]
+    else:
+        names, note = numbered(X.shape[1])
+        notes.append(note)
+    if len(names) != X.shape[1]:
+        raise InputError(
+            f"{len(names)} feature_names for {X.shape[1]} columns of X", where=path.name
+        )
+    others = {name: root[name] for name in arrays if name not in ("X", "feature_names")}
+    found = arrays_of_samples(others, roles.named(), X.shape[0], path.name)
+    text = {role: [as_label(v) for v in values.tolist()] for role, values in found.items()}
+    chosen, kept, dropped = choose_features(names, roles, path.name)
+    X = X if chosen is None else X[:, chosen]
+    return RawTable(X, kept, "Zarr", text, dropped, notes, place="row"), digest
+
+
+def _open_h5ad(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
+    h5py = need("h5py", "omics")
+    need("anndata", "omics")
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise InputError("this is not an .h5ad file, or it is damaged", where=path.name) from error
+    with file:
+        if "obs" not in file or "var" not in file:
+            raise InputError(
+                "the file has no obs and var", where=path.name, remedy="is it AnnData?"
+            )
+        return _open_anndata(file, roles, layer, path.name, _digest(path, [path]))
+
+
+def _open_anndata(
+    root: Any, roles: Roles, layer: str | None, where: str, digest: str
+) -> tuple[RawTable, str]:
+    """Open X by blocks of rows, as CSR stores it: a slice of columns would read everything."""
+    need("anndata", "omics")
+    from anndata.experimental import read_elem_lazy
+    from anndata.io import read_elem
+
+    stored = stored_matrix(root, layer, where)
+    obs, var = read_elem(root["obs"]), read_elem(root["var"])
+    encoding = str(dict(stored.attrs).get("encoding-type", ""))
+    chunks = None
+    if encoding == "csr_matrix":
+        per_row = 12 * max(1, stored["data"].shape[0] // max(1, len(obs)))
+        chunks = (int(np.clip(_CHUNK_BYTES // per_row, 1, len(obs))), len(var))
+    X = read_elem_lazy(stored, chunks=chunks)
+    text = columns_of_samples(obs, roles, where)
+    chosen, kept, dropped = choose_features([str(n) for n in var.index], roles, where)
+    X = X if chosen is None else X[:, chosen]
+    kind = "AnnData" if layer is None else f"AnnData, layer {layer}"
+    return RawTable(X, kept, kind, text, dropped, place="row"), digest

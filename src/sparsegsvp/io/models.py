@@ -1,0 +1,477 @@
+"""Models as files without pickle: checked before, while and after they are loaded.
+
+A model is a skops archive (a zip of ``.npy`` arrays and one ``schema.json``) to which two
+things are done. It is made canonical, so that equal models are equal bytes; and a member
+`SEAL` is added that names the format and holds the digest of all other members.
+
+Loading trusts a list of types and nothing else: `_PLAIN` and `_SKLEARN` by name, and the
+estimators and records of this package. The digest reveals damage and careless edits, not
+forgery: whoever rewrites a file can rewrite its digest. What a forged file can do is
+limited by the list.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib
+import importlib.util
+import io
+import json
+import math
+import re
+import warnings
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._validate import check_integer
+from .errors import InputError, listed, one_line, quote
+from .files import write_atomic
+
+SEAL = "sparsegsvp.json"
+FORMAT = 1
+MAX_BYTES = 1 << 30
+_MAX_MEMBERS = 100_000
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can hold: no clock in the bytes
+
+# Which types each of skops' loaders may build. Loaders that are not here (functions,
+# methods, partials, constructors) are never used.
+_SCALARS = {f"numpy.{name}" for name in ("bool", "bool_", "int64", "int32", "intp", "str_")} | {
+    f"numpy.{name}" for name in ("float64", "float32", "uint8", "uint32", "uint64")
+}
+_PLAIN: dict[str, set[str]] = {
+    "JsonNode": {"builtins.str"},
+    "ListNode": {"builtins.list"},
+    "TupleNode": {"builtins.tuple"},
+    "DictNode": {"builtins.dict"},
+    "SliceNode": {"builtins.slice"},
+    "DTypeNode": {"numpy.dtype"},
+    "NdArrayNode": {"numpy.ndarray"} | _SCALARS,
+    "TypeNode": {f"builtins.{t}" for t in ("str", "int", "float", "bool", "NoneType")} | _SCALARS,
+    "RandomStateNode": {"numpy.random.mtrand.RandomState"},
+    "ObjectNode": set(),
+}
+_SKLEARN = {
+    "sklearn.pipeline.Pipeline",
+    "sklearn.impute._base.SimpleImputer",
+    "sklearn.preprocessing._data.StandardScaler",
+    "sklearn.preprocessing._label.LabelEncoder",
+    "sklearn.linear_model._logistic.LogisticRegression",
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
+} | {
+    f"sklearn.model_selection._split.{name}"
+    for name in ("KFold", "GroupKFold", "StratifiedKFold", "StratifiedGroupKFold")
+    + ("RepeatedKFold", "RepeatedStratifiedKFold", "ShuffleSplit", "StratifiedShuffleSplit")
+    + ("LeaveOneOut", "LeaveOneGroupOut", "PredefinedSplit")
+}
+_OWN = re.compile(
+    r"sparsegsvp\.(estimators|related|evaluation|linalg|solvers|io)(\._?[a-z][a-z0-9_]*)*"
+)
+
+
+def save_model(model: Any, path: str | PathLike[str]) -> Path:
+    """Write a fitted model to a file, without pickle.
+
+    Parameters
+    ----------
+    model : estimator
+        An estimator of this package, or a scikit-learn ``Pipeline`` that ends in one.
+    path : path-like
+        The file, usually ``*.skops``; written whole or not at all.
+
+    Returns
+    -------
+    pathlib.Path
+        The path written.
+
+    Raises
+    ------
+    InputError
+        A ValueError, if the model holds something that `load_model` would refuse, such as
+        a function given as ``scoring``.
+
+    Notes
+    -----
+    Equal models give equal bytes. Needs ``pip install "sparsegsvp[persist]"``.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> from sparsegsvp import load_model, save_model
+    >>> from sparsegsvp.related import GEPSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(40, 5)), np.repeat(["ill", "well"], 20)
+    >>> model = GEPSVM().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_model(model, pathlib.Path(folder) / "model.skops")
+    ...     again = load_model(path)
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    skops = _skops()
+    where = str(path)
+    _check_top(model, where)
+    try:
+        archive = skops.dumps(model)
+    except Exception as error:
+        raise InputError(
+            f"the model holds something that cannot be saved ({one_line(error)})",
+            where=where,
+            remedy="use names instead of functions for parameters such as scoring",
+        ) from error
+    members = _canonical(archive)
+    foreign = sorted(set(_foreign_types(json.loads(members["schema.json"]))))
+    if foreign:
+        raise InputError(
+            f"the model holds {listed(foreign, limit=100)}, which loading would refuse",
+            where=where,
+            remedy="use names instead of functions and plain parameters",
+        )
+    return write_atomic(path, _sealed(members, _type_name(model)))
+
+
+def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
+    """Load a model that `save_model` wrote, trusting nothing else.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    max_bytes : int, default=2**30
+        Refuse archives that would unpack to more than this.
+
+    Returns
+    -------
+    estimator
+        It predicts exactly as the saved one did.
+
+    Raises
+    ------
+    InputError
+        A ValueError that says which: not a model, damaged, changed, foreign types, too
+        large, or written by a newer version.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sparsegsvp import load_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "model.skops"
+    ...     _ = path.write_text("not a model")
+    ...     try:
+    ...         load_model(path)
+    ...     except ValueError as error:
+    ...         print(str(error).removeprefix(folder))
+    /model.skops: this is not a model file, or it is cut short; save the model again
+    """
+    skops = _skops()
+    where = str(path)
+    check_integer("max_bytes", max_bytes, least=1)
+    members = _unpacked(Path(path), where, max_bytes)
+    seal = _checked_seal(members, where)
+    schema = _updated_schema(members, where)
+    foreign = sorted(set(_foreign_types(schema)))
+    if foreign:
+        raise InputError(
+            f"it holds types that are not part of a model: {listed(foreign, limit=100)}",
+            where=where,
+            remedy="do not use it unless you know who made it; load_model never will",
+        )
+    _check_arrays(members, where)
+    try:
+        model = skops.loads(_zipped(members), trusted=sorted(set(_objects(schema))))
+    except Exception as error:
+        raise InputError(
+            f"the model cannot be rebuilt ({type(error).__name__}: {one_line(error)})",
+            where=where,
+            remedy="save it again with this version of sparsegsvp and scikit-learn",
+        ) from error
+    _check_top(model, where)
+    module, _, name = str(seal.get("type")).rpartition(".")
+    if _type_name(model) != f"{_present_module(module, name)}.{name}":
+        raise InputError(
+            f"it holds {_type_name(model)} but says {one_line(seal.get('type'))}",
+            where=where,
+            remedy="do not use it unless you know who changed it",
+        )
+    return model
+
+
+# --- what a model may be made of -------------------------------------------------------
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:  # pragma: no cover - depends on the installation
+        raise ImportError('saving models needs: pip install "sparsegsvp[persist]"') from error
+    return skops.io
+
+
+def _type_name(obj: Any) -> str:
+    return f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+def _check_top(model: Any, where: str) -> None:
+    from sklearn.base import BaseEstimator
+    from sklearn.pipeline import Pipeline
+
+    last = model.steps[-1][1] if type(model) is Pipeline and model.steps else model
+    if not isinstance(last, BaseEstimator) or not _is_own(_type_name(last)):
+        raise InputError(
+            f"a {_type_name(last)} is not a model of sparsegsvp",
+            where=where,
+            remedy="give an estimator of this package or a Pipeline that ends in one",
+        )
+
+
+def _is_own(name: str) -> bool:
+    """Whether a name is an estimator or a record (dataclass, named tuple) of this package."""
+    from sklearn.base import BaseEstimator
+
+    module, _, attribute = name.rpartition(".")
+    if not _OWN.fullmatch(module):
+        return False
+    try:
+        cls = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError):
+        return False
+    return isinstance(cls, type) and (
+        issubclass(cls, BaseEstimator)
+        or dataclasses.is_dataclass(cls)
+        or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+    )
+
+
+def _present_module(module: Any, name: Any) -> Any:
+    """Return the module of a class that an older version saved under another one.
+
+    Classes may move within their package: one that is not where it was is looked for among
+    the package's public names. Everything else is returned as it is.
+    """
+    if not isinstance(module, str) or not _OWN.fullmatch(module):
+        return module
+    with suppress(ImportError):
+        if importlib.util.find_spec(module) is not None:
+            return module
+    package = importlib.import_module(".".join(module.split(".")[:2]))
+    found = getattr(package, name) if name in package.__all__ else None
+    return found.__module__ if isinstance(found, type) else module
+
+
+def _updated_schema(members: dict[str, bytes], where: str) -> Any:
+    """Parse the schema and name the present modules in it, there and in `members`."""
+    schema = _parsed(members["schema.json"], where)
+    moved = False
+    for node in _nodes(schema):
+        module = _present_module(node.get("__module__"), node.get("__class__"))
+        moved = moved or module != node.get("__module__")
+        node["__module__"] = module
+    if moved:
+        members["schema.json"] = json.dumps(schema, separators=(",", ":")).encode()
+    return schema
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Walk every node of a schema; a stack, because a forged one may be deeply nested."""
+    stack = [schema]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            if "__loader__" in item:
+                yield item
+            stack.extend(reversed(list(item.values())))
+        elif isinstance(item, list):
+            stack.extend(reversed(item))
+
+
+def _foreign_types(schema: Any) -> Iterator[str]:
+    if not isinstance(schema, dict) or "__loader__" not in schema:
+        yield "something without a type"
+    for node in _nodes(schema):
+        loader = str(node["__loader__"])
+        name = f"{node.get('__module__')}.{node.get('__class__')}"
+        if name in _PLAIN.get(loader, ()):
+            continue
+        if loader == "ObjectNode" and name in _SKLEARN:
+            continue
+        if loader in ("ObjectNode", "TupleNode") and _is_own(name):
+            continue
+        yield name
+
+
+def _objects(schema: Any) -> Iterator[str]:
+    """Name the types that skops itself would ask about; all of them were checked before."""
+    for node in _nodes(schema):
+        if node["__loader__"] in ("ObjectNode", "TupleNode", "DTypeNode"):
+            yield f"{node['__module__']}.{node['__class__']}"
+
+
+# --- the archive -----------------------------------------------------------------------
+
+
+def _canonical(archive: bytes) -> dict[str, bytes]:
+    """Rename what skops names after memory addresses by order of appearance."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as source:
+        schema = json.loads(source.read("schema.json"))
+        ids: dict[Any, int] = {}
+        files: dict[str, str] = {}
+        for node in _nodes(schema):
+            if "__id__" in node:
+                node["__id__"] = ids.setdefault(node["__id__"], len(ids))
+            if "file" in node:
+                suffix = Path(node["file"]).suffix
+                node["file"] = files.setdefault(node["file"], f"{len(files):06d}{suffix}")
+        members = {new: source.read(old) for old, new in files.items()}
+    members["schema.json"] = json.dumps(schema, separators=(",", ":")).encode()
+    return members
+
+
+def _digest(members: dict[str, bytes]) -> str:
+    total = hashlib.sha256()
+    for name in sorted(members):
+        if name != SEAL:
+            total.update(f"{name}\0{len(members[name])}\0".encode())
+            total.update(members[name])
+    return total.hexdigest()
+
+
+def _sealed(members: dict[str, bytes], type_name: str) -> bytes:
+    import sklearn
+
+    from .. import __version__
+
+    seal = {
+        "format": FORMAT,
+        "type": type_name,
+        "digest": _digest(members),
+        "versions": {
+            "sparsegsvp": __version__,
+            "scikit-learn": sklearn.__version__,
+            "numpy": np.__version__,
+        },
+    }
+    return _zipped({**members, SEAL: json.dumps(seal, indent=2).encode()})
+
+
+def _zipped(members: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as target:
+        for name, content in members.items():
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.create_system = 3
+            info.external_attr = 0o600 << 16
+            target.writestr(info, content)
+    return buffer.getvalue()
+
+
+def _unpacked(file: Path, where: str, max_bytes: int) -> dict[str, bytes]:
+    """Read all members, after the sizes they declare; zipfile reads no more than declared."""
+    if not file.is_file():
+        raise InputError("there is no such file", where=where, remedy="check the path")
+    if file.stat().st_size > max_bytes:
+        raise _too_large(where, file.stat().st_size, max_bytes)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+            total = sum(entry.file_size for entry in entries)
+            if total > max_bytes:
+                raise _too_large(where, total, max_bytes)
+            names = [entry.filename for entry in entries]
+            if len(names) > _MAX_MEMBERS or len(set(names)) < len(names):
+                raise InputError(
+                    "its list of parts is not that of a model", where=where, remedy="do not use it"
+                )
+            return {entry.filename: archive.read(entry) for entry in entries}
+    except InputError:
+        raise
+    except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+        # RuntimeError: encrypted; NotImplementedError: a compression Python does not know
+        damaged = zipfile.is_zipfile(file)
+        what = "the file is damaged" if damaged else "this is not a model file, or it is cut short"
+        detail = f" ({one_line(error)})" if damaged else ""
+        raise InputError(f"{what}{detail}", where=where, remedy="save the model again") from error
+    except Exception as error:  # zlib and struct raise their own for damaged data
+        raise InputError(
+            f"the file is damaged ({one_line(error)})", where=where, remedy="save the model again"
+        ) from error
+
+
+def _too_large(where: str, size: int, limit: int) -> InputError:
+    return InputError(
+        f"it would unpack to {size / 2**20:.0f} MB, more than the limit of {limit / 2**20:.0f} MB",
+        where=where,
+        remedy="raise max_bytes if you know who made it",
+    )
+
+
+def _checked_seal(members: dict[str, bytes], where: str) -> dict[str, Any]:
+    if SEAL not in members or "schema.json" not in members:
+        raise InputError(
+            "the archive was not written by save_model",
+            where=where,
+            remedy="save the model again with sparsegsvp.save_model",
+        )
+    seal = _parsed(members[SEAL], where)
+    if not isinstance(seal, dict) or not isinstance(seal.get("format"), int):
+        raise InputError("its description is damaged", where=where, remedy="save the model again")
+    if seal["format"] > FORMAT:
+        raise InputError(
+            f"it was written by a newer version (format {seal['format']})",
+            where=where,
+            remedy="upgrade sparsegsvp",
+        )
+    if seal.get("digest") != _digest(members):
+        raise InputError(
+            "its content was changed after it was saved (the digest differs)",
+            where=where,
+            remedy="get the original file again",
+        )
+    return seal
+
+
+def _parsed(content: bytes, where: str) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            "its description is damaged", where=where, remedy="save the model again"
+        ) from error
+
+
+def _check_arrays(members: dict[str, bytes], where: str) -> None:
+    """Refuse arrays that declare more numbers than the archive holds."""
+    for name, content in members.items():
+        if not name.endswith(".npy"):
+            continue
+        stream = io.BytesIO(content)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                version = np.lib.format.read_magic(stream)
+                read = {
+                    (1, 0): np.lib.format.read_array_header_1_0,
+                    (2, 0): np.lib.format.read_array_header_2_0,
+                }[version]
+                shape, _, dtype = read(stream)
+            plain = not dtype.hasobject
+            size = math.prod(shape) * dtype.itemsize
+        except Exception as error:
+            raise InputError(
+                f"array {quote(name)} is damaged", where=where, remedy="save the model again"
+            ) from error
+        if not plain or size != len(content) - stream.tell():
+            raise InputError(
+                f"array {quote(name)} does not hold what it declares",
+                where=where,
+                remedy="do not use it unless you know who changed it",
+            )

@@ -1,0 +1,451 @@
+"""`Table`: samples with names, labels and a record; `read_table` makes one from a file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._notices import Notice
+from .checks import Judgement, judge
+from .errors import InputError, listed, one_line, option, quote, suggestion
+from .formats import ReadOptions, existing_file, format_of, read_file, rows_of
+from .roles import Roles
+from .rows import RawTable, text_columns
+from .transform import log2_floor
+
+
+@dataclass(frozen=True)
+class Table:
+    """Samples, features and labels, and a record of where they come from.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features) or CSR matrix
+        The numbers; NaN where a value is missing. float32 stays float32.
+    feature_names : tuple of str
+        One name for each column of X.
+    y : ndarray of shape (n_samples,) of str, or None
+        Labels, as text.
+    ids : ndarray of shape (n_samples,) of str, or None
+        Sample identifiers.
+    groups : ndarray of shape (n_samples,) of str, or None
+        Groups (patients, batches) that must not be split between training and test.
+    target, positive : str or None
+        The column the labels came from, and the class of interest.
+    source, digest : str
+        The file's name and the SHA-256 of its bytes; for data in memory a word such as
+        "data frame" and the SHA-256 of values, names and labels.
+    record : tuple of str
+        What was read and done, in sentences.
+    notices : tuple of Notice
+        What looks odd: samples that occur twice ("repeats"), features that seem to be in
+        rows ("orientation"), and anything else ("table").
+    dropped : dict of str to str
+        Columns left out, with the reason.
+    n_missing : int
+        Number of missing values in X.
+
+    See Also
+    --------
+    read_table : Makes one from a file.
+    make_table : Makes one from a data frame, an array or AnnData.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sparsegsvp.io import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "a.csv"
+    ...     _ = path.write_text("gene1,gene2,class\\n1,0.5,ill\\n2,NA,well\\n3,1.5,ill\\n")
+    ...     table = read_table(path, target="class")
+    >>> table.X.shape, table.class_counts(), table.n_missing
+    ((3, 2), {'ill': 2, 'well': 1}, 1)
+    >>> table.labels, table.positive_class
+    (array(['ill', 'well', 'ill'], dtype='<U4'), 'well')
+    """
+
+    X: Any
+    feature_names: tuple[str, ...]
+    y: NDArray[np.object_] | None
+    ids: NDArray[np.object_] | None
+    groups: NDArray[np.object_] | None
+    target: str | None
+    positive: str | None
+    source: str
+    digest: str
+    record: tuple[str, ...]
+    notices: tuple[Notice, ...]
+    dropped: dict[str, str]
+    n_missing: int
+
+    def class_counts(self) -> dict[str, int]:
+        """Count the samples of each class, classes in the order scikit-learn gives them."""
+        if self.y is None:
+            return {}
+        return dict(sorted(Counter(str(label) for label in self.y).items()))
+
+    @property
+    def labels(self) -> NDArray[np.str_]:
+        """The labels as a NumPy array of text; `InputError` if there are none."""
+        if self.y is None:
+            raise InputError(
+                "there are no labels", where=self.source, remedy=f"name them: {option('target')}"
+            )
+        return np.array([str(label) for label in self.y])
+
+    @property
+    def positive_class(self) -> str | None:
+        """The class of interest: the one named, or the last of two in sorted order.
+
+        None if there are more than two classes.
+        """
+        classes = list(self.class_counts())
+        if len(classes) != 2:
+            return None
+        return self.positive if self.positive is not None else classes[-1]
+
+    def describe(self) -> dict[str, Any]:
+        """Return all but the numbers, labels and names, as JSON can hold it."""
+        counts = self.class_counts()
+        return {
+            "source": self.source,
+            "digest": self.digest,
+            "target": self.target,
+            "positive": self.positive_class,
+            "n_samples": int(self.X.shape[0]),
+            "n_features": int(self.X.shape[1]),
+            "n_missing": self.n_missing,
+            "classes": list(counts),
+            "class_counts": list(counts.values()),
+            "record": list(self.record),
+            "notices": [notice.to_dict() for notice in self.notices],
+            "dropped": dict(self.dropped),
+        }
+
+
+def check_cohort(cohort: Table, table: Table) -> None:
+    """Refuse a cohort that is the training table, or has labels which that table lacks.
+
+    Parameters
+    ----------
+    cohort : Table
+        Samples to test a model on.
+    table : Table
+        The samples it was trained on.
+
+    Raises
+    ------
+    InputError
+        If they are the same file, or the cohort has other classes.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io import check_cohort, make_table
+    >>> table = make_table([[1.0], [2.0], [3.0]], ["ill", "well", "ill"])
+    >>> check_cohort(make_table([[4.0], [5.0], [6.0]], ["ill", "sick", "sick"]), table)
+    Traceback (most recent call last):
+        ...
+    sparsegsvp.io.errors.InputError: array: label 'sick' does not occur in array; ...
+    """
+    if cohort.digest == table.digest:
+        raise InputError(
+            f"the cohort ({option('test')}) is the training table itself",
+            where=cohort.source,
+            remedy="give samples that took no part in training",
+        )
+    known = table.class_counts()
+    strange = [label for label in cohort.class_counts() if label not in known]
+    if strange:
+        raise InputError(
+            f"label {listed(strange)} does not occur in {one_line(table.source)}",
+            where=cohort.source,
+            remedy=f"rename it, or leave these samples out; the classes are {listed(known)}",
+        )
+
+
+def read_table(
+    path: str | PathLike[str],
+    *,
+    target: str | None = None,
+    positive: str | None = None,
+    id: str | None = None,
+    group: str | None = None,
+    drop: Sequence[str] = (),
+    features: Sequence[str] | None = None,
+    labels: str | PathLike[str] | None = None,
+    on: str | None = None,
+    transpose: bool = False,
+    layer: str | None = None,
+    sheet: str | None = None,
+    log2: bool = False,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Table:
+    """Read a table of samples and features, or refuse it in one clear line.
+
+    CSV and TSV (also gzipped; separator and encoding are found out), Excel, Parquet, ARFF,
+    NPZ and AnnData, by the file's extension. Samples are rows unless `transpose` is given.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    target : str or None, default=None
+        The column of labels (in ``obs`` for AnnData, an array for NPZ). Every text is a
+        label there, "NA" and "None" too; rows with an empty cell are left out and counted.
+    positive : str or None, default=None
+        The class of interest; it must occur.
+    id, group : str or None, default=None
+        Columns of sample identifiers and of groups. A first column without a name, the
+        index of a pandas frame and the ``obs_names`` of AnnData are identifiers by
+        themselves.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    features : sequence of str or None, default=None
+        Read only these columns, in this order; all others are ignored. Missing ones are
+        an error that lists them.
+    labels : path-like or None, default=None
+        A second file with the labels (and groups), matched by identifier.
+    on : str or None, default=None
+        The column of identifiers in `labels`; in the table too, unless `id` says otherwise.
+    transpose : bool, default=False
+        Features are in rows: the first column names them and the header the samples.
+        `target`, `id`, `group` and `drop` are then names of rows.
+    layer : str or None, default=None
+        A layer of an AnnData file instead of its X.
+    sheet : str or None, default=None
+        A sheet of a workbook instead of its first.
+    log2 : bool, default=False
+        Take ``log2(max(x, 1))`` of every value.
+    separator, decimal, encoding : str or None, default=None
+        For text files, what would otherwise be found out.
+
+    Returns
+    -------
+    Table
+        Matrix, names, labels, and a record in sentences of what was read and left out.
+
+    Raises
+    ------
+    InputError
+        A ValueError whose one line says what is wrong, where, and what to do.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sparsegsvp.io import InputError, read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "a.csv"
+    ...     _ = path.write_text("id;g1;g2;class\\ns1;1,5;2;NA\\ns2;0,5;4;B\\n")
+    ...     table = read_table(path, target="class", id="id")
+    ...     try:
+    ...         read_table(path, target="Class")
+    ...     except InputError as error:
+    ...         print(error)
+    a.csv: there is no column 'Class' (target); did you mean 'class'?
+    >>> table.X
+    array([[1.5, 2. ],
+           [0.5, 4. ]])
+    >>> list(table.y)
+    ['NA', 'B']
+    """
+    file = existing_file(path)
+    if labels is None and on is not None:
+        raise InputError(
+            f"{option('on')} names a column of the file given with {option('labels')}",
+            where=file.name,
+        )
+    wanted = None if features is None else tuple(features)
+    roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
+    options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose)
+    sheet_of_labels = None
+    if labels is not None:
+        sheet_of_labels = LabelSheet.read(existing_file(labels), on, target, encoding)
+        target = sheet_of_labels.target
+        roles = sheet_of_labels.roles_left(roles, file, options)
+    raw, digest = read_file(file, roles, options)
+    if sheet_of_labels is not None:
+        sheet_of_labels.join(raw, group, file.name)
+    table = checked_table(
+        raw, file.name, digest, target=target, positive=positive, fixed=features is not None
+    )
+    if log2:
+        record = (*table.record, "values are log2(max(x, 1))")
+        table = replace(table, X=log2_floor(table.X), record=record)
+    return table
+
+
+def checked_table(
+    raw: RawTable,
+    source: str,
+    digest: str,
+    *,
+    target: str | None,
+    positive: str | None,
+    fixed: bool,
+) -> Table:
+    """Check what a reader returned and make it a table; see `judge` for `fixed`."""
+    found = judge(raw, source, target=target, positive=positive, fixed=fixed)
+    n, m = raw.X.shape
+    opening = f"read {n} samples and {m} features from {source} ({raw.kind})"
+    return table_of(raw, opening, found, source, digest, target, positive)
+
+
+def table_of(
+    raw: RawTable,
+    opening: str,
+    found: Judgement,
+    source: str,
+    digest: str,
+    target: str | None,
+    positive: str | None,
+    about_digest: str = "",
+) -> Table:
+    """Make a table of what was read and checked; `opening` is the record's first sentence."""
+    record = [opening]
+    labels = raw.text.get("target")
+    if labels is not None:
+        counts = sorted(Counter(map(str, labels)).items())
+        record.append(
+            f"classes in {quote(target)}: {', '.join(f'{quote(k)} {v}' for k, v in counts)}"
+        )
+    if about_digest:
+        record.append(about_digest)
+    asked = [name for name, why in raw.dropped.items() if why == "asked for"]
+    if asked:
+        record.append(f"left out as asked: {listed(asked)}")
+    return Table(
+        X=raw.X,
+        feature_names=tuple(raw.names),
+        y=_texts(labels),
+        ids=_texts(raw.text.get("id")),
+        groups=_texts(raw.text.get("group")),
+        target=target,
+        positive=positive,
+        source=source,
+        digest=digest,
+        record=(*record, *raw.notes),
+        notices=found.notices,
+        dropped=dict(raw.dropped),
+        n_missing=found.n_missing,
+    )
+
+
+def _texts(values: list[str | None] | None) -> NDArray[np.object_] | None:
+    if values is None:
+        return None
+    array = np.empty(len(values), dtype=object)
+    array[:] = ["" if value is None else value for value in values]
+    return array
+
+
+# --- labels in a second file -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelSheet:
+    """Labels in a second file: its columns as text, and which one identifies the samples."""
+
+    columns: dict[str, list[str | None]]
+    on: str
+    target: str
+    where: str
+
+    @classmethod
+    def read(
+        cls, file: Path, on: str | None, target: str | None, encoding: str | None
+    ) -> LabelSheet:
+        """Read the file; its first column identifies the samples unless `on` is another."""
+        opener = rows_of(file, ReadOptions(encoding=encoding))
+        columns = text_columns(opener, file.name)
+        names = list(columns)
+        if on is None:
+            on = names[0]
+        for name, role in ((on, "on"), (target, "target")):
+            if name is not None and name not in columns:
+                raise InputError(
+                    f"there is no column {quote(name)} ({option(role)})",
+                    where=file.name,
+                    remedy=suggestion(name, names),
+                )
+        if target is None:
+            others = [name for name in names if name != on]
+            if len(others) != 1:
+                raise InputError(
+                    f"it has the columns {listed(others)} besides {quote(on)}",
+                    where=file.name,
+                    remedy=f"say which holds the labels with {option('target')}",
+                )
+            target = others[0]
+        return cls(columns, on, target, file.name)
+
+    def join(self, raw: RawTable, group: str | None, where: str) -> None:
+        """Put the labels (and groups) of the sheet beside the samples of a table."""
+        ids = raw.text.get("id")
+        if ids is None:
+            raise InputError(
+                "the samples have no identifiers to match the labels by",
+                where=where,
+                remedy=f"name the column that holds them with {option('id')}",
+            )
+        by_id: dict[str, int] = {}
+        labels = self.columns[self.target]
+        for row, key in enumerate(self.columns[self.on]):
+            if key is None:
+                continue
+            first = by_id.setdefault(key, row)
+            if labels[first] != labels[row]:
+                raise InputError(
+                    f"{quote(key)} is labelled {quote(labels[first])} and {quote(labels[row])}",
+                    where=self.where,
+                    remedy="keep one label for each sample",
+                )
+        rows = [by_id.get(key) if key is not None else None for key in ids]
+        if all(row is None for row in rows):
+            here = [key for key in ids if key is not None]
+            raise InputError(
+                f"no sample has a label: the table has {listed(here[:2])}, the labels "
+                f"{listed(list(by_id)[:2])}",
+                where=self.where,
+                remedy="identifiers must match exactly; if they are column names of the table, "
+                f"use {option('transpose', True)}",
+            )
+        unused = len(by_id) - len({row for row in rows if row is not None})
+        if unused:
+            raw.notes.append(f"{unused} rows of {self.where} belong to no sample of the table")
+        raw.notes.append(f"labels come from {self.where}, matched by {quote(self.on)}")
+        raw.text["target"] = [None if row is None else labels[row] for row in rows]
+        if group is not None and group in self.columns:
+            column = self.columns[group]
+            raw.text["group"] = [None if row is None else column[row] for row in rows]
+
+    def roles_left(self, roles: Roles, file: Path, options: ReadOptions) -> Roles:
+        """Return the roles that columns of the table itself have; refuse labels in both.
+
+        The column that identifies the labels identifies the samples of the table too, if it
+        is there.
+        """
+        group = None if roles.group in self.columns else roles.group
+        roles = replace(roles, target=None, group=group)
+        if options.transpose or format_of(file).rows is None:
+            return roles
+        with rows_of(file, options)() as rows:
+            names = rows.names
+        if self.target in names and self.target not in roles.drop:
+            raise InputError(
+                f"column {quote(self.target)} is in the table and in {one_line(self.where)}",
+                where=file.name,
+                remedy=f"leave {option('labels')} out, or drop the table's with "
+                f"{option('drop', [self.target])}",
+            )
+        if roles.id is None and self.on in names:
+            return replace(roles, id=self.on)
+        return roles

@@ -1,0 +1,336 @@
+"""Proximal planes in the l1 norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from .._typing import Float64Array as Array
+from .._validate import check_choice, check_real
+from .base import PlaneFit, PlanePairClassifier, lower_end
+from .gepsvm import ridge_plane
+from .problem import RowSpace, row_space, with_bias
+
+
+def starts(A: Array, B: Array) -> list[Array]:
+    """Return two starting points: the plane of GEPSVM, and the one across the class means.
+
+    The first sees spread, the second position; the l1 problems have minima near both. The
+    ridge is next to nothing where the samples of A determine a plane.
+    """
+    ridge = 1e-3 if len(A) > A.shape[1] else 1.0
+    across = B.mean(axis=0) - A.mean(axis=0)
+    middle = np.append(across, -(A.mean(axis=0) @ across))
+    return [ridge_plane(A, B, ridge)[0], *([middle] if across.any() else [])]
+
+
+def l1_ratio(A: Array, B: Array, z: Array) -> float:
+    """``mean |A z| / mean |B z|``."""
+    return float(np.abs(A @ z).mean() / np.abs(B @ z).mean())
+
+
+def ascend(A: Array, B: Array, z: Array, tol: float, max_iter: int) -> tuple[Array, list[float]]:
+    """Climb the logarithm of the inverse ratio on the sphere, from z.
+
+    The direction is ``sum_j sign(b_j'z) b_j / sum |b_j'z| - sum_i sign(a_i'z) a_i / sum |a_i'z|``.
+    Its step is halved until the ratio falls, so that the ratio never rises; where no step
+    helps the point is a kink, with samples on the plane, and the climb ends.
+    """
+    z = z / np.linalg.norm(z)
+    history = [l1_ratio(A, B, z)]
+    eta = 1.0
+    while len(history) <= max_iter:
+        pa, pb = A @ z, B @ z
+        uphill = np.sign(pb) @ B / np.abs(pb).sum() - np.sign(pa) @ A / np.abs(pa).sum()
+        while True:
+            trial = z + eta * uphill
+            trial /= np.linalg.norm(trial)
+            ratio = l1_ratio(A, B, trial)
+            if ratio < (1.0 - tol) * history[-1]:
+                break
+            eta *= 0.5
+            if eta < 1e-12:
+                return z, history
+        z = trial
+        history.append(ratio)
+        eta *= 4.0
+    return z, history
+
+
+def weighted_solve(A: Array, row: Array, diagonal: Array, g: Array) -> Array:
+    """Solve ``(A' diag(row) A + diag(diagonal)) z = g`` on the smaller side of A."""
+    if A.shape[1] <= A.shape[0]:
+        S = (A * row[:, None]).T @ A
+        S.flat[:: len(S) + 1] += diagonal
+        try:
+            return linalg.cho_solve(linalg.cho_factor(S, check_finite=False), g)
+        except linalg.LinAlgError:
+            # collinear columns and a vanishing penalty: the shortest of the solutions
+            return linalg.pinvh(S, check_finite=False) @ g
+    scaled = A / diagonal
+    core = A @ scaled.T
+    core.flat[:: len(core) + 1] += 1.0 / row
+    inner = linalg.solve(core, scaled @ g, assume_a="pos", overwrite_a=True, check_finite=False)
+    return g / diagonal - scaled.T @ inner
+
+
+@dataclass(frozen=True)
+class Reweighting:
+    """The penalised problem with its distances smoothed, and a step that lowers it,
+
+        min  mean sqrt((A z)^2 + eps^2) + delta sum_f |z_f|^p   on  mean |B z| = 1 .
+
+    Both sums are concave in the squares, so their tangents there are quadratic majorants. The
+    denominator is convex: its tangent ``g'z = 1`` at a point of the set leaves a minimiser with
+    ``mean |B z| >= 1``, and scaling that back lowers both sums. So a step does not raise the
+    objective as long as the weights are well above ``floor``, which keeps their majorant
+    finite. It costs one linear system.
+    """
+
+    delta: float
+    p: float
+    eps: float
+    floor: float
+
+    def value(self, residual: Array, z: Array) -> float:
+        """Return the objective, given ``residual = A z``."""
+        fit = float(np.sqrt(np.square(residual) + self.eps**2).mean())
+        return fit + self.delta * float((np.abs(z) ** self.p).sum())
+
+    def row_weights(self, residual: Array) -> Array:
+        """Curvature of the majorant in each residual."""
+        return 1.0 / (len(residual) * np.sqrt(np.square(residual) + self.eps**2))
+
+    def column_weights(self, z: Array) -> Array:
+        """Curvature of the majorant in each weight."""
+        return self.delta * self.p * (np.square(z) + self.floor**2) ** (self.p / 2 - 1)
+
+    def step(self, A: Array, B: Array, residual: Array, z: Array) -> Array:
+        """Return the next point, again with ``mean |B z| = 1``."""
+        tangent = np.sign(B @ z) @ B / len(B)
+        z = weighted_solve(A, self.row_weights(residual), self.column_weights(z), tangent)
+        return z / np.abs(B @ z).mean()
+
+    def stay_at_zero(self, A: Array, B: Array, z: Array) -> NDArray[np.bool_]:
+        """Whether each weight that is zero would stay below the floor, were it let go."""
+        residual = A @ z
+        row = self.row_weights(residual)
+        multiplier = float(row @ np.square(residual) + self.column_weights(z) @ np.square(z))
+        pull = (row * residual) @ A - multiplier * (np.sign(B @ z) @ B / len(B))
+        return np.abs(pull) <= self.column_weights(np.zeros(1)) * self.floor
+
+
+def reweight(
+    A: Array, B: Array, z: Array, delta: float, p: float, eps: float, tol: float, max_iter: int
+) -> tuple[Array, list[float], bool]:
+    """Minimise ``mean |A z| + delta ||z||_p^p`` on ``mean |B z| = 1`` from z.
+
+    For p at most 1 nearly all weights fall below the floor. Setting these to zero lowers the
+    objective, and leaving their columns out saves most of the time; columns that would not stay
+    at zero at the end are taken back. A step that would raise the objective ends the iteration.
+    Returns z, the objective with smoothed distances from the start on, and whether it converged.
+    """
+    z = z / np.abs(B @ z).mean()
+    # Distances are in units of the other class's mean; weights have a unit of their own.
+    problem = Reweighting(delta, p, eps, eps * float(np.abs(z).max()))
+    history = [problem.value(A @ z, z)]
+    columns = np.arange(len(z))
+    cut_share = 0.5 if p <= 1 else 0.0  # cut when fewer than this share are above the floor
+    while True:
+        Ac, Bc, zc = A[:, columns], B[:, columns], z[columns]
+        residual = Ac @ zc
+        converged = mostly_small = False
+        while not converged and not mostly_small and len(history) <= max_iter:
+            trial = problem.step(Ac, Bc, residual, zc)
+            image = Ac @ trial
+            level = problem.value(image, trial)
+            converged = history[-1] - level <= tol * history[-1]
+            if level <= history[-1]:
+                zc, residual = trial, image
+                history.append(level)
+            above = int(np.count_nonzero(np.abs(zc) > problem.floor))
+            mostly_small = above < cut_share * len(zc)
+        z = np.zeros(len(z))
+        z[columns] = zc
+        if mostly_small:
+            kept = np.abs(z) > problem.floor
+            kept[-1] = True
+            cut = np.where(kept, z, 0.0)
+            cut /= np.abs(B @ cut).mean()
+            level = problem.value(A @ cut, cut)
+            if level <= history[-1]:
+                z, columns = cut, np.flatnonzero(kept)
+                history.append(level)
+            else:
+                cut_share *= 0.7  # too early: many small weights still carry the fit together
+        elif converged and len(columns) < len(z):
+            freed = ~problem.stay_at_zero(A, B, z)
+            freed[columns] = False
+            if not freed.any():
+                break
+            columns = np.union1d(columns, np.flatnonzero(freed))
+            cut_share = 0.0  # no cut again, so that the loop ends
+        else:
+            break
+    if p <= 1:
+        # A weight that the majorant holds at zero ends at some fraction of the floor.
+        z = np.where(np.append(np.abs(z[:-1]) > 10.0 * problem.floor, True), z, 0.0)
+    return z, history, converged
+
+
+class NPSVM(PlanePairClassifier):
+    r"""Non-parallel proximal support vector machine in the l1 norm.
+
+    Sums of distances in place of GEPSVM's sums of squares, so that a few odd samples do not
+    turn a plane. With :math:`z = [w; b]` the first plane is
+
+    .. math:: \min_z \frac{\|A w + e b\|_1 / n_A}{\|B w + e b\|_1 / n_B}
+
+    for ``penalty=None``, and otherwise, with p = 2 for ``penalty="l2"``,
+
+    .. math::
+
+        \min_z \ \|A w + e b\|_1 / n_A + \delta \|z\|_p^p
+        \quad \text{on} \quad \|B w + e b\|_1 / n_B = 1 .
+
+    For the second plane the classes change roles.
+
+    *Without penalty* the procedure is the published ascent on the inverse ratio, with its step
+    chosen so that the ratio never rises. It ends at a kink, typically within a few percent of a
+    minimum; with enough samples of the own class to determine a plane, reweighted least squares
+    then takes it the rest of the way. With more features than samples a ratio of zero is
+    reachable for any labels, and the problem does not determine a plane: use a penalty there.
+
+    *The penalised forms are reconstructions*, as their texts were not at hand. They are known as
+    the penalty added to the numerator of the ratio. For :math:`p \ne 1` that has no minimum, as
+    scaling z changes it; chosen here is the form above, which fixes the scale by the
+    denominator. The procedure reweights (a quadratic majorant of each absolute value) and puts
+    the denominator's tangent in its place: one linear system per step, and an objective that
+    never rises. For p at most 1 the planes are sparse.
+
+    No form is convex, so two starts are made, from the plane of GEPSVM and from the one across
+    the class means, and the lower end is kept.
+
+    Parameters
+    ----------
+    penalty : {None, "l2", "lp"}, default=None
+    delta : float, default=0.1
+        Weight of the penalty, > 0.
+    p : float, default=1.0
+        Exponent of the lp penalty, in (0, 2].
+    n_features : int or None, default=None
+        Size of the panel. None keeps every feature with a weight; an integer keeps the heaviest
+        over the two planes and fits both again on these.
+    %(standardize)s
+    eps : float, default=1e-4
+        Smoothing of the absolute values in the reweighted steps: of distances, in units of the
+        other class's mean distance, and of weights, in units of the heaviest at the start. For
+        p at most 1, weights below ten times that are set to zero.
+    tol : float, default=1e-6
+        Stop when a step lowers the objective by less than this, relatively.
+    max_iter : int, default=5000
+
+    Attributes
+    ----------
+    %(planes)s
+    objective_ : ndarray of shape (2,)
+        The ratio, or the smoothed penalised objective, at the end of the iteration on all
+        features.
+    %(iterations)s
+    %(panel)s
+
+    References
+    ----------
+    C.-N. Li, Y.-H. Shao and N.-Y. Deng, "Robust L1-norm non-parallel proximal support vector
+    machine", Optimization (2015).
+
+    H. Yan, Q. Ye, T. Zhang, D.-J. Yu and Y. Xu, "L1-norm GEPSVM classifier based on an effective
+    iterative algorithm for classification", Neural Processing Letters (2018).
+
+    X.-Q. Sun, Y.-J. Chen, Y.-H. Shao, C.-N. Li and C.-H. Wang, "Robust nonparallel proximal
+    support vector machine with Lp-norm regularization", IEEE Access 6 (2018) 20334-20347.
+
+    Examples
+    --------
+    Two crossing lines and a few samples far off:
+
+    >>> import numpy as np
+    >>> from sparsegsvp.related import NPSVM
+    >>> t = np.linspace(-3, 3, 40)
+    >>> X = np.vstack([np.column_stack([t, t]), np.column_stack([t, -t])])
+    >>> X += 0.1 * np.cos(np.arange(160)).reshape(80, 2)
+    >>> X[:2] += [0, 9]
+    >>> y = np.repeat(["rising", "falling"], 40)
+    >>> model = NPSVM().fit(X, y)
+    >>> model.predict([[2.0, 2.1], [2.0, -2.1]])
+    array(['rising', 'falling'], dtype='<U7')
+    """
+
+    def __init__(
+        self,
+        penalty: str | None = None,
+        *,
+        delta: float = 0.1,
+        p: float = 1.0,
+        n_features: int | None = None,
+        standardize: bool = True,
+        eps: float = 1e-4,
+        tol: float = 1e-6,
+        max_iter: int = 5000,
+    ) -> None:
+        self.penalty = penalty
+        self.delta = delta
+        self.p = p
+        self.n_features = n_features
+        self.standardize = standardize
+        self.eps = eps
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _check_parameters(self) -> None:
+        check_choice("penalty", self.penalty, (None, "l2", "lp"))
+        check_real("delta", self.delta, above=0)
+        check_real("p", self.p, above=0, most=2)
+        check_real("eps", self.eps, above=0)
+
+    def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
+        dense = self.penalty is None or self.penalty == "l2" or self.p == 2
+        space = row_space(A, B) if dense else RowSpace(with_bias(A), with_bias(B), None)
+        ends = []
+        for z in starts(A, B):
+            u = z if space.basis is None else space.basis.T @ z
+            if self.penalty is None:
+                u, history, converged = self._least_ratio(space, u)
+            else:
+                p = 2.0 if dense else float(self.p)
+                u, history, converged = reweight(
+                    space.A, space.B, u, self.delta, p, self.eps, self.tol, self.max_iter
+                )
+            ends.append(
+                PlaneFit.of(
+                    space.lift(u),
+                    history[-1],
+                    n_iter=max(len(history) - 1, 1),
+                    history=history,
+                    converged=converged,
+                )
+            )
+        return reduce(lambda one, other: lower_end(one, other, 10.0 * self.tol), ends)
+
+    def _least_ratio(self, space: RowSpace, u: Array) -> tuple[Array, list[float], bool]:
+        """Ascend from u; where the samples determine a plane, reweight if that lowers the ratio."""
+        u, history = ascend(space.A, space.B, u, self.tol, self.max_iter)
+        converged = len(history) <= self.max_iter
+        if space.A.shape[1] <= len(space.A):
+            polished, _, converged = reweight(
+                space.A, space.B, u, 1e-12, 2.0, self.eps, self.tol, self.max_iter
+            )
+            ratio = l1_ratio(space.A, space.B, polished)
+            if ratio < history[-1]:
+                u = polished
+                history.append(ratio)
+        return u, history, converged

@@ -1,0 +1,176 @@
+"""Both planes from one generalised eigenvalue problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from .._typing import Float64Array as Array
+from .._validate import check_choice
+from .base import PlaneFit, PlanePairClassifier, check_pair
+from .problem import row_space, with_bias
+
+# Up to this many unknowns the pair with diagonal shifts is formed; beyond, only products.
+DENSE = 300
+
+
+def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[PlaneFit, PlaneFit]:
+    """Return the extreme eigenvectors of ``(G + d1 H) z = mu (H + d2 G) z`` in the row space.
+
+    With the stacked, class-weighted blocks ``M = U S V'`` (G + H = M'M) and ``z = V S^-1 y``
+    the quotient becomes ``(c + d1 (1 - c)) / ((1 - c) + d2 c)``, c = ||U_A y||^2 / ||y||^2: the
+    shift changes eigenvalues, not eigenvectors, and with d1 d2 < 1 not their order. With more
+    features than samples a whole eigenspace attains each extreme; in it the plane of smallest
+    ``||z||`` is taken, which is where a vanishing ridge would lead.
+    """
+    space = row_space(A, B)
+    stacked = np.vstack([space.A / np.sqrt(len(A)), space.B / np.sqrt(len(B))])
+    U, s, Vt = linalg.svd(stacked, full_matrices=False, check_finite=False)
+    rank = int((s > s[0] * max(stacked.shape) * np.finfo(float).eps).sum())
+    U, s, Vt = U[:, :rank], s[:rank], Vt[:rank]
+    share, Y = linalg.eigh(U[: len(A)].T @ U[: len(A)], check_finite=False)
+
+    def plane(extreme: float) -> PlaneFit:
+        same = np.abs(share - extreme) <= 1e-10
+        scaled = Y[:, same] / s[:, None]
+        _, t = linalg.eigh(scaled.T @ scaled, check_finite=False)
+        z = space.lift(Vt.T @ (scaled @ t[:, 0]))
+        c = float(np.clip(extreme, 0.0, 1.0))
+        return PlaneFit.of(z, (c + d1 * (1 - c)) / ((1 - c) + d2 * c))
+
+    return plane(share[0]), plane(share[-1])
+
+
+def diagonal_shift_plane(A: Array, B: Array, d1: float, d2: float) -> tuple[Array, float]:
+    """Minimise ``z'(G + d1 diag H)z / z'(H + d2 diag G)z``.
+
+    The two diagonals differ, so the row space does not hold the optimum. For many features
+    Lanczos iteration runs on the inverted pair, the numerator's inverse by the identity of
+    Woodbury: products with the blocks and one n_A x n_A factorisation, to machine precision.
+    Returns z, bias last, and the minimum.
+    """
+    Ae, Be = with_bias(A) / np.sqrt(len(A)), with_bias(B) / np.sqrt(len(B))
+    top, bottom = d1 * np.square(Be).sum(axis=0), d2 * np.square(Ae).sum(axis=0)
+    # A feature that is zero throughout one class has no shift of its own there.
+    top = np.maximum(top, 1e-12 * top.max())
+    size = len(top)
+    if size <= DENSE:
+        theta, Z = linalg.eigh(
+            Be.T @ Be + np.diag(bottom),
+            Ae.T @ Ae + np.diag(top),
+            subset_by_index=[size - 1, size - 1],
+            check_finite=False,
+        )
+    else:
+        scaled = Ae / top
+        core = Ae @ scaled.T
+        core.flat[:: len(core) + 1] += 1.0
+        factor = linalg.cho_factor(core, overwrite_a=True, check_finite=False)
+
+        def operator(product: Any) -> LinearOperator:
+            return LinearOperator((size, size), matvec=product, dtype=np.float64)
+
+        theta, Z = eigsh(
+            operator(lambda v: Be.T @ (Be @ v.ravel()) + bottom * v.ravel()),
+            k=1,
+            M=operator(lambda v: Ae.T @ (Ae @ v.ravel()) + top * v.ravel()),
+            Minv=operator(
+                lambda v: v.ravel() / top - scaled.T @ linalg.cho_solve(factor, scaled @ v.ravel())
+            ),
+            which="LA",
+            v0=Be.sum(axis=0),
+            tol=0,
+        )
+    return Z[:, 0], float(1.0 / theta[0])
+
+
+class ReGEC(PlanePairClassifier):
+    r"""Regularised generalised eigenvalue classifier.
+
+    One eigenvalue problem gives both planes. With :math:`G = [A\ e]^T [A\ e] / n_A` and
+    :math:`H = [B\ e]^T [B\ e] / n_B`, the planes are the eigenvectors of the smallest and the
+    largest :math:`\mu` of
+
+    .. math::
+
+        (G + \delta_1 H) z &= \mu (H + \delta_2 G) z && \text{shift="cross"} \\
+        (G + \delta_1 \operatorname{diag} H) z &= \mu (H + \delta_2 \operatorname{diag} G) z
+            && \text{shift="diagonal"}
+
+    The cross shift is how later papers write the method. It changes the eigenvalues and not the
+    eigenvectors, and leaves a common null space of G and H where it was: here that is removed by
+    going to the row space, and where more features than samples leave a choice, the plane of
+    smallest norm is taken. So its planes do not depend on ``delta``. The diagonal shift is the
+    original's: there, diagonal matrices carry the diagonals of the two kernel blocks; here, for
+    planes in the features themselves, those of G and H.
+
+    Parameters
+    ----------
+    delta : float or pair of float, default=0.1
+        :math:`\delta_1, \delta_2 > 0`, with a product below 1 for the cross shift; one number
+        stands for both.
+    shift : {"diagonal", "cross"}, default="diagonal"
+    n_features : int or None, default=None
+        Size of the panel. None keeps every feature that varies; an integer keeps the heaviest
+        over the two planes and solves the problem again on these.
+    %(standardize)s
+
+    Attributes
+    ----------
+    %(planes)s
+    objective_ : ndarray of shape (2,)
+        The quotient each plane minimises, on all features: the smallest :math:`\mu`, and the
+        inverse of the largest.
+    %(panel)s
+
+    References
+    ----------
+    M. R. Guarracino, C. Cifarelli, O. Seref and P. M. Pardalos, "A classification method based
+    on generalized eigenvalue problems", Optimization Methods and Software (2007).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sparsegsvp.related import ReGEC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = ReGEC(n_features=5).fit(X, y)
+    >>> model.transform(X).shape
+    (569, 5)
+    >>> model.score(X, y) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        delta: float | tuple[float, float] = 0.1,
+        *,
+        shift: str = "diagonal",
+        n_features: int | None = None,
+        standardize: bool = True,
+    ) -> None:
+        self.delta = delta
+        self.shift = shift
+        self.n_features = n_features
+        self.standardize = standardize
+
+    def _check_parameters(self) -> None:
+        d1, d2 = check_pair("delta", self.delta, above=0)
+        check_choice("shift", self.shift, ("diagonal", "cross"))
+        if self.shift == "cross" and d1 * d2 >= 1:
+            raise ValueError(
+                "with shift='cross' the product of the two deltas must be below 1, as the planes "
+                f"change places there, got {d1 * d2:g}."
+            )
+
+    def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
+        d1, d2 = check_pair("delta", self.delta)
+        if self.shift == "cross":
+            first, second = cross_shift_planes(A, B, d1, d2)
+            return first, PlaneFit(second.w, second.b, 1.0 / second.objective)
+        return (
+            PlaneFit.of(*diagonal_shift_plane(A, B, d1, d2)),
+            PlaneFit.of(*diagonal_shift_plane(B, A, d2, d1)),
+        )

@@ -1,0 +1,423 @@
+"""Charts: two axes and marks in data coordinates, shown wherever they are needed.
+
+A drawing function makes a `Chart` from computed numbers, and the chart shows itself:
+
+==========================  ===============================================================
+``chart.svg()``             for a page with `marks.style_sheet`: classes, tooltips
+``chart`` in a notebook     SVG complete in itself, with title and legend
+``chart.save("x.svg")``     the same, in a file; nothing else is needed
+``chart.save("x.png")``     with matplotlib; PDF and its other formats likewise
+``chart.draw(ax)``          on matplotlib axes, to be worked on
+==========================  ===============================================================
+
+`Sheet` puts several charts side by side.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from .marks import (
+    POINT,
+    Band,
+    Line,
+    Mark,
+    Points,
+    Put,
+    Rects,
+    Text,
+    cut,
+    font,
+    in_file,
+    look,
+    on_page,
+    power,
+    short,
+    text_element,
+    ticks,
+)
+
+_HEADER = 22.0  # pixels for a title or a line of the legend
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A range with its title and ticks.
+
+    Attributes
+    ----------
+    low, high : float
+        Values at the left or lower, and at the right or upper end.
+    title : str
+    ticks : sequence of (value, label) or (value, label, classes), optional
+        By default round numbers.
+    grid : bool
+        Draw a line across the picture at every tick.
+    log : bool
+        Logarithmic.
+    slanted : bool
+        Write the labels of an abscissa aslant, for names.
+    kind : str
+        Classes of the title.
+    """
+
+    low: float
+    high: float
+    title: str = ""
+    ticks: Sequence[tuple[float, str] | tuple[float, str, str]] | None = None
+    grid: bool = False
+    log: bool = False
+    slanted: bool = False
+    kind: str = "title"
+
+    def share(self, value: float) -> float:
+        """Where a value lies, from 0 at ``low`` to 1 at ``high``."""
+        low, high = self.low, self.high
+        if self.log:
+            low, high = math.log10(low), math.log10(high)
+            value = math.log10(value) if value > 0 else math.nan
+        return (value - low) / ((high - low) or 1.0)
+
+    def labelled(self) -> list[tuple[float, str, str]]:
+        """Ticks with their labels and the classes of these."""
+        if self.ticks is not None:
+            return [(tick[0], tick[1], tick[2] if len(tick) > 2 else "tick") for tick in self.ticks]
+        low, high = sorted((self.low, self.high))
+        if not self.log:
+            return [(v, short(v), "tick") for v in ticks(low, high)]
+        first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+        step = max(1, math.ceil((last - first + 1) / 6))
+        return [(10.0**p, power(10.0**p), "tick") for p in range(first, last + 1, step)]
+
+
+@dataclass
+class Chart:
+    """A picture with two axes; sizes and margins are in pixels.
+
+    Examples
+    --------
+    >>> from sparsegsvp.report.charts import Axis, Chart
+    >>> chart = Chart(Axis(0, 2, "time"), Axis(0, 1, "dose", grid=True), "dose by time")
+    >>> chart.line([0, 1, 2], [0.1, 0.8, 0.4], "curve")
+    >>> chart.text(1, 0.8, "peak", "value mid", dy=-8)
+    >>> chart.svg()[:44]
+    '<svg class="chart" viewBox="0 0 440 320" rol'
+    """
+
+    x: Axis
+    y: Axis
+    description: str
+    width: float = 440.0
+    height: float = 320.0
+    left: float = 50.0
+    right: float = 14.0
+    top: float = 14.0
+    bottom: float = 46.0
+    title: str = ""
+    css: str = "chart"
+    marks: list[Mark] = field(default_factory=list, repr=False)
+
+    def line(self, x: Sequence[float], y: Sequence[float], kind: str, **more: Any) -> None:
+        """Add a `Line`."""
+        self.marks.append(Line(x, y, kind, **more))
+
+    def rule(self, kind: str, *, x: float | None = None, y: float | None = None) -> None:
+        """Add a straight line across the picture, at an x or at a y."""
+        if x is not None:
+            self.line([x, x], [self.y.low, self.y.high], kind)
+        if y is not None:
+            self.line([self.x.low, self.x.high], [y, y], kind)
+
+    def band(self, x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> None:
+        """Add a `Band`."""
+        self.marks.append(Band(x, low, high))
+
+    def points(self, x: Sequence[float], y: Sequence[float], kind: str, **more: Any) -> None:
+        """Add `Points`."""
+        self.marks.append(Points(x, y, kind, **more))
+
+    def rects(
+        self, corners: Sequence[tuple[float, float, float, float]], kind: str, **more: Any
+    ) -> None:
+        """Add `Rects`."""
+        self.marks.append(Rects(corners, kind, **more))
+
+    def text(self, x: float, y: float, content: str, kind: str, **more: Any) -> None:
+        """Add a `Text`."""
+        self.marks.append(Text(x, y, content, kind, **more))
+
+    def flag(self, x: float, words: str) -> None:
+        """Mark an x, its label on the side with more room."""
+        self.rule("observed", x=x)
+        side, step = ("end", -7) if self.sx(x) > self.width / 2 else ("start", 7)
+        self.text(x, self.y.high, words, f"value {side}", dx=step, dy=12)
+
+    def sx(self, value: float) -> float:
+        """Position of an abscissa, in pixels."""
+        if math.isinf(value):
+            return self.width if value > 0 else 0.0
+        return self.left + (self.width - self.left - self.right) * self.x.share(value)
+
+    def sy(self, value: float) -> float:
+        """Position of an ordinate, in pixels from the top."""
+        if math.isinf(value):
+            return 0.0 if value > 0 else self.height
+        inner = self.height - self.top - self.bottom
+        return self.height - self.bottom - inner * self.y.share(value)
+
+    # ------------------------------------------------------------------------ shown as SVG
+
+    def svg(self) -> str:
+        """SVG for a page that has `style_sheet` and defines `SHAPES`; no title, no legend."""
+        return (
+            f'<svg class="{self.css}" viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
+            f'aria-label="{escape(self.description)}">{self.body(on_page)}</svg>'
+        )
+
+    __html__ = svg  # what templates ask for, instead of escaping
+
+    def _repr_svg_(self) -> str:
+        return Sheet([[self]], self.description).svg()
+
+    def body(self, put: Put) -> str:
+        """Axes and marks, without the element around them."""
+        return self._axes(put) + "".join(mark.svg(self, put) for mark in self.marks)
+
+    def _axes(self, put: Put) -> str:
+        floor, end = self.height - self.bottom, self.width - self.right
+
+        def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+            shape = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+            return put("line", kind, shape)
+
+        parts = []
+        for value, label, kind in self.y.labelled():
+            at = self.sy(value)
+            parts += [line(self.left, at, end, at, "grid")] if self.y.grid else []
+            parts.append(text_element(self.left - 7, at + 4, cut(label), f"{kind} end", put))
+        across = self.x.labelled()
+        for value, label, kind in across:
+            at = self.sx(value)
+            tick = (self.top - 2, floor, "grid") if self.x.grid else (floor, floor + 4, "mark")
+            parts.append(line(at, tick[0], at, tick[1], tick[2]))
+            if self.x.slanted:
+                name = text_element(at + 4, floor + 12, cut(label), f"{kind} end", put)
+                parts.append(f'<g transform="rotate(-55 {at:.1f} {floor + 12:.1f})">{name}</g>')
+            else:
+                parts.append(text_element(at, floor + 17, label, f"{kind} mid", put))
+        if across and not self.x.grid:
+            parts.append(line(self.left, floor, end, floor, "axis"))
+        middle, up = (self.left + end) / 2, (self.top + floor) / 2
+        parts.append(
+            text_element(middle, self.height - 8, cut(self.x.title, 60), f"{self.x.kind} mid", put)
+        )
+        side = text_element(13, up, cut(self.y.title, 44), f"{self.y.kind} mid", put)
+        parts.append(f'<g transform="rotate(-90 13 {up:g})">{side}</g>' if side else "")
+        return "".join(parts)
+
+    # ----------------------------------------------------------------- shown by matplotlib
+
+    def draw(self, ax: Any = None, *, legend: bool = True) -> Any:
+        """Draw on matplotlib axes and return them.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            By default those of a new pyplot figure; otherwise pyplot is not touched.
+        legend : bool, default=True
+            Whether labelled marks get a legend.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        if ax is None:
+            size = (self.width / 72, self.height / 72)
+            ax = matplotlib("pyplot").subplots(figsize=size, layout="constrained")[1]
+        for mark in self.marks:
+            mark.draw(ax)
+        for side, axis in (("x", self.x), ("y", self.y)):
+            if axis.log:
+                getattr(ax, f"set_{side}scale")("log")
+            getattr(ax, f"set_{side}lim")(axis.low, axis.high)
+            getattr(ax, f"set_{side}label")(axis.title, **font(axis.kind))
+            tick = font("tick")
+            ax.tick_params(
+                axis=side, which="both", color=look("axis")["stroke"],
+                labelcolor=tick["color"], labelsize=tick["fontsize"],
+            )  # fmt: skip
+            if axis.ticks is not None:
+                found = axis.labelled()
+                aslant = {"rotation": 55, "ha": "right", "rotation_mode": "anchor"}
+                getattr(ax, f"set_{side}ticks")(
+                    [value for value, *_ in found],
+                    [cut(label) for _, label, _ in found],
+                    **(aslant if axis.slanted else {}),
+                )
+                for text, (*_, kind) in zip(getattr(ax, f"get_{side}ticklabels")(), found):
+                    text.set_color(look(f"text {kind}")["fill"])
+            if axis.grid:
+                ax.grid(axis=side, color=look("grid")["stroke"], lw=POINT)
+                ax.tick_params(axis=side, length=0)
+        ax.set_axisbelow(True)
+        ax.minorticks_off()
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.spines[["left", "bottom"]].set_color(look("axis")["stroke"])
+        ax.spines["left"].set_visible(not self.y.grid and self.y.ticks is None)
+        ax.spines["bottom"].set_visible(not self.x.grid and self.x.ticks != ())
+        if self.title:
+            ax.set_title(self.title, **font("head"))
+        if legend and any(mark.label for mark in self.marks):
+            ax.legend(frameon=False, fontsize="small")
+        return ax
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the chart to a file: SVG by itself, any other format with matplotlib.
+
+        Parameters
+        ----------
+        path : path-like
+            Its ending says the format: svg, png, pdf ...
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from sparsegsvp.report.charts import Axis, Chart
+        >>> chart = Chart(Axis(0, 2, "time"), Axis(0, 1, "dose"), "dose by time")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     chart.save(Path(folder) / "dose.svg")
+        ...     (Path(folder) / "dose.svg").read_text()[:4]
+        '<svg'
+        """
+        Sheet([[self]], self.description).save(path)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Charts in rows and columns, with titles and one legend; complete in itself.
+
+    Attributes
+    ----------
+    rows : list of lists of Chart or None
+        Charts of a column share their width, those of a row their height.
+    description : str
+        For readers who do not see it.
+    heads : sequence of str
+        A heading above each column.
+    """
+
+    rows: Sequence[Sequence[Chart | None]]
+    description: str
+    heads: Sequence[str] = ()
+
+    def _sizes(self) -> tuple[list[float], list[float]]:
+        """Widths of the columns, heights of the rows."""
+        columns = zip_longest(*self.rows)
+        widths = [max(chart.width for chart in column if chart) for column in columns]
+        return widths, [max(chart.height for chart in row if chart) for row in self.rows]
+
+    def svg(self) -> str:
+        """SVG that needs no style sheet; one on its page outweighs its own colours."""
+        widths, heights = self._sizes()
+        legend, top = self._legend(sum(widths))
+        parts = [legend]
+        for k, head in enumerate(self.heads):
+            parts.append(text_element(sum(widths[:k]) + 26, top + 15, head, "value start", in_file))
+        top += _HEADER if self.heads else 0.0
+        for row, height in zip(self.rows, heights):
+            titled = any(chart is not None and chart.title for chart in row)
+            top += _HEADER if titled else 0.0
+            for k, chart in enumerate(row):
+                if chart is not None:
+                    title = text_element(chart.left, -6, chart.title, "head start", in_file)
+                    parts.append(
+                        f'<g transform="translate({sum(widths[:k]):g} {top:g})">'
+                        f"{title}{chart.body(in_file)}</g>"
+                    )
+            top += height
+        size = f"{sum(widths):g} {top:g}"
+        paper = f'<rect class="paper" width="{sum(widths):g}" height="{top:g}" fill="#ffffff"/>'
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {size}" '
+            f'width="{sum(widths):g}" height="{top:g}" role="img" '
+            'font-family="Inter, Segoe UI, Helvetica, Arial, sans-serif" '
+            f'aria-label="{escape(self.description)}">{paper}{"".join(parts)}</svg>'
+        )
+
+    _repr_svg_ = svg
+
+    def _legend(self, width: float) -> tuple[str, float]:
+        """The keys of all labelled marks in lines from the top, and the height they take."""
+        charts = [chart for row in self.rows for chart in row if chart is not None]
+        marks = {mark.label: mark for c in charts for mark in reversed(c.marks) if mark.label}
+        parts, x, y = [], charts[0].left, _HEADER / 2
+        labels = dict.fromkeys(mark.label for chart in charts for mark in chart.marks if mark.label)
+        for label in labels:
+            needed = 46 + 6.6 * len(label)
+            if x + needed > width and x > charts[0].left:
+                x, y = charts[0].left, y + 0.8 * _HEADER
+            parts.append(marks[label].key(x, y, in_file))
+            parts.append(text_element(x + 24, y + 4, label, "name start", in_file))
+            x += needed
+        return "".join(parts), y + _HEADER / 2 if labels else 0.0
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the sheet to a file: SVG by itself, any other format with matplotlib.
+
+        Parameters
+        ----------
+        path : path-like
+            Its ending says the format.
+        """
+        file = Path(path)
+        if file.suffix.lower() == ".svg":
+            file.write_text(self.svg(), encoding="utf-8", newline="\n")
+        else:
+            self.figure().savefig(file, dpi=200)
+
+    def figure(self) -> Any:
+        """A matplotlib figure, free of pyplot."""
+        widths, heights = self._sizes()
+        size = (sum(widths) / 96, (sum(heights) + _HEADER * len(heights)) / 96)
+        figure = matplotlib("figure").Figure(figsize=size, layout="constrained")
+        grid = figure.subplots(
+            len(heights), len(widths), squeeze=False, width_ratios=widths, height_ratios=heights
+        )
+        for i, axes in enumerate(grid):
+            for k, ax in enumerate(axes):
+                chart = self.rows[i][k] if k < len(self.rows[i]) else None
+                if chart is None:
+                    ax.axis("off")
+                    continue
+                chart.draw(ax, legend=False)
+                for mark in (*ax.lines, *ax.collections):
+                    mark.set_clip_on(False)  # points on the edge stay whole
+                if i == 0 and self.heads:
+                    ax.set_title(f"{self.heads[k]}\n{chart.title}", **font("head"))
+        found = [ax.get_legend_handles_labels() for ax in grid.flat]
+        keys = {label: handle for pair in reversed(found) for handle, label in zip(*pair)}
+        labels = list(dict.fromkeys(label for _, names in found for label in names))
+        if labels:
+            columns = max(1, int(sum(widths) / (46 + 6.6 * max(map(len, labels)))))
+            figure.legend(
+                [keys[label] for label in labels], labels, loc="outside upper left",
+                ncols=min(columns, len(labels)), frameon=False, fontsize="small",
+            )  # fmt: skip
+        return figure
+
+
+def matplotlib(part: str) -> Any:
+    """Import a module of matplotlib, or say what to install."""
+    try:
+        return importlib.import_module(f"matplotlib.{part}")
+    except ImportError as error:
+        raise ImportError('plots need matplotlib: pip install "sparsegsvp[report]"') from error

@@ -1,0 +1,513 @@
+"""From fitted objects to the document that the page and ``results.json`` share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import confusion_matrix
+
+from .._notices import Notice
+from .._versions import versions
+from ..evaluation import Substitute, find_substitutes
+from ..evaluation._substitutes import group_frequency
+from ..evaluation.journal import plain
+from ..metrics import balanced_accuracy_interval, clopper_pearson
+from . import figures, projections, words
+from .notices import notices_about
+from .schema import (
+    FORMAT,
+    FORMAT_VERSION,
+    Data,
+    Figures,
+    IntervalDict,
+    Model,
+    PanelFeature,
+    Results,
+    StabilityDict,
+    Test,
+)
+
+
+def summarize(
+    table: Any,
+    model: Any,
+    *,
+    panel: Sequence[PanelFeature] | None = None,
+    evaluation: Any = None,
+    stability: Any = None,
+    test: Test | None = None,
+    command: str = "",
+    parameters: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    skipped: Sequence[str] = (),
+    notices: Sequence[Notice] = (),
+    units: str | None = None,
+) -> dict[str, Any]:
+    """Gather everything a report says into one JSON-ready document; nothing is fitted.
+
+    Parameters
+    ----------
+    table : object
+        The data: ``X``, ``y`` and ``feature_names``; where there are, also ``ids``,
+        ``groups``, ``target``, ``positive``, ``source``, ``digest``, ``record``,
+        ``notices``, ``dropped`` and ``n_missing`` (`sparsegsvp.io.Table` has all of them).
+    model : GSVPSVMCV or Pipeline that ends in one
+        Fitted on all samples; earlier steps must keep the columns.
+    panel : sequence of dict, optional
+        What `describe_panel` returned for them, if it was called already.
+    evaluation : EvaluationResult or its ``to_dict()``, optional
+        Result of `sparsegsvp.nested_evaluate`.
+    stability : StabilitySelection, optional
+        Fitted, for the section on stability and the substitutes. The frequencies of the
+        panel come from the outer folds wherever there are any.
+    test : dict, optional
+        Scores on an independent cohort, from `summarize_test`.
+    command : str, default=""
+        What repeats the run.
+    parameters : dict, optional
+        Parameters of the run.
+    seed : int, optional
+    skipped : sequence of str
+        What was left out to save time, one sentence each.
+    notices : sequence of Notice
+        What else the reader has to know.
+    units : str, optional
+        Units of the values, such as ``"log2(max(x, 1))"``.
+
+    Returns
+    -------
+    dict
+        See `sparsegsvp.report.schema.Results`.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from sparsegsvp import GSVPSVMCV
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.report import summarize
+    >>> data = make_planted(60, 20, 2, effect=2.5)
+    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
+    >>> table = SimpleNamespace(X=data.X, y=data.y, feature_names=data.feature_names)
+    >>> results = summarize(table, model)
+    >>> results["verdict"]["level"]
+    'not tested'
+    """
+    found = _as_dict(evaluation)
+    final = _last_step(model)
+    names = [str(name) for name in table.feature_names]
+    classes, codes = _classes(table, final)
+    data = _data(table, classes, codes, units)
+    support = np.flatnonzero(final.support_)
+    selections = _selections(found, stability, len(names))
+    # the outer folds repeat the whole procedure with its tuning, half samples may not
+    refits = _selections(found, None, len(names))
+    rows = _with_frequencies(
+        describe_panel(table, model) if panel is None else panel,
+        names,
+        selections if refits is None else refits,
+        _substitutes(table, codes, selections if refits is None else refits, stability),
+    )
+    steadiness = _stability(found, stability)
+    scores = known_scores(found)
+    used = versions()
+    verdict = words.verdict(data, scores, found, size=len(rows), stability=steadiness)
+    description = describe_model(model)
+    said = notices_about(data, rows, verdict["level"], scores, steadiness)
+    said += [Notice(n["code"], n["severity"], n["text"]) for n in (found or {}).get("notices", [])]
+    said += [*getattr(table, "notices", ()), *notices]
+    said += [Notice("skipped", "note", text) for text in skipped]
+    rank = {"serious": 0, "caution": 1, "note": 2}
+    said.sort(key=lambda notice: rank[notice.severity])
+    document: Results = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "versions": used,
+        "run": {
+            "command": command,
+            "parameters": plain(dict(parameters or {})),
+            "seed": seed,
+            "skipped": list(skipped),
+        },
+        "data": data,
+        "model": description,
+        "verdict": verdict,
+        "notices": [n.to_dict() for n in said],  # type: ignore[misc]
+        "panel": rows,
+        "scores": scores,
+        "stability": steadiness,
+        "test": test,
+        "figures": _figures(
+            table, final, names, classes, codes, support, found, selections, stability
+        ),
+        "methods": words.methods(data, description, rows, scores, found, steadiness, used, seed),
+        "evaluation": found,
+    }
+    return cast("dict[str, Any]", plain(document))
+
+
+def summarize_test(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    classes: Sequence[Any],
+    *,
+    positive: Any = None,
+    source: str = "",
+    digest: str = "",
+    level: float = 0.95,
+) -> Test:
+    """Score predictions of an independent cohort, with exact intervals.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        Labels and predictions.
+    classes : sequence
+        All classes, in the order of the model.
+    positive : label, optional
+        The positive one of two classes, by default the last.
+    source, digest : str
+        The file and its digest.
+    level : float, default=0.95
+        Coverage.
+
+    Returns
+    -------
+    dict
+        See `sparsegsvp.report.schema.Test`.
+
+    Examples
+    --------
+    >>> from sparsegsvp.report import summarize_test
+    >>> found = summarize_test(["ill", "ill", "well"], ["ill", "well", "well"], ["ill", "well"])
+    >>> found["confusion"]["counts"], found["scores"]["balanced_accuracy"]["value"]
+    ([[1, 1], [0, 1]], 0.75)
+    """
+    truth, predicted = np.asarray(y_true), np.asarray(y_pred)
+    labels = list(classes)
+    unknown = sorted({str(label) for label in truth.tolist()} - {str(c) for c in labels})
+    if unknown:
+        raise ValueError(f"the cohort has class {unknown[0]!r}, which the model does not know.")
+    counts = confusion_matrix(truth, predicted, labels=labels)
+    totals = counts.sum(axis=1)
+    scores: dict[str, IntervalDict] = {}
+    if (totals > 0).all():
+        found = balanced_accuracy_interval(truth, predicted, level=level)
+        scores["balanced_accuracy"] = cast(IntervalDict, found.to_dict())
+    if len(labels) == 2:
+        one = labels.index(positive) if positive in labels else 1
+        for name, k in (("sensitivity", one), ("specificity", 1 - one)):
+            if totals[k]:
+                part = clopper_pearson(int(counts[k, k]), int(totals[k]), level=level)
+                scores[name] = cast(IntervalDict, part.to_dict())
+    return {
+        "source": source,
+        "digest": digest,
+        "n_samples": int(totals.sum()),
+        "class_counts": [int(n) for n in totals],
+        "scores": scores,
+        "confusion": {
+            "classes": [str(c) for c in labels],
+            "counts": [[int(v) for v in row] for row in counts],
+        },
+    }
+
+
+# -------------------------------------------------------------------------------- parts
+
+
+def _as_dict(evaluation: Any) -> dict[str, Any] | None:
+    if evaluation is None:
+        return None
+    return dict(evaluation) if isinstance(evaluation, Mapping) else evaluation.to_dict()
+
+
+def _last_step(model: Any) -> Any:
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def _classes(table: Any, final: Any) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the names of the classes, and the code of each sample."""
+    codes = np.searchsorted(final.classes_, np.asarray(table.y)).astype(np.intp)
+    return [str(c) for c in final.classes_.tolist()], codes
+
+
+def _seen_by_the_planes(model: Any, X: Any) -> Any:
+    """Return the table as the last step of a pipeline saw it."""
+    if not hasattr(model, "steps") or len(model.steps) == 1:
+        return X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a model that knows names is given none
+        inner = model[:-1].transform(X)
+    if inner.shape[1] != X.shape[1]:
+        raise ValueError(
+            "the steps before the estimator must keep the columns, but they turn "
+            f"{X.shape[1]} into {inner.shape[1]}."
+        )
+    return inner
+
+
+def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | None) -> Data:
+    groups = getattr(table, "groups", None)
+    positive = getattr(table, "positive", None)
+    if len(classes) != 2:
+        positive = None
+    elif positive is None:
+        positive = classes[-1]
+    return {
+        "source": str(getattr(table, "source", "")),
+        "digest": str(getattr(table, "digest", "")),
+        "target": getattr(table, "target", None),
+        "n_samples": int(table.X.shape[0]),
+        "n_features": int(table.X.shape[1]),
+        "classes": classes,
+        "class_counts": np.bincount(codes, minlength=len(classes)).tolist(),
+        "positive": None if positive is None else str(positive),
+        "n_missing": int(getattr(table, "n_missing", 0)),
+        "n_groups": None if groups is None else int(np.unique(groups).size),
+        "group_association": None if groups is None else group_association(codes, groups),
+        "units": units,
+        "record": [str(text) for text in getattr(table, "record", ())],
+        "dropped": {str(k): str(v) for k, v in dict(getattr(table, "dropped", {})).items()},
+    }
+
+
+def describe_model(model: Any) -> Model:
+    """Return the parameters and the certificate of the fit on all samples."""
+    final = _last_step(model)
+    return {
+        "estimator": type(final).__name__,
+        "q": float(final.q_),
+        "tau": float(final.tau_),
+        "pool": float(final.pool_),
+        "delta": np.asarray(final.delta_, dtype=np.float64).tolist(),
+        "decision": str(final.decision_),
+        "rule": str(final.rule),
+        "selection": str(final.selection),
+        "scoring": str(final.scoring),
+        "n_splits": int(final.n_splits_),
+        "max_features": None if final.n_features is None else int(final.n_features),
+        "intercept": final.intercept_.tolist(),
+        "scale": final.scale_.tolist(),
+        "objective": final.objective_.tolist(),
+        "kkt_residual": final.kkt_residual_.tolist(),
+    }
+
+
+def known_scores(found: Mapping[str, Any] | None) -> dict[str, IntervalDict]:
+    """Return the scores whose interval is known."""
+    if found is None:
+        return {}
+    return {
+        name: score
+        for name, score in found["scores"].items()
+        if all(score[end] is not None for end in ("value", "low", "high"))
+    }
+
+
+def _selections(
+    found: Mapping[str, Any] | None, stability: Any, n_features: int
+) -> NDArray[np.bool_] | None:
+    """Which features each refit selected: of stability selection, or of the outer folds."""
+    if stability is not None:
+        return cast("NDArray[np.bool_]", np.asarray(stability.selections_, dtype=bool))
+    if found is None or any(fold["panel"] is None for fold in found["folds"]):
+        return None
+    selections = np.zeros((len(found["folds"]), n_features), dtype=bool)
+    for row, fold in zip(selections, found["folds"]):
+        row[np.asarray(fold["panel"], dtype=np.intp)] = True
+    return selections
+
+
+def _stability(found: Mapping[str, Any] | None, stability: Any) -> StabilityDict | None:
+    if stability is not None:
+        index = stability.stability_
+        return {
+            "source": "stability selection",
+            "n_panels": int(stability.selections_.shape[0]),
+            "mean_size": float(stability.mean_panel_size_),
+            "index": index.value,
+            "low": index.low,
+            "high": index.high,
+            "jaccard": None,
+            "threshold": float(stability.threshold),
+            "n_stable": int(stability.get_support().sum()),
+            "error_bound": stability.error_bound_,
+        }
+    if found is None or not found.get("panel_sizes"):
+        return None
+    index = found.get("stability") or {"value": None, "low": None, "high": None}
+    return {
+        "source": "outer folds",
+        "n_panels": len(found["panel_sizes"]),
+        "mean_size": float(np.mean(found["panel_sizes"])),
+        "index": index["value"],
+        "low": index["low"],
+        "high": index["high"],
+        "jaccard": found.get("jaccard"),
+        "threshold": None,
+        "n_stable": None,
+        "error_bound": None,
+    }
+
+
+def _figures(
+    table: Any,
+    final: Any,
+    names: list[str],
+    classes: list[str],
+    codes: NDArray[np.intp],
+    support: NDArray[np.intp],
+    found: Mapping[str, Any] | None,
+    selections: NDArray[np.bool_] | None,
+    stability: Any,
+) -> Figures:
+    ids = getattr(table, "ids", None)
+    bars = []
+    if selections is not None:
+        groups = None if stability is None else stability.group_frequencies_
+        bars = figures.stability_bars(
+            selections.mean(axis=0), names, support.tolist(), group_frequencies=groups
+        )
+    return {
+        "roc": None if found is None else figures.roc(found),
+        "calibration": None if found is None else figures.calibration(found),
+        "confusion": None if found is None else figures.confusion(found),
+        "permutation": None if found is None else figures.permutation_histogram(found),
+        "planes": None if found is None else projections.planes(found, names=ids),
+        "pca_before": projections.pca_before(table.X, codes, classes, ids),
+        "pca_after": None if found is None else projections.pca_after(table.X, found, ids),
+        "path": figures.path(final, names),
+        "weights": figures.weight_curves(final, names),
+        "stability": bars,
+    }
+
+
+# ---------------------------------------------------------------------------- the panel
+
+
+def describe_panel(table: Any, model: Any) -> list[PanelFeature]:
+    """Describe each selected feature by weight, effect and values, the heaviest first.
+
+    How often it is chosen again, and what stands in for it, is added by `summarize`.
+
+    Parameters
+    ----------
+    table : object
+        As for `summarize`.
+    model : GSVPSVMCV or Pipeline that ends in one
+
+    Returns
+    -------
+    list of dict
+        See `sparsegsvp.report.schema.PanelFeature`.
+    """
+    final = _last_step(model)
+    inner_X = _seen_by_the_planes(model, table.X)
+    classes, codes = _classes(table, final)
+    support = np.flatnonzero(final.support_)
+    k = len(classes)
+    weights = np.array(final.coef_[:, support])
+    if final.standardize and support.size:
+        weights *= np.array([np.nanstd(figures.column(inner_X, int(j))) for j in support])
+        norms = np.linalg.norm(weights, axis=1, keepdims=True)
+        weights /= np.where(norms > 0.0, norms, 1.0)
+    listing: list[PanelFeature] = []
+    for rank, i in enumerate(np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")):
+        j = int(support[i])
+        values = figures.column(table.X, j)
+        effects = figures.effect_sizes(values, codes, k)
+        boxes = [figures.box(values[codes == c], classes[c]) for c in range(k)]
+        known = [abs(e) if e is not None and e > 0 else -1.0 for e in effects]
+        listing.append(
+            {
+                "feature": str(table.feature_names[j]),
+                "index": j,
+                "rank": rank + 1,
+                "weights": weights[:, i].tolist(),
+                "coefficients": final.coef_[:, j].tolist(),
+                "effects": effects,
+                "higher_in": classes[int(np.argmax(known))] if max(known) > 0 else None,
+                "auc": figures.single_auc(values, codes, k),
+                "frequency": None,
+                "group_frequency": None,
+                "substitutes": [],
+                "boxes": [b for b in boxes if b is not None],
+            }
+        )
+    return listing
+
+
+def _with_frequencies(
+    panel: Sequence[PanelFeature],
+    names: Sequence[str],
+    selections: NDArray[np.bool_] | None,
+    substitutes: Mapping[int, tuple[Substitute, ...]],
+) -> list[PanelFeature]:
+    """Add how often refits chose each feature, and which others stand in for it."""
+    rows = []
+    for row in panel:
+        j = row["index"]
+        others = substitutes.get(j, ())
+        added: dict[str, Any] = {
+            "substitutes": [
+                {
+                    "feature": names[s.feature],
+                    "index": s.feature,
+                    "correlation": s.correlation,
+                    "frequency": s.frequency,
+                }
+                for s in others
+            ]
+        }
+        if selections is not None:
+            added["frequency"] = float(selections[:, j].mean())
+            added["group_frequency"] = group_frequency(selections, j, others)
+        rows.append(cast(PanelFeature, {**row, **added}))
+    return rows
+
+
+def _substitutes(
+    table: Any, codes: NDArray[np.intp], selections: NDArray[np.bool_] | None, stability: Any
+) -> dict[int, tuple[Substitute, ...]]:
+    if stability is not None:
+        return dict(stability.substitutes_)
+    return {} if selections is None else find_substitutes(table.X, codes, selections)
+
+
+def group_association(codes: NDArray[np.intp], groups: ArrayLike) -> float | None:
+    """Cramér's V of group and class, corrected for bias (Bergsma 2013).
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        Class codes.
+    groups : array-like of shape (n,)
+
+    Returns
+    -------
+    float or None
+        Between 0 and 1; None where every sample is a group of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.document import group_association
+    >>> codes = np.repeat([0, 1], 20)
+    >>> round(group_association(codes, np.repeat(["a", "b"], 20)), 6)
+    1.0
+    >>> group_association(codes, np.tile(["a", "b"], 20))
+    0.0
+    """
+    _, member = np.unique(np.asarray(groups).astype(str), return_inverse=True)
+    n, k, r = codes.size, int(codes.max()) + 1, int(member.max()) + 1
+    table = np.zeros((r, k))
+    np.add.at(table, (member, codes), 1.0)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+    phi2 = float((((table - expected) ** 2) / expected).sum() / n)
+    phi2 = max(0.0, phi2 - (k - 1) * (r - 1) / (n - 1))
+    room = min(r - (r - 1) ** 2 / (n - 1), k - (k - 1) ** 2 / (n - 1)) - 1
+    return None if room <= 1e-9 else float(min(1.0, np.sqrt(phi2 / room)))

@@ -1,0 +1,430 @@
+"""Marks of a chart, and how they look: lines, bands, points, rectangles, texts.
+
+How a kind of mark looks is said once, in ``templates/chart.css``, by class. A page includes that
+file; SVG that stands alone and matplotlib read its rules through `look`. A new mark is a class
+with the methods of `Mark`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib import resources
+from typing import Any, Protocol
+
+#: Shapes of the classes, so that colour is not the only difference, and matplotlib's names.
+SHAPES = (
+    "M-3.6 0A3.6 3.6 0 1 0 3.6 0A3.6 3.6 0 1 0 -3.6 0Z",
+    "M0 -4.6L4.6 0L0 4.6L-4.6 0Z",
+    "M0 -4.6L4.3 3.4L-4.3 3.4Z",
+    "M-3.3 -3.3H3.3V3.3H-3.3Z",
+    "M0 4.6L4.3 -3.4L-4.3 -3.4Z",
+    "M-1.4 -4.2H1.4V-1.4H4.2V1.4H1.4V4.2H-1.4V1.4H-4.2V-1.4H-1.4Z",
+)
+_MARKERS = "oD^svP"
+POINT = 0.75  # points in a pixel of 1/96 inch: matplotlib measures in points
+
+# ------------------------------------------------------------------------------- numbers
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round numbers that cover a range.
+
+    Examples
+    --------
+    >>> from sparsegsvp.report.marks import ticks
+    >>> ticks(0.0, 1.0)
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
+    span = high - low
+    if not span > 0.0:
+        return [low]
+    raw = span / about
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= raw * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [float(f"{i * step:.10g}") for i in range(first, last + 1)]
+
+
+def short(value: float) -> str:
+    """Write a number in few characters.
+
+    Examples
+    --------
+    >>> from sparsegsvp.report.marks import short
+    >>> short(0.25), short(12345.6), short(0.00001234)
+    ('0.25', '12,346', '1.2e-05')
+    """
+    size = abs(value)
+    if size >= 1e7 or 0 < size < 1e-3:
+        return f"{value:.2g}"
+    if size >= 1000:
+        return f"{value:,.0f}"
+    return f"{float(f'{value:.3g}'):g}"
+
+
+def power(value: float) -> str:
+    """Write a power of ten with its exponent raised.
+
+    Examples
+    --------
+    >>> from sparsegsvp.report.marks import power
+    >>> power(1e-3), power(10**-2.5)
+    ('10⁻³', '10⁻²·⁵')
+    """
+    raised = str.maketrans("-.0123456789", "⁻·⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return "10" + f"{math.log10(value):.3g}".translate(raised)
+
+
+def cut(text: str, most: int = 26) -> str:
+    """Shorten a name to fit beside a drawing."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def padded(values: Iterable[float], share: float = 0.06) -> tuple[float, float]:
+    """The range of the finite values with some air around it."""
+    known = [v for v in values if math.isfinite(v)]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    pad = share * (high - low) or max(abs(high) * share, 1e-9)
+    return low - pad, high + pad
+
+
+# --------------------------------------------------------------------------------- style
+
+
+@cache
+def style_sheet() -> str:
+    """The palette, light and dark, and the rules for charts, as a page needs them."""
+    file = resources.files(__package__) / "templates" / "chart.css"
+    return file.read_text(encoding="utf-8").strip("\n")
+
+
+@cache
+def _rules() -> tuple[dict[str, str], list[tuple[frozenset[str], dict[str, str]]]]:
+    """The light palette, and the properties that each set of classes has, weakest first."""
+    palette: dict[str, str] = {}
+    rules = []
+    plain = re.sub(r"/\*.*?\*/", "", style_sheet(), flags=re.DOTALL)
+    for selectors, body in re.findall(r"([^{}]+)\{([^{}]*)\}", plain):
+        pairs = (part.split(":", 1) for part in body.split(";") if part.strip())
+        values = {name.strip(): value.strip() for name, value in pairs}
+        for selector in (s.strip() for s in selectors.split(",")):
+            if selector == ":root":
+                palette |= values
+            elif ":" not in selector:
+                classes = selector.removeprefix("svg ").lstrip(".").split(".")
+                rules.append((frozenset(classes), values))
+    return palette, sorted(rules, key=lambda rule: len(rule[0]))
+
+
+@cache
+def look(kind: str) -> Mapping[str, str]:
+    """The CSS properties of a mark in the light palette.
+
+    Parameters
+    ----------
+    kind : str
+        Classes, and the name of the element where a rule has it.
+
+    Examples
+    --------
+    >>> from sparsegsvp.report.marks import look
+    >>> look("bar quiet c1")
+    {'fill': '#cf5f16', 'opacity': '.38'}
+    """
+    palette, rules = _rules()
+    mine: dict[str, str] = {}
+    for classes, values in rules:
+        if classes <= set(kind.split()):
+            mine |= values
+    known = palette | {name: value for name, value in mine.items() if name.startswith("--")}
+
+    def value_of(text: str) -> str:
+        found = re.fullmatch(r"var\((--[\w-]+)(?:, *(.+))?\)", text)
+        if found is None:
+            return text
+        return value_of(known.get(found[1]) or found[2])
+
+    return {name: value_of(text) for name, text in mine.items() if not name.startswith("--")}
+
+
+def _strokes(kind: str) -> dict[str, Any]:
+    """What matplotlib calls the properties of a line."""
+    found = look(kind)
+    dash = [POINT * float(v) for v in found.get("stroke-dasharray", "").split()]
+    width = POINT * float(found.get("stroke-width", 1))
+    style = (0, [v / width for v in dash]) if dash else "-"
+    return {"color": found["stroke"], "lw": width, "ls": style, "alpha": _opacity(found)}
+
+
+def _opacity(found: Mapping[str, str]) -> float:
+    return float(found.get("opacity", 1)) * float(found.get("fill-opacity", 1))
+
+
+# A function that writes one SVG element: name, classes, geometry, then tooltip, link, content.
+Put = Callable[..., str]
+
+
+def on_page(
+    name: str, kind: str, geometry: str, tip: str = "", link: int | None = None, inner: str = ""
+) -> str:
+    """An element that the style sheet and the script of a page find."""
+    if link is not None:
+        geometry += f' data-link="{link}"'
+    if tip:
+        geometry += f' data-tip="{escape(tip)}"'
+    return f'<{name} class="{kind}" {geometry}' + (f">{inner}</{name}>" if inner else "/>")
+
+
+def in_file(
+    name: str, kind: str, geometry: str, tip: str = "", link: int | None = None, inner: str = ""
+) -> str:
+    """An element that looks right by itself; a style sheet still outweighs its attributes."""
+    found = {k: v for k, v in look(f"{name} {kind}").items() if k != "font-family"}
+    painted = " ".join(f'{k}="{escape(v)}"' for k, v in found.items())
+    title = f"<title>{escape(tip)}</title>" if tip else ""
+    return on_page(name, kind, f"{geometry} {painted}", inner=title + inner)
+
+
+# --------------------------------------------------------------------------------- marks
+
+
+class Frame(Protocol):
+    """What turns data into pixels."""
+
+    def sx(self, value: float) -> float: ...
+    def sy(self, value: float) -> float: ...
+
+
+class Mark(Protocol):
+    """Something drawn in a chart: as SVG, on matplotlib axes, and as its key in a legend."""
+
+    @property
+    def label(self) -> str: ...
+    def svg(self, chart: Frame, put: Put) -> str: ...
+    def draw(self, ax: Any) -> None: ...
+    def key(self, x: float, y: float, put: Put) -> str: ...
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through points; a NaN breaks it. ``places`` are where a page's script may move it."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    kind: str
+    tip: str = ""
+    link: int | None = None
+    label: str = ""
+    places: Sequence[float] = ()
+
+    def svg(self, chart: Frame, put: Put) -> str:
+        points = [(chart.sx(x), chart.sy(y)) for x, y in zip(self.x, self.y)]
+        if len(points) == 2:
+            (x1, y1), (x2, y2) = points
+            shape = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+            if self.places:
+                places = " ".join(f"{chart.sx(v):.1f}" for v in self.places)
+                shape += f' data-places="{places}"'
+            return put("line", self.kind, shape, self.tip, self.link)
+        if not any(math.isnan(x + y) for x, y in points):
+            shape = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+            return put("polyline", self.kind, f'points="{shape}"', self.tip, self.link)
+        steps, pen = [], "M"
+        for x, y in points:
+            broken = math.isnan(x + y)
+            steps += [] if broken else [f"{pen}{x:.1f} {y:.1f}"]
+            pen = "M" if broken else "L"
+        return put("path", self.kind, f'd="{"".join(steps)}"', self.tip, self.link)
+
+    def draw(self, ax: Any) -> None:
+        ax.plot(self.x, self.y, label=self.label or None, **_strokes(self.kind))
+
+    def key(self, x: float, y: float, put: Put) -> str:
+        return put("line", self.kind, f'x1="{x:.1f}" y1="{y:.1f}" x2="{x + 18:.1f}" y2="{y:.1f}"')
+
+
+@dataclass(frozen=True)
+class Band:
+    """The area between two curves."""
+
+    x: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    kind: str = "band"
+    label: str = ""
+
+    def svg(self, chart: Frame, put: Put) -> str:
+        there = [f"{chart.sx(x):.1f},{chart.sy(y):.1f}" for x, y in zip(self.x, self.high)]
+        back = [f"{chart.sx(x):.1f},{chart.sy(y):.1f}" for x, y in zip(self.x, self.low)]
+        return put("polygon", self.kind, f'points="{" ".join(there + back[::-1])}"')
+
+    def draw(self, ax: Any) -> None:
+        found = look(self.kind)
+        ax.fill_between(
+            self.x, self.low, self.high, color=found["fill"], alpha=_opacity(found), lw=0
+        )
+
+    def key(self, x: float, y: float, put: Put) -> str:
+        return _square(self.kind, x, y, put)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Circles, or one of `SHAPES`; ``radius`` in pixels, one for all or one each."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    kind: str
+    radius: float | Sequence[float] = 3.0
+    shape: int | None = None
+    tips: Sequence[str] = ()
+    link: int | None = None
+    label: str = ""
+
+    def _radii(self) -> Sequence[float]:
+        if isinstance(self.radius, int | float):
+            return [self.radius] * len(self.x)
+        return self.radius
+
+    def svg(self, chart: Frame, put: Put) -> str:
+        tips = self.tips or [""] * len(self.x)
+        return "".join(
+            self._one(chart.sx(x), chart.sy(y), r, tip, put)
+            for x, y, r, tip in zip(self.x, self.y, self._radii(), tips)
+        )
+
+    def _one(self, x: float, y: float, radius: float, tip: str, put: Put) -> str:
+        if self.shape is None:
+            at = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"'
+            return put("circle", self.kind, at, tip, self.link)
+        if put is on_page:  # the page defines each shape once
+            at = f'href="#s{self.shape % len(SHAPES)}" x="{x:.1f}" y="{y:.1f}"'
+            return put("use", self.kind, at, tip, self.link)
+        at = f'd="{SHAPES[self.shape % len(SHAPES)]}" transform="translate({x:.1f} {y:.1f})"'
+        return put("path", self.kind, at, tip, self.link)
+
+    def draw(self, ax: Any) -> None:
+        found = look(self.kind)
+        sizes = [(2.0 * POINT * r) ** 2 for r in self._radii()]
+        ax.scatter(
+            self.x,
+            self.y,
+            s=sizes,
+            marker=_MARKERS[(self.shape or 0) % len(_MARKERS)],
+            facecolors=found["fill"],
+            edgecolors=found.get("stroke", "none"),
+            linewidths=POINT * float(found.get("stroke-width", 0)),
+            alpha=_opacity(found),
+            label=self.label or None,
+            zorder=3,
+        )
+
+    def key(self, x: float, y: float, put: Put) -> str:
+        return self._one(x + 9, y, min(*self._radii(), 5.0, 5.0), "", put)
+
+
+@dataclass(frozen=True)
+class Rects:
+    """Rectangles ``(x0, y0, x1, y1)``; an infinite corner lies on the picture's edge.
+
+    Without tooltips and without ``radius`` they are one element, however many.
+    """
+
+    corners: Sequence[tuple[float, float, float, float]]
+    kind: str
+    tips: Sequence[str] = ()
+    radius: float = 1.0
+    label: str = ""
+
+    def svg(self, chart: Frame, put: Put) -> str:
+        places = []
+        for x0, y0, x1, y1 in self.corners:
+            left, right = sorted((chart.sx(x0), chart.sx(x1)))
+            top, bottom = sorted((chart.sy(y0), chart.sy(y1)))
+            places.append((left, top, max(right - left, 0.8), bottom - top))
+        if not self.tips and not self.radius:
+            path = "".join(f"M{x:.1f} {y:.1f}h{w:.1f}v{h:.1f}h{-w:.1f}z" for x, y, w, h in places)
+            return put("path", self.kind, f'd="{path}"')
+        rounded = f' rx="{self.radius:g}"' if self.radius else ""
+        return "".join(
+            put(
+                "rect",
+                self.kind,
+                f'x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}"{rounded}',
+                tip,
+            )
+            for (x, y, w, h), tip in zip(places, self.tips or [""] * len(places))
+        )
+
+    def draw(self, ax: Any) -> None:
+        from matplotlib.patches import Rectangle
+
+        found = look(self.kind)
+        if found.get("fill") == "none":
+            return
+        for i, (x0, y0, x1, y1) in enumerate(self.corners):
+            ax.add_patch(
+                Rectangle(
+                    (x0, y0), x1 - x0, y1 - y0,
+                    fc=found["fill"], ec=found.get("stroke", "none"), alpha=_opacity(found),
+                    label=self.label if self.label and i == 0 else None,
+                )
+            )  # fmt: skip
+
+    def key(self, x: float, y: float, put: Put) -> str:
+        return _square(self.kind, x, y, put)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text at a point, moved by pixels; its classes say how it is anchored."""
+
+    x: float
+    y: float
+    content: str
+    kind: str
+    dx: float = 0.0
+    dy: float = 0.0
+    label: str = ""
+
+    def svg(self, chart: Frame, put: Put) -> str:
+        return text_element(
+            chart.sx(self.x) + self.dx, chart.sy(self.y) + self.dy, self.content, self.kind, put
+        )
+
+    def draw(self, ax: Any) -> None:
+        found = look(f"text {self.kind}")
+        ax.annotate(
+            self.content,
+            (self.x, self.y),
+            (POINT * self.dx, -POINT * self.dy),
+            textcoords="offset points",
+            ha={"middle": "center", "end": "right"}.get(found.get("text-anchor", ""), "left"),
+            va="baseline",
+            **font(self.kind),
+        )
+
+    def key(self, x: float, y: float, put: Put) -> str:
+        return ""
+
+
+def text_element(x: float, y: float, content: str, kind: str, put: Put) -> str:
+    return put("text", kind, f'x="{x:.1f}" y="{y:.1f}"', inner=escape(content)) if content else ""
+
+
+def _square(kind: str, x: float, y: float, put: Put) -> str:
+    return put("rect", kind, f'x="{x + 4:.1f}" y="{y - 5:.1f}" width="11" height="10"')
+
+
+def font(kind: str) -> dict[str, Any]:
+    """What matplotlib calls the properties of a text."""
+    found = look(f"text {kind}")
+    size = POINT * float(found["font-size"].removesuffix("px"))
+    weight = "bold" if "font-weight" in found else "normal"
+    return {"color": found["fill"], "fontsize": size, "fontweight": weight}

@@ -1,0 +1,392 @@
+"""The experiments: one function each, from a data set and plain arguments to plain values.
+
+The paper's method first, then this package's in the same experiments (``own_`` and ``tuned_``).
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from ..datasets import Dataset
+from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
+from ..solvers import sparse_gsvp
+from .protocol import (
+    STUDIES,
+    Parts,
+    batch_normalised_predict,
+    classification_report,
+    confusion,
+    nearest_plane_predict,
+    paper_split,
+)
+
+Array = NDArray[Any]
+Result = dict[str, Any]
+
+# Enough of a curve to draw it: points of a history, heaviest weights of a plane.
+_HISTORY_POINTS = 240
+_SORTED_WEIGHTS = 400
+_TOP = 10
+# The panel of a random start is refitted without a penalty, as GSVPSVM refits its own: a
+# penalty this small removes nothing.
+_NO_PENALTY = 1e-9
+
+# ---------------------------------------------------------------------- the paper's method
+
+
+def published_row(data: Dataset, study: str, method: str, source: str, max_iter: int) -> Result:
+    """One row of the paper's tables: the fit, and its scores under every decision rule.
+
+    Parameters
+    ----------
+    data : Dataset
+    study, method : str
+        Keys of `sparsegsvp.reproduce.protocol.STUDIES`.
+    source : {"code", "paper"}
+        As the authors ran it, or as the paper prints it.
+    max_iter : int
+
+    Returns
+    -------
+    dict
+        ``reports[part][rule][weights]`` with part "validation" or "test", rule "batch" or
+        "distance", weights "selected" (cut at the elbow) or "all".
+    """
+    parts = _parts(data, study)
+    model = _fit(PGDGSVPSVM(**_settings(study, method, source, max_iter)), *parts.train)
+    cut = np.zeros_like(model.weights_)
+    for k, kept in enumerate(model.features_):
+        cut[k, kept] = model.weights_[k, kept]
+    rules = {"batch": batch_normalised_predict, "distance": nearest_plane_predict}
+    planes = {"selected": cut, "all": model.weights_}
+    reports: Result = {}
+    alone = {}
+    for name in ("validation", "test"):
+        X, y = getattr(parts, name)
+        Z = (X - model.mean_) / model.scale_
+        reports[name] = {
+            rule: {
+                kind: classification_report(confusion(y, decide(Z, weights, model.biases_)))
+                for kind, weights in planes.items()
+            }
+            for rule, decide in rules.items()
+        }
+        # The published rule asked about one sample at a time.
+        alone[name] = int(
+            sum(batch_normalised_predict(row[None], cut, model.biases_)[0] for row in Z)
+        )
+    return {
+        "elbows": model.elbows_.tolist(),
+        "features": [kept.tolist() for kept in model.features_],
+        "counts": _feature_counts(model.features_),
+        "reports": reports,
+        "class_1_when_alone": alone,
+        "converged": model.converged_.tolist(),
+        "iterations": [len(history["relative_error"]) for history in model.history_],
+        "history": [_thinned(history) for history in model.history_],
+        "sorted": [_sorted_weights(w) for w in model.weights_],
+        "weights": [_heaviest(w, data.feature_names) for w in model.weights_],
+        "top": _top(model.weights_, model.features_, data.feature_names),
+        "pca": _project(parts, model.support_),
+    }
+
+
+def sweep_point(
+    data: Dataset,
+    study: str,
+    q: float,
+    eps: float,
+    delta: tuple[float, float],
+    step_size: float,
+    max_iter: int,
+) -> Result:
+    """The features selected at one (q, eps) of the paper's section 5.4."""
+    model = PGDGSVPSVM(
+        q=q,
+        eps=eps,
+        delta=(delta[0], delta[1]),
+        step_size=step_size,
+        conventions="code",
+        max_iter=max_iter,
+    )
+    model = _fit(model, *_parts(data, study).train)
+    return {
+        "q": q,
+        "eps": eps,
+        "elbows": model.elbows_.tolist(),
+        "panel": np.flatnonzero(model.support_).tolist(),
+        "converged": model.converged_.tolist(),
+        "sorted": [_sorted_weights(w) for w in model.weights_],
+    }
+
+
+def start_run(data: Dataset, study: str, method: str, seed: int, max_iter: int) -> Result:
+    """The published split and settings from another start; the held-out 30% scored."""
+    parts = _parts(data, study)
+    model = PGDGSVPSVM(**_settings(study, method, "code", max_iter), random_state=seed)
+    return _outcome(model, *parts.train, *_held_out(parts))
+
+
+def row_order_run(data: Dataset, study: str, method: str, seed: int, max_iter: int) -> Result:
+    """The published split, settings and start with the training rows in another order.
+
+    Mathematically nothing changes; sums are rounded differently.
+    """
+    parts = _parts(data, study)
+    model = PGDGSVPSVM(**_settings(study, method, "code", max_iter))
+    return _outcome(model, *_reordered(parts.train, seed), *_held_out(parts))
+
+
+def split_run(data: Dataset, study: str, method: str, seed: int, max_iter: int) -> Result:
+    """The published settings on another random, stratified 70/30 split."""
+    model = PGDGSVPSVM(**_settings(study, method, "code", max_iter))
+    return _outcome(model, *_random_split(data, seed))
+
+
+def _settings(study: str, method: str, source: str, max_iter: int) -> dict[str, Any]:
+    """The parameters of a method as the authors ran it or as the paper prints it."""
+    entry = STUDIES[study].method(method)
+    run = source == "code"
+    return {
+        "q": entry.q,
+        "delta": entry.delta_run if run else entry.delta_printed,
+        "step_size": entry.step_run if run else entry.step_printed,
+        "eps": entry.eps,
+        "conventions": source,
+        "max_iter": max_iter,
+    }
+
+
+# ------------------------------------------------------------------- this package's method
+
+
+def tuned(data: Dataset, study: str, rule: str) -> Result:
+    """`GSVPSVMCV` with a rule, otherwise its defaults, on the published split."""
+    parts = _parts(data, study)
+    X, y = parts.train
+    model = _fit(GSVPSVMCV(rule=rule), X, y)
+    weights = model.coef_ * X.std(axis=0, dtype=np.float64)
+    order = np.argsort(-np.abs(weights), axis=1, kind="stable")
+    kept = [row[np.abs(weights[k, row]) > 0.0] for k, row in enumerate(order)]
+    reports = {}
+    for name in ("validation", "test"):
+        X_part, y_part = getattr(parts, name)
+        reports[name] = classification_report(confusion(y_part, model.predict(X_part)))
+    return {
+        "panel": np.flatnonzero(model.support_).tolist(),
+        "names": data.feature_names[model.support_].tolist(),
+        "counts": _feature_counts(kept),
+        "reports": reports,
+        "chosen": {
+            "delta": np.atleast_1d(model.delta_).astype(float).tolist(),
+            "tau": float(model.tau_),
+            "pool": float(model.pool_),
+            "q": float(model.q_),
+            "decision": str(model.decision_),
+        },
+        "kkt_residual": float(np.max(model.kkt_residual_)),
+        "weights": [_heaviest(w, data.feature_names) for w in weights],
+        "top": _top(weights, kept, data.feature_names),
+        "pca": _project(parts, model.support_),
+        "pca_all": _project(parts, None),
+    }
+
+
+def own_sweep_point(data: Dataset, study: str, q: float, eps: float) -> Result:
+    """`GSVPSVM` at one (q, eps), everything else at its defaults."""
+    X, y = _parts(data, study).train
+    model = _fit(GSVPSVM(q=q, eps=eps, refit=False), X, y)
+    weights = model.coef_ * X.std(axis=0, dtype=np.float64)
+    return {
+        "q": q,
+        "eps": eps,
+        "panel": np.flatnonzero(model.support_).tolist(),
+        "counts": [int(np.count_nonzero(w)) for w in weights],
+        "sorted": [_sorted_weights(w)[:60] for w in weights],
+    }
+
+
+def own_convergence(data: Dataset, study: str) -> Result:
+    """The course of the objective on the published training part, for both planes."""
+    blocks = _standardised_classes(data, study)
+    planes = []
+    for k in (0, 1):
+        result = sparse_gsvp(blocks[k], blocks[1 - k], **_defaults())
+        planes.append(
+            {
+                "objective": np.asarray(result.history, dtype=float).tolist(),
+                "kkt_residual": float(result.kkt_residual),
+                "delta_max": float(result.delta_max),
+                "iterations": int(result.n_iter),
+            }
+        )
+    return {"planes": planes}
+
+
+def own_start_run(data: Dataset, study: str, seed: int) -> Result:
+    """Both planes of `GSVPSVM` from a random start instead of its own."""
+    blocks = _standardised_classes(data, study)
+    start = np.random.RandomState(seed).uniform(size=data.X.shape[1])
+    panel: set[int] = set()
+    capped = False
+    for k in (0, 1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            result = sparse_gsvp(blocks[k], blocks[1 - k], **_defaults(), w0=start)
+        panel |= set(np.flatnonzero(result.w).tolist())
+        capped |= not bool(result.converged)
+    columns = sorted(panel)
+    parts = _parts(data, study)
+    X, y = _held_out(parts)
+    model = _fit(GSVPSVM(delta=_NO_PENALTY), parts.train[0][:, columns], parts.train[1])
+    return {
+        "panel": columns,
+        "balanced_accuracy": float(balanced_accuracy_score(y, model.predict(X[:, columns]))),
+        "capped": capped,
+    }
+
+
+def own_row_order_run(data: Dataset, study: str, seed: int) -> Result:
+    """`GSVPSVM` with the training rows in another order."""
+    parts = _parts(data, study)
+    return _outcome(GSVPSVM(), *_reordered(parts.train, seed), *_held_out(parts))
+
+
+def own_split_run(data: Dataset, study: str, seed: int) -> Result:
+    """`GSVPSVM` on a random, stratified 70/30 split."""
+    return _outcome(GSVPSVM(), *_random_split(data, seed))
+
+
+def tuned_fold_run(data: Dataset, study: str, seed: int, **settings: Any) -> Result:
+    """`GSVPSVMCV` with other folds: the only thing in it that is drawn at random."""
+    parts = _parts(data, study)
+    return _outcome(GSVPSVMCV(random_state=seed, **settings), *parts.train, *_held_out(parts))
+
+
+def tuned_split_run(data: Dataset, study: str, seed: int, **settings: Any) -> Result:
+    """`GSVPSVMCV` on a random, stratified 70/30 split."""
+    return _outcome(GSVPSVMCV(**settings), *_random_split(data, seed))
+
+
+def _standardised_classes(data: Dataset, study: str) -> list[Array]:
+    X, y = _parts(data, study).train
+    mean, scale = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+    scale[scale == 0.0] = 1.0
+    return [(X[y == k] - mean) / scale for k in (0, 1)]
+
+
+def _defaults() -> dict[str, Any]:
+    """The settings of `GSVPSVM()` for the function behind it."""
+    model = GSVPSVM()
+    names = ("delta", "q", "tau", "pool", "eps", "tol", "max_iter")
+    return {name: getattr(model, name) for name in names}
+
+
+# ----------------------------------------------------------------------------- fits, splits
+
+
+def _fit(model: Any, X: Array, y: Array) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y)
+
+
+def _outcome(model: Any, X: Array, y: Array, X_test: Array, y_test: Array) -> Result:
+    """Panel and score of one fit; one that reaches its cap is counted, not warned about."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        model.fit(X, y)
+    return {
+        "panel": np.flatnonzero(model.support_).tolist(),
+        "balanced_accuracy": float(balanced_accuracy_score(y_test, model.predict(X_test))),
+        "capped": any(issubclass(w.category, ConvergenceWarning) for w in caught),
+    }
+
+
+def _parts(data: Dataset, study: str) -> Parts:
+    return paper_split(data.X, data.y, STUDIES[study].second_split)
+
+
+def _held_out(parts: Parts) -> tuple[Array, Array]:
+    """Validation and test part together."""
+    X = np.concatenate([parts.validation[0], parts.test[0]])
+    return X, np.concatenate([parts.validation[1], parts.test[1]])
+
+
+def _reordered(part: tuple[Array, Array], seed: int) -> tuple[Array, Array]:
+    X, y = part
+    order = np.random.RandomState(seed).permutation(len(y))
+    return X[order], y[order]
+
+
+def _random_split(data: Dataset, seed: int) -> tuple[Array, Array, Array, Array]:
+    """Training samples and labels, then the others, of a random, stratified 70/30 split."""
+    splitter = StratifiedShuffleSplit(n_splits=1, test_size=0.3, random_state=seed)
+    train, test = next(splitter.split(data.X, data.y))
+    return data.X[train], data.y[train], data.X[test], data.y[test]
+
+
+# ---------------------------------------------------------------------- what is kept of a fit
+
+
+def _feature_counts(features: list[Array]) -> list[int]:
+    """Features only the first plane has, only the second, and both."""
+    first, second = (set(np.asarray(kept).tolist()) for kept in features)
+    return [len(first - second), len(second - first), len(first & second)]
+
+
+def _thinned(history: dict[str, Array]) -> dict[str, list[Any]]:
+    """A history at logarithmically spaced iterations, first and last included."""
+    last = len(history["objective"]) - 1
+    at = np.unique(np.geomspace(1, max(last, 1), _HISTORY_POINTS).astype(int))
+    at = at[at <= last]
+    return {
+        "iteration": at.tolist(),
+        "objective": history["objective"][at].tolist(),
+        "fidelity": history["fidelity"][at].tolist(),
+        "penalty": history["penalty"][at].tolist(),
+        "relative_error": history["relative_error"][at - 1].tolist(),
+    }
+
+
+def _sorted_weights(w: Array) -> list[float]:
+    """The largest magnitudes, in descending order, relative to the first."""
+    magnitudes = np.sort(np.abs(w))[::-1][:_SORTED_WEIGHTS]
+    return (magnitudes / magnitudes[0] if magnitudes[0] else magnitudes).tolist()
+
+
+def _heaviest(w: Array, names: Array) -> dict[str, list[Any]]:
+    """Position, name and value of the largest weights, by position."""
+    at = np.sort(np.argsort(-np.abs(w), kind="stable")[:_SORTED_WEIGHTS])
+    return {"at": at.tolist(), "name": names[at].tolist(), "value": w[at].tolist()}
+
+
+def _top(weights: Array, kept: list[Array], names: Array) -> list[list[list[Any]]]:
+    """Name and value of the first few features kept in each plane."""
+    return [[[str(names[f]), float(w[f])] for f in rows[:_TOP]] for w, rows in zip(weights, kept)]
+
+
+def _project(parts: Parts, support: Array | None) -> Result:
+    """Test samples in the plane of the first two principal components of the training part.
+
+    Only test samples are drawn: training samples of a selected panel look separated even in
+    pure noise.
+    """
+    (X, _), (X_test, y_test) = parts.train, parts.test
+    columns = np.arange(X.shape[1]) if support is None else np.flatnonzero(support)
+    X, X_test = X[:, columns].astype(np.float64), X_test[:, columns].astype(np.float64)
+    mean, scale = X.mean(axis=0), X.std(axis=0)
+    scale[scale == 0.0] = 1.0
+    n_components = min(2, columns.size)
+    pca = PCA(n_components, svd_solver="full").fit((X - mean) / scale)
+    points = np.zeros((len(X_test), 2))
+    points[:, :n_components] = pca.transform((X_test - mean) / scale)
+    return {"points": points.round(6).tolist(), "y": y_test.tolist(), "n_features": columns.size}

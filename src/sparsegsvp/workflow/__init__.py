@@ -1,0 +1,29 @@
+"""The workflow: from a table to a panel, an honest estimate and a page.
+
+`select_panel` does everything that ``sparsegsvp select`` does; `evaluate_table` and
+`compare_table` stand behind ``evaluate`` and ``compare``, `predict_table` behind ``predict``.
+They read nothing but their arguments and print nothing.
+"""
+
+from .evidence import ComparedMethods, EvaluatedMethod, compare_table, evaluate_table
+from .files import results_folder
+from .lazy import LazySelection, select_lazily
+from .predict import Predictions, needed_features, predict_table, predictions_csv
+from .selection import Selection, demo_table, select_panel
+
+__all__ = [
+    "ComparedMethods",
+    "EvaluatedMethod",
+    "LazySelection",
+    "Predictions",
+    "Selection",
+    "compare_table",
+    "demo_table",
+    "evaluate_table",
+    "needed_features",
+    "predict_table",
+    "predictions_csv",
+    "results_folder",
+    "select_lazily",
+    "select_panel",
+]

@@ -1,0 +1,299 @@
+"""`evaluate_table` and `compare_table`: how well methods predict, one or many."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from .._typing import Progress
+from .._versions import versions
+from ..evaluation import Comparison, EvaluationResult, compare, default_methods, nested_evaluate
+from ..evaluation._baselines import common_classifier
+from ..evaluation._panels import with_size
+from ..io import InputError, Table, csv_text
+from ..io.errors import option, suggestion
+from ..io.transform import log2_floor
+from ..report import build_comparison, comparison_verdict, known_scores, verdict
+from .files import json_text, out_of_fold_csv, timings_text, write_texts
+from .settings import (
+    Settings,
+    make_procedure,
+    make_settings,
+    outer_folds,
+    preparing_steps,
+    refuse_missing,
+)
+from .stages import Stages
+
+OWN = "GSVPSVMCV"  # the tuned method, which is what `select_panel` runs
+
+
+def evaluate_procedure(
+    procedure: Any,
+    table: Table,
+    settings: Settings,
+    n_outer: int,
+    *,
+    n_jobs: int | None,
+    log: Any,
+    resume: bool = False,
+    progress: Progress,
+) -> EvaluationResult:
+    """Estimate a procedure on a table by nested cross-validation."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the result carries them as notices
+        return nested_evaluate(
+            procedure,
+            table.X,
+            table.labels,
+            groups=table.groups,
+            ids=table.ids,
+            cv=n_outer,
+            n_repeats=settings.repeats,
+            n_permutations=settings.permutations,
+            permutation="full" if settings.full_permutation else "fixed",
+            pos_label=table.positive_class,
+            feature_names=table.feature_names,
+            final_fit=False,
+            check_repeats=False,  # the table was searched for them when it was made
+            random_state=settings.random_state,
+            n_jobs=n_jobs,
+            log=log,
+            resume=resume,
+            progress=progress,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluatedMethod:
+    """What `evaluate_table` found.
+
+    Attributes
+    ----------
+    evaluation : EvaluationResult
+    document : dict
+        What ``results.json`` holds: data, parameters, ``evaluation`` and versions.
+    seconds : dict of str to float
+        How long each stage took.
+    """
+
+    evaluation: EvaluationResult
+    document: dict[str, Any] = field(repr=False)
+    table: Table = field(repr=False)
+    seconds: dict[str, float] = field(repr=False)
+
+    FILES = ("results.json", "predictions.csv", "timings.json")
+    NEEDS = ()
+
+    def write(self, folder: Path) -> None:
+        """Write the files into a folder that exists."""
+        write_texts(
+            folder,
+            {
+                "results.json": json_text(self.document),
+                "predictions.csv": out_of_fold_csv(self.table, self.document["evaluation"]),
+                "timings.json": timings_text(self.seconds),
+            },
+        )
+
+
+def evaluate_table(
+    table: Table,
+    *,
+    method: str = OWN,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    cancel: Callable[[], bool] | None = None,
+    log: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    command: str = "",
+    **parameters: Any,
+) -> EvaluatedMethod:
+    """Estimate by nested cross-validation how well a method predicts.
+
+    Parameters
+    ----------
+    table : Table
+        Samples, features and labels.
+    method : str, default="GSVPSVMCV"
+        That method, which is what `select_panel` runs, or one of
+        `sparsegsvp.evaluation.default_methods`. A method that only selects is followed by a
+        balanced logistic regression.
+    n_jobs, progress, cancel, log, resume, command
+        As in `select_panel`.
+    **parameters
+        Repeats, permutations, seed and so on, as in `select_panel`; also
+        ``full_permutation``, which tunes inside every permutation.
+
+    Returns
+    -------
+    EvaluatedMethod
+    """
+    settings = make_settings(**parameters)
+    refuse_missing(table, settings)
+    n_outer = outer_folds(table, settings)
+    procedure = make_procedure(settings) if method == OWN else _procedure(method, settings)
+    stages = Stages(progress, cancel)
+    found = evaluate_procedure(
+        procedure, table, settings, n_outer,
+        n_jobs=n_jobs, log=log, resume=resume, progress=stages,
+    )  # fmt: skip
+    evaluation, data = found.to_dict(), table.describe()
+    document = {
+        "format": "sparsegsvp-evaluation",
+        "command": command,
+        "method": method,
+        "data": data,
+        "parameters": settings.to_dict(),
+        "verdict": verdict(data, known_scores(evaluation), evaluation),
+        "notices": [n.to_dict() for n in (*table.notices, *found.notices)],
+        "evaluation": evaluation,
+        "versions": versions(),
+    }
+    return EvaluatedMethod(found, document, table, stages.seconds)
+
+
+def method_named(name: str) -> Any:
+    """Return a method of `default_methods` by its name, in any case of letters."""
+    known = default_methods()
+    folded = {key.lower(): key for key in known}
+    if name.lower() not in folded:
+        raise InputError(f"there is no method '{name}'", remedy=suggestion(name, [OWN, *known]))
+    return known[folded[name.lower()]]
+
+
+def _procedure(method: str, settings: Settings) -> Any:
+    """Return a method with what comes before and, if it only selects, after it."""
+    model = method_named(method)
+    if settings.n_features is not None:
+        model = with_size(model, settings.n_features)
+    steps = [*preparing_steps(settings), ("method", model)]
+    if not hasattr(model, "predict"):
+        steps.append(("classify", common_classifier()))
+    return Pipeline(steps)
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedMethods:
+    """What `compare_table` found.
+
+    Attributes
+    ----------
+    comparison : Comparison
+    document : dict
+        What ``results.json`` holds.
+    seconds : dict of str to float
+        How long the comparison took.
+    """
+
+    comparison: Comparison
+    document: dict[str, Any] = field(repr=False)
+    seconds: dict[str, float] = field(repr=False)
+
+    FILES = ("comparison.html", "results.json", "comparison.csv", "timings.json")
+    NEEDS = ("jinja2",)
+
+    def write(self, folder: Path) -> None:
+        """Write the files into a folder that exists."""
+        frame = self.comparison.to_frame()
+        # Seconds never repeat, so they go where the other timings are.
+        seconds = frame.pop("seconds_per_fit")
+        rows = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+        per_fit = {
+            f"{m}, {k} features": round(float(s), 4)
+            for m, k, s in zip(frame["method"], frame["size"], seconds)
+            if s == s
+        }
+        write_texts(
+            folder,
+            {
+                "results.json": json_text(self.document),
+                "comparison.html": build_comparison(self.document),
+                "comparison.csv": csv_text(list(frame.columns), rows),
+                "timings.json": timings_text({**self.seconds, **per_fit}),
+            },
+        )
+
+
+def compare_table(
+    table: Table,
+    *,
+    methods: Sequence[str] = (),
+    sizes: Sequence[int] = (2, 4, 8, 16, 32),
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    cancel: Callable[[], bool] | None = None,
+    log: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    command: str = "",
+    **parameters: Any,
+) -> ComparedMethods:
+    """Compare methods at equal panel sizes on the same folds.
+
+    Parameters
+    ----------
+    table : Table
+        Samples, features and labels.
+    methods : sequence of str
+        Names among `sparsegsvp.evaluation.default_methods`; all of them by default.
+    sizes : sequence of int
+        Panel sizes; those above the number of features are left out.
+    time_limit : float, optional
+        Seconds a method may take in one fold.
+    n_jobs, progress, cancel, log, resume, command
+        As in `select_panel`.
+    **parameters
+        Folds, repeats, seed, ``log2`` and ``floor``, as in `select_panel`.
+
+    Returns
+    -------
+    ComparedMethods
+    """
+    settings = make_settings(**parameters)
+    refuse_missing(table, settings)
+    n_outer = outer_folds(table, settings)
+    chosen = {name: method_named(name) for name in methods} if methods else None
+    possible = [size for size in sizes if size <= table.X.shape[1]]
+    if not possible or min(sizes) < 1:
+        raise InputError(
+            f"{option('sizes')} are {', '.join(map(str, sizes))} and there are "
+            f"{table.X.shape[1]} features",
+            remedy="ask for panels of at least 1 and at most all features",
+        )
+    stages = Stages(progress, cancel)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = compare(
+            chosen,
+            log2_floor(table.X, settings.floor) if settings.log2 else table.X,
+            table.labels,
+            possible,
+            groups=table.groups,
+            n_splits=n_outer,
+            n_repeats=settings.repeats,
+            time_limit=time_limit,
+            check_repeats=False,
+            random_state=settings.random_state,
+            n_jobs=n_jobs,
+            log=log,
+            resume=resume,
+            progress=stages,
+        )
+    comparison = found.to_dict()
+    document = {
+        "format": "sparsegsvp-comparison",
+        "command": command,
+        "data": table.describe(),
+        "parameters": {**settings.to_dict(), "sizes": possible, "time_limit": time_limit},
+        "verdict": comparison_verdict(comparison),
+        "comparison": comparison,
+        "versions": versions(),
+    }
+    return ComparedMethods(found, document, stages.seconds)

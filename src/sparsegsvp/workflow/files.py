@@ -1,0 +1,110 @@
+"""Results as files: a folder is written whole or not at all."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..io import Table, csv_text, whole_folder
+
+_EXTRAS = {"jinja2": "report", "skops": "persist"}
+
+
+@contextmanager
+def results_folder(path: str | os.PathLike[str] | None, kind: Any) -> Iterator[Any]:
+    """Open a folder for results that appears whole, at the end, or not at all.
+
+    What writing needs, and whether the folder holds files of others, is found out before any
+    work is done.
+
+    Parameters
+    ----------
+    path : path-like or None
+        The folder; None gives None.
+    kind : type
+        What will be written: its ``FILES`` are the names it may replace, its ``NEEDS`` the
+        modules that writing takes.
+
+    Yields
+    ------
+    Path or None
+        Where to write.
+    """
+    if path is None:
+        yield None
+        return
+    for module in kind.NEEDS:
+        if importlib.util.find_spec(module) is None:
+            raise ImportError(
+                f'writing the results needs {module}: pip install "sparsegsvp[{_EXTRAS[module]}]"'
+            )
+    with whole_folder(path, owned=kind.FILES) as folder:
+        yield folder
+
+
+def json_text(value: Any) -> str:
+    """Format a value as JSON, ended by a line break."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_texts(folder: Path, texts: Mapping[str, str | None]) -> None:
+    """Write the texts that there are, each under its name."""
+    for name, text in texts.items():
+        if text is not None:
+            (folder / name).write_text(text, encoding="utf-8")
+
+
+def timings_text(seconds: Mapping[str, float]) -> str:
+    """Format times, which never repeat and so stay apart from results, which do."""
+    return json_text({"seconds": dict(seconds)})
+
+
+def panel_csv(document: Mapping[str, Any]) -> str:
+    """Write the panel: feature, direction and weight per class, frequencies, substitutes."""
+    classes = document["data"]["classes"]
+    header = ["feature"]
+    for label in classes:
+        header += [f"direction in {label}", f"weight for {label}", f"effect in {label}"]
+    header += ["selection frequency", "frequency with substitutes", "substitutes"]
+    rows = []
+    for row in document["panel"]:
+        cells: list[Any] = [row["feature"]]
+        for effect, weight in zip(row["effects"], row["weights"]):
+            cells += [_direction(effect), weight, effect]
+        cells += [row["frequency"], row["group_frequency"]]
+        cells.append("; ".join(s["feature"] for s in row["substitutes"]))
+        rows.append(cells)
+    return csv_text(header, rows)
+
+
+def _direction(effect: float | None) -> str:
+    if not effect:
+        return "same"
+    return "higher" if effect > 0 else "lower"
+
+
+def out_of_fold_csv(table: Table, evaluation: Mapping[str, Any]) -> str:
+    """Write the predictions of the first repeat, each by a fit that has not seen the sample."""
+    classes = [str(c) for c in evaluation["classes"]]
+    first = evaluation["out_of_fold"][0]
+    parts = [("probability of", first["proba"]), ("distance to", first["distances"])]
+    parts = [(title, values) for title, values in parts if values is not None]
+    header = ["sample", "label", "prediction", "correct", "fold"]
+    header += [f"{title} {label}" for title, _ in parts for label in classes]
+    rows = []
+    for i, code in enumerate(evaluation["y"]):
+        predicted = first["predicted"][i]
+        name = str(i + 1) if table.ids is None else str(table.ids[i])
+        cells: list[Any] = [name, classes[code]]
+        if predicted < 0:
+            cells += [None, None, None]
+        else:
+            right = "yes" if predicted == code else "no"
+            cells += [classes[predicted], right, first["fold"][i] + 1]
+        rows.append([*cells, *(v for _, values in parts for v in values[i])])
+    return csv_text(header, rows)

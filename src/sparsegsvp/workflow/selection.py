@@ -1,0 +1,425 @@
+"""`select_panel`: a table in, a panel with an honest estimate out."""
+
+from __future__ import annotations
+
+import html
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joblib import parallel_config
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from .._notices import Notice
+from .._typing import Progress
+from .._versions import versions
+from ..datasets import load_breast_cancer
+from ..evaluation import EvaluationResult, StabilitySelection
+from ..evaluation._panels import fit_with_groups
+from ..evaluation.journal import Journal, open_journal
+from ..io import InputError, Table, check_cohort, make_table, save_model
+from ..io.errors import option
+from ..report import build_report, describe_model, describe_panel, summarize, summarize_test
+from .evidence import evaluate_procedure
+from .files import json_text, out_of_fold_csv, panel_csv, results_folder, timings_text, write_texts
+from .predict import Predictions, last_step, predict_table, predictions_csv
+from .settings import (
+    Settings,
+    can_be_halved,
+    make_procedure,
+    make_settings,
+    named_rows,
+    outer_folds,
+    refuse_missing,
+)
+from .stages import SUMMARY, TUNING, Stages
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What `select_panel` found.
+
+    Attributes
+    ----------
+    model : estimator
+        The procedure fitted on all samples: a `GSVPSVMCV`, or a pipeline that ends in one.
+    evaluation : EvaluationResult
+        How well the procedure predicts samples it has not seen.
+    stability : StabilitySelection or None
+        Panels of half samples; None where that was left out.
+    document : dict
+        Everything the page shows, as ``results.json`` holds it
+        (`sparsegsvp.report.schema.Results`).
+    table : Table
+        The samples.
+    cohort : Predictions or None
+        Predictions of the independent cohort, if one was given.
+    seconds : dict of str to float
+        How long each stage took; not part of `document`, which repeats byte for byte.
+    """
+
+    model: Any
+    evaluation: EvaluationResult
+    stability: StabilitySelection | None
+    document: dict[str, Any] = field(repr=False)
+    table: Table = field(repr=False)
+    cohort: Predictions | None = field(repr=False)
+    cohort_table: Table | None = field(repr=False)
+    seconds: dict[str, float] = field(repr=False)
+
+    FILES = (
+        "report.html",
+        "panel.csv",
+        "model.skops",
+        "results.json",
+        "predictions.csv",
+        "test-predictions.csv",
+        "timings.json",
+    )
+    NEEDS = ("jinja2", "skops")
+
+    @property
+    def panel(self) -> pd.DataFrame:
+        """The panel, one row per feature, the heaviest first."""
+        import pandas as pd
+
+        rows = []
+        for row in self.document["panel"]:
+            cells = {"higher_in": row["higher_in"]}
+            for label, weight in zip(self.document["data"]["classes"], row["weights"]):
+                cells[f"weight_{label}"] = weight
+            cells |= {name: row[name] for name in ("auc", "frequency", "group_frequency")}
+            cells["substitutes"] = "; ".join(s["feature"] for s in row["substitutes"])
+            rows.append(cells)
+        names = [row["feature"] for row in self.document["panel"]]
+        return pd.DataFrame(rows, index=pd.Index(names, name="feature", dtype=object))
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What the reader has to know, the most serious first."""
+        return tuple(Notice(n["code"], n["severity"], n["text"]) for n in self.document["notices"])
+
+    @property
+    def verdict(self) -> str:
+        """Whether there is signal: "signal", "inconclusive", "none" or "not tested"."""
+        return str(self.document["verdict"]["level"])
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the page, and write it if a path is given."""
+        page = build_report(self.document)
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write page, panel, predictions, results and model into a folder, all or none."""
+        with results_folder(folder, type(self)) as part:
+            self.write(part)
+
+    def write(self, folder: Path) -> None:
+        """Write the files into a folder that exists, one after the other."""
+        cohort = None
+        if self.cohort is not None and self.cohort_table is not None:
+            cohort = predictions_csv(self.cohort_table, self.cohort, self.cohort.proba)
+        write_texts(
+            folder,
+            {
+                "results.json": json_text(self.document),
+                "panel.csv": panel_csv(self.document),
+                "predictions.csv": out_of_fold_csv(self.table, self.document["evaluation"]),
+                "test-predictions.csv": cohort,
+                "report.html": self.to_html(),
+                "timings.json": timings_text(self.seconds),
+            },
+        )
+        save_model(self.model, folder / "model.skops")
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, in a frame that can reach neither it nor the network."""
+        page = html.escape(self.to_html(), quote=True)
+        return (
+            f'<iframe sandbox="allow-scripts" srcdoc="{page}" '
+            'style="width: 100%; height: 720px; border: 1px solid #ccc"></iframe>'
+        )
+
+
+def select_panel(
+    data: Any,
+    y: Any = None,
+    *,
+    target: str | None = None,
+    groups: Any = None,
+    positive: str | None = None,
+    test: Any = None,
+    fast: bool = False,
+    n_features: int | None = None,
+    q: float | Sequence[float] = (1.0,),
+    tau: float | Sequence[float] = (0.3, 1.0, 3.0, 10.0),
+    pool: float | Sequence[float] = (0.5,),
+    n_deltas: int = 30,
+    rule: str = "best",
+    impute: str = "median",
+    log2: bool = False,
+    floor: float = 1.0,
+    folds: int = 5,
+    repeats: int = 5,
+    permutations: int = 99,
+    resamples: int = 50,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    cancel: Callable[[], bool] | None = None,
+    on_panel: Callable[[dict[str, Any]], None] | None = None,
+    log: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    command: str = "",
+    **reading: Any,
+) -> Selection:
+    """Select a small panel of features and estimate honestly how well it predicts.
+
+    Everything that ``sparsegsvp select`` does: the procedure (logarithm, imputation,
+    selection, tuning, calibration) is fitted on all samples for the panel, evaluated by
+    nested cross-validation, tested against permuted labels, and repeated on half samples.
+
+    Parameters
+    ----------
+    data : path-like, data frame, array, AnnData or Table
+        Samples in rows, features in columns.
+    y : array-like of shape (n_samples,), optional
+        Labels, unless `target` names them.
+    target : str, optional
+        The column of labels.
+    groups : str or array-like of shape (n_samples,), optional
+        Patients, sites or batches that must not be split between training and test: a
+        column, or one value per sample.
+    positive : str, optional
+        The class of interest of two; the last in sorted order by default.
+    test : like `data`, optional
+        An independent cohort with the same features and labels, scored by the final model.
+    fast : bool, default=False
+        Leave out what takes long: one repeat, no permutations, no half samples.
+    n_features : int, optional
+        At most this many features.
+    q, tau, pool, n_deltas, rule
+        What `GSVPSVMCV` chooses from, and how.
+    impute : {"median", "none"}, default="median"
+        Fill missing values with medians of the training part, or refuse them.
+    log2 : bool, default=False
+        Take ``log2(max(x, floor))`` first.
+    floor : float, default=1.0
+        Smaller values count as this under the logarithm.
+    folds, repeats : int, default=5
+        Outer folds and their repeats.
+    permutations : int, default=99
+        Draws of the permutation test; 0 leaves it out.
+    resamples : int, default=50
+        Half samples for the stability; 0 leaves it out.
+    random_state : int, default=0
+        Seed of all random choices.
+    n_jobs : int, optional
+        Worker processes; -1 for one per core. Results do not depend on it.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
+    cancel : callable, optional
+        Asked after each piece of work whether to end the run.
+    on_panel : callable, optional
+        Called with the parts ``panel``, ``data`` and ``model`` of the document as soon as the
+        panel is known, long before the estimate.
+    log : path-like, optional
+        File to which finished folds, permutations and half samples are appended.
+    resume : bool, default=False
+        Continue `log` where it ends.
+    command : str, default=""
+        What repeats the run, for the record.
+    **reading
+        How to read `data`; see `sparsegsvp.io.make_table`.
+
+    Returns
+    -------
+    Selection
+
+    Examples
+    --------
+    >>> from sparsegsvp import select_panel
+    >>> from sparsegsvp.datasets import make_planted
+    >>> data = make_planted(60, 20, 2, effect=2.5)
+    >>> found = select_panel(data.X, data.y, tau=1.0, n_deltas=5, fast=True)
+    >>> sorted(found.panel.index[:2]) == sorted(f"f{j}" for j in data.support)
+    True
+    >>> found.verdict
+    'not tested'
+    """
+    asked = make_settings(
+        q=q, tau=tau, pool=pool, n_deltas=n_deltas, rule=rule, n_features=n_features,
+        impute=impute, log2=log2, floor=floor, folds=folds, repeats=repeats,
+        permutations=permutations, resamples=resamples, random_state=random_state,
+    )  # fmt: skip
+    named = {"group" if isinstance(groups, str) else "groups": groups}
+    table = make_table(data, y, target=target, positive=positive, **named, **reading)
+    cohort = None
+    if test is not None:
+        cohort = _cohort_table(test, table, reading)
+    settings = asked.fast() if fast else asked
+    refuse_missing(table, settings)
+    n_outer = outer_folds(table, settings)
+    stages = Stages(progress, cancel)
+    procedure = make_procedure(settings)
+    parameters = {**settings.to_dict(), "outer_folds": n_outer}
+    with open_journal(log, lambda: _header(table, parameters), resume=resume) as journal:
+        model, said = _fit(procedure, table, n_jobs, stages)
+        panel = describe_panel(table, model)
+        if on_panel is not None:
+            classes = {"classes": list(table.class_counts())}
+            on_panel({"panel": panel, "data": classes, "model": describe_model(model)})
+        evaluation = evaluate_procedure(
+            procedure, table, settings, n_outer, n_jobs=n_jobs, log=journal, progress=stages
+        )
+        stability = None
+        if settings.resamples and can_be_halved(table):
+            stability = _resample(procedure, model, table, settings, n_jobs, journal, stages)
+    scored = found = None
+    if cohort is not None:
+        found = predict_table(model, cohort)
+        scored = summarize_test(
+            cohort.labels,
+            found.labels,
+            found.classes,
+            positive=table.positive_class,
+            source=cohort.source,
+            digest=cohort.digest,
+        )
+    with stages.stage(SUMMARY):
+        document = summarize(
+            table,
+            model,
+            panel=panel,
+            evaluation=evaluation,
+            stability=stability,
+            test=scored,
+            command=command,
+            parameters=parameters,
+            seed=settings.random_state,
+            skipped=_skipped(asked, fast, stability is None),
+            notices=said,
+        )
+    return Selection(model, evaluation, stability, document, table, found, cohort, stages.seconds)
+
+
+def demo_table() -> Table:
+    """Return the breast cancer data of scikit-learn, malignant being the class of interest.
+
+    Examples
+    --------
+    >>> from sparsegsvp.workflow import demo_table
+    >>> demo_table().class_counts()
+    {'benign': 357, 'malignant': 212}
+    """
+    import pandas as pd
+
+    data = load_breast_cancer()
+    return make_table(
+        data.X,
+        pd.Series(data.labels, name="diagnosis"),
+        feature_names=data.feature_names.tolist(),
+        positive="malignant",
+        source="the breast cancer data of scikit-learn",
+    )
+
+
+def _cohort_table(test: Any, table: Table, reading: dict[str, Any]) -> Table:
+    """Read an independent cohort: the same features, and labels the table knows."""
+    if isinstance(test, Table):
+        cohort = test
+    else:
+        same = ("id", "transpose", "layer", "sheet", "separator", "decimal")
+        kept = {name: reading[name] for name in same if name in reading}
+        cohort = make_table(test, target=table.target, features=table.feature_names, **kept)
+    check_cohort(cohort, table)
+    return cohort
+
+
+def _header(table: Table, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return what a log must agree on before it is continued."""
+    return {
+        "kind": "select_panel",
+        "data": table.digest,
+        "labels": [table.target, table.positive_class, table.class_counts()],
+        "grouped": table.groups is not None,
+        "parameters": parameters,
+        "versions": versions(),
+    }
+
+
+def _fit(
+    procedure: Any, table: Table, n_jobs: int | None, stages: Stages
+) -> tuple[Any, list[Notice]]:
+    """Fit a clone of the procedure on all samples; return it with what it warned of."""
+    model = clone(procedure)
+    with (
+        stages.stage(TUNING),
+        warnings.catch_warnings(record=True) as caught,
+        parallel_config(n_jobs=n_jobs),
+    ):
+        warnings.simplefilter("always")
+        fit_with_groups(model, named_rows(table), table.labels, table.groups)
+    kept = [w for w in caught if issubclass(w.category, ConvergenceWarning | UserWarning)]
+    texts = dict.fromkeys(str(w.message) for w in kept)
+    return model, [Notice("final", "caution", text) for text in texts]
+
+
+def _resample(
+    procedure: Any,
+    model: Any,
+    table: Table,
+    settings: Settings,
+    n_jobs: int | None,
+    journal: Journal,
+    stages: Stages,
+) -> StabilitySelection:
+    """Select again in complementary half samples, tuning the penalty in each.
+
+    The floor tau stays at the value chosen on all samples: tuning it too costs several
+    times as much. The frequencies of the outer folds tune everything.
+    """
+    again = clone(procedure)
+    last_step(again).set_params(tau=(float(last_step(model).tau_),))
+    stability = StabilitySelection(
+        again,
+        n_resamples=settings.resamples + settings.resamples % 2,
+        n_jobs=n_jobs,
+        random_state=settings.random_state,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the same as in the folds, where they are counted
+        try:
+            return stability.fit(
+                table.X, table.labels, groups=table.groups, log=journal, progress=stages
+            )
+        except ValueError as error:
+            raise InputError(
+                f"stability cannot be measured ({error})",
+                where=table.source,
+                remedy=f"leave it out with {option('resamples', 0)}",
+            ) from error
+
+
+def _skipped(asked: Settings, fast: bool, too_small: bool) -> list[str]:
+    """Say what a run leaves out."""
+    skipped = []
+    if fast and asked.repeats > 1:
+        skipped.append(f"{asked.repeats - 1} of {asked.repeats} repeats (fast run).")
+    if fast or not asked.permutations:
+        skipped.append(f"The permutation test ({'fast run' if fast else 'no draws asked for'}).")
+    if fast or not asked.resamples:
+        why = "fast run" if fast else "none asked for"
+        skipped.append(f"Stability in half samples ({why}).")
+    elif too_small:
+        skipped.append("Stability in half samples: the smallest class has fewer than 6 samples.")
+    return skipped

@@ -1,0 +1,159 @@
+"""What a run is asked to do, and the procedure that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from scipy import sparse
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+
+from .._validate import check_choice, check_integer, check_real, check_seed
+from ..estimators import GSVPSVMCV
+from ..io import InputError, Log2, Table
+from ..io.errors import option
+
+INNER_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of a run, checked; see `sparsegsvp.select_panel` for what they mean."""
+
+    q: tuple[float, ...] = (1.0,)
+    tau: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0)
+    pool: tuple[float, ...] = (0.5,)
+    n_deltas: int = 30
+    rule: str = "best"
+    n_features: int | None = None
+    impute: str = "median"
+    log2: bool = False
+    floor: float = 1.0
+    folds: int = 5
+    repeats: int = 5
+    permutations: int = 99
+    full_permutation: bool = False
+    resamples: int = 50
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        try:
+            for name, least in _LEAST.items():
+                check_integer(option(name), getattr(self, name), least=least)
+            if self.n_features is not None:
+                check_integer(option("n_features"), self.n_features, least=1)
+            check_seed(self.random_state, option("random_state"))
+            check_real(option("floor"), self.floor, above=0)
+            check_choice(option("impute"), self.impute, ("median", "none"))
+            check_choice(option("rule"), self.rule, ("best", "1se"))
+            for value in self.q:
+                check_real(option("q"), value, above=0, most=1)
+            for value in self.tau:
+                check_real(option("tau"), value, above=0)
+            for value in self.pool:
+                check_real(option("pool"), value, least=0, most=1)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+    def fast(self) -> Settings:
+        """Leave out what takes long: one repeat, no permutations, no half samples."""
+        return replace(self, repeats=1, permutations=0, resamples=0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parameters as JSON can hold them."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+
+
+_LEAST = {"folds": 2, "repeats": 1, "permutations": 0, "resamples": 0, "n_deltas": 2}
+
+
+def make_settings(**given: Any) -> Settings:
+    """Return settings in which one value may stand for a sequence of one."""
+    for name in ("q", "tau", "pool"):
+        if name in given:
+            value = given[name]
+            values = value if isinstance(value, list | tuple) else (value,)
+            given[name] = tuple(float(v) if isinstance(v, int) else v for v in values)
+    return Settings(**given)
+
+
+def outer_folds(table: Table, settings: Settings) -> int:
+    """Return how many outer folds the smallest class and the groups allow.
+
+    Every training part of every fold needs two samples of each class, also in the folds
+    within the folds. A class of 4 is the smallest for which that works out.
+    """
+    counts = table.class_counts()
+    label, smallest = min(counts.items(), key=lambda item: item[1])
+    if smallest < 4:
+        raise InputError(
+            f"class '{label}' has only {smallest} samples",
+            where=table.source,
+            remedy="at least 4 of each class are needed to tune and to test; leave it out or merge",
+        )
+    if table.groups is None:
+        return min(settings.folds, smallest)
+    n_groups = len(set(table.groups))
+    if n_groups < 4:
+        raise InputError(
+            f"there are only {n_groups} groups ({option('group')})",
+            where=table.source,
+            remedy="at least 4 are needed, since a group is never split",
+        )
+    return min(settings.folds, smallest, n_groups)
+
+
+def can_be_halved(table: Table) -> bool:
+    """Return whether half of the samples are enough to tune on: three of each class."""
+    return min(table.class_counts().values()) >= 6
+
+
+def preparing_steps(settings: Settings) -> list[tuple[str, Any]]:
+    """Return what comes before any method: the logarithm, and medians for missing values."""
+    steps: list[tuple[str, Any]] = []
+    if settings.log2:
+        steps.append(("log2", Log2(floor=settings.floor)))
+    if settings.impute == "median":
+        steps.append(("impute", SimpleImputer(strategy="median", keep_empty_features=True)))
+    return steps
+
+
+def make_procedure(settings: Settings) -> Any:
+    """Build everything that looks at the data as one estimator.
+
+    The object that is fitted on all samples is the one that is evaluated: clones of it are
+    fitted in the outer folds. Small classes shorten the folds of its tuning by themselves.
+    """
+    model = GSVPSVMCV(
+        q=settings.q,
+        tau=settings.tau,
+        pool=settings.pool,
+        n_deltas=settings.n_deltas,
+        rule=settings.rule,
+        n_features=settings.n_features,
+        cv=INNER_FOLDS,
+        random_state=settings.random_state,
+    )
+    steps = preparing_steps(settings)
+    return Pipeline([*steps, ("model", model)]) if steps else model
+
+
+def named_rows(table: Table) -> Any:
+    """Return the samples as a data frame, from which a model learns the names of features."""
+    import pandas as pd
+
+    names = list(table.feature_names)
+    if sparse.issparse(table.X):
+        return pd.DataFrame.sparse.from_spmatrix(table.X, columns=names)
+    return pd.DataFrame(table.X, columns=names, copy=False)
+
+
+def refuse_missing(table: Table, settings: Settings) -> None:
+    """Refuse missing values where the caller wants none imputed."""
+    if settings.impute == "none" and table.n_missing:
+        raise InputError(
+            f"{table.n_missing} values are missing",
+            where=table.source,
+            remedy=f"use {option('impute', 'median')}, or fill them before",
+        )

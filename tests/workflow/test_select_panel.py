@@ -1,0 +1,196 @@
+"""`select_panel`: one path from a table to a page, the same from Python and the command line."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import sparsegsvp
+from sparsegsvp import Selection, select_panel
+from sparsegsvp.cli.app import app
+from sparsegsvp.cli.options import Folds, Method, Permutations, Resamples, Transform, values
+from sparsegsvp.evaluation import nested_evaluate
+from sparsegsvp.io import read_table
+from sparsegsvp.workflow.stages import Cancelled
+
+CHEAP = {"tau": 1.0, "n_deltas": 5, "folds": 3, "repeats": 1}
+WORDS = ["--tau", "1", "--deltas", "5", "--folds", "3", "--repeats", "1"]
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 8)).round(4)
+    X[:20, 2] += 3
+    X[5, 4] = np.nan
+    table = pd.DataFrame(X, columns=[f"g{j}" for j in range(8)])
+    return table.assign(state=np.repeat(["ill", "well"], 20))
+
+
+@pytest.fixture(scope="module")
+def path(frame, tmp_path_factory) -> Path:
+    file = tmp_path_factory.mktemp("select") / "t.csv"
+    frame.to_csv(file, index=False)
+    return file
+
+
+@pytest.fixture(scope="module")
+def found(path) -> Selection:
+    return select_panel(path, target="state", permutations=3, resamples=4, **CHEAP)
+
+
+def test_python_and_the_command_line_give_the_same_document(found, path, tmp_path):
+    out = tmp_path / "out"
+    words = ["select", path, "-t", "state", *WORDS, "--permutations", "3", "--resamples", "4"]
+    result = CliRunner().invoke(app, [str(w) for w in [*words, "--jobs", "1", "--out", out]])
+    assert result.exit_code == 0, result.stderr
+    written = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    assert written["run"].pop("command").startswith("sparsegsvp select ")
+    mine = json.loads(json.dumps(found.document))
+    assert mine["run"].pop("command") == ""
+    assert written == mine
+    found.save(tmp_path / "saved")
+    for name in ("panel.csv", "predictions.csv", "model.skops"):
+        assert (tmp_path / "saved" / name).read_bytes() == (out / name).read_bytes()
+    page = (tmp_path / "saved" / "report.html").read_text(encoding="utf-8")
+    assert page == found.to_html()
+
+
+def test_every_kind_of_table_gives_the_same_panel(found, frame, path):
+    features = frame.drop(columns="state")
+    tables = {
+        "frame": (frame, {"target": "state"}),
+        "frame and labels": (features, {"y": frame["state"]}),
+        "array": (features.to_numpy(), {"y": frame["state"], "feature_names": features.columns}),
+        "table": (read_table(path, target="state"), {}),
+    }
+    expected = [(row["feature"], row["weights"]) for row in found.document["panel"]]
+    for name, (data, given) in tables.items():
+        other = select_panel(data, **given, fast=True, **CHEAP)
+        panel = [(row["feature"], row["weights"]) for row in other.document["panel"]]
+        assert panel == expected, name
+        assert other.evaluation.scores["auc"].value == found.evaluation.scores["auc"].value
+
+
+def test_what_is_fitted_is_what_is_evaluated(found, path):
+    """Evaluating the fitted procedure from outside gives the estimate that was reported."""
+    table = read_table(path, target="state")
+    again = nested_evaluate(
+        found.model, table.X, table.labels, cv=3, n_repeats=1, n_permutations=0, final_fit=False
+    )
+    assert [name for name, _ in found.model.steps] == ["impute", "model"]
+    assert again.scores["balanced_accuracy"] == found.evaluation.scores["balanced_accuracy"]
+    described = again.description["estimator"]
+    assert described == found.evaluation.description["estimator"]
+    assert list(found.model.feature_names_in_) == list(table.feature_names)
+
+
+def test_a_selection_says_what_it_found(found):
+    assert found.panel.index[0] == "g2"
+    assert {"higher_in", "weight_ill", "weight_well", "frequency"} <= set(found.panel.columns)
+    assert found.verdict == found.evaluation.verdict == "not tested"  # 3 draws decide nothing
+    codes = [notice.code for notice in found.notices]
+    assert "not tested" in codes
+    assert [n["code"] for n in found.document["notices"]] == codes
+    assert [n["title"] for n in found.document["notices"]] == [n.title for n in found.notices]
+    assert found.stability is not None and found.stability.selections_.shape == (4, 8)
+    assert set(found.seconds) >= {"tuning and fitting", "nested cross-validation", "summary"}
+
+
+def test_a_notebook_shows_the_page_in_a_sandbox(found):
+    shown = found._repr_html_()
+    assert shown.startswith('<iframe sandbox="allow-scripts" srcdoc="&lt;!doctype html&gt;')
+    assert "allow-same-origin" not in shown
+    assert shown.count("<") == 2  # nothing of the page is outside of the frame
+
+
+def test_progress_names_every_stage_and_can_end_the_run(frame):
+    seen: list[tuple[str, int, int]] = []
+    select_panel(
+        frame, target="state", permutations=2, resamples=2,
+        progress=lambda *step: seen.append(step), **CHEAP,
+    )  # fmt: skip
+    stages = list(dict.fromkeys(stage for stage, _, _ in seen))
+    assert stages == [
+        "tuning and fitting",
+        "nested cross-validation",
+        "permutation test",
+        "stability in half samples",
+        "summary",
+    ]
+    assert all(seen[-1][1:] == (1, 1) or done <= total for _, done, total in seen)
+    count = iter(range(100))
+    with pytest.raises(Cancelled):
+        select_panel(
+            frame, target="state", permutations=0, resamples=0,
+            cancel=lambda: next(count) >= 3, **CHEAP,
+        )  # fmt: skip
+
+
+def test_an_interrupted_run_resumes_to_the_same_bytes(frame, tmp_path):
+    log = tmp_path / "run.jsonl"
+    options = {"target": "state", "permutations": 3, "resamples": 4, "log": log, **CHEAP}
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if stage == "stability in half samples" and done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        select_panel(frame, progress=stop, **options)
+    with pytest.raises(ValueError, match="exists already"):
+        select_panel(frame, **options)
+    done = []
+    resumed = select_panel(frame, resume=True, progress=lambda *step: done.append(step), **options)
+    whole = select_panel(frame, **{**options, "log": None})
+    assert json.dumps(resumed.document) == json.dumps(whole.document)
+    # folds and draws that the log holds are not computed again
+    assert ("nested cross-validation", 3, 3) in done
+    assert ("nested cross-validation", 1, 3) not in done
+    with pytest.raises(ValueError, match="other work"):
+        select_panel(frame, resume=True, **{**options, "random_state": 1})
+    finished = log.read_bytes()
+    select_panel(frame, resume=True, **options)
+    assert log.read_bytes() == finished
+
+
+def test_defaults_are_the_same_on_the_command_line():
+    parameters = inspect.signature(select_panel).parameters
+    groups = (Method(), Transform(), Folds(), Permutations(), Resamples())
+    for name, value in values(*groups).items():
+        default = parameters[name].default
+        assert (list(default) if isinstance(default, tuple) else default) == value, name
+
+
+# What would be mathematics, estimation or summary in the command line.
+WORK = {
+    "fit",
+    "fit_transform",
+    "transform",
+    "predict",
+    "predict_proba",
+    "score",
+    "decision_function",
+}
+MAY_IMPORT = {"", "io", "io.errors", "reproduce", "workflow"}
+
+
+def test_the_command_line_adds_words_and_files_only():
+    """No module of `cli` fits, evaluates or summarises: it imports nothing that could."""
+    for file in (Path(sparsegsvp.__file__).parent / "cli").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level == 2:
+                assert (node.module or "") in MAY_IMPORT, f"{file.name} imports {node.module}"
+            elif isinstance(node, ast.ImportFrom | ast.Import):
+                names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                names += [alias.name for alias in node.names]
+                heavy = {"numpy", "scipy", "sklearn", "joblib", "pandas"}
+                assert not heavy & {name.split(".")[0] for name in names}, file.name
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                assert node.func.attr not in WORK, f"{file.name} calls .{node.func.attr}"
