@@ -137,7 +137,7 @@ def run_tasks(
     cluster = on_cluster()
     if cluster and time_limit is not None:
         raise ValueError(
-            "time_limit ends processes of this machine, not those of a cluster: "
+            "time_limit stops processes of this machine, not those of a cluster: "
             "leave it out, or leave joblib's Dask backend"
         )
     workers = min(effective_n_jobs(n_jobs), len(tasks))

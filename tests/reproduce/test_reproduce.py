@@ -42,17 +42,15 @@ def resumed(tmp_path_factory) -> tuple[Reproduction, int]:
         reproduce("breast", out=folder, progress=stop, n_jobs=1, plan=TINY)
     kept = len(_logged(folder))
     log = folder / "breast.jsonl"
-    log.write_bytes(
-        log.read_bytes() + b'{"key":["rows/l1/2","0123'
-    )  # killed in the middle of a line
+    with open(log, "ab") as file:  # killed in the middle of a line
+        file.write(b'{"key":["rows/l1/2","0123')
     return reproduce("breast", out=folder, n_jobs=1, plan=TINY), kept
 
 
 def _logged(folder: Path) -> list[list[str]]:
     """Keys of the experiments in the log."""
-    return [
-        json.loads(line)["key"] for line in (folder / "breast.jsonl").read_text().splitlines()[1:]
-    ]
+    lines = (folder / "breast.jsonl").read_text().splitlines()
+    return [json.loads(line)["key"] for line in lines[1:]]
 
 
 def _files(folder: Path) -> dict[str, bytes]:
