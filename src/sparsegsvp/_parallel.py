@@ -1,16 +1,32 @@
-"""What loops over folds, resamples and methods need of joblib's Dask backend."""
+"""Threads and workers: one thread for small products, and joblib's Dask backend."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from typing import Any
 
 from joblib import parallel_config
 from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
 
 # Workers that may die while they are sent the data.
 _ATTEMPTS = 4
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    # looking for the loaded libraries takes longer than a small fit, so it is done once
+    return ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Return a context in which BLAS and OpenMP use one thread.
+
+    Small products are faster so, and the same whatever the number of threads and workers.
+    """
+    return _controller().limit(limits=1)
 
 
 def on_cluster() -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparsegsvp.linalg._gsvd import gsvd
+from sparsegsvp.linalg.gsvd import gsvd
 from sparsegsvp.related._gene_shaving import (
     GeneShaving,
     explained_by_class,

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags
 
 from .._typing import Float64Array as Array
-from ..linalg._gsvd import gsvd
+from ..linalg import gsvd
 from ._checks import check_real
 from ._panels import PanelMixin, order_features
 from ._problem import BinaryProblem, read_binary_problem

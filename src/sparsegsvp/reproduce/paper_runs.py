@@ -13,7 +13,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from ..datasets import Dataset
-from ..estimators.pgd_svm import PGDGSVPSVM
+from ..estimators.pgd import PGDGSVPSVM
 from .protocol import (
     Parts,
     batch_normalised_predict,
