@@ -136,18 +136,19 @@ def _tall(tiny: bool, search: bool) -> dict[str, Any]:
 
 
 def wide(tiny: bool) -> list[dict[str, Any]]:
-    from sparsegsvp.estimators._planes import PlaneProblems, Settings
+    from sparsegsvp._parallel import one_thread
+    from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
     from sparsegsvp.linalg import DataCovariances
-    from sparsegsvp.linalg._dask import DaskMatrix
-    from sparsegsvp.solvers._threads import one_blas_thread
+    from sparsegsvp.linalg.lazy import DaskMatrix
+    from sparsegsvp.solvers import L1
 
     n, m, cols = (200, 5_000, 1_000) if tiny else (1_000, 500_000, 25_000)
     data = Generated(n, m, (-1, cols))
 
     def work() -> dict[str, Any]:
-        with one_blas_thread():
+        with one_thread():
             cov = DataCovariances(DaskMatrix(data.X), data.y.astype(np.intp), None, 2, True)
-            settings = Settings(q=1.0, tau=1.0, pool=0.5, eps=1e-3, tol=1e-6, max_iter=1000)
+            settings = PlaneSettings(L1(), tau=1.0, pool=0.5)
             paths = PlaneProblems(cov, settings).paths(np.geomspace(1.0, 1e-2, 25))
         worst = max(point.kkt_residual / path[0].delta for path in paths for point in path)
         largest = max(len(point.features) for path in paths for point in path)

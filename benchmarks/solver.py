@@ -22,18 +22,20 @@ from threadpoolctl import threadpool_limits
 
 from _common import best_time, exponent, load, save, standardized
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.estimators._planes import PlaneProblems, Settings
+from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
 from sparsegsvp.linalg import as_matrix
-from sparsegsvp.solvers._build import make_covariances, make_problem
+from sparsegsvp.linalg.covariances import make_covariances
+from sparsegsvp.solvers import L1
 from sparsegsvp.solvers.path import PathSolver
 from sparsegsvp.solvers.pgd import l1_pgd_gsvp
+from sparsegsvp.solvers.working_set import Problem
 
 TARGET = 1e-4  # optimality residual, relative to the penalty
 TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 
 
-def settings(tol: float = 1e-6) -> Settings:
-    return Settings(q=1.0, tau=1.0, pool=0.5, eps=1e-3, tol=tol, max_iter=1000)
+def settings(tol: float = 1e-6) -> PlaneSettings:
+    return PlaneSettings(L1(), tau=1.0, pool=0.5, tol=tol)
 
 
 def our_paths(X: np.ndarray, y: np.ndarray, n_deltas: int, **options: Any) -> dict[str, Any]:
@@ -200,8 +202,8 @@ def against_the_paper(X: np.ndarray, y: np.ndarray, cap: int) -> dict[str, Any]:
         with threadpool_limits(1):
             cov = make_covariances(as_matrix(X), y.astype(np.intp), None, 2, standardize=True)
             chosen = settings()
-            problem = make_problem(
-                cov, 0, tau=chosen.tau, pool=chosen.pool, q=chosen.q, eps=chosen.eps
+            problem = Problem.of_class(
+                cov, 0, tau=chosen.tau, pool=chosen.pool, penalty=chosen.penalty
             )
             solver = PathSolver(problem, tol=chosen.tol, max_iter=chosen.max_iter)
             return solver.continue_to(0.1 * solver.delta_max)

@@ -24,8 +24,9 @@ from threadpoolctl import threadpool_limits
 from _common import load, save
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.linalg import DataCovariances, as_matrix
-from sparsegsvp.solvers._build import make_problem
+from sparsegsvp.solvers import L1
 from sparsegsvp.solvers.path import PathSolver
+from sparsegsvp.solvers.working_set import Problem
 
 SETS = ("leukemia", "colon", "prostate", "gravier", "cns")
 TAUS, POOLS = (0.1, 1.0, 10.0), (0.0, 0.5, 1.0)
@@ -42,10 +43,10 @@ def compare(
     rows: dict[str, list[float]] = {f"{rho:.3f}": [] for rho in RHOS}
     gaps = []
     for i in range(2):
-        problem = make_problem(cov, i, tau=tau, pool=pool, q=1.0, eps=1e-3)
+        problem = Problem.of_class(cov, i, tau=tau, pool=pool, penalty=L1())
         solver = PathSolver(problem, tol=1e-6, max_iter=1000)
         path = solver.run(RHOS * solver.delta_max)
-        solve = solver.from_start if raw else solver.settle
+        solve = solver.from_start if raw else solver.solve_from
         gaps += [solution.gap for solution in path]
         varying = np.flatnonzero(cov.standardization.varying)
         rng = np.random.default_rng(0)

@@ -144,7 +144,7 @@ def test_more_features_than_there_are(model, table) -> None:
     with pytest.raises(ValueError, match=f"n_features={m + 1} asks for more features than the {m}"):
         model.set_params(n_features=m + 1).fit(X, y)
     for wrong in (0, -3, 2.5):
-        with pytest.raises(ValueError, match="n_features must be a positive integer"):
+        with pytest.raises(ValueError, match="n_features must be an integer of at least 1"):
             model.set_params(n_features=wrong).fit(X, y)
 
 
@@ -153,14 +153,14 @@ def test_more_features_than_there_are(model, table) -> None:
     [
         ({"q": 0.0}, "q must be a number above 0 and at most 1"),
         ({"q": 1.5}, "q must"),
-        ({"tau": -1.0}, "tau must be a number at least 0, got -1"),
+        ({"tau": -1.0}, "tau must be a number of at least 0, got -1"),
         ({"tau": np.nan}, "tau must"),
-        ({"pool": 1.1}, "pool must be a number at least 0 and at most 1"),
+        ({"pool": 1.1}, "pool must be a number of at least 0 and at most 1"),
         ({"eps": 0.0}, "eps must be a number above 0"),
         ({"tol": -1e-3}, "tol must"),
-        ({"max_iter": 0}, "max_iter must be a positive integer"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1"),
         ({"max_iter": 10.5}, "max_iter must"),
-        ({"selection": "some"}, 'selection must be "nonzero" or "elbow"'),
+        ({"selection": "some"}, "selection must be 'nonzero' or 'elbow'"),
         ({"decision": "nearest"}, "decision must be"),
     ],
 )
@@ -188,11 +188,11 @@ def test_bad_parameters_of_one_fit(table, change, message) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rule": "2se"}, 'rule must be "best" or "1se"'),
-        ({"n_deltas": 0}, "n_deltas must be a positive integer"),
-        ({"ratio": 1.0}, "ratio must be between 0 and 1"),
+        ({"rule": "2se"}, "rule must be 'best' or '1se'"),
+        ({"n_deltas": 0}, "n_deltas must be an integer of at least 1"),
+        ({"ratio": 1.0}, "ratio must be a number above 0 and below 1"),
         ({"tau": ()}, "tau must hold at least one value"),
-        ({"decision": ()}, "decision must be among"),
+        ({"decision": ()}, "decision must hold at least one value"),
         ({"decision": ("scaled",)}, 'needs probabilities.*scoring="balanced_accuracy"'),
         ({"scoring": "no such score"}, "scoring"),
         ({"scoring": "roc_auc_ovr", "decision": "scaled"}, "gives no probabilities"),

@@ -31,7 +31,7 @@ from sparsegsvp import (
     sparse_gsvp_path,
 )
 from sparsegsvp.linalg import StackedMatrix
-from sparsegsvp.linalg._dask import DaskMatrix
+from sparsegsvp.linalg.lazy import DaskMatrix
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -237,7 +237,7 @@ def test_passes_are_counted_as_the_chunks_that_were_read():
     stacked = StackedMatrix([matrix, DaskMatrix(data.lazy)])
     stacked.parts[1].columns(np.array([12, 30, 0]))
     u = np.linspace(-1.0, 1.0, 120)
-    index, values = stacked.glance(u)  # what both hold
+    index, values = stacked.cached_tdot(u)  # what both hold
     assert_array_equal(index, [0, 12])
     assert_allclose(values, np.concatenate([X, X])[:, index].T @ u)
 

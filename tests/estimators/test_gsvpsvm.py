@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sparsegsvp import GSVPSVM
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.estimators import elbow_features
-from sparsegsvp.estimators._decision import fit_calibrator, log_distances
+from sparsegsvp.estimators.decision import fit_calibrator, log_distances
 
 DECISIONS = ("calibrated", "scaled", "distance")
 

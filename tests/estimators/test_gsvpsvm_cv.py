@@ -21,13 +21,13 @@ from sklearn.model_selection import (
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV
 from sparsegsvp.datasets import data_folder, load_ovarian, make_planted
-from sparsegsvp.estimators import _tall
-from sparsegsvp.estimators._decision import fit_calibrator, log_distances
-from sparsegsvp.estimators._planes import PlaneProblems, Settings
-from sparsegsvp.estimators._results import pick
-from sparsegsvp.estimators._search import Rows, Search, points_of, run_fold
-from sparsegsvp.linalg import DenseMatrix
+from sparsegsvp.estimators.decision import balanced_sample, fit_calibrator, log_distances
+from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
+from sparsegsvp.estimators.search import LabelledRows, Search, pick, points_of, run_fold
+from sparsegsvp.estimators.tall import search_by_blocks
+from sparsegsvp.linalg import DenseMatrix, as_matrix
 from sparsegsvp.metrics import balanced_log_loss
+from sparsegsvp.solvers import L1
 from sparsegsvp.solvers.path import PathSolver
 
 QUICK = {"tau": (0.5, 3.0), "n_deltas": 6, "ratio": 0.05, "cv": 3}
@@ -69,8 +69,8 @@ def test_scores_are_those_of_models_fitted_on_the_training_rows(table, model) ->
 
 def first_deltas(X, y, tau):
     """delta_max of each plane."""
-    rows = Rows(X, y.astype(np.intp), None, np.unique(y))
-    settings = Settings(1.0, tau, 0.5, 1e-3, 1e-6, 1000)
+    rows = LabelledRows(as_matrix(X), y.astype(np.intp), None, np.unique(y))
+    settings = PlaneSettings(L1(), tau, 0.5)
     return PlaneProblems(rows.covariances(True), settings).delta_max
 
 
@@ -461,9 +461,9 @@ def test_scores_by_blocks_are_the_scores_of_the_folds(n_classes) -> None:
     """With all rows in the sample, the two routes differ by rounding only."""
     X, y = make_planted(400, 6, 3, n_classes=n_classes, return_X_y=True)
     weight = np.random.default_rng(0).uniform(0.0, 2.0, len(y))
-    rows = Rows(X, y.astype(np.intp), weight, np.arange(n_classes))
+    rows = LabelledRows(as_matrix(X), y.astype(np.intp), weight, np.arange(n_classes))
     search = Search(
-        settings=[Settings(1.0, tau, 0.5, 1e-3, 1e-6, 100) for tau in (0.5, 2.0)],
+        settings=[PlaneSettings(L1(), tau, 0.5, 1e-6, 100) for tau in (0.5, 2.0)],
         rhos=np.geomspace(1, 0.1, 4),
         points=points_of(4, n_classes, False),
         decisions=["calibrated"],
@@ -472,7 +472,7 @@ def test_scores_by_blocks_are_the_scores_of_the_folds(n_classes) -> None:
     )
     folds = np.arange(len(y)) % 3
     done: list[None] = []
-    by_blocks, cov = _tall.search_by_blocks(rows, search, folds, lambda: done.append(None))
+    by_blocks, cov = search_by_blocks(rows, search, folds, lambda: done.append(None))
     assert len(done) == len(by_blocks) == 3
     for f, found in enumerate(by_blocks):
         train, test = np.flatnonzero(folds != f), np.flatnonzero(folds == f)
@@ -490,11 +490,11 @@ def test_scores_by_blocks_are_the_scores_of_the_folds(n_classes) -> None:
 
 def test_a_sample_for_calibrators_keeps_rare_classes_whole() -> None:
     codes = np.repeat([0, 1, 2], [5, 40_000, 10_000])
-    sample = _tall.balanced_sample(codes, 20_000, seed=0)
+    sample = balanced_sample(codes, 20_000, seed=0)
     assert_array_equal(np.bincount(codes[sample]), [5, 9998, 9997])
     assert len(np.unique(sample)) == len(sample) == 20_000
-    assert_array_equal(sample, _tall.balanced_sample(codes, 20_000, seed=0))
-    assert_array_equal(_tall.balanced_sample(codes[:100], 20_000, seed=0), np.arange(100))
+    assert_array_equal(sample, balanced_sample(codes, 20_000, seed=0))
+    assert_array_equal(balanced_sample(codes[:100], 20_000, seed=0), np.arange(100))
 
 
 # --- signal and noise ----------------------------------------------------------------------

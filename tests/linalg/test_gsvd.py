@@ -8,7 +8,7 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegsvp.linalg._gsvd import gsvd
+from sparsegsvp.linalg.gsvd import gsvd
 
 
 def assert_laws(A, B, result, tol=1e-12):

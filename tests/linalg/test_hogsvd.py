@@ -6,8 +6,8 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegsvp.linalg._gsvd import gsvd
-from sparsegsvp.linalg._hogsvd import hogsvd
+from sparsegsvp.linalg.gsvd import gsvd
+from sparsegsvp.linalg.hogsvd import hogsvd
 
 
 def orthogonal(rng, n):

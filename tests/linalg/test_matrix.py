@@ -11,8 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from sparsegsvp.linalg import SparseMatrix, StackedMatrix, as_matrix
-from sparsegsvp.linalg._checks import check_values
-from sparsegsvp.linalg._matrix import BLOCK
+from sparsegsvp.linalg.matrix import BLOCK
 
 
 def _every_other(X):
@@ -110,6 +109,16 @@ def test_columns_are_dense_float64_in_the_order_asked_for(matrix, X):
     np.testing.assert_array_equal(matrix.columns(index), X[:, index])
 
 
+def test_rows_are_the_rows_asked_for_and_of_their_kind(kind, matrix, X):
+    index = np.array([7, 0, 40])
+    rows = matrix.rows(index)
+    if hasattr(rows, "compute"):
+        rows = rows.compute()
+    dense = rows.toarray() if sp.issparse(rows) else rows
+    np.testing.assert_array_equal(dense, X[index])
+    assert rows.dtype == matrix.dtype
+
+
 def test_row_blocks_cover_all_rows_once(kind):
     X = _data(n=3 * BLOCK // 2000, m=700)  # more than one block
     blocks = list(kind(X).row_blocks())
@@ -186,18 +195,26 @@ def test_extremes(matrix, X):
 def test_values_that_are_not_finite_are_refused(kind, X, bad, message, where):
     X[where, 3] = bad
     with pytest.raises(ValueError, match=rf"table contains {message}.*impute"):
-        check_values(kind(X), "table")
+        _check(kind(X))
+
+
+def _check(matrix):
+    """Values are looked at at once, or in the first pass that is made anyway."""
+    matrix.check_values("table")
+    if matrix.costly_passes:
+        codes = np.arange(matrix.shape[0]) % 2
+        matrix.class_statistics(codes, 1.0 / np.bincount(codes)[codes], 2)
 
 
 def test_values_whose_squares_overflow_are_refused(kind, X):
     X[2, 3] = -1e30
     matrix = kind(X)
     if matrix.dtype == np.float64:
-        check_values(matrix, "table")
+        _check(matrix)
         X[2, 3] = -1e160
         matrix = kind(X)
     with pytest.raises(ValueError, match=r"table contains values up to .*overflow.*rescale"):
-        check_values(matrix, "table")
+        _check(matrix)
 
 
 def test_duplicate_entries_of_a_sparse_matrix_are_summed_on_a_copy():

@@ -1,9 +1,56 @@
-"""The problem written out from its definition, sharing no code with the solver."""
+"""The penalties that are tested, and the problem written out from its definition.
+
+The reference shares nothing with the solver but the penalties, whose value, slope and
+curvature `test_penalties` holds against each other and against their formulas.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+
+from sparsegsvp.solvers import L1, Lq
+
+
+@dataclass(frozen=True)
+class LogSum:
+    """A penalty of one's own: p(t) = eps log(1 + t / eps)."""
+
+    eps: float
+
+    def value(self, t):
+        return self.eps * np.log1p(t / self.eps)
+
+    def slope(self, t):
+        return self.eps / (t + self.eps)
+
+    def curvature(self, t):
+        return -self.eps / (t + self.eps) ** 2
+
+    @property
+    def linear(self):
+        return False
+
+
+# Every test of penalties, of the inner loop, of certificates and of paths runs on each of
+# these: a new penalty joins by one line.
+PENALTIES = [
+    L1(),
+    Lq(0.5, 1e-3),
+    LogSum(0.05),
+]
+# The same at other exponents and roughness, for the laws that need no solver.
+MORE = [Lq(0.9, 1e-3), Lq(0.1, 1e-2), Lq(0.5, 1e-6)]
+
+
+@pytest.fixture(scope="session", params=PENALTIES, ids=repr)
+def penalty(request):
+    return request.param
+
+
+@pytest.fixture(scope="session", params=PENALTIES + MORE, ids=repr)
+def any_penalty(request):
+    return request.param
 
 
 @dataclass(frozen=True)
@@ -72,15 +119,13 @@ class Reference:
         bottom = np.mean([self.msd(k, w, b) for k in self.others]) + self.tau * (w @ w)
         return 2 / bottom * (pull[self.i] + self.tau * w - r * (other + self.tau * w))
 
-    def objective(self, w, delta, weights=1.0, q=1.0, eps=1e-3):
-        t = np.abs(w)
-        p = t if q == 1 else (t + eps) ** q - eps**q
-        return self.value(w) + delta * np.sum(weights * p)
+    def objective(self, w, delta, penalty, weights=1.0):
+        return self.value(w) + delta * np.sum(weights * penalty.value(np.abs(w)))
 
-    def certificate(self, w, b, delta, weights=1.0, q=1.0, eps=1e-3):
+    def certificate(self, w, b, delta, penalty, weights=1.0):
         """The largest violation of the optimality conditions, as the design states them."""
         t = np.abs(w)
-        slopes = weights * (np.ones_like(t) if q == 1 else q * (t + eps) ** (q - 1))
+        slopes = weights * penalty.slope(t)
         g = self.gradient(w, b)
         on = np.abs(g + delta * slopes * np.sign(w) - delta * np.sum(slopes * t) * w)
         off = np.maximum(np.abs(g) - delta * slopes, 0.0)

@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 from sparsegsvp import ClassMoments, sparse_gsvp
 from sparsegsvp.linalg import DataCovariances, as_matrix
 from sparsegsvp.solvers.exact import solve_unpenalized
-from sparsegsvp.solvers.quotient import Plane
+from sparsegsvp.solvers.quotient import OneVsRest
 
 
 def _smallest(ref):
@@ -44,7 +44,7 @@ def test_the_unpenalised_minimum_is_the_smallest_eigenvalue(
     cov = _covariances(blocks)
     for i in range(n_classes):
         ref = reference(*blocks, i=i, tau=tau, pool=pool)
-        found = solve_unpenalized(cov, Plane.of_class(i, cov.share, pool), tau, np.arange(6))
+        found = solve_unpenalized(cov, OneVsRest.of_class(i, cov.share, pool), tau, np.arange(6))
         assert found is not None
         assert np.linalg.norm(found.w) == pytest.approx(1.0)
         assert found.quotient == pytest.approx(_smallest(ref), rel=1e-8)
@@ -66,7 +66,7 @@ def test_more_features_than_rows_in_the_row_space(reference, classes, tau):
         cov = _covariances(blocks)
         ref = reference(*blocks, i=1, tau=tau, pool=0.4)
         varying = np.delete(np.arange(60), 17)
-        found = solve_unpenalized(cov, Plane.of_class(1, cov.share, 0.4), tau, varying)
+        found = solve_unpenalized(cov, OneVsRest.of_class(1, cov.share, 0.4), tau, varying)
         w = np.zeros(60)
         w[found.features] = found.w
         assert w[17] == 0.0
@@ -120,6 +120,6 @@ def test_a_plane_at_infinity_is_refused_with_a_remedy():
     Z = rng.normal(size=(30, 4))
     Z -= Z.mean(axis=0)
     cov = _covariances([3 * Z, Z])
-    assert solve_unpenalized(cov, Plane.of_class(0, cov.share, 0.0), 1.0, np.arange(4)) is None
+    assert solve_unpenalized(cov, OneVsRest.of_class(0, cov.share, 0.0), 1.0, np.arange(4)) is None
     with pytest.raises(ValueError, match=r"infinity.*means coincide.*Use delta > 0"):
         sparse_gsvp(3 * Z, Z, 0.0)

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from sparsegsvp import sparse_gsvp, sparse_gsvp_path
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.linalg import DataCovariances, as_matrix
-from sparsegsvp.solvers._build import make_problem
+from sparsegsvp.solvers import L1, Lq
 from sparsegsvp.solvers.path import PathSolver, delta_grid
-from sparsegsvp.solvers.working_set import solve_reweighted
+from sparsegsvp.solvers.working_set import Problem, solve_reweighted
 
 
-def _solver(blocks, q=1.0, tau=1.0, pool=0.5, single_above=True, weights=None):
+def _solver(blocks, penalty=L1(), tau=1.0, pool=0.5, single_above=True, weights=None):  # noqa: B008
     X, codes = np.concatenate(blocks), np.repeat(np.arange(len(blocks)), [len(b) for b in blocks])
     cov = DataCovariances(as_matrix(X), codes, None, len(blocks), standardize=False)
-    problem = make_problem(cov, 0, tau=tau, pool=pool, q=q, eps=1e-3, weights=weights)
+    problem = Problem.of_class(cov, 0, tau=tau, pool=pool, penalty=penalty, weights=weights)
     return PathSolver(problem, tol=1e-6, max_iter=1000, single_above=single_above)
 
 
@@ -25,28 +25,27 @@ def _solver(blocks, q=1.0, tau=1.0, pool=0.5, single_above=True, weights=None):
     seed=st.integers(0, 1000),
     tau=st.sampled_from([0.1, 1.0, 10.0]),
     pool=st.sampled_from([0.0, 0.5, 1.0]),
-    q=st.sampled_from([1.0, 0.5]),
 )
 def test_the_start_is_the_best_single_feature_with_its_delta_max(
-    reference, classes, seed, tau, pool, q
+    reference, classes, penalty, seed, tau, pool
 ):
     A, B = classes(20, 9, seed=seed)
     weights = np.random.default_rng(seed).uniform(0.5, 2.0, 9)
     expected = reference(A, B, tau=tau, pool=pool)
-    solver = _solver([A, B], q, tau, pool, weights=weights)
+    solver = _solver([A, B], penalty, tau, pool, weights=weights)
     if solver.single.bias.clipped:
         return
     singles = [expected.value(e) for e in np.eye(9)]
     best = int(np.argmin(singles))
     assert solver.single.features.tolist() == [best]
-    slope = weights * (1.0 if q == 1 else q * 1e-3 ** (q - 1))
+    slope = weights * penalty.slope(np.zeros(9))
     pull = np.abs(expected.gradient(np.eye(9)[best])) / slope
     assert solver.delta_max == pytest.approx(np.delete(pull, best).max(), rel=1e-9)
     e = np.eye(9)[best]
     b = expected.best_bias(e)
     scale = solver.delta_max
-    assert expected.certificate(e, b, solver.delta_max, weights, q=q) <= 1e-9 * scale
-    assert expected.certificate(e, b, 0.99 * solver.delta_max, weights, q=q) > 1e-4 * scale
+    assert expected.certificate(e, b, solver.delta_max, penalty, weights) <= 1e-9 * scale
+    assert expected.certificate(e, b, 0.99 * solver.delta_max, penalty, weights) > 1e-4 * scale
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
@@ -81,22 +80,21 @@ def test_the_grid_is_geometric():
     np.testing.assert_array_equal(delta_grid(2.0, 1, 1e-2), [2.0])
 
 
-@pytest.mark.parametrize("q", [1.0, 0.5])
 @pytest.mark.parametrize("n_features", [20, 220])
-def test_every_point_of_a_path_is_certified(reference, classes, q, n_features):
+def test_every_point_of_a_path_is_certified(reference, classes, penalty, n_features):
     A, B = classes(30, n_features, seed=1)
-    path = sparse_gsvp_path(A, B, n_deltas=12, q=q, pool=0.5)
+    path = sparse_gsvp_path(A, B, n_deltas=12, penalty=penalty, pool=0.5)
     expected = reference(A, B, pool=0.5)
     assert [r.delta for r in path] == sorted((r.delta for r in path), reverse=True)
     assert path[0].delta == path[0].delta_max
     assert path[-1].delta == pytest.approx(0.01 * path[0].delta_max)
     for result in path:
         assert result.converged
-        certificate = expected.certificate(result.w, result.b, result.delta, q=q)
+        certificate = expected.certificate(result.w, result.b, result.delta, penalty)
         assert certificate <= 1.001e-6 * result.delta_max
         assert certificate == pytest.approx(result.kkt_residual, abs=1e-9)
         assert result.objective == pytest.approx(
-            expected.objective(result.w, result.delta, q=q), rel=1e-10
+            expected.objective(result.w, result.delta, penalty), rel=1e-10
         )
         history = result.history
         assert (np.diff(history) <= 1e-14 * np.abs(history[:-1])).all()
@@ -144,7 +142,7 @@ def test_a_concave_path_is_never_above_reweighting_from_l1_alone(classes):
     for seed in range(3):
         blocks = classes(25, 40, seed=seed)
         path = sparse_gsvp_path(*blocks, n_deltas=8, q=0.5, pool=0.5, ratio=0.02)
-        solver = _solver(blocks, q=0.5)
+        solver = _solver(blocks, Lq(0.5))
         linear = _solver(blocks)
         for result in path[1:]:
             l1 = linear.at(result.delta)
@@ -155,7 +153,7 @@ def test_a_concave_path_is_never_above_reweighting_from_l1_alone(classes):
 def test_a_concave_path_may_leave_the_single_feature_where_that_is_not_the_lowest(classes):
     """At and above delta_max, ``single_above=False`` takes the lower of the two."""
     blocks = classes(30, 30, seed=4, shift=1.5)
-    keep, leave = _solver(blocks, q=0.5), _solver(blocks, q=0.5, single_above=False)
+    keep, leave = _solver(blocks, Lq(0.5)), _solver(blocks, Lq(0.5), single_above=False)
     delta = 2 * keep.delta_max
     single, found = keep.at(delta), leave.at(delta)
     assert len(single.features) == 1
@@ -169,7 +167,7 @@ def test_a_concave_path_from_the_start_of_the_l1_path_recovers_a_planted_support
     for effect in (1.5, 0.15):
         dataset = make_planted(150, 1000, 5, effect=effect, random_state=3)
         blocks = [dataset.X[dataset.y == k] for k in (0, 1)]
-        solver = _solver(blocks, q=0.5, single_above=False)
+        solver = _solver(blocks, Lq(0.5), single_above=False)
         path = solver.run(solver.linear_max * np.geomspace(0.9, 0.1, 10))
         found[effect] = any(np.array_equal(s.features, dataset.support) for s in path)
     assert found == {1.5: True, 0.15: False}
@@ -217,7 +215,7 @@ def test_the_same_where_the_rows_of_the_classes_alternate(offset):
     X, codes = rng.normal(size=(600, 4)), np.arange(600) % 2
     X[codes == 0, 2] = offset
     cov = DataCovariances(as_matrix(X), codes, None, 2, standardize=True)
-    problem = make_problem(cov, 0, tau=0.0, pool=0.0, q=1.0, eps=1e-3)
+    problem = Problem.of_class(cov, 0, tau=0.0, pool=0.0, penalty=L1())
     with pytest.raises(ValueError, match=r"feature 2 is constant within the class"):
         PathSolver(problem, tol=1e-6, max_iter=100)
 

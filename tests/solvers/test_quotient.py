@@ -11,7 +11,7 @@ from sparsegsvp.linalg import ClassMoments, DataCovariances, MomentCovariances, 
 from sparsegsvp.solvers.quotient import (
     FactorQuotient,
     GramQuotient,
-    Plane,
+    OneVsRest,
     best_bias,
     evaluate,
     full_gradient,
@@ -44,7 +44,7 @@ def _point(blocks, i, tau, pool, w, kind=GramQuotient):
     cov = _covariances(blocks)
     features = np.arange(len(w))
     cov.extend(features)
-    quotient = kind(cov, Plane.of_class(i, cov.share, pool), tau, features)
+    quotient = kind(cov, OneVsRest.of_class(i, cov.share, pool), tau, features)
     return quotient, evaluate(quotient, w)
 
 
@@ -200,7 +200,7 @@ def test_a_sparse_vector_takes_the_rows_of_its_support(classes):
 def test_moments_hold_no_rows(classes):
     cov = _covariances(classes(20, 4), moments=True)
     with pytest.raises(ValueError, match="moments hold no rows"):
-        FactorQuotient(cov, Plane.of_class(0, cov.share, 0.0), 1.0, np.arange(4))
+        FactorQuotient(cov, OneVsRest.of_class(0, cov.share, 0.0), 1.0, np.arange(4))
 
 
 @pytest.mark.parametrize("moments", [False, True])
@@ -212,7 +212,7 @@ def test_the_full_gradient_from_a_few_features(reference, classes, n_classes, mo
     w[features] = values
     expected = reference(*blocks, i=1, tau=0.5, pool=0.3)
     cov = _covariances(blocks, moments)
-    plane = Plane.of_class(1, cov.share, 0.3)
+    plane = OneVsRest.of_class(1, cov.share, 0.3)
     cov.extend(features)
     bias = evaluate(GramQuotient(cov, plane, 0.5, features), values).bias
     g = full_gradient(cov, plane, 0.5, features, values, bias)
@@ -228,7 +228,7 @@ def test_single_features_in_closed_form(reference, classes, n_classes, tau, pool
     i = seed % n_classes
     expected = reference(*blocks, i=i, tau=tau, pool=pool)
     cov = _covariances(blocks)
-    ratios = single_feature_ratios(cov, Plane.of_class(i, cov.share, pool), tau)
+    ratios = single_feature_ratios(cov, OneVsRest.of_class(i, cov.share, pool), tau)
     assert np.isinf(ratios[3])
     for f in (0, 1, 2, 4):
         w = np.eye(5)[f]
@@ -245,6 +245,6 @@ def test_single_features_whose_bias_runs_off_or_that_separate_without_spread():
     A, B = 3 * Z, Z.copy()  # the own class is the wider one, the means coincide
     A[:, 1], B[:, 1] = 1.0, 2.0  # each class constant
     cov = _covariances([A, B])
-    ratios = single_feature_ratios(cov, Plane.of_class(0, cov.share, 0.0), 0.0)
+    ratios = single_feature_ratios(cov, OneVsRest.of_class(0, cov.share, 0.0), 0.0)
     assert ratios[0] == pytest.approx(1.0, abs=1e-6)
     assert ratios[1] == 0.0

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from sparsegsvp import sparse_gsvp, sparse_gsvp_path
+from sparsegsvp._parallel import one_thread
 from sparsegsvp.datasets import data_folder, load_breast_cancer
 from sparsegsvp.linalg import DataCovariances, as_matrix
-from sparsegsvp.solvers._build import make_problem
-from sparsegsvp.solvers._threads import one_blas_thread
+from sparsegsvp.solvers import L1
 from sparsegsvp.solvers.path import PathSolver
+from sparsegsvp.solvers.working_set import Problem
 
 RHOS = np.geomspace(0.7, 0.03, 8)
 FILES = {
@@ -42,17 +43,17 @@ def _starts(varying, dense, sparse, seed):
 @pytest.mark.parametrize("name", list(FILES))
 def test_random_starts_agree_with_the_path(name, tau, n_starts):
     X, y = _load(name)
-    with one_blas_thread():
+    with one_thread():
         cov = DataCovariances(as_matrix(X), y, None, 2, standardize=True)
         for plane in (0, 1):
-            problem = make_problem(cov, plane, tau=tau, pool=0.5, q=1.0, eps=1e-3)
+            problem = Problem.of_class(cov, plane, tau=tau, pool=0.5, penalty=L1())
             solver = PathSolver(problem, tol=1e-6, max_iter=1000)
             path = solver.run(RHOS * solver.delta_max)
             assert all(solution.converged for solution in path)
             for index, (rho, best) in enumerate(zip(RHOS, path)):
                 dense = int(tau == 1.0 and index == 4)
                 for w in _starts(cov.standardization.varying, dense, n_starts - dense, index):
-                    found = solver.settle(best.delta, w)
+                    found = solver.solve_from(best.delta, w)
                     assert found.converged
                     apart = found.objective / best.objective - 1.0
                     assert apart >= -5e-3
@@ -71,14 +72,13 @@ def test_a_start_is_what_the_public_function_takes():
         np.testing.assert_allclose(found.w, path[-1].w, atol=1e-5)
 
 
-@pytest.mark.parametrize("q", [1.0, 0.5])
-def test_moments_and_working_sets_agree_on_the_breast_data(q):
+def test_moments_and_working_sets_agree_on_the_breast_data(penalty):
     dataset = load_breast_cancer()
     Z = (dataset.X - dataset.X.mean(axis=0)) / dataset.X.std(axis=0)
     for own in (0, 1):
         A, B = Z[dataset.y == own], Z[dataset.y != own]
         paths = [
-            sparse_gsvp_path(A, B, n_deltas=10, q=q, pool=0.5, method=method)
+            sparse_gsvp_path(A, B, n_deltas=10, penalty=penalty, pool=0.5, method=method)
             for method in ("moments", "working_set")
         ]
         for moments, rows in zip(*paths):

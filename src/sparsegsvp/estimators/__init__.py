@@ -3,6 +3,6 @@
 from .elbow import elbow_features, find_elbow
 from .gsvpsvm import GSVPSVM
 from .gsvpsvm_cv import GSVPSVMCV
-from .pgd_svm import PGDGSVPSVM
+from .pgd import PGDGSVPSVM
 
 __all__ = ["GSVPSVM", "GSVPSVMCV", "PGDGSVPSVM", "elbow_features", "find_elbow"]

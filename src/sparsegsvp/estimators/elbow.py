@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from .._validate import check_choice
 
 ElbowRule = Literal["chord", "full-chord"]
 
@@ -50,8 +52,7 @@ def find_elbow(weights: ArrayLike, *, rule: ElbowRule = "chord") -> int | None:
     >>> find_elbow([4.0, 3.0, 2.0, 1.0]) is None
     True
     """
-    if rule not in ("chord", "full-chord"):
-        raise ValueError(f"rule must be 'chord' or 'full-chord', got {rule!r}.")
+    check_choice("rule", rule, get_args(ElbowRule))
     curve = np.sort(_magnitudes(weights))[::-1]
     first, last = 0, curve.size - 1
     if rule == "chord":

@@ -11,21 +11,22 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from .._parallel import one_thread
 from .._typing import Float64Array, IntArray
-from ..linalg import ClassMoments, Covariances, MomentCovariances, as_matrix
-from ..solvers._build import make_covariances
-from ..solvers._threads import one_blas_thread
+from .._validate import check_choice
+from ..linalg import ClassMoments, Covariances, MomentCovariances
+from ..linalg.covariances import make_covariances
+from ..solvers.penalties import Penalty, make_penalty
 from ..solvers.working_set import Solution
-from ._base import (
+from .base import (
     PlaneClassifier,
     check_class_sizes,
     check_panel_size,
     make_settings,
     validate_rows,
 )
-from ._decision import DECISIONS, fit_calibrator, log_distances
-from ._planes import PlaneProblems, Settings
-from ._tall import SAMPLE, balanced_sample
+from .decision import DECISIONS, SAMPLE, balanced_sample, fit_calibrator, log_distances
+from .planes import PlaneProblems, PlaneSettings
 
 # The path walked for `n_features`: fine enough that panels grow by few features a step.
 _N_FEATURES_GRID = np.geomspace(1.0, 1e-3, 60)
@@ -104,6 +105,8 @@ class GSVPSVM(PlaneClassifier):
         Tolerance on the certificate, relative to the largest useful delta.
     max_iter : int, default=1000
         Largest number of iterations of each plane at each delta.
+    penalty : L1, Lq or an object like them, optional
+        The penalty p, for which `q` and `eps` are shorthand; see `sparse_gsvp`.
 
     Attributes
     ----------
@@ -170,6 +173,7 @@ class GSVPSVM(PlaneClassifier):
         eps: float = 1e-3,
         tol: float = 1e-6,
         max_iter: int = 1000,
+        penalty: Penalty | None = None,
     ) -> None:
         self.q = q
         self.delta = delta
@@ -183,6 +187,7 @@ class GSVPSVM(PlaneClassifier):
         self.eps = eps
         self.tol = tol
         self.max_iter = max_iter
+        self.penalty = penalty
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GSVPSVM:
         """Select a panel and fit the planes.
@@ -203,17 +208,17 @@ class GSVPSVM(PlaneClassifier):
             The fitted estimator.
         """
         settings = self._check_parameters()
-        X, codes, weight = validate_rows(self, X, y, sample_weight)
-        check_panel_size(self.n_features, X.shape[1])
+        matrix, codes, weight = validate_rows(self, X, y, sample_weight)
+        check_panel_size(self.n_features, matrix.shape[1])
         self._forget_batches()
-        with one_blas_thread():
+        with one_thread():
             cov = make_covariances(
-                as_matrix(X), codes, weight, len(self.classes_), standardize=bool(self.standardize)
+                matrix, codes, weight, len(self.classes_), standardize=bool(self.standardize)
             )
             self._solve(cov, settings)
             if self.decision == "calibrated":
                 sample = balanced_sample(codes, SAMPLE, seed=0)
-                features = log_distances(self._distances(X)[sample], self.scale_)
+                features = log_distances(self._distances(matrix)[sample], self.scale_)
                 sample_weight = None if weight is None else weight[sample]
                 found = fit_calibrator(features, codes[sample], len(self.classes_), sample_weight)
                 self.calibrator_ = (found.coef, found.intercept)
@@ -256,7 +261,7 @@ class GSVPSVM(PlaneClassifier):
             self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        with one_blas_thread():
+        with one_thread():
             self._solve(MomentCovariances(moments, bool(self.standardize)), settings)
 
     @_FromMoments
@@ -308,13 +313,13 @@ class GSVPSVM(PlaneClassifier):
         if hasattr(self, "moments_"):
             del self.moments_
 
-    def _check_parameters(self) -> Settings:
-        if self.decision not in DECISIONS:
-            raise ValueError(f"decision must be one of {DECISIONS}, got {self.decision!r}")
-        return make_settings(self, self.q, self.tau, self.pool)
+    def _check_parameters(self) -> PlaneSettings:
+        check_choice("decision", self.decision, DECISIONS)
+        penalty = make_penalty(self.q, self.eps, self.penalty)
+        return make_settings(self, penalty, self.tau, self.pool)
 
-    def _solve(self, cov: Covariances, settings: Settings) -> None:
-        """Find the panel and the planes; what is left for `fit` is to calibrate."""
+    def _solve(self, cov: Covariances, settings: PlaneSettings) -> None:
+        """Find the panel and the planes and store them, without a calibrator."""
         if not cov.standardization.varying.any():
             raise ValueError("all features are constant: there is nothing to select from")
         problems = PlaneProblems(cov, settings)

@@ -17,20 +17,29 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from .._parallel import sharing
+from .._parallel import one_thread, sharing
 from .._typing import IntArray
+from .._validate import check_choice, check_integer, check_real
 from ..linalg import Covariances
-from ..linalg._dask import DaskMatrix
-from ..solvers._build import choose_method
-from ..solvers._threads import one_blas_thread
+from ..solvers.penalties import Penalty, exponent, make_penalties
 from ..solvers.quotient import full_gradient
 from ..solvers.working_set import Solution
-from . import _tall
-from ._base import PlaneClassifier, check_panel_size, make_settings, validate_rows
-from ._decision import DECISIONS, fit_calibrator
-from ._planes import PlaneProblems
-from ._results import path_table, pick, results_table
-from ._search import FoldScores, Rows, Scorer, Search, at_point, points_of, run_fold
+from .base import PlaneClassifier, check_panel_size, make_settings, validate_rows
+from .decision import DECISIONS, fit_calibrator
+from .planes import PlaneProblems
+from .search import (
+    FoldScores,
+    LabelledRows,
+    Scorer,
+    Search,
+    at_point,
+    path_table,
+    pick,
+    points_of,
+    results_table,
+    run_fold,
+)
+from .tall import fold_of_rows, search_by_blocks
 
 _DEFAULT_SCORING = "balanced_log_loss"
 
@@ -80,13 +89,15 @@ class GSVPSVMCV(PlaneClassifier):
         Folds solved at the same time. The result does not depend on it.
     verbose : int, default=0
         With 1, a line per fold.
+    penalty : L1, Lq or an object like them, optional
+        The penalty, instead of a choice of `q`; see `sparse_gsvp`.
 
     Attributes
     ----------
     delta_ : ndarray of shape (n_classes,)
         Penalty chosen for each plane.
     q_, tau_, pool_ : float
-        Values chosen.
+        Values chosen; `q_` is NaN for a `penalty` that has no exponent.
     decision_ : str
         Decision rule chosen.
     cv_results_ : dict of ndarray
@@ -141,6 +152,7 @@ class GSVPSVMCV(PlaneClassifier):
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
+        penalty: Penalty | None = None,
     ) -> None:
         self.q = q
         self.tau = tau
@@ -162,6 +174,7 @@ class GSVPSVMCV(PlaneClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.penalty = penalty
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> GSVPSVMCV:
         """Choose the parameters by cross-validation and fit on all rows.
@@ -185,12 +198,12 @@ class GSVPSVMCV(PlaneClassifier):
             The fitted estimator.
         """
         search = self._check_parameters()
-        rows = Rows(*validate_rows(self, X, y, sample_weight), self.classes_)
+        rows = LabelledRows(*validate_rows(self, X, y, sample_weight), self.classes_)
         check_panel_size(self.n_features, rows.X.shape[1])
         points = points_of(len(search.rhos), len(self.classes_), bool(self.combine))
         search = replace(search, points=points)
         splits = self._split(rows, params)
-        with one_blas_thread():
+        with one_thread():
             folds, cov = self._run(rows, search, splits)
             self._choose(rows, search, folds, cov)
         self.n_splits_ = len(splits)
@@ -213,17 +226,16 @@ class GSVPSVMCV(PlaneClassifier):
         )
 
     def _check_parameters(self) -> Search:
-        """What is to be tried, but for the points, which depend on the number of classes."""
-        values = {name: _listed(name, getattr(self, name)) for name in ("q", "tau", "pool")}
+        """The search, but for its points, which depend on the number of classes."""
+        q, taus, pools = (_listed(name, getattr(self, name)) for name in ("q", "tau", "pool"))
         decisions = [self.decision] if isinstance(self.decision, str) else list(self.decision)
-        if not decisions or any(decision not in DECISIONS for decision in decisions):
-            raise ValueError(f"decision must be among {DECISIONS}, got {self.decision!r}")
-        if self.rule not in ("best", "1se"):
-            raise ValueError(f'rule must be "best" or "1se", got {self.rule!r}')
-        if not isinstance(self.n_deltas, int | np.integer) or self.n_deltas < 1:
-            raise ValueError(f"n_deltas must be a positive integer, got {self.n_deltas!r}")
-        if not 0.0 < self.ratio < 1.0:
-            raise ValueError(f"ratio must be between 0 and 1, got {self.ratio!r}")
+        if not decisions:
+            raise ValueError("decision must hold at least one value")
+        for decision in decisions:
+            check_choice("decision", decision, DECISIONS)
+        check_choice("rule", self.rule, ("best", "1se"))
+        check_integer("n_deltas", self.n_deltas, least=1)
+        check_real("ratio", self.ratio, above=0, below=1)
         scorer: Scorer | None = None
         if self.scoring != _DEFAULT_SCORING:
             scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
@@ -234,7 +246,10 @@ class GSVPSVMCV(PlaneClassifier):
             )
         return Search(
             settings=[
-                make_settings(self, *chosen) for chosen in itertools.product(*values.values())
+                make_settings(self, *chosen)
+                for chosen in itertools.product(
+                    make_penalties(q, self.eps, self.penalty), taus, pools
+                )
             ],
             rhos=np.geomspace(1.0, self.ratio, int(self.n_deltas)),
             points=[],
@@ -251,7 +266,7 @@ class GSVPSVMCV(PlaneClassifier):
         kind = StratifiedGroupKFold if grouped else StratifiedKFold
         return kind(n_splits or int(self.cv), shuffle=True, random_state=self.random_state)
 
-    def _n_splits(self, rows: Rows, groups: Any) -> int | None:
+    def _n_splits(self, rows: LabelledRows, groups: Any) -> int | None:
         """An integer `cv`, or with a warning as many folds as classes and groups allow."""
         if not isinstance(self.cv, int | np.integer):
             return None
@@ -272,7 +287,7 @@ class GSVPSVMCV(PlaneClassifier):
         )
         return most
 
-    def _split(self, rows: Rows, params: dict[str, Any]) -> list[tuple[IntArray, IntArray]]:
+    def _split(self, rows: LabelledRows, params: dict[str, Any]) -> list[tuple[IntArray, IntArray]]:
         """Training and test rows of each fold, checked."""
         labels, k = rows.classes.tolist(), len(rows.classes)
         routed = _route(self, params)
@@ -296,20 +311,17 @@ class GSVPSVMCV(PlaneClassifier):
         return splits
 
     def _run(
-        self, rows: Rows, search: Search, splits: list[tuple[IntArray, IntArray]]
+        self, rows: LabelledRows, search: Search, splits: list[tuple[IntArray, IntArray]]
     ) -> tuple[list[FoldScores], Covariances]:
         """Scores of all folds, and the covariances of all rows for the final fit."""
         report = self._reporter(len(splits))
-        held_out = _fold_of_rows(splits, len(rows.codes))
-        lazy = isinstance(rows.X, DaskMatrix)
-        tall = choose_method(*rows.X.shape) == "moments"
-        tall &= lazy or len(rows.codes) > _tall.SAMPLE
-        if tall and held_out is not None and search.scorer is None:
-            return _tall.search_by_blocks(rows, search, held_out, report)
+        held_out = fold_of_rows(rows, search, splits)
+        if held_out is not None:
+            return search_by_blocks(rows, search, held_out, report)
         folds: list[FoldScores] = []
         with sharing(rows) as (shared,):
             found: Iterable[FoldScores]
-            if lazy:
+            if rows.X.costly_passes:
                 # the chunks are what runs in parallel, and the folds share what they fetch
                 found = (run_fold(rows, search, split) for split in splits)
             else:
@@ -332,7 +344,7 @@ class GSVPSVMCV(PlaneClassifier):
         return report
 
     def _choose(
-        self, rows: Rows, search: Search, folds: list[FoldScores], cov: Covariances
+        self, rows: LabelledRows, search: Search, folds: list[FoldScores], cov: Covariances
     ) -> None:
         """Pick a point, fit it on all rows and calibrate on the folds' held-out distances."""
 
@@ -354,7 +366,7 @@ class GSVPSVMCV(PlaneClassifier):
         s, p, d = pick(table, sizes, allowed, self.rule)
         problems, paths = solved(s)
         chosen = search.settings[s]
-        self.q_, self.tau_, self.pool_ = chosen.q, chosen.tau, chosen.pool
+        self.q_, self.tau_, self.pool_ = exponent(chosen.penalty), chosen.tau, chosen.pool
         self.decision_ = search.decisions[d]
         self.cv_results_ = results_table(table, accuracies, sizes, search)
         self.best_index_ = int(np.ravel_multi_index((s, p, d), table.shape[1:]))
@@ -386,20 +398,10 @@ def _with_gradient(problems: PlaneProblems, i: int, solution: Solution) -> Solut
 
 
 def _narrow(index: Any) -> IntArray:
-    """Half the memory for the rows of a fold, of which there are as many as rows and folds."""
+    """Indices in half the memory: all folds together hold as many as rows times folds."""
     index = np.asarray(index)
     small = index.dtype.kind == "i" and len(index) and index.max() < np.iinfo(np.int32).max
     return index.astype(np.int32) if small else index
-
-
-def _fold_of_rows(splits: list[tuple[IntArray, IntArray]], n: int) -> IntArray | None:
-    """The fold each row is held out from; None unless the folds partition the rows."""
-    folds = np.full(n, -1, dtype=np.intp)
-    for f, (train, test) in enumerate(splits):
-        if (folds[test] >= 0).any() or len(train) + len(test) != n:
-            return None
-        folds[test] = f
-    return folds if (folds >= 0).all() else None
 
 
 def _listed(name: str, value: Any) -> list[float]:
@@ -410,7 +412,7 @@ def _listed(name: str, value: Any) -> list[float]:
 
 
 def _route(estimator: GSVPSVMCV, params: dict[str, Any]) -> dict[str, Any]:
-    """What of the metadata goes to the splitter."""
+    """The part of the metadata that goes to the splitter."""
     params = {key: value for key, value in params.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
         return dict(process_routing(estimator, "fit", **params).splitter.split)

@@ -1,10 +1,10 @@
 """Products and moments of class blocks, and exact decompositions."""
 
-from ._classes import Covariances, DataCovariances, MomentCovariances, Standardization
-from ._gsvd import gsvd
-from ._hogsvd import hogsvd
-from ._matrix import DenseMatrix, Matrix, SparseMatrix, StackedMatrix, as_matrix, is_dask
-from ._moments import ClassMoments
+from .covariances import Covariances, DataCovariances, MomentCovariances, Standardization
+from .gsvd import gsvd
+from .hogsvd import hogsvd
+from .matrix import DenseMatrix, Matrix, SparseMatrix, StackedMatrix, as_matrix
+from .moments import ClassMoments
 
 __all__ = [
     "ClassMoments",
@@ -19,5 +19,4 @@ __all__ = [
     "as_matrix",
     "gsvd",
     "hogsvd",
-    "is_dask",
 ]

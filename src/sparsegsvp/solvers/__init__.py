@@ -1,5 +1,6 @@
 """The sparse generalized singular vector problem and the ways to solve it."""
 
-from ._api import GSVPResult, sparse_gsvp, sparse_gsvp_path
+from .api import GSVPResult, sparse_gsvp, sparse_gsvp_path
+from .penalties import L1, Lq
 
-__all__ = ["GSVPResult", "sparse_gsvp", "sparse_gsvp_path"]
+__all__ = ["L1", "GSVPResult", "Lq", "sparse_gsvp", "sparse_gsvp_path"]

@@ -6,18 +6,20 @@ smallest eigenvalue of the pair (M_i, M_j), and its eigenvector holds w and b.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import eigh, lstsq
 
 from .._typing import Float64Array, IntArray
-from ..linalg import Covariances, DataCovariances, gsvd
-from .quotient import Bias, GramQuotient, Plane, evaluate, full_gradient
+from ..linalg import Covariances, gsvd
+from .quotient import Bias, GramQuotient, OneVsRest, evaluate, full_gradient
 from .sphere import kkt_residual
 from .working_set import Solution
 
 
 def solve_unpenalized(
-    cov: Covariances, plane: Plane, tau: float, features: IntArray
+    cov: Covariances, plane: OneVsRest, tau: float, features: IntArray
 ) -> Solution | None:
     """The best plane on some features, all of them used.
 
@@ -27,8 +29,10 @@ def solve_unpenalized(
         None where the smallest quotient is that of a plane infinitely far away, so that
         its w vanishes. The gradient is that of `features`.
     """
-    if tau > 0.0 and isinstance(cov, DataCovariances) and len(features) > cov.n_samples:
-        return _in_row_space(cov, plane, tau, features)
+    if tau > 0.0 and len(features) > cov.n_samples:
+        reduced = cov.row_space(features)
+        if reduced is not None:
+            return _in_row_space(cov, plane, tau, features, *reduced)
     cov.extend(features)
     quotient = GramQuotient(cov, plane, tau, features)
     forms = [(quotient.own, quotient.own_mean), (quotient.other, quotient.other_mean)]
@@ -44,14 +48,18 @@ def solve_unpenalized(
 
 
 def _in_row_space(
-    cov: DataCovariances, plane: Plane, tau: float, features: IntArray
+    cov: Covariances,
+    plane: OneVsRest,
+    tau: float,
+    features: IntArray,
+    reduced: Covariances,
+    lift: Callable[[Float64Array], Float64Array],
 ) -> Solution | None:
     """The best plane on more features than there are rows.
 
     tau counts against any part of w outside the row space, so the minimiser lies in it:
     the problem shrinks to as many dimensions as there are rows.
     """
-    reduced, lift = cov.row_space(features)
     small = solve_unpenalized(reduced, plane, tau, np.arange(reduced.means.shape[1]))
     if small is None:
         return None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
 
 from .._typing import Float64Array
-from .penalties import L1
+from .penalties import L1, slope_at_zero
 from .quotient import GramQuotient, evaluate, full_gradient, single_feature_ratios
 from .sphere import minimize_on_sphere
 from .working_set import Problem, Solution, lowest_copies, solve, solve_reweighted
@@ -42,15 +42,15 @@ def best_single_feature(problem: Problem) -> tuple[Solution, float]:
     ratios = single_feature_ratios(cov, problem.plane, problem.tau)
     if not np.isfinite(ratios).any():
         raise ValueError("every feature is constant: there is nothing to select from")
-    cov.expect(-ratios)
+    cov.prefetch(-ratios)
     best = lowest_copies(problem, np.array([int(np.argmin(ratios))]))
     cov.extend(best)
     point = evaluate(GramQuotient(cov, problem.plane, problem.tau, best), np.ones(1))
     gradient = full_gradient(cov, problem.plane, problem.tau, best, point.w, point.bias)
-    slope = problem.weights * float(problem.penalty.slope(np.zeros(1))[0])
+    slope = problem.weights * slope_at_zero(problem.penalty)
     pull = np.abs(gradient) / slope
     pull[best] = 0.0
-    cov.expect(pull)
+    cov.prefetch(pull)
     # the path hangs on this one gradient: from the blocks, in float64 whatever the data is
     top = int(pull.argmax())
     pair = np.array(sorted({int(best[0]), top}))
@@ -107,7 +107,7 @@ class PathSolver:
         Largest number of inner iterations at each delta.
     single_above : bool
         Return the single feature at and above delta_max. It is stationary there, but for
-        q < 1 only because the penalty is so steep at zero: the l1 solution, reweighted,
+        a concave penalty only because it is so steep at zero: the l1 solution, reweighted,
         often leads to a lower objective. With False the lower of the two is taken.
     """
 
@@ -115,10 +115,10 @@ class PathSolver:
         self, problem: Problem, *, tol: float, max_iter: int, single_above: bool = True
     ) -> None:
         self.problem = problem
-        self._single_above = single_above or problem.penalty.convex
+        self._single_above = single_above or problem.penalty.linear
         self.single, self.delta_max = best_single_feature(problem)
         self._linear = replace(problem, penalty=L1())
-        self.linear_max = self.delta_max * float(problem.penalty.slope(np.zeros(1))[0])
+        self.linear_max = self.delta_max * slope_at_zero(problem.penalty)
         self._options = _Limits(tol=tol * self.delta_max, max_iter=max_iter)
         # the l1 solution that the next, smaller, delta starts from
         self._l1 = replace(self.single, delta=self.linear_max)
@@ -127,7 +127,7 @@ class PathSolver:
         """The solution at ``delta``, which may not be above that of the last call."""
         if delta >= (self.delta_max if self._single_above else self.linear_max):
             return self._single_at(delta)
-        if self.problem.penalty.convex:
+        if self.problem.penalty.linear:
             self._l1 = solve(self.problem, delta, self._l1, **self._options)
             return self._l1
         self._l1 = self._descend(delta)
@@ -155,7 +155,7 @@ class PathSolver:
 
     def continue_to(self, delta: float) -> Solution:
         """The solution at one delta, through geometric steps from delta_max."""
-        if not self.problem.penalty.convex:
+        if not self.problem.penalty.linear:
             return self.at(delta)
         level = self.delta_max * _CONTINUATION
         while level > delta * (1.0 + 1e-12):
@@ -180,8 +180,8 @@ class PathSolver:
         )
         return solve(problem, delta, start, **self._options)
 
-    def settle(self, delta: float, w: Float64Array) -> Solution:
-        """As `from_start`, then on to smaller deltas and back, keeping the lower objective.
+    def solve_from(self, delta: float, w: Float64Array) -> Solution:
+        """As `from_start`, then by way of smaller deltas again, keeping the lower objective.
 
         What the way up does for a path: a start far from the path may end in a minimum
         that a smaller penalty does not have.
@@ -208,32 +208,14 @@ class PathSolver:
         objective = self.single.quotient + delta * value
         return replace(self.single, delta=delta, objective=objective, history=[objective])
 
-    def run(
-        self,
-        deltas: Sequence[float] | Float64Array,
-        *,
-        upward: bool = True,
-        on_step: Callable[[int], None] | None = None,
-    ) -> list[Solution]:
-        """Solve down the deltas and, with ``upward``, up again, keeping the better.
-
-        Parameters
-        ----------
-        deltas : sequence of float
-            In falling order.
-        upward : bool
-            Whether to walk back up from the end.
-        on_step : callable, optional
-            Called with the index of each delta when it is done.
-        """
+    def run(self, deltas: Sequence[float] | Float64Array, *, upward: bool = True) -> list[Solution]:
+        """Solve down falling deltas and, with ``upward``, up again, keeping the better."""
         path: list[Solution] = []
         last: Solution | None = None
-        for index, delta in enumerate(deltas):
+        for delta in deltas:
             last = self.at(float(delta), last)
             # a gradient over all features for every delta would outweigh the data
             path.append(replace(last, gradient=_NOTHING))
-            if on_step is not None:
-                on_step(index)
         if upward and last is not None:
             self._walk_up(path, last)
         return path

@@ -14,18 +14,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from .._validate import check_choice, check_integer, check_real
+
 Vector = NDArray[np.float64]
 Conventions = Literal["paper", "code"]
 
 
-class Matrix(Protocol):
-    """What the iteration asks of a class matrix: a shape, and products with it and A'."""
+class Operator(Protocol):
+    """A class matrix as the iteration needs it: a shape, and products with it and A'."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -126,8 +128,8 @@ class _WeightedRidge:
 
 
 def l1_pgd_gsvp(
-    A: Matrix,
-    B: Matrix,
+    A: Operator,
+    B: Operator,
     delta: float,
     *,
     step_size: float = 1e-3,
@@ -180,14 +182,14 @@ def l1_pgd_gsvp(
     >>> int(np.argmax(np.abs(result.w))), result.n_iter
     (2, 500)
     """
-    penalty = _SoftThreshold(_nonnegative("delta", delta))
+    penalty = _SoftThreshold(check_real("delta", delta, least=0))
     z = _start(A, B, z0, bias, random_state)
     return _iterate(A, B, penalty, z, bias, step_size, max_iter, tol)
 
 
 def lq_pgd_gsvp(
-    A: Matrix,
-    B: Matrix,
+    A: Operator,
+    B: Operator,
     delta: float,
     *,
     q: float = 1.0,
@@ -242,20 +244,19 @@ def lq_pgd_gsvp(
     >>> int(np.argmax(np.abs(result.w))), bool(np.all(result.w != 0))
     (2, True)
     """
-    if not 0.0 < q <= 1.0:
-        raise ValueError(f"q must lie in (0, 1], got {q}.")
-    if not (np.isfinite(eps) and eps > 0.0):
-        raise ValueError(f"eps must be a positive number, got {eps}.")
-    if conventions not in ("paper", "code"):
-        raise ValueError(f"conventions must be 'paper' or 'code', got {conventions!r}.")
-    penalty = _WeightedRidge(_nonnegative("delta", delta), float(q), float(eps), conventions)
+    penalty = _WeightedRidge(
+        check_real("delta", delta, least=0),
+        check_real("q", q, above=0, most=1),
+        check_real("eps", eps, above=0),
+        check_choice("conventions", conventions, get_args(Conventions)),
+    )
     z = _start(A, B, z0, bias, random_state)
     return _iterate(A, B, penalty, z, bias, step_size, max_iter, tol)
 
 
 def _iterate(
-    A: Matrix,
-    B: Matrix,
+    A: Operator,
+    B: Operator,
     penalty: _Penalty,
     z: Vector,
     bias: bool,
@@ -268,11 +269,9 @@ def _iterate(
     The products A z and B z that the objective needs are those the next gradient starts
     from, so an iteration takes one product with each of A, A', B and B'.
     """
-    if not (np.isfinite(step) and step > 0.0):
-        raise ValueError(f"step_size must be a positive number, got {step}.")
-    if max_iter < 1:
-        raise ValueError(f"max_iter must be at least 1, got {max_iter}.")
-    _nonnegative("tol", tol)
+    check_real("step_size", step, above=0)
+    check_integer("max_iter", max_iter, least=1)
+    check_real("tol", tol, least=0)
 
     # Python numbers and lists: with few features, array overhead is most of an iteration.
     Az, Bz = _forward(A, z, bias), _forward(B, z, bias)
@@ -304,12 +303,12 @@ def _iterate(
     return PGDResult(w=w, b=b, n_iter=len(errors), converged=converged, history=history)
 
 
-def _forward(A: Matrix, z: Vector, bias: bool) -> Vector:
+def _forward(A: Operator, z: Vector, bias: bool) -> Vector:
     """[A 1] z without the column of ones."""
     return A @ z[:-1] + z[-1] if bias else A @ z
 
 
-def _backward(A: Matrix, v: Vector, bias: bool) -> Vector:
+def _backward(A: Operator, v: Vector, bias: bool) -> Vector:
     """[A 1]' v without the column of ones."""
     product = np.empty(A.shape[1] + bias)
     product[: A.shape[1]] = A.T @ v
@@ -334,8 +333,8 @@ def _quotient(Az: Vector, Bz: Vector, iteration: int) -> tuple[float, float]:
 
 
 def _start(
-    A: Matrix,
-    B: Matrix,
+    A: Operator,
+    B: Operator,
     z0: Vector | None,
     bias: bool,
     random_state: int | np.random.RandomState | None,
@@ -357,9 +356,3 @@ def _start(
     if z.shape != (size,) or not np.isfinite(z).all():
         raise ValueError(f"z0 must hold {size} finite numbers, got shape {z.shape}.")
     return z
-
-
-def _nonnegative(name: str, value: float) -> float:
-    if not (np.isfinite(value) and value >= 0.0):
-        raise ValueError(f"{name} must be a finite number >= 0, got {value}.")
-    return float(value)

@@ -25,8 +25,8 @@ _FAR = 1e4
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
-    """How class covariances and means combine in the quotient of one class's plane.
+class OneVsRest:
+    """Weights of class covariances and means in the quotient of one class against the rest.
 
     Attributes
     ----------
@@ -46,17 +46,10 @@ class Plane:
     between: Float64Array | None
 
     @classmethod
-    def of_class(cls, i: int, share: Float64Array, pool: float) -> Plane:
-        """The plane of class i against the rest.
+    def of_class(cls, i: int, share: Float64Array, pool: float) -> OneVsRest:
+        """The weights for class i, given each class's share of the total weight.
 
-        Parameters
-        ----------
-        i : int
-            Index of the plane's own class.
-        share : array of shape (n_classes,)
-            Each class's share of the total weight.
-        pool : float
-            How far each class's spread is shrunk toward the pooled one.
+        ``pool`` is how far each class's spread is shrunk toward the pooled one.
         """
         k = len(share)
         unit = np.eye(k)[i]
@@ -115,7 +108,7 @@ def best_bias(a: float, c: float, d: float) -> Bias:
     return Bias((a + t * t) / denominator, t, t + d, denominator, clipped)
 
 
-def single_feature_ratios(cov: Covariances, plane: Plane, tau: float) -> Float64Array:
+def single_feature_ratios(cov: Covariances, plane: OneVsRest, tau: float) -> Float64Array:
     """The quotient of every feature by itself; infinite for constant features.
 
     With tau = 0 a feature may separate the classes without any spread, and then its
@@ -138,7 +131,7 @@ def single_feature_ratios(cov: Covariances, plane: Plane, tau: float) -> Float64
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A point on the sphere with everything known about the quotient there."""
+    """A point on the sphere with the quotient's bias and gradient there."""
 
     w: Float64Array
     bias: Bias
@@ -169,7 +162,7 @@ class Quotient(Protocol):
 class GramQuotient:
     """The quotient of a few features from their covariance blocks, ``own`` and ``other``."""
 
-    def __init__(self, cov: Covariances, plane: Plane, tau: float, features: IntArray) -> None:
+    def __init__(self, cov: Covariances, plane: OneVsRest, tau: float, features: IntArray) -> None:
         means = cov.means[:, features]
         self.tau = tau
         self.own_mean = plane.own_mean @ means
@@ -200,7 +193,7 @@ class GramQuotient:
 class FactorQuotient:
     """The quotient of many features from the rows themselves, without a Gram matrix."""
 
-    def __init__(self, cov: Covariances, plane: Plane, tau: float, features: IntArray) -> None:
+    def __init__(self, cov: Covariances, plane: OneVsRest, tau: float, features: IntArray) -> None:
         factor = cov.factor(features)
         if factor is None:
             raise ValueError("moments hold no rows: use the covariance blocks")
@@ -279,7 +272,7 @@ def hessian(quotient: Quotient, point: Point, at: IntArray) -> Float64Array:
 
 def full_gradient(
     cov: Covariances,
-    plane: Plane,
+    plane: OneVsRest,
     tau: float,
     features: IntArray,
     w: Float64Array,
@@ -297,11 +290,14 @@ def full_gradient(
     return g
 
 
-def glance_gradient(
-    cov: Covariances, plane: Plane, features: IntArray, w: Float64Array, bias: Bias
+def cached_gradient(
+    cov: Covariances, plane: OneVsRest, features: IntArray, w: Float64Array, bias: Bias
 ) -> tuple[IntArray, Float64Array] | None:
-    """Some features and their gradient, right where w is zero, if they cost no pass."""
-    seen = cov.glance(plane.own - bias.ratio * plane.other, features, w)
+    """The features whose gradient costs no pass, and that gradient where w is zero.
+
+    None where a pass is cheap, so that `full_gradient` serves.
+    """
+    seen = cov.cached_product(plane.own - bias.ratio * plane.other, features, w)
     if seen is None:
         return None
     index, g = seen
@@ -310,12 +306,30 @@ def glance_gradient(
 
 
 def _mean_part(
-    cov: Covariances, plane: Plane, features: IntArray, w: Float64Array, bias: Bias
+    cov: Covariances, plane: OneVsRest, features: IntArray, w: Float64Array, bias: Bias
 ) -> Float64Array:
-    """How much of each class's mean the gradient has, before it is scaled."""
+    """Coefficients of the class means in the gradient, before it is scaled."""
     r = bias.ratio
     mix = bias.own * plane.own_mean - (r * bias.other) * plane.other_mean
     if plane.between is not None:
         contrast = plane.between @ (cov.means[:, features] @ w)
         mix = mix - r * (contrast @ plane.between)
     return mix
+
+
+def check_definite(cov: Covariances, plane: OneVsRest) -> None:
+    """Refuse tau = 0 where some direction has no distances at all: the quotient is 0/0 there."""
+    features = np.flatnonzero(cov.standardization.varying)
+    singular = len(features) >= cov.n_samples
+    if not singular:
+        cov.extend(features)
+        total = cov.blocks(features, (plane.own + plane.other)[None])[0]
+        contrast = (plane.other_mean - plane.own_mean) @ cov.means[:, features]
+        total += np.multiply.outer(contrast, contrast)
+        values = np.linalg.eigvalsh(total)
+        singular = bool(values[0] <= 1e-13 * values[-1])
+    if singular:
+        raise ValueError(
+            "tau = 0 leaves the quotient 0/0 on directions in which no row differs "
+            "(more features than rows, or collinear features): use tau > 0"
+        )

@@ -175,7 +175,7 @@ class _State:
         t = np.abs(point.w)
         self.point, self.base, self.penalty = point, base, penalty
         self.objective = point.ratio + float(base @ penalty.value(t))
-        self.slopes = base if penalty.convex else base * penalty.slope(t)
+        self.slopes = base if penalty.linear else base * penalty.slope(t)
 
     def residual(self) -> float:
         return kkt_residual(self.point.w, self.point.gradient, self.slopes)
@@ -298,7 +298,7 @@ def _newton_direction(
     total -= multiplier * v
     H = hessian(quotient, point, at)
     H.flat[:: len(at) + 1] -= multiplier
-    if not state.penalty.convex:
+    if not state.penalty.linear:
         H.flat[:: len(at) + 1] += state.base[at] * state.penalty.curvature(np.abs(v))
     # P H P + gamma v v', positive definite exactly if H is so on the tangent space
     Hv = H @ v

@@ -13,15 +13,15 @@ import numpy as np
 
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances
-from .penalties import L1, Penalty
+from .penalties import L1, Penalty, slope_at_zero
 from .quotient import (
     Bias,
     FactorQuotient,
     GramQuotient,
-    Plane,
+    OneVsRest,
     Quotient,
+    cached_gradient,
     full_gradient,
-    glance_gradient,
 )
 from .sphere import SphereSolution, kkt_residual, minimize_on_sphere
 
@@ -35,14 +35,14 @@ _INNER = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One plane's problem, but for delta.
+    """The problem of one plane at any delta.
 
     Attributes
     ----------
     cov : Covariances
         The data.
-    plane : Plane
-        Which class against which.
+    plane : OneVsRest
+        The class and the rest.
     tau : float
         Floor on squared distances.
     penalty : Penalty
@@ -51,22 +51,36 @@ class Problem:
         Penalty weights l_f.
     newton : bool
         Whether the inner solver takes Newton steps.
-    whole : bool
-        Solve on all features at once, without a working set.
     """
 
     cov: Covariances
-    plane: Plane
+    plane: OneVsRest
     tau: float
     penalty: Penalty
     weights: Float64Array
     newton: bool = True
-    whole: bool = False
+
+    @classmethod
+    def of_class(
+        cls,
+        cov: Covariances,
+        i: int,
+        *,
+        tau: float,
+        pool: float,
+        penalty: Penalty,
+        weights: Float64Array | None = None,
+        newton: bool = True,
+    ) -> Problem:
+        """The problem of class i's plane; penalty weights are 1 unless given."""
+        plane = OneVsRest.of_class(i, cov.share, pool)
+        weights = np.ones(cov.means.shape[1]) if weights is None else weights
+        return cls(cov, plane, tau, penalty, weights, newton)
 
     def quotient(self, features: IntArray) -> Quotient:
         """The quotient of some of the features."""
         most = min(_MAX_GRAM, _MAX_GRAM_PER_ROW * self.cov.n_samples)
-        if len(features) > most and self.cov.factor(features[:1]) is not None:
+        if len(features) > most and not self.cov.complete:
             return FactorQuotient(self.cov, self.plane, self.tau, features)
         self.cov.extend(features)
         return GramQuotient(self.cov, self.plane, self.tau, features)
@@ -119,9 +133,9 @@ def solve(
         Largest number of inner iterations in all.
     """
     m = problem.cov.means.shape[1]
-    resting = delta * problem.weights * float(problem.penalty.slope(np.zeros(1))[0])
-    if problem.whole:
-        features = np.arange(m)
+    resting = delta * problem.weights * slope_at_zero(problem.penalty)
+    if problem.cov.complete:
+        features = np.arange(m)  # no working set
     else:
         # sequential strong rule: slopes change by no more than delta does
         previous = max(start.delta, delta)
@@ -146,10 +160,10 @@ def solve(
         )
         n_iter += inner.n_iter
         history += inner.history if not history else inner.history[1:]
-        excess = None if n_iter >= max_iter else _excess_at_hand(problem, inner, features, resting)
+        excess = None if n_iter >= max_iter else _cached_excess(problem, inner, features, resting)
         if excess is None or excess.max() <= _INNER * tol:
             solution = _certify(problem, delta, features, inner, tol, n_iter, history)
-            if solution.converged or problem.whole or n_iter >= max_iter:
+            if solution.converged or problem.cov.complete or n_iter >= max_iter:
                 break
             excess = np.abs(solution.gradient) - resting
             excess[features] = 0.0
@@ -166,17 +180,17 @@ def solve(
     return _relabel(problem, solution)
 
 
-def _excess_at_hand(
+def _cached_excess(
     problem: Problem, inner: SphereSolution, features: IntArray, resting: Float64Array
 ) -> Float64Array | None:
-    """How far features exceed the certificate, as far as that is known without a pass.
+    """How far the features in memory exceed the certificate; None where a pass is cheap.
 
-    Where a pass is dear, those at hand are settled first; most violators are among them.
+    Where a pass is costly these are solved for first; most violators are among them.
     """
-    if problem.whole:
+    if problem.cov.complete:
         return None
     support = inner.point.w.nonzero()[0]
-    seen = glance_gradient(
+    seen = cached_gradient(
         problem.cov, problem.plane, features[support], inner.point.w[support], inner.point.bias
     )
     if seen is None:
@@ -242,13 +256,13 @@ def _certify(
     point = inner.point
     support = point.w.nonzero()[0]
     active, w = features[support], point.w[support]
-    if problem.whole:
+    if problem.cov.complete:
         gradient = point.gradient
     else:
         gradient = full_gradient(problem.cov, problem.plane, problem.tau, active, w, point.bias)
         # the blocks are in float64 whatever the data is
         gradient[features] = point.gradient
-        problem.cov.expect(np.abs(gradient) / problem.weights)
+        problem.cov.prefetch(np.abs(gradient) / problem.weights)
     dense = np.zeros(len(gradient))
     dense[active] = w
     slopes = delta * problem.weights * problem.penalty.slope(np.abs(dense))

@@ -1,18 +1,22 @@
-"""Rows in classes, standardised by folding shift and scale into the products."""
+"""Covariances of classes, standardised by folding shift and scale into the products."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.linalg import eigh
 
 from .._typing import BoolArray, Float64Array, IntArray
-from ._matrix import BLOCK, DenseMatrix, Matrix
-from ._moments import ClassMoments
+from .._validate import check_choice
+from .matrix import BLOCK, DenseMatrix, Matrix
+from .moments import ClassMoments, class_moments
+
+Method = Literal["auto", "moments", "working_set"]
 
 # Above this ratio of mean to standard deviation, float32 products are accumulated in float64.
 _LARGE_MEAN = 30.0
@@ -44,12 +48,12 @@ class Standardization:
         sd = np.sqrt(total)
         # what rounding leaves of a constant column is no spread
         varying = sd > 16 * np.finfo(np.float64).eps * np.abs(center)
-        scale = np.where(varying & (scaled is True), sd, 1.0)
+        scale = np.where(varying & scaled, sd, 1.0)
         return cls(center, scale, varying)
 
 
 class _Alike:
-    """Finds the columns that may be identical: their variances are."""
+    """Finds columns that may be identical: their variances are."""
 
     def __init__(self, variances: Float64Array) -> None:
         self._variances = variances
@@ -75,10 +79,11 @@ class _Alike:
         return found
 
 
-class Covariances(Protocol):
+class Covariances(ABC):
     """Class covariances of standardised features, as the working-set solver reads them.
 
-    Only the blocks of the features asked for with `extend` are ever formed.
+    Only the blocks of the features asked for with `extend` are ever formed. What is not
+    abstract is for covariances that have no rows.
     """
 
     means: Float64Array  # (n_classes, n_features), standardised and centred
@@ -87,59 +92,72 @@ class Covariances(Protocol):
     standardization: Standardization
     n_samples: int
     n_passes: int  # products with the whole of X so far
+    # whether all blocks are at hand, so that a working set would save nothing
+    complete = True
+    # whether every product with X reads the data anew
+    costly_passes = False
+
+    @abstractmethod
+    def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
+        """``sum_k coef_k Cov_k`` between these features, for each row of `coef`."""
+
+    @abstractmethod
+    def product(self, coef: Float64Array, features: IntArray, w: Float64Array) -> Float64Array:
+        """``sum_k coef_k Cov_k w`` for all features, w being non-zero on `features` only."""
+
+    @abstractmethod
+    def class_variances(self, features: IntArray, w: Float64Array) -> Float64Array:
+        """Variance of every class (columns) along each row of w (rows)."""
+
+    @abstractmethod
+    def _identical(self, f: int, others: IntArray) -> BoolArray:
+        """Which of the features ``others`` are the same column as f."""
 
     def extend(self, features: IntArray) -> None:
         """Form the blocks of these features, unless they are there."""
-        ...
+        return
 
-    def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
-        """``sum_k coef_k Cov_k`` between these features, for each row of `coef`."""
-        ...
+    def prefetch(self, scores: Float64Array) -> None:
+        """Prefer the features of the largest scores where columns are read ahead."""
+        return
 
-    def product(self, coef: Float64Array, features: IntArray, w: Float64Array) -> Float64Array:
-        """``sum_k coef_k Cov_k w`` for all features, w being non-zero on `features` only."""
-        ...
-
-    def glance(
+    def cached_product(
         self, coef: Float64Array, features: IntArray, w: Float64Array
     ) -> tuple[IntArray, Float64Array] | None:
         """Some features and their part of `product`, where that is much cheaper; or None."""
-        ...
-
-    def expect(self, scores: Float64Array) -> None:
-        """Be told which features `extend` may be asked for next: those of the largest scores."""
-        ...
+        return None
 
     def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
         """Centred rows at `features`, class codes and row weights; None without rows."""
-        ...
+        return None
 
-    def class_variances(self, features: IntArray, w: Float64Array) -> Float64Array:
-        """Variance of every class (columns) along each row of w (rows)."""
-        ...
+    def row_space(
+        self, features: IntArray
+    ) -> tuple[Covariances, Callable[[Float64Array], Float64Array]] | None:
+        """The rows in an orthonormal basis of their span, and the map from the basis back.
+
+        The basis has at most as many dimensions as there are rows. None without rows.
+        """
+        return None
+
+    @cached_property
+    def _by_variance(self) -> _Alike:
+        return _Alike(self.variances[0])
 
     def copies(self, features: IntArray) -> list[IntArray]:
         """Sorted groups of two or more identical columns, those that `features` belong to."""
-        ...
+        return self._by_variance.groups(features, self._identical)
 
 
-class DataCovariances:
+class DataCovariances(Covariances):
     """Covariances read off the rows: products with X and X', and cached Gram blocks.
 
-    Parameters
-    ----------
-    matrix : Matrix
-        The rows, of all classes.
-    codes : array of shape (n_samples,)
-        Class of each row.
-    weight : array of shape (n_samples,) or None
-        Sample weights.
-    n_classes : int
-        Number of classes.
-    standardize : bool
-        Whether features are scaled to unit variance. They are centred in any case, which
-        changes nothing but the bias.
+    ``codes`` holds the class of each row, ``weight`` sample weights. Features are scaled to
+    unit variance with ``standardize`` and centred in any case, which changes nothing but
+    the bias.
     """
+
+    complete = False
 
     def __init__(
         self,
@@ -152,6 +170,7 @@ class DataCovariances:
         ones = np.ones(matrix.shape[0]) if weight is None else weight
         totals = np.bincount(codes, ones, minlength=n_classes)
         self.matrix, self.codes, self.n_classes = matrix, codes, n_classes
+        self.costly_passes = matrix.costly_passes
         self._sample_weight = weight
         self.weight = ones / totals[codes]
         self.share = totals / totals.sum()
@@ -182,8 +201,8 @@ class DataCovariances:
         if (at >= 0).all():
             return w @ self._factor[at]
         scaled = w * self.standardization.inverse[features]
-        if self.matrix.lazy or _FEW * len(features) < self.matrix.shape[1]:
-            # of lazy rows these columns were fetched, or will be wanted again
+        if self.costly_passes or _FEW * len(features) < self.matrix.shape[1]:
+            # where passes are costly these columns were fetched, or will be wanted again
             out = self.matrix.columns(features) @ scaled
         else:
             dense = np.zeros(self.matrix.shape[1])
@@ -239,13 +258,13 @@ class DataCovariances:
                     target += row[c] * block
         return out
 
-    def glance(
+    def cached_product(
         self, coef: Float64Array, features: IntArray, w: Float64Array
     ) -> tuple[IntArray, Float64Array] | None:
-        if not self.matrix.lazy:
+        if not self.costly_passes:
             return None
         u = self.project(features, w) * coef[self.codes] * self.weight
-        seen = self.matrix.glance(u, exact=self._exact)
+        seen = self.matrix.cached_tdot(u, exact=self._exact)
         if seen is None:
             return None
         index, out = seen
@@ -262,8 +281,8 @@ class DataCovariances:
         out *= std.inverse
         return out
 
-    def expect(self, scores: Float64Array) -> None:
-        self.matrix.expect(scores)
+    def prefetch(self, scores: Float64Array) -> None:
+        self.matrix.prefetch(scores)
 
     def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
         rows = self.columns(features)
@@ -280,40 +299,19 @@ class DataCovariances:
             ]
         )
 
-    @cached_property
-    def _by_variance(self) -> _Alike:
-        return _Alike(self.variances[0])
-
-    def copies(self, features: IntArray) -> list[IntArray]:
-        def same(f: int, others: IntArray) -> BoolArray:
-            # columns are read only where all statistics agree, which may cost a pass
-            near = 1e-6 * (np.sqrt(self.variances[:, [f]]) + np.abs(self.means[:, [f]]))
-            apart = np.abs(self.means[:, others] - self.means[:, [f]])
-            alike = np.asarray((apart <= near).all(axis=0))
-            if alike.sum() > 1:
-                columns = self.matrix.columns(others[alike])
-                alike[alike] = (columns == self.matrix.columns(np.array([f]))).all(axis=0)
-            return alike
-
-        return self._by_variance.groups(features, same)
+    def _identical(self, f: int, others: IntArray) -> BoolArray:
+        # columns are read only where all statistics agree, which may cost a pass
+        near = 1e-6 * (np.sqrt(self.variances[:, [f]]) + np.abs(self.means[:, [f]]))
+        apart = np.abs(self.means[:, others] - self.means[:, [f]])
+        alike = np.asarray((apart <= near).all(axis=0))
+        if alike.sum() > 1:
+            columns = self.matrix.columns(others[alike])
+            alike[alike] = (columns == self.matrix.columns(np.array([f]))).all(axis=0)
+        return alike
 
     def row_space(
         self, features: IntArray
     ) -> tuple[DataCovariances, Callable[[Float64Array], Float64Array]]:
-        """The same rows in an orthonormal basis of their span, and the way back.
-
-        Parameters
-        ----------
-        features : array of int
-            The columns the rows have.
-
-        Returns
-        -------
-        DataCovariances
-            The rows in the basis, of at most as many dimensions as there are rows.
-        callable
-            From a vector in the basis to one over `features`.
-        """
         n, m = self.n_samples, len(features)
         # the Gram matrix of the rows is summed over blocks of columns: no copy of X
         step = max(1, BLOCK // n)
@@ -336,7 +334,7 @@ class DataCovariances:
         return reduced, lift
 
 
-class MomentCovariances:
+class MomentCovariances(Covariances):
     """Covariances from per-class moments: every block is there, no rows are."""
 
     def __init__(self, moments: ClassMoments, standardize: bool) -> None:
@@ -353,9 +351,6 @@ class MomentCovariances:
         self._cov *= std.inverse
         self._cov *= std.inverse[:, None]
 
-    def extend(self, features: IntArray) -> None:
-        return
-
     def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
         if len(features) == self._cov.shape[1] and np.array_equal(
             features, np.arange(len(features))
@@ -370,34 +365,41 @@ class MomentCovariances:
             start=np.zeros(self._cov.shape[1]),
         )
 
-    def glance(
-        self, coef: Float64Array, features: IntArray, w: Float64Array
-    ) -> tuple[IntArray, Float64Array] | None:
-        return None
-
-    def expect(self, scores: Float64Array) -> None:
-        return
-
-    def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
-        return None
-
     def class_variances(self, features: IntArray, w: Float64Array) -> Float64Array:
         blocks = self.blocks(features, np.eye(len(self.share)))
         found = np.einsum("if,kfg,ig->ik", w, blocks, w, optimize=True)
         return np.maximum(found, 0.0)
 
-    @cached_property
-    def _by_variance(self) -> _Alike:
-        return _Alike(self.variances[0])
+    def _identical(self, f: int, others: IntArray) -> BoolArray:
+        # without rows: the variance of the difference is nothing but rounding
+        var = self._cov[:, others, others]
+        apart = np.abs(var + self._cov[:, f, f][:, None] - 2.0 * self._cov[:, f, others])
+        shift = np.abs(self.means[:, others] - self.means[:, [f]])
+        size = np.abs(self.standardization.center * self.standardization.inverse)[others]
+        near = (apart <= _ROUNDING * var) & (shift <= _ROUNDING * (np.sqrt(var) + size))
+        return np.asarray(near.all(axis=0))
 
-    def copies(self, features: IntArray) -> list[IntArray]:
-        def same(f: int, others: IntArray) -> BoolArray:
-            # without rows: the variance of the difference is nothing but rounding
-            var = self._cov[:, others, others]
-            apart = np.abs(var + self._cov[:, f, f][:, None] - 2.0 * self._cov[:, f, others])
-            shift = np.abs(self.means[:, others] - self.means[:, [f]])
-            size = np.abs(self.standardization.center * self.standardization.inverse)[others]
-            near = (apart <= _ROUNDING * var) & (shift <= _ROUNDING * (np.sqrt(var) + size))
-            return np.asarray(near.all(axis=0))
 
-        return self._by_variance.groups(features, same)
+def choose_method(n_samples: int, n_features: int) -> Literal["moments", "working_set"]:
+    """Moments where forming them costs less than the passes of a path over the data."""
+    if n_features <= 200 or (n_features <= 1000 and n_samples >= 10 * n_features):
+        return "moments"
+    return "working_set"
+
+
+def make_covariances(
+    matrix: Matrix,
+    codes: IntArray,
+    weight: Float64Array | None,
+    n_classes: int,
+    *,
+    standardize: bool,
+    method: Method = "auto",
+) -> Covariances:
+    """Covariances of labelled rows by the method that suits their shape."""
+    check_choice("method", method, get_args(Method))
+    if method == "auto":
+        method = choose_method(*matrix.shape)
+    if method == "moments":
+        return MomentCovariances(class_moments(matrix, codes, weight, n_classes), standardize)
+    return DataCovariances(matrix, codes, weight, n_classes, standardize)

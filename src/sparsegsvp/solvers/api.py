@@ -5,22 +5,24 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._parallel import one_thread
 from .._typing import Float64Array, IntArray
-from ..linalg import (
-    Covariances,
-    DataCovariances,
-)
-from ._build import Method
-from ._inputs import is_real, nonnegative, positive_integer, prepare, unit_start
-from ._threads import one_blas_thread
+from .._validate import check_choice, check_integer, check_real
+from ..linalg import Covariances
+from ..linalg.covariances import Method
+from .blocks import block_covariances
 from .exact import solve_unpenalized
 from .path import PathSolver, delta_grid
+from .penalties import Penalty, make_penalty
+from .quotient import check_definite
 from .working_set import Problem, Solution
+
+Inner = Literal["newton", "bb"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +100,9 @@ def sparse_gsvp(
     eps: float = 1e-3,
     tol: float = 1e-6,
     max_iter: int = 1000,
+    penalty: Penalty | None = None,
     method: Method = "auto",
-    inner: Literal["newton", "bb"] = "newton",
+    inner: Inner = "newton",
 ) -> GSVPResult:
     r"""A sparse plane close to the rows of A and far from those of B.
 
@@ -111,8 +114,8 @@ def sparse_gsvp(
         + \delta \sum_f l_f\, p(|w_f|)
 
     where MSD is the mean squared distance of a class to the plane, its spread shrunk
-    toward the pooled one by `pool`, and :math:`p(t) = t` for q = 1,
-    :math:`(t + \epsilon)^q - \epsilon^q` below.
+    toward the pooled one by `pool`, and p is the penalty: :math:`p(t) = t` for q = 1,
+    :math:`(t + \epsilon)^q - \epsilon^q` below, or one's own.
 
     Parameters
     ----------
@@ -144,6 +147,11 @@ def sparse_gsvp(
         The certificate is to be below ``tol * delta_max``.
     max_iter : int, default=1000
         Largest number of inner iterations.
+    penalty : L1, Lq or an object like them, optional
+        The function p, for which `q` and `eps` are shorthand: ``L1()`` is q = 1,
+        ``Lq(q, eps)`` a smaller one. An object needs the methods ``value``, ``slope`` and
+        ``curvature`` of t >= 0, concave and increasing from p(0) = 0 with a finite slope
+        there, and ``linear``, which says whether p(t) = t.
     method : {"auto", "moments", "working_set"}, default="auto"
         Form the class moments once, or solve on working sets of features. Chosen from
         the shapes by default.
@@ -172,21 +180,30 @@ def sparse_gsvp(
     >>> bool(result.converged), int(np.argmax(result.w))
     (True, 7)
     """
-    delta = nonnegative("delta", delta)
-    with one_blas_thread():
-        cov, problem = prepare(
-            A, B, q, tau, pool, weights, sample_weight, eps, method, inner, tol, max_iter
+    check_real("delta", delta, least=0)
+    _check_limits(tol, max_iter)
+    with one_thread():
+        problem = _problem(
+            A,
+            B,
+            make_penalty(q, eps, penalty),
+            tau=tau,
+            pool=pool,
+            weights=weights,
+            sample_weight=sample_weight,
+            method=method,
+            inner=inner,
         )
-        start = None if w0 is None else unit_start(w0, problem)
+        start = None if w0 is None else _unit_start(w0, problem)
         if delta == 0.0:
-            result = _result(cov, _unpenalized(cov, problem), delta_max=float("nan"))
+            result = _result(problem.cov, _unpenalized(problem), delta_max=float("nan"))
         else:
             solver = PathSolver(problem, tol=tol, max_iter=max_iter)
             if start is None:
-                found = solver.continue_to(delta)
+                found = solver.continue_to(float(delta))
             else:
-                found = solver.settle(delta, start)
-            result = _result(cov, found, solver.delta_max)
+                found = solver.solve_from(float(delta), start)
+            result = _result(problem.cov, found, solver.delta_max)
     _warn(
         [result],
         f"the certificate is {result.kkt_residual:.2g}, above tol * delta_max = "
@@ -210,8 +227,9 @@ def sparse_gsvp_path(
     eps: float = 1e-3,
     tol: float = 1e-6,
     max_iter: int = 1000,
+    penalty: Penalty | None = None,
     method: Method = "auto",
-    inner: Literal["newton", "bb"] = "newton",
+    inner: Inner = "newton",
     upward: bool = True,
 ) -> list[GSVPResult]:
     """Solutions at falling deltas, each warm started from the last.
@@ -220,7 +238,7 @@ def sparse_gsvp_path(
 
     Parameters
     ----------
-    A, B, q, tau, pool, weights, sample_weight, eps, tol, max_iter, method, inner
+    A, B, q, tau, pool, weights, sample_weight, eps, tol, max_iter, penalty, method, inner
         As in `sparse_gsvp`.
     deltas : sequence of float, optional
         Penalties, in any order; solved and returned from the largest to the smallest.
@@ -252,25 +270,89 @@ def sparse_gsvp_path(
         if len(grid) == 0 or not np.isfinite(grid).all() or grid[-1] <= 0.0:
             raise ValueError("deltas must be positive numbers: use sparse_gsvp for delta = 0")
     else:
-        positive_integer("n_deltas", n_deltas)
-        if not (is_real(ratio) and 0.0 < ratio < 1.0):
-            raise ValueError(f"ratio must be between 0 and 1, got {ratio!r}")
-    with one_blas_thread():
-        cov, problem = prepare(
-            A, B, q, tau, pool, weights, sample_weight, eps, method, inner, tol, max_iter
+        check_integer("n_deltas", n_deltas, least=1)
+        check_real("ratio", ratio, above=0, below=1)
+    _check_limits(tol, max_iter)
+    with one_thread():
+        problem = _problem(
+            A,
+            B,
+            make_penalty(q, eps, penalty),
+            tau=tau,
+            pool=pool,
+            weights=weights,
+            sample_weight=sample_weight,
+            method=method,
+            inner=inner,
         )
         solver = PathSolver(problem, tol=tol, max_iter=max_iter)
         if deltas is None:
             grid = delta_grid(solver.delta_max, int(n_deltas), ratio)
         path = solver.run(grid, upward=upward)
-        results = [_result(cov, found, solver.delta_max) for found in path]
+        results = [_result(problem.cov, found, solver.delta_max) for found in path]
     _warn(results, "the certificate is not met at {} of the deltas")
     return results
 
 
-def _unpenalized(cov: Covariances, problem: Problem) -> Solution:
+def _check_limits(tol: float, max_iter: int) -> None:
+    check_real("tol", tol, least=0)
+    check_integer("max_iter", max_iter, least=1)
+
+
+def _problem(
+    A: Any,
+    B: Any,
+    penalty: Penalty,
+    *,
+    tau: float,
+    pool: float,
+    weights: Any,
+    sample_weight: tuple[Any, Any] | None,
+    method: Method,
+    inner: Inner,
+) -> Problem:
+    """The problem of A's plane, all parameters checked."""
+    tau = check_real("tau", tau, least=0)
+    pool = check_real("pool", pool, least=0, most=1)
+    check_choice("inner", inner, get_args(Inner))
+    cov = block_covariances(A, B, sample_weight, method)
+    if not cov.standardization.varying.any():
+        raise ValueError(
+            "all features are constant over the rows of A and B: there is nothing to select"
+        )
+    if weights is not None:
+        weights = np.asarray(weights, dtype=np.float64)
+        if weights.shape != (cov.means.shape[1],):
+            raise ValueError(
+                f"weights must have one entry per feature ({cov.means.shape[1]}), "
+                f"got shape {weights.shape}"
+            )
+        if not (np.isfinite(weights).all() and (weights > 0.0).all()):
+            raise ValueError("weights must be positive and finite")
+    problem = Problem.of_class(
+        cov, 0, tau=tau, pool=pool, penalty=penalty, weights=weights, newton=inner == "newton"
+    )
+    if tau == 0.0:
+        check_definite(cov, problem.plane)
+    return problem
+
+
+def _unit_start(w0: Any, problem: Problem) -> Float64Array:
+    """The given start as a unit vector on the features that vary."""
+    w = np.array(w0, dtype=np.float64).ravel()
+    if w.shape != problem.weights.shape or not np.isfinite(w).all():
+        raise ValueError(f"w0 must be {len(problem.weights)} finite numbers, one per feature")
+    w[~problem.cov.standardization.varying] = 0.0
+    norm = float(np.linalg.norm(w))
+    if norm == 0.0:
+        raise ValueError("w0 must not be zero on the features that vary")
+    return w / norm
+
+
+def _unpenalized(problem: Problem) -> Solution:
+    cov = problem.cov
     varying = np.flatnonzero(cov.standardization.varying)
-    if isinstance(cov, DataCovariances) and cov.matrix.lazy and len(varying) > cov.n_samples:
+    if cov.costly_passes and len(varying) > cov.n_samples:
         raise ValueError(
             "delta = 0 keeps every feature, so it needs A and B in memory: pass "
             "A.compute() and B.compute(), or a small delta"

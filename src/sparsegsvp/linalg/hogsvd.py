@@ -10,11 +10,11 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from ._stacked import (
-    Array,
+from .._typing import Float64Array as Array
+from .._validate import check_real
+from .gsvd import (
     as_dense,
     binary_scale,
-    check_rtol,
     check_same_width,
     column_signs,
     factor_stack,
@@ -128,9 +128,10 @@ def hogsvd(
     >>> result.sigma[:, 0].round(3)
     array([0.577, 0.577, 0.577])
     """
-    check_rtol(rtol)
-    if pi is not None and not 0.0 <= pi < np.inf:
-        raise ValueError(f"pi must be None or a finite number >= 0, got {pi!r}.")
+    if rtol is not None:
+        check_real("rtol", rtol, least=0, below=1)
+    if pi is not None:
+        check_real("pi", pi, least=0)
     given = list(matrices)
     if len(given) < 2:
         raise ValueError(

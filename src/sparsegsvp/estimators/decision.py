@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import ClassifierTags, Tags, TargetTags
 
 from .._typing import Float64Array, IntArray
 
@@ -16,6 +17,8 @@ DECISIONS: tuple[str, ...] = get_args(Decision)
 
 # Scaled distances below this are all "on the plane"; their logarithm must not run away.
 _FLOOR = 0.05
+# Rows that calibrators are fitted on, at most.
+SAMPLE = 20_000
 
 
 def log_distances(distances: Float64Array, scale: Float64Array) -> Float64Array:
@@ -104,18 +107,30 @@ def _fit_binary(features: Float64Array, codes: IntArray, weight: Float64Array) -
     return Calibrator(theta[:-1], theta[-1:].reshape(()))
 
 
+def balanced_sample(codes: IntArray, size: int, seed: int) -> IntArray:
+    """At most ``size`` rows, as many of each class as there are or an even share.
+
+    Calibrators weigh the classes evenly, so a rare class is worth keeping whole.
+    """
+    if len(codes) <= size:
+        return np.arange(len(codes))
+    rng = np.random.default_rng(seed)
+    counts = np.bincount(codes)
+    chosen, left = [], size
+    for done, k in enumerate(np.argsort(counts, kind="stable")):
+        take = min(int(counts[k]), left // (len(counts) - done))
+        chosen.append(rng.choice(np.flatnonzero(codes == k), size=take, replace=False))
+        left -= take
+    return np.sort(np.concatenate(chosen))
+
+
 def scores(
     distances: Float64Array,
     scale: Float64Array,
     decision: str,
     calibrator: Calibrator | None,
 ) -> Float64Array:
-    """One column per class, the largest of which wins; calibrated ones are log odds.
-
-    Returns
-    -------
-    array of shape (n_samples, n_classes)
-    """
+    """One column per class, the largest of which wins; calibrated ones are log odds."""
     if decision == "distance":
         return -np.abs(distances)
     if decision == "scaled":
@@ -132,8 +147,66 @@ def margin(all_scores: Float64Array) -> Float64Array:
     return all_scores
 
 
+def predicted_codes(margins: Float64Array) -> IntArray:
+    """The index of the class that wins, from scores in the form of `margin`."""
+    if margins.ndim == 1:
+        return (margins > 0.0).astype(np.intp)
+    return margins.argmax(axis=1)
+
+
 def probabilities(
     distances: Float64Array, scale: Float64Array, calibrator: Calibrator
 ) -> Float64Array:
     """Class probabilities for equal priors."""
     return calibrator.probabilities(log_distances(distances, scale))
+
+
+class FoldModel:
+    """A fitted classifier of rows whose distances are known already, as scorers take it."""
+
+    def __init__(
+        self,
+        distances: Float64Array,
+        scale: Float64Array,
+        decision: str,
+        calibrator: Any,
+        classes: np.ndarray,
+    ) -> None:
+        self._distances, self._scale = distances, scale
+        self._decision, self._calibrator = decision, calibrator
+        self.classes_ = classes
+
+    def __sklearn_tags__(self) -> Any:
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def fit(self, X: Any, y: Any) -> FoldModel:
+        """Do nothing: scorers look for the method and do not call it."""
+        return self
+
+    def decision_function(self, X: Any) -> Float64Array:
+        """Confidence in each class."""
+        return margin(scores(self._distances, self._scale, self._decision, self._calibrator))
+
+    def predicted_codes(self) -> IntArray:
+        """Index in ``classes_`` of the class of each held-out row."""
+        return predicted_codes(self.decision_function(None))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each held-out row."""
+        return self.classes_[self.predicted_codes()]
+
+    def predict_proba(self, X: Any) -> Float64Array:
+        """Class probabilities, for equal priors."""
+        if self._calibrator is None:
+            raise AttributeError(
+                f'decision="{self._decision}" gives no probabilities: score it by something '
+                'that needs predictions only, such as scoring="balanced_accuracy"'
+            )
+        return probabilities(self._distances, self._scale, self._calibrator)

@@ -15,8 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._typing import Float64Array, IntArray
-from ._checks import check_extremes
-from ._matrix import Matrix, Merge, Spread, State, Visit, as_matrix
+from .matrix import Matrix, Merge, Spread, State, Visit, as_matrix, check_extremes, widest
 
 # States that are merged by one task.
 _FAN_IN = 8
@@ -27,7 +26,7 @@ _AHEAD, _AHEAD_BYTES = 16_384, 1 << 28
 _BAND_BYTES = 1 << 27
 
 
-class DaskMatrix:
+class DaskMatrix(Matrix):
     """A Dask array of dense or SciPy-sparse chunks, by rows, by columns or both.
 
     The first pass also looks for NaN, infinity and values that overflow: checking costs no
@@ -46,7 +45,7 @@ class DaskMatrix:
         Chunks read so far, as a multiple of all chunks.
     """
 
-    lazy = True
+    costly_passes = True
 
     def __init__(self, X: Any, name: str = "X") -> None:
         _check_array(X, name)
@@ -64,9 +63,8 @@ class DaskMatrix:
         self._index = np.empty(0, dtype=np.intp)  # which columns these are
         self._place = np.full(self.shape[1], -1, dtype=np.int32)
 
-    def __getitem__(self, rows: Any) -> Any:
-        """Some rows, as a lazy Dask array."""
-        return self.array[rows]
+    def rows(self, index: IntArray) -> Any:
+        return self.array[index]
 
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
         parts = [
@@ -90,17 +88,16 @@ class DaskMatrix:
 
     def columns(self, index: IntArray) -> Float64Array:
         index = np.asarray(index)
-        self.hold(index)
+        self.fetch(index)
         return self._held[self._place[index]].T.astype(np.float64, order="C")
 
-    def hold(self, index: IntArray) -> None:
-        """Fetch columns that are about to be used again and again."""
+    def fetch(self, index: IntArray) -> None:
         missing = np.unique(index[self._place[index] < 0])
         if len(missing):
-            self._fetch(self._with_expected(missing))
+            self._read_columns(self._with_prefetched(missing))
 
-    def _with_expected(self, missing: IntArray) -> IntArray:
-        """These columns and, in the same pass, the likeliest to be asked for next."""
+    def _with_prefetched(self, missing: IntArray) -> IntArray:
+        """These columns and, as far as there is room, those of the largest scores."""
         bytes_each = self.shape[0] * self.dtype.itemsize
         room = min(_AHEAD, _AHEAD_BYTES // bytes_each, self.shape[1] // 8) - len(missing)
         if self._scores is None or room <= 0:
@@ -110,7 +107,7 @@ class DaskMatrix:
         order = np.argsort(-scores, kind="stable")[:room]
         return np.union1d(missing, order[np.isfinite(scores[order])])
 
-    def _fetch(self, index: IntArray) -> None:
+    def _read_columns(self, index: IntArray) -> None:
         touched = [
             (j, index[(index >= cols.start) & (index < cols.stop)] - cols.start)
             for j, cols in enumerate(self._cols)
@@ -123,10 +120,10 @@ class DaskMatrix:
         self._index = np.concatenate([self._index, index])
         self._held = np.concatenate([self._held, rows.T.astype(self.dtype, copy=False)])
 
-    def expect(self, scores: Float64Array) -> None:
+    def prefetch(self, scores: Float64Array) -> None:
         self._scores = scores
 
-    def glance(
+    def cached_tdot(
         self, u: Float64Array, *, exact: bool = False
     ) -> tuple[IntArray, Float64Array] | None:
         return self._index, as_matrix(self._held.T).tdot(u, exact=exact)
@@ -182,15 +179,18 @@ class DaskMatrix:
             for column in self._chunks.T
         ]
         found = self._pass(parts)
-        self._check(*_extremes_of([(low, high) for _, low, high in found]))
+        self._check(*widest([(low, high) for _, low, high in found]))
         mean = np.concatenate([part.mean for part, _, _ in found], axis=1)
         return mean, np.concatenate([part.spread for part, _, _ in found], axis=1)
 
     def extremes(self) -> tuple[float, float]:
         if self._extremes is None:
             parts = [[_task(_extremes, chunk) for chunk in band] for band in self._chunks]
-            self._extremes = _extremes_of([pair for row in self._pass(parts) for pair in row])
+            self._extremes = widest([pair for row in self._pass(parts) for pair in row])
         return self._extremes
+
+    def check_values(self, name: str) -> None:
+        self.name = name  # the first pass over all rows looks at the values, see `_check`
 
     def _check(self, low: float, high: float) -> None:
         self._extremes = (low, high)
@@ -218,14 +218,12 @@ class DaskMatrix:
             return list(dask.compute(*tasks))
 
 
-def as_dask_matrix(X: Any, name: str = "X") -> DaskMatrix:
-    """A Dask array, or a data frame of numbers in partitions of rows.
+def read_dask(X: Any, name: str = "X") -> DaskMatrix:
+    """Wrap a Dask array, or a data frame of numbers in partitions of rows.
 
     Partitions do not know their lengths; counting them is a pass of its own, unless the
     storage knows them.
     """
-    if isinstance(X, DaskMatrix):
-        return X
     if not hasattr(X, "to_dask_array"):
         return DaskMatrix(X, name)
     kinds = X.dtypes
@@ -273,7 +271,7 @@ def _once(value: Any) -> Any:
 
 
 def _tree(merge: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
-    """Merge neighbours, then their neighbours: in a fixed order, wherever the parts are."""
+    """Merge parts by a tree whose shape depends on their number alone."""
     while len(parts) > 1:
         parts = [
             _task(_fold, merge, *parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)
@@ -286,19 +284,14 @@ def _fold(merge: Callable[[Any, Any], Any], *parts: Any) -> Any:
 
 
 class _merge_checked:
-    """Merges values that come with their extremes."""
+    """Merge two values that come with their extremes, and the extremes."""
 
     def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
         self.merge = merge
 
     def __call__(self, a: tuple[Any, float, float], b: tuple[Any, float, float]) -> Any:
         with np.errstate(all="ignore"):
-            return (self.merge(a[0], b[0]), *_extremes_of([a[1:], b[1:]]))
-
-
-def _extremes_of(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    # np.min, unlike min, carries a NaN through
-    return float(np.min([low for low, _ in pairs])), float(np.max([high for _, high in pairs]))
+            return (self.merge(a[0], b[0]), *widest([a[1:], b[1:]]))
 
 
 def _bounds(sizes: Sequence[int]) -> list[slice]:
@@ -307,13 +300,14 @@ def _bounds(sizes: Sequence[int]) -> list[slice]:
 
 
 def _compact(array: Any) -> Any:
-    """The same integers in as few bytes as they need: they travel with the tasks."""
+    """Non-negative integers in as few bytes as they need, for they travel with the tasks."""
     if array is None or array.dtype.kind not in "iu" or not len(array) or array.min() < 0:
         return array
     return array.astype(np.min_scalar_type(int(array.max())))
 
 
-def _whole(array: Any) -> Any:
+def _as_index(array: Any) -> Any:
+    """Compact integers as numpy's index type again."""
     return array.astype(np.intp) if array is not None and array.dtype.kind in "iu" else array
 
 
@@ -347,7 +341,7 @@ def _spread(
 ) -> tuple[Spread, float, float]:
     matrix = as_matrix(chunk)
     with np.errstate(all="ignore"):
-        found = Spread.of(matrix, _whole(codes), weight, n_classes)
+        found = Spread.of(matrix, _as_index(codes), weight, n_classes)
         return (found, *matrix.extremes())
 
 
@@ -355,7 +349,7 @@ def _reduce(shared: tuple[Any, Any], per_row: list[Any], *chunks: Any) -> tuple[
     matrix: Matrix = as_matrix(_join(*chunks))
     visit, merge = shared
     with np.errstate(all="ignore"):
-        state = matrix.reduce_rows(visit, merge, [_whole(array) for array in per_row])
+        state = matrix.reduce_rows(visit, merge, [_as_index(array) for array in per_row])
         return (state, *matrix.extremes())
 
 

@@ -8,46 +8,41 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
 from .._typing import Float64Array, IntArray
+from .._validate import check_choice, check_integer, check_real
 from ..linalg import Covariances
-from ..solvers._build import check_definite, make_problem
 from ..solvers.exact import solve_unpenalized
 from ..solvers.path import PathSolver
-from ..solvers.quotient import Plane
-from ..solvers.working_set import Solution
+from ..solvers.penalties import Penalty
+from ..solvers.quotient import OneVsRest, check_definite
+from ..solvers.working_set import Problem, Solution
 from .elbow import elbow_features
 
-Selection = Literal["nonzero", "elbow"]
+SelectionRule = Literal["nonzero", "elbow"]
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
-    """What is being solved, but for delta. Checked when it is made."""
+class PlaneSettings:
+    """The parameters of the planes' problems other than delta, checked."""
 
-    q: float
+    penalty: Penalty
     tau: float
     pool: float
-    eps: float
-    tol: float
-    max_iter: int
-    selection: Selection = "nonzero"
+    tol: float = 1e-6
+    max_iter: int = 1000
+    selection: SelectionRule = "nonzero"
     refit: bool = True
 
     def __post_init__(self) -> None:
-        _check_number("q", self.q, 0.0, 1.0, above=True)
-        _check_number("tau", self.tau, 0.0, np.inf)
-        _check_number("pool", self.pool, 0.0, 1.0)
-        _check_number("eps", self.eps, 0.0, np.inf, above=True)
-        _check_number("tol", self.tol, 0.0, np.inf)
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}")
-        if self.selection not in get_args(Selection):
-            raise ValueError(f'selection must be "nonzero" or "elbow", got {self.selection!r}')
+        check_real("tau", self.tau, least=0)
+        check_real("pool", self.pool, least=0, most=1)
+        check_real("tol", self.tol, least=0)
+        check_integer("max_iter", self.max_iter, least=1)
+        check_choice("selection", self.selection, get_args(SelectionRule))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,34 +76,26 @@ class Planes:
 
 
 class PlaneProblems:
-    """The K problems of one data set and setting, with their paths.
+    """The problems of all planes of one data set and setting, with their paths."""
 
-    Parameters
-    ----------
-    cov : Covariances
-        The training rows or their moments; shared by the planes.
-    settings : Settings
-    """
-
-    def __init__(self, cov: Covariances, settings: Settings) -> None:
+    def __init__(self, cov: Covariances, settings: PlaneSettings) -> None:
         self.cov, self.settings = cov, settings
+        tau, pool, penalty = settings.tau, settings.pool, settings.penalty
         self.solvers = [
             PathSolver(
-                make_problem(
-                    cov, i, tau=settings.tau, pool=settings.pool, q=settings.q, eps=settings.eps
-                ),
+                Problem.of_class(cov, i, tau=tau, pool=pool, penalty=penalty),
                 tol=settings.tol,
                 max_iter=settings.max_iter,
                 single_above=False,
             )
             for i in range(len(cov.share))
         ]
-        if settings.tau == 0.0:
+        if tau == 0.0:
             check_definite(cov, self.solvers[0].problem.plane)
 
     @property
     def delta_max(self) -> Float64Array:
-        """Of each plane: where its path starts."""
+        """The largest delta of each plane's path."""
         return np.array([solver.linear_max for solver in self.solvers])
 
     def at(self, deltas: Sequence[float] | Float64Array) -> list[Solution]:
@@ -160,7 +147,7 @@ class PlaneProblems:
 
 
 def warn_about(solutions: Sequence[Solution], planes: Planes, labels: Sequence[object]) -> None:
-    """Say what a user should know of planes that did not come out as asked."""
+    """Warn of planes that were not refitted and of biases that were clipped."""
     if planes.kept:
         warnings.warn(
             "on the selected features the best unpenalised plane of some class lies at "
@@ -180,7 +167,7 @@ def warn_about(solutions: Sequence[Solution], planes: Planes, labels: Sequence[o
 
 
 def largest_weights(solutions: Sequence[Solution], n_features: int) -> Float64Array:
-    """For each feature the largest |w| over the planes."""
+    """The largest |w| over the planes, of each feature."""
     out = np.zeros(n_features)
     for solution in solutions:
         out[solution.features] = np.maximum(out[solution.features], np.abs(solution.w))
@@ -190,8 +177,8 @@ def largest_weights(solutions: Sequence[Solution], n_features: int) -> Float64Ar
 def feature_order(problems: PlaneProblems, solutions: Sequence[Solution]) -> IntArray:
     """All features, most important first.
 
-    The selected ones by their largest weight, then the others by how close their gradient
-    comes to the slope of the penalty, which is how close they are to being selected.
+    The selected ones come by their largest weight, then the others by how close their
+    gradient comes to the slope of the penalty, which is how close they are to being selected.
     """
     m = problems.cov.means.shape[1]
     weight = largest_weights(solutions, m)
@@ -213,7 +200,7 @@ def balanced_scale(
 
 
 def _on_panel(
-    cov: Covariances, plane: Plane, solution: Solution, panel: IntArray
+    cov: Covariances, plane: OneVsRest, solution: Solution, panel: IntArray
 ) -> tuple[Float64Array, float]:
     """Weights on the panel and bias, the other classes on the positive side.
 
@@ -230,18 +217,6 @@ def _on_panel(
         return dense, bias
     # a truncated normal is made a unit vector again, so that distances stay distances
     return sign * dense / norm, bias / norm
-
-
-def _check_number(name: str, value: Any, low: float, high: float, *, above: bool = False) -> None:
-    """Refuse what is not a finite number between the bounds; ``above`` excludes the lower."""
-    # not a number: below every bound
-    number = float(value) if isinstance(value, Real) else -np.inf
-    if low <= number <= high and np.isfinite(number) and not (above and number == low):
-        return
-    bound = f"above {low:g}" if above else f"at least {low:g}"
-    if np.isfinite(high):
-        bound += f" and at most {high:g}"
-    raise ValueError(f"{name} must be a number {bound}, got {value!r}")
 
 
 def _up_to_elbow(solution: Solution) -> IntArray:

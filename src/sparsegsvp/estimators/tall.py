@@ -16,70 +16,80 @@ from operator import add
 import numpy as np
 
 from .._typing import BoolArray, Float64Array, IntArray
-from ..linalg import ClassMoments, Covariances, Matrix, MomentCovariances, as_matrix
-from ..linalg._moments import Scatter, merge_scatter, visit_scatter
-from ._decision import fit_calibrator, log_distances
-from ._search import FoldScores, RawPlanes, Rows, Search, mean_recall, solve_points
+from ..linalg import ClassMoments, Covariances, MomentCovariances
+from ..linalg.covariances import choose_method
+from ..linalg.moments import ClassSums, add_rows, merge_sums
+from .decision import SAMPLE, balanced_sample, fit_calibrator, log_distances
+from .search import FoldScores, LabelledRows, RawPlanes, Search, mean_recall, solve_points
 
-# Rows that calibrators are fitted on.
-SAMPLE = 20_000
+_Split = tuple[IntArray, IntArray]
+
+
+def fold_of_rows(rows: LabelledRows, search: Search, splits: Sequence[_Split]) -> IntArray | None:
+    """The fold each row is held out from, if the search can be done by blocks; else None.
+
+    That takes moments that are cheap to form, folds that partition the rows, the default
+    score, and rows so many, or so costly to read, that it is worth it.
+    """
+    n = len(rows.codes)
+    if search.scorer is not None or choose_method(*rows.X.shape) != "moments":
+        return None
+    if n <= SAMPLE and not rows.X.costly_passes:
+        return None
+    folds = np.full(n, -1, dtype=np.intp)
+    for f, (train, test) in enumerate(splits):
+        if (folds[test] >= 0).any() or len(train) + len(test) != n:
+            return None
+        folds[test] = f
+    return folds if (folds >= 0).all() else None
 
 
 def search_by_blocks(
-    rows: Rows, search: Search, folds: IntArray, on_fold: Callable[[], None]
+    rows: LabelledRows, search: Search, folds: IntArray, on_fold: Callable[[], None]
 ) -> tuple[list[FoldScores], Covariances]:
     """Solve and score all folds in two passes over the rows.
 
-    Parameters
-    ----------
-    rows : Rows
-    search : Search
-        Without a scorer, so that only the calibrated decision is tried.
-    folds : array of shape (n_samples,)
-        The fold each row is held out from.
-    on_fold : callable
-        Called whenever the paths of a fold are solved.
-
-    Returns
-    -------
-    list of FoldScores
-        One per fold; their features are of the rows sampled for the calibrators.
-    Covariances
-        Of all rows, so that the final fit needs no pass of its own.
+    ``folds`` is what `fold_of_rows` gives; ``on_fold`` is called whenever the paths of a
+    fold are solved. The scores' features are of the rows sampled for the calibrators. The
+    covariances returned are of all rows, so that the final fit needs no pass of its own.
     """
-    matrix = as_matrix(rows.X)
     sample = balanced_sample(rows.codes, SAMPLE, seed=0)
-    parts, sampled = fold_moments(matrix, rows, folds, sample)
+    parts, sampled = fold_moments(rows, folds, sample)
     planes = []
     for f in range(len(parts)):
-        others = add_moments(parts[:f] + parts[f + 1 :])
-        cov = MomentCovariances(others, search.standardize)
+        # adding moments is stable, subtracting them is not
+        cov = MomentCovariances(reduce(add, parts[:f] + parts[f + 1 :]), search.standardize)
         planes.append([solve_points(cov, settings, search) for settings in search.settings])
         on_fold()
-    drawn = Rows(sampled, rows.codes[sample], rows.weight_of(sample), rows.classes)
-    results = score_by_blocks(planes, matrix, rows, folds, sample, drawn)
-    return results, MomentCovariances(add_moments(parts), search.standardize)
+    results = score_by_blocks(planes, rows, folds, sample, sampled)
+    return results, MomentCovariances(reduce(add, parts), search.standardize)
 
 
 def fold_moments(
-    matrix: Matrix, rows: Rows, folds: IntArray, sample: IntArray
+    rows: LabelledRows, folds: IntArray, sample: IntArray
 ) -> tuple[list[ClassMoments], Float64Array]:
     """Moments of each fold's rows, and the rows of the sample, in one pass over all rows."""
     k, n_folds = len(rows.classes), int(folds.max()) + 1
     drawn = np.zeros(len(rows.codes), dtype=bool)
     drawn[sample] = True
-    scatter, sampled = matrix.reduce_rows(
+    sums, sampled = rows.X.reduce_rows(
         partial(_visit, n_classes=n_folds * k), _merge, (folds * k + rows.codes, rows.weight, drawn)
     )
-    counts, weights, means, scatters = scatter.centred()
+    all_folds = sums.moments()
     moments = [
-        ClassMoments(np.arange(k), counts[at], weights[at], means[at], scatters[at])
+        ClassMoments(
+            np.arange(k),
+            all_folds.counts[at],
+            all_folds.weights[at],
+            all_folds.means[at],
+            all_folds.scatters[at],
+        )
         for at in (slice(f * k, (f + 1) * k) for f in range(n_folds))
     ]
     return moments, np.concatenate(sampled)
 
 
-_Seen = tuple[Scatter, list[Float64Array]]
+_Seen = tuple[ClassSums, list[Float64Array]]
 
 
 def _visit(
@@ -91,44 +101,21 @@ def _visit(
     *,
     n_classes: int,
 ) -> _Seen:
-    scatter, sampled = (None, []) if state is None else state
+    sums, sampled = (None, []) if state is None else state
     sampled.append(block[drawn])
-    return visit_scatter(scatter, block, code, weight, n_classes=n_classes), sampled
+    return add_rows(sums, block, code, weight, n_classes=n_classes), sampled
 
 
 def _merge(earlier: _Seen, later: _Seen) -> _Seen:
-    return merge_scatter(earlier[0], later[0]), earlier[1] + later[1]
-
-
-def add_moments(parts: Sequence[ClassMoments]) -> ClassMoments:
-    """The sum of some folds' moments: adding is stable, subtracting is not."""
-    return reduce(add, parts)
-
-
-def balanced_sample(codes: IntArray, size: int, seed: int) -> IntArray:
-    """At most ``size`` rows, as many of each class as there are or an even share.
-
-    Calibrators weigh the classes evenly, so a rare class is worth keeping whole.
-    """
-    if len(codes) <= size:
-        return np.arange(len(codes))
-    rng = np.random.default_rng(seed)
-    counts = np.bincount(codes)
-    chosen, left = [], size
-    for done, k in enumerate(np.argsort(counts, kind="stable")):
-        take = min(int(counts[k]), left // (len(counts) - done))
-        chosen.append(rng.choice(np.flatnonzero(codes == k), size=take, replace=False))
-        left -= take
-    return np.sort(np.concatenate(chosen))
+    return merge_sums(earlier[0], later[0]), earlier[1] + later[1]
 
 
 def score_by_blocks(
     planes: Sequence[Sequence[Sequence[RawPlanes]]],
-    matrix: Matrix,
-    rows: Rows,
+    rows: LabelledRows,
     folds: IntArray,
     sample: IntArray,
-    drawn: Rows,
+    sampled: Float64Array,
 ) -> list[FoldScores]:
     """Class-balanced log loss and accuracy of every point of every fold, in one pass.
 
@@ -136,15 +123,11 @@ def score_by_blocks(
     ----------
     planes : nested sequence of RawPlanes
         Per fold, setting and point.
-    matrix : Matrix
-        The rows' own.
-    rows : Rows
+    rows : LabelledRows
     folds : array of shape (n_samples,)
         The fold each row is held out from.
-    sample : array of int
-        Rows to calibrate on.
-    drawn : Rows
-        Those rows.
+    sample, sampled : arrays of shape (n_sampled,) and (n_sampled, n_features)
+        Indices and values of the rows to calibrate on.
 
     Returns
     -------
@@ -153,12 +136,13 @@ def score_by_blocks(
     """
     stacks, held_out = [], []
     for f, fold in enumerate(planes):
-        stack = _FoldStack.of(fold, len(rows.classes), drawn.X.shape[1])
-        features = stack.features(drawn.X)
-        train = folds[sample] != f
-        stacks.append(stack.calibrated(features[train], drawn.codes[train], drawn.weight_of(train)))
-        held_out.append(features[~train])
-    losses = matrix.reduce_rows(
+        stack = _FoldStack.of(fold, len(rows.classes), sampled.shape[1])
+        features = stack.features(sampled)
+        inside = folds[sample] != f
+        train = sample[inside]
+        stacks.append(stack.calibrated(features[inside], rows.codes[train], rows.weight_of(train)))
+        held_out.append(features[~inside])
+    losses = rows.X.reduce_rows(
         partial(_visit_losses, stacks=stacks), _add_losses, (folds, rows.codes, rows.weight)
     )
     results = []

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sparsegsvp.datasets import load_breast_cancer, make_planted
-from sparsegsvp.estimators.pgd_svm import PGDGSVPSVM
+from sparsegsvp.estimators.pgd import PGDGSVPSVM
 
 # Capped runs are the rule with this method; where a test is about the warning it says so.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -1,4 +1,4 @@
-"""What the estimators of planes share: fitted attributes, prediction and input checks."""
+"""`PlaneClassifier`: fitted attributes, prediction and input checks of both estimators."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from sklearn.utils.validation import (
     _check_y,
     check_consistent_length,
     check_is_fitted,
-    validate_data,
 )
 
 from .._typing import BoolArray, Float64Array, IntArray
-from ..linalg import as_matrix, is_dask
-from ..linalg._checks import check_values
-from ..linalg._dask import DaskMatrix, as_dask_matrix
+from .._validate import check_integer
+from ..linalg import Matrix
+from ..linalg.matrix import in_memory, read_matrix
+from ..solvers.penalties import Penalty
 from ..solvers.working_set import Solution
-from ._decision import Calibrator, margin, probabilities, scores
-from ._planes import PlaneProblems, Planes, Settings, feature_order, warn_about
+from .decision import Calibrator, margin, predicted_codes, probabilities, scores
+from .planes import PlaneProblems, Planes, PlaneSettings, feature_order, warn_about
 
 
 def _calibrates(estimator: Any) -> bool:
@@ -37,7 +37,7 @@ def _calibrates(estimator: Any) -> bool:
 
 
 class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
-    """What a fitted set of planes can do: predict, give probabilities, select features."""
+    """A fitted set of planes: predicts, gives probabilities and selects features."""
 
     calibrator_: tuple[Float64Array, Float64Array] | None
 
@@ -64,21 +64,12 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
             ``X @ coef_.T + intercept_``, read off the selected columns alone.
         """
         check_is_fitted(self)
-        if is_dask(X):
-            return self._distances(validate_lazy(self, X, reset=False))
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse=("csr", "csc"),
-            dtype=(np.float64, np.float32),
-        )
-        return self._distances(X)
+        return self._distances(read_matrix(X, estimator=self, reset=False))
 
-    def _distances(self, X: Any) -> Float64Array:
+    def _distances(self, X: Matrix) -> Float64Array:
         """Distances of rows that are checked already."""
         panel = np.flatnonzero(self.support_)
-        return as_matrix(X).combine(panel, self.coef_[:, panel].T) + self.intercept_
+        return X.combine(panel, self.coef_[:, panel].T) + self.intercept_
 
     def decision_function(self, X: Any) -> Float64Array:
         """Confidence in each class.
@@ -106,8 +97,7 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        found = self.decision_function(X)
-        codes = (found > 0.0).astype(np.intp) if found.ndim == 1 else found.argmax(axis=1)
+        codes = predicted_codes(self.decision_function(X))
         return self.classes_[codes]
 
     @available_if(_calibrates)
@@ -147,7 +137,7 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         solutions: Sequence[Solution],
         planes: Planes,
     ) -> None:
-        """Set the fitted attributes and warn of what a user should know."""
+        """Set the fitted attributes and warn of constant features and planes not as asked."""
         cov = problems.cov
         m = cov.means.shape[1]
         std = cov.standardization
@@ -177,13 +167,12 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
             )
 
 
-def make_settings(estimator: Any, q: Any, tau: Any, pool: Any) -> Settings:
-    """The solver's settings of an estimator, checked."""
-    return Settings(
-        q=q,
+def make_settings(estimator: Any, penalty: Penalty, tau: Any, pool: Any) -> PlaneSettings:
+    """The planes' settings from an estimator's parameters, checked."""
+    return PlaneSettings(
+        penalty=penalty,
         tau=tau,
         pool=pool,
-        eps=estimator.eps,
         tol=estimator.tol,
         max_iter=estimator.max_iter,
         selection=estimator.selection,
@@ -195,9 +184,7 @@ def check_panel_size(n_features: Any, available: int) -> None:
     """Refuse a panel that is empty or larger than the table."""
     if n_features is None:
         return
-    if not isinstance(n_features, int | np.integer) or n_features < 1:
-        raise ValueError(f"n_features must be a positive integer or None, got {n_features!r}")
-    if n_features > available:
+    if check_integer("n_features", n_features, least=1) > available:
         raise ValueError(
             f"n_features={n_features} asks for more features than the {available} there are"
         )
@@ -205,31 +192,18 @@ def check_panel_size(n_features: Any, available: int) -> None:
 
 def validate_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any
-) -> tuple[Any, IntArray, Float64Array | None]:
-    """Checked rows, class codes and weights; sets ``classes_`` on the estimator.
-
-    Rows in Dask come as a `DaskMatrix`, whose first pass checks their values.
-    """
-    if is_dask(y):
-        y = y.compute()
-    if is_dask(sample_weight):
-        sample_weight = sample_weight.compute()
-    if is_dask(X):
-        X = validate_lazy(estimator, X, reset=True)
-        y = _check_y(y)
-        check_consistent_length(np.broadcast_to(0.0, X.shape), y)
-        check_classification_targets(y)
-    else:
-        X, y = validate_data(
-            estimator,
-            X,
-            y,
-            accept_sparse=("csr", "csc"),
-            dtype=(np.float64, np.float32),
-            ensure_min_samples=2,
+) -> tuple[Matrix, IntArray, Float64Array | None]:
+    """Checked rows, class codes and weights; sets ``classes_`` on the estimator."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
-        check_classification_targets(y)
-        check_values(as_matrix(X), "X")
+    y, sample_weight = in_memory(y), in_memory(sample_weight)
+    matrix = read_matrix(X, estimator=estimator, ensure_min_samples=2)
+    y = _check_y(y, estimator=estimator)
+    check_consistent_length(np.broadcast_to(0.0, matrix.shape), y)
+    check_classification_targets(y)
+    matrix.check_values("X")
     classes, codes = np.unique(y, return_inverse=True)
     codes = codes.astype(np.intp)
     weight = None
@@ -245,15 +219,7 @@ def validate_rows(
             )
     check_class_sizes(classes, np.bincount(codes))
     estimator.classes_ = classes
-    return X, codes, weight
-
-
-def validate_lazy(estimator: Any, X: Any, *, reset: bool) -> DaskMatrix:
-    """A Dask array or data frame with the names and the number of features that are expected."""
-    # an empty frame has the names; only those are looked at
-    named = X._meta if hasattr(X, "to_dask_array") else X
-    validate_data(estimator, named, reset=reset, skip_check_array=True)
-    return as_dask_matrix(X)
+    return matrix, codes, weight
 
 
 def check_class_sizes(classes: np.ndarray, counts: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Cross-validation along paths: solve once per fold and setting, score every point.
+"""Cross-validation along paths: solve once per fold and setting, score and choose points.
 
 A *point* is one rho for all planes, or, where the planes are combined freely, one rho for
 each. Rows held out get weight zero, so no fold copies X.
@@ -13,43 +13,31 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Float64Array, IntArray
-from ..linalg import Covariances, as_matrix
-from ..linalg._dask import DaskMatrix
+from .._parallel import one_thread
+from .._typing import BoolArray, Float64Array, IntArray
+from ..linalg import Covariances, Matrix
+from ..linalg.covariances import make_covariances
 from ..metrics import balanced_log_loss
-from ..solvers._build import make_covariances
-from ..solvers._threads import one_blas_thread
+from ..solvers.penalties import exponent
 from ..solvers.working_set import Solution
-from ._decision import fit_calibrator, log_distances, margin, probabilities, scores
-from ._planes import PlaneProblems, Settings
+from .decision import FoldModel, fit_calibrator, log_distances
+from .planes import PlaneProblems, PlaneSettings
 
 # A scorer sees a fitted classifier, rows and labels, and returns a number, larger is better.
 Scorer = Callable[[Any, Any, Any], float]
-
 
 # Points beyond which a free combination of planes is refused.
 _MAX_POINTS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Labelled rows.
+class LabelledRows:
+    """Rows with their classes and, if there are any, sample weights."""
 
-    Attributes
-    ----------
-    X : array, sparse matrix or DaskMatrix of shape (n_samples, n_features)
-    codes : array of shape (n_samples,)
-        Index of each row's class in `classes`.
-    weight : array of shape (n_samples,) or None
-        Sample weights.
-    classes : array of shape (n_classes,)
-        Labels.
-    """
-
-    X: Any
-    codes: IntArray
+    X: Matrix
+    codes: IntArray  # index of each row's class in `classes`
     weight: Float64Array | None
-    classes: np.ndarray
+    classes: np.ndarray  # labels
 
     @property
     def y(self) -> np.ndarray:
@@ -64,17 +52,17 @@ class Rows:
         """Covariances of all rows, with their own weights or with others."""
         weight = self.weight if weight is None else weight
         return make_covariances(
-            as_matrix(self.X), self.codes, weight, len(self.classes), standardize=standardize
+            self.X, self.codes, weight, len(self.classes), standardize=standardize
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """What is tried: every setting at every point with every decision.
+    """The settings, points and decisions of a search; every combination is scored.
 
     Attributes
     ----------
-    settings : sequence of Settings
+    settings : sequence of PlaneSettings
     rhos : array of shape (n_deltas,)
         Falling ratios of delta to its largest value.
     points : sequence of tuple of int
@@ -87,7 +75,7 @@ class Search:
         The largest panel.
     """
 
-    settings: Sequence[Settings]
+    settings: Sequence[PlaneSettings]
     rhos: Float64Array
     points: Sequence[tuple[int, ...]]
     decisions: Sequence[str]
@@ -105,14 +93,14 @@ class RawPlanes:
     intercept: Float64Array
     scale: Float64Array
 
-    def distances(self, X: Any) -> Float64Array:
+    def distances(self, X: Matrix) -> Float64Array:
         """Signed distances of rows to the planes, in standardised units."""
-        return as_matrix(X).combine(self.panel, self.coef.T) + self.intercept
+        return X.combine(self.panel, self.coef.T) + self.intercept
 
 
 @dataclass(frozen=True, eq=False)
 class FoldScores:
-    """What one fold found at every point.
+    """Scores, panel sizes and held-out log distances of one fold, at every point.
 
     Attributes
     ----------
@@ -146,7 +134,7 @@ def points_of(n_deltas: int, n_classes: int, combine: bool) -> list[tuple[int, .
     return list(product(range(n_deltas), repeat=n_classes))
 
 
-def solve_points(cov: Covariances, settings: Settings, search: Search) -> list[RawPlanes]:
+def solve_points(cov: Covariances, settings: PlaneSettings, search: Search) -> list[RawPlanes]:
     """Planes at every point; points with the same panel share one refit."""
     problems = PlaneProblems(cov, settings)
     paths = problems.paths(search.rhos)
@@ -170,7 +158,7 @@ def at_point(paths: Sequence[Sequence[Solution]], point: Sequence[int]) -> list[
     return [path[i] for path, i in zip(paths, point)]
 
 
-def run_fold(rows: Rows, search: Search, split: tuple[IntArray, IntArray]) -> FoldScores:
+def run_fold(rows: LabelledRows, search: Search, split: tuple[IntArray, IntArray]) -> FoldScores:
     """Solve and score one fold, given its training and its test rows.
 
     The settings share the cached products.
@@ -179,42 +167,29 @@ def run_fold(rows: Rows, search: Search, split: tuple[IntArray, IntArray]) -> Fo
     weight = np.bincount(train, minlength=len(rows.codes)).astype(np.float64)
     if rows.weight is not None:
         weight *= rows.weight
-    with one_blas_thread():
+    with one_thread():
         cov = rows.covariances(search.standardize, weight)
         planes = [solve_points(cov, settings, search) for settings in search.settings]
-        if isinstance(rows.X, DaskMatrix):
-            # one pass for all points instead of one for each
-            rows.X.hold(np.unique(np.concatenate([p.panel for points in planes for p in points])))
+        # one pass for all points instead of one for each
+        rows.X.fetch(np.unique(np.concatenate([p.panel for points in planes for p in points])))
         return score_fold(planes, rows, search, train, test)
 
 
 def score_fold(
     planes: Sequence[Sequence[RawPlanes]],
-    rows: Rows,
+    rows: LabelledRows,
     search: Search,
     train: IntArray,
     test: IntArray,
 ) -> FoldScores:
-    """Score every point of a fold on its held-out rows.
-
-    Parameters
-    ----------
-    planes : sequence of sequences of RawPlanes
-        Per setting and point.
-    rows : Rows
-        All rows.
-    search : Search
-        What is tried.
-    train, test : arrays of int
-        Rows to calibrate on and to score.
-    """
+    """Score the planes of every setting and point on the rows held out from a fold."""
     classes, codes, scorer = rows.classes, rows.codes, search.scorer
     k, n_points = len(classes), len(planes[0])
     out = np.zeros((len(planes), n_points, len(search.decisions)))
     accuracies = np.zeros_like(out)
     sizes = np.zeros((len(planes), n_points), dtype=np.intp)
     features = np.zeros((len(planes), n_points, len(test), k))
-    X_test = rows.X[test] if scorer is not None else None
+    X_test = rows.X.rows(test) if scorer is not None else None
     y_test, test_weight = classes[codes[test]], rows.weight_of(test)
     done: dict[int, tuple[Float64Array, Float64Array, Float64Array]] = {}
     for s, p in np.ndindex(len(planes), n_points):
@@ -256,61 +231,109 @@ def balanced_accuracy(codes: IntArray, predicted: IntArray, n_classes: int) -> f
 def mean_recall(hits: Float64Array | IntArray, counts: Float64Array | IntArray) -> Float64Array:
     """Balanced accuracies from hits (n_classes, n_models) and rows per class.
 
-    Rows count the same whatever their weights are, as in scikit-learn's score.
+    LabelledRows count the same whatever their weights are, as in scikit-learn's score.
     """
     present = counts > 0
     return (hits[present] / counts[present, None]).mean(axis=0)
 
 
-class FoldModel:
-    """A fitted classifier whose distances to the held-out rows are already known."""
+def pick(
+    table: Float64Array, sizes: IntArray, allowed: BoolArray, rule: str
+) -> tuple[int, int, int]:
+    """Choose a setting, point and decision by the rule "best" or "1se".
 
-    def __init__(
-        self,
-        distances: Float64Array,
-        scale: Float64Array,
-        decision: str,
-        calibrator: Any,
-        classes: np.ndarray,
-    ) -> None:
-        self._distances, self._scale = distances, scale
-        self._decision, self._calibrator = decision, calibrator
-        self.classes_ = classes
+    ``table`` holds scores by fold, setting, point and decision, larger being better,
+    ``sizes`` panel sizes by fold, setting and point.
+    """
+    mean = np.where(allowed, table.mean(axis=0), -np.inf)
+    size = np.broadcast_to(sizes.mean(axis=0)[:, :, None], mean.shape)
+    # ties go to the smaller panel, then to the earlier row
+    order = np.lexsort((np.arange(mean.size), size.ravel(), -mean.ravel()))
+    best = np.unravel_index(order[0], mean.shape)
+    if not np.isfinite(mean[best]):
+        raise ValueError("the score is not finite anywhere: check scoring and the folds")
+    if rule == "best":
+        return int(best[0]), int(best[1]), int(best[2])
+    near = mean >= mean[best] - standard_error(table[(slice(None), *best)])
+    order = np.lexsort((np.arange(mean.size), -mean.ravel(), np.where(near, size, np.inf).ravel()))
+    found = np.unravel_index(order[0], mean.shape)
+    return int(found[0]), int(found[1]), int(found[2])
 
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, Tags, TargetTags
 
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-        )
+def standard_error(scores: Float64Array) -> Float64Array:
+    """Standard error of the mean over the folds (first axis); 0 for a single fold."""
+    n = len(scores)
+    return scores.std(axis=0, ddof=1 if n > 1 else 0) / np.sqrt(n)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
 
-    def fit(self, X: Any, y: Any) -> FoldModel:
-        """Do nothing: scorers ask for the method, not for its work."""
-        return self
+def path_table(
+    problems: PlaneProblems,
+    paths: Sequence[Sequence[Solution]],
+    search: Search,
+    table: Float64Array,
+    accuracies: Float64Array,
+) -> dict[str, Any]:
+    """The path of one setting on all rows, where all planes have the same rho.
 
-    def decision_function(self, X: Any) -> Float64Array:
-        """Confidence in each class."""
-        return margin(scores(self._distances, self._scale, self._decision, self._calibrator))
+    ``paths`` are those of the planes; ``table`` and ``accuracies``, of shape
+    (n_folds, n_points), are scores and balanced accuracies at the setting.
+    """
+    rhos = search.rhos
+    diagonal = [search.points.index((i,) * len(paths)) for i in range(len(rhos))]
+    scores, accuracies = table[:, diagonal], accuracies[:, diagonal]
+    steps = [at_point(paths, (i,) * len(paths)) for i in range(len(rhos))]
+    panels = [problems.select(step) for step in steps]
+    weights = []
+    for step, panel in zip(steps, panels):
+        dense = np.zeros((len(step), len(panel)))
+        for i, solution in enumerate(step):
+            _, at, source = np.intersect1d(panel, solution.features, return_indices=True)
+            sign = -1.0 if solution.bias.other < 0.0 else 1.0
+            dense[i, at] = sign * solution.w[source]
+        weights.append(dense)
+    return {
+        "rho": rhos.copy(),
+        "delta": np.array([[s.delta for s in step] for step in steps]),
+        "panel": panels,
+        "weights": weights,
+        "n_features": np.array([len(panel) for panel in panels]),
+        "score": scores.mean(axis=0),
+        "score_error": standard_error(scores),
+        "accuracy": accuracies.mean(axis=0),
+        "accuracy_error": standard_error(accuracies),
+        "objective": np.array([[s.objective for s in step] for step in steps]),
+        "quotient": np.array([[s.quotient for s in step] for step in steps]),
+        "kkt_residual": np.array([[s.kkt_residual for s in step] for step in steps]),
+        "gap": np.array([[s.gap for s in step] for step in steps]),
+    }
 
-    def predicted_codes(self) -> IntArray:
-        """Index in ``classes_`` of the class of each held-out row."""
-        found = self.decision_function(None)
-        return (found > 0.0).astype(np.intp) if found.ndim == 1 else found.argmax(axis=1)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each held-out row."""
-        return self.classes_[self.predicted_codes()]
-
-    def predict_proba(self, X: Any) -> Float64Array:
-        """Class probabilities, for equal priors."""
-        if self._calibrator is None:
-            raise AttributeError(
-                f'decision="{self._decision}" gives no probabilities: score it by something '
-                'that needs predictions only, such as scoring="balanced_accuracy"'
-            )
-        return probabilities(self._distances, self._scale, self._calibrator)
+def results_table(
+    table: Float64Array, accuracies: Float64Array, sizes: IntArray, search: Search
+) -> dict[str, np.ndarray]:
+    """``cv_results_``: columns with one row per setting, point and decision."""
+    n_folds = len(table)
+    rows = list(product(search.settings, search.points, search.decisions))
+    out: dict[str, np.ndarray] = {
+        "param_q": np.array([exponent(settings.penalty) for settings, _, _ in rows]),
+        "param_tau": np.array([settings.tau for settings, _, _ in rows]),
+        "param_pool": np.array([settings.pool for settings, _, _ in rows]),
+        "param_decision": np.array([decision for _, _, decision in rows]),
+    }
+    for k in range(len(search.points[0])):
+        out[f"rho_{k}"] = np.array([search.rhos[point[k]] for _, point, _ in rows])
+    flat = table.reshape(n_folds, -1)
+    size = np.repeat(sizes.reshape(n_folds, -1), len(search.decisions), axis=1)
+    for f in range(n_folds):
+        out[f"split{f}_test_score"] = flat[f]
+    for f in range(n_folds):
+        out[f"split{f}_n_features"] = size[f]
+    out["mean_n_features"] = size.mean(axis=0)
+    out["mean_test_score"] = flat.mean(axis=0)
+    out["std_test_score"] = flat.std(axis=0)
+    out["se_test_score"] = standard_error(flat)
+    rank = np.empty(flat.shape[1], dtype=np.intp)
+    rank[np.argsort(-out["mean_test_score"], kind="stable")] = np.arange(1, flat.shape[1] + 1)
+    out["rank_test_score"] = rank
+    out["mean_balanced_accuracy"] = accuracies.reshape(n_folds, -1).mean(axis=0)
+    return out

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +15,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._validate import check_choice
 from ..solvers.pgd import Conventions, PGDResult, l1_pgd_gsvp, lq_pgd_gsvp
 from .elbow import elbow_features
 
@@ -184,16 +184,13 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         return codes
 
     def _check_parameters(self) -> NDArray[np.float64]:
-        """Check what the solver does not, and return one delta per class."""
+        """Check the parameters that the solver does not, and return one delta per class."""
         deltas = np.asarray(self.delta, dtype=np.float64)
         if deltas.ndim == 0:
             deltas = np.repeat(deltas, 2)
         if deltas.shape != (2,):
             raise ValueError(f"delta must be one number, or one per class, got {self.delta!r}.")
-        if self.conventions not in ("paper", "code"):
-            raise ValueError(f"conventions must be 'paper' or 'code', got {self.conventions!r}.")
-        if not isinstance(self.max_iter, Integral):
-            raise ValueError(f"max_iter must be an integer, got {self.max_iter!r}.")
+        check_choice("conventions", self.conventions, get_args(Conventions))
         return deltas
 
     def _start(self, varies: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -7,17 +7,15 @@ sites, so one pass over the rows is enough, whatever comes after it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from .._typing import Float64Array, IntArray
-from ._checks import check_values
-from ._dask import as_dask_matrix
-from ._matrix import Matrix, as_matrix, is_dask
+from .matrix import Matrix, read_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +99,12 @@ class ClassMoments:
         ClassMoments
         """
         names = _names_of(X)
-        if is_dask(X):
-            X = as_dask_matrix(X)
-        else:
-            X = check_array(X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
-        labels = np.zeros(X.shape[0], dtype=int) if y is None else column_or_1d(y, warn=True)
-        if len(labels) != X.shape[0]:
+        matrix = read_matrix(X)
+        n = matrix.shape[0]
+        labels = np.zeros(n, dtype=int) if y is None else column_or_1d(y, warn=True)
+        if len(labels) != n:
             raise ValueError(
-                f"X has {X.shape[0]} rows and y has {len(labels)} labels: pass one label per row"
+                f"X has {n} rows and y has {len(labels)} labels: pass one label per row"
             )
         if classes is None:
             found, codes = np.unique(labels, return_inverse=True)
@@ -123,13 +119,9 @@ class ClassMoments:
             weight = _check_sample_weight(
                 sample_weight, labels[:, None], dtype=np.float64, ensure_non_negative=True
             )
-        matrix = as_matrix(X)
-        if not matrix.lazy:  # lazy values are looked at by the pass itself
-            check_values(matrix, "X")
-        counts, weights, means, scatters = scatter_by_class(
-            matrix, codes.astype(np.intp), weight, len(found)
-        )
-        return cls(found, counts, weights, means, scatters, names)
+        matrix.check_values("X")
+        moments = class_moments(matrix, codes.astype(np.intp), weight, len(found))
+        return replace(moments, classes=found, feature_names=names)
 
     @property
     def n_features(self) -> int:
@@ -305,16 +297,16 @@ def _names_of(X: Any) -> np.ndarray | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def scatter_by_class(
+def class_moments(
     matrix: Matrix, codes: IntArray, weight: Float64Array | None, n_classes: int
-) -> tuple[IntArray, Float64Array, Float64Array, Float64Array]:
-    """Counts, weights, means and centred second moments of each class, in one pass."""
-    visit = partial(visit_scatter, n_classes=n_classes)
-    return matrix.reduce_rows(visit, merge_scatter, (codes, weight)).centred()
+) -> ClassMoments:
+    """Moments of rows of the classes 0, 1, ..., in one pass."""
+    visit = partial(add_rows, n_classes=n_classes)
+    return matrix.reduce_rows(visit, merge_sums, (codes, weight)).moments()
 
 
 @dataclass(eq=False)
-class Scatter:
+class ClassSums:
     """Running sums of each class, shifted by a pilot mean.
 
     Rows are shifted by a pilot mean of their class, from its first block, before they are
@@ -330,7 +322,7 @@ class Scatter:
     scatters: Float64Array  # sums of their products
 
     @classmethod
-    def empty(cls, n_classes: int, m: int) -> Scatter:
+    def empty(cls, n_classes: int, m: int) -> ClassSums:
         return cls(
             np.zeros(n_classes, dtype=np.intp),
             np.zeros(n_classes),
@@ -339,13 +331,14 @@ class Scatter:
             np.zeros((n_classes, m, m)),
         )
 
-    def centred(self) -> tuple[IntArray, Float64Array, Float64Array, Float64Array]:
-        """Counts, weights, means and centred second moments."""
+    def moments(self) -> ClassMoments:
+        """The moments of the rows so far."""
         safe = np.where(self.weights > 0.0, self.weights, 1.0)[:, None]
         scatters = self.scatters.copy()
         for scatter, excess in zip(scatters, self.shifts / np.sqrt(safe)):
             scatter -= np.multiply.outer(excess, excess)
-        return self.counts, self.weights, self.pilots + self.shifts / safe, scatters
+        means = self.pilots + self.shifts / safe
+        return ClassMoments(np.arange(len(means)), self.counts, self.weights, means, scatters)
 
 
 def _pilot(rows: Float64Array) -> Float64Array:
@@ -356,17 +349,17 @@ def _pilot(rows: Float64Array) -> Float64Array:
     return np.where(np.abs(mean) <= 3.0 * apart.std(axis=0), 0.0, mean)
 
 
-def visit_scatter(
-    state: Scatter | None,
+def add_rows(
+    state: ClassSums | None,
     block: Float64Array,
     code: IntArray,
     weight: Float64Array | None,
     *,
     n_classes: int,
-) -> Scatter:
-    """Add a block of rows."""
+) -> ClassSums:
+    """Add a block of rows to the sums; None are those of no rows."""
     if state is None:
-        state = Scatter.empty(n_classes, block.shape[1])
+        state = ClassSums.empty(n_classes, block.shape[1])
     for k in range(n_classes):
         inside = np.flatnonzero(code == k)
         if weight is not None:
@@ -386,9 +379,8 @@ def visit_scatter(
     return state
 
 
-def merge_scatter(earlier: Scatter, later: Scatter) -> Scatter:
+def merge_sums(earlier: ClassSums, later: ClassSums) -> ClassSums:
     """The sums of both, shifted by the mean of both."""
-    classes = np.arange(len(earlier.counts))
-    both = ClassMoments(classes, *earlier.centred()) + ClassMoments(classes, *later.centred())
+    both = earlier.moments() + later.moments()
     shifts = np.zeros_like(both.means)
-    return Scatter(both.counts, both.weights, both.means, shifts, both.scatters)
+    return ClassSums(both.counts, both.weights, both.means, shifts, both.scatters)

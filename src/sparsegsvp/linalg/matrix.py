@@ -1,24 +1,28 @@
 """One interface to the kinds of array that hold samples in rows.
 
 The solver needs four things of its data: a product with X, a product with X', a few
-columns, and per-class statistics. A kind of array is one class here that offers them;
-none of them copies X.
+columns, and per-class statistics. A kind of array is one subclass of `Matrix` that offers
+them; none of them copies X.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_array, validate_data
 
 from .._typing import Float64Array, IntArray
 
 # Elements of a block that is converted or centred at a time: small enough to stay in cache.
 BLOCK = 1 << 17
+# Largest values: the bias needs their fourth powers, float32 products their second.
+_LIMITS = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e75}
 
 State = TypeVar("State")
 # Takes what earlier rows have left, or None, a block of rows, and what else there is of
@@ -28,28 +32,47 @@ Visit = Callable[..., State]
 Merge = Callable[[State, State], State]
 
 
-class Matrix(Protocol):
-    """Samples in rows, features in columns, of any storage."""
+class Matrix(ABC):
+    """Samples in rows, features in columns, of any storage; by default in memory."""
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-    lazy: bool  # whether every product reads the data anew
+    # whether every product reads the data anew, so that columns at hand should be used first
+    costly_passes = False
 
+    @abstractmethod
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
         """X v, in float64; ``exact`` accumulates in float64 whatever the data's type."""
-        ...
 
+    @abstractmethod
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
         """X' u, in float64; ``exact`` as in `dot`."""
-        ...
 
+    @abstractmethod
     def columns(self, index: IntArray) -> Float64Array:
         """The columns at ``index``, dense, in float64."""
-        ...
 
+    @abstractmethod
+    def rows(self, index: IntArray) -> Any:
+        """The rows at ``index``, as the kind of array they came in."""
+
+    @abstractmethod
     def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
         """All rows, dense and in float64, a block at a time."""
-        ...
+
+    @abstractmethod
+    def class_statistics(
+        self, codes: IntArray, weight: Float64Array, n_classes: int
+    ) -> tuple[Float64Array, Float64Array]:
+        """Mean and variance of each feature in each class; weights sum to 1 in a class."""
+
+    @abstractmethod
+    def extremes(self) -> tuple[float, float]:
+        """Smallest and largest value; NaN where there is one."""
+
+    def check_values(self, name: str) -> None:
+        """Refuse NaN, infinity and overflow; where passes are costly, in the first of them."""
+        check_extremes(*self.extremes(), self.dtype, name)
 
     def reduce_rows(
         self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray | None] = ()
@@ -66,43 +89,40 @@ class Matrix(Protocol):
         per_row : sequence of arrays or None
             What else is known of the rows, one entry per row; ``parts`` are those of the block.
         """
-        ...
+        state: Any = None
+        for rows, block in self.row_blocks():
+            state = visit(state, block, *(None if a is None else a[rows] for a in per_row))
+        return state
 
     def combine(self, index: IntArray, coef: Float64Array) -> Float64Array:
         """``X[:, index] @ coef``, in float64, for a coef of several columns."""
-        ...
+        return self.columns(index) @ coef
 
-    def expect(self, scores: Float64Array) -> None:
-        """Be told which columns may be asked for next: those of the largest scores."""
-        ...
+    def fetch(self, index: IntArray) -> None:
+        """Bring columns that will be used again and again into memory, in one pass."""
+        return
 
-    def glance(
+    def prefetch(self, scores: Float64Array) -> None:
+        """Let the next pass that fetches columns also fetch those of the largest scores."""
+        return
+
+    def cached_tdot(
         self, u: Float64Array, *, exact: bool = False
     ) -> tuple[IntArray, Float64Array] | None:
-        """Some columns and their part of X' u, if they are at hand and the others are not."""
-        ...
-
-    def class_statistics(
-        self, codes: IntArray, weight: Float64Array, n_classes: int
-    ) -> tuple[Float64Array, Float64Array]:
-        """Mean and variance of each feature in each class; weights sum to 1 in a class."""
-        ...
-
-    def extremes(self) -> tuple[float, float]:
-        """Smallest and largest value; NaN where there is one."""
-        ...
+        """The columns in memory and their part of X' u; None where all are in memory."""
+        return None
 
 
 def as_matrix(X: Any) -> Matrix:
     """Wrap an array in the class that knows its storage."""
+    if isinstance(X, Matrix):
+        return X
     if sp.issparse(X):
         return SparseMatrix(X)
     if isinstance(X, np.ndarray):
         return DenseMatrix(X)
-    if all(hasattr(X, name) for name in ("tdot", "columns", "class_statistics")):
-        return X
-    if is_dask(X):
-        from ._dask import DaskMatrix
+    if _is_dask(X):
+        from .lazy import DaskMatrix
 
         return DaskMatrix(X)
     raise TypeError(
@@ -111,9 +131,69 @@ def as_matrix(X: Any) -> Matrix:
     )
 
 
-def is_dask(X: Any) -> bool:
+def read_matrix(
+    X: Any, name: str = "X", *, estimator: Any = None, reset: bool = True, **checks: Any
+) -> Matrix:
+    """Check rows as scikit-learn does and wrap them.
+
+    Of Dask arrays and data frames, what is known without reading them is checked.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, Dask array or data frame
+    name : str
+        What errors call it.
+    estimator : estimator, optional
+        Whose feature names and number of features are compared or, with ``reset``, set.
+    reset : bool
+    **checks : dict
+        Options of ``sklearn.utils.check_array`` for rows in memory.
+    """
+    if _is_dask(X):
+        from .lazy import read_dask
+
+        if estimator is not None:
+            # an empty frame has the names; only those are looked at
+            header = X._meta if hasattr(X, "to_dask_array") else X
+            validate_data(estimator, header, reset=reset, skip_check_array=True)
+        return read_dask(X, name)
+    checks = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32), **checks}
+    if estimator is None:
+        return as_matrix(check_array(X, input_name=name, **checks))
+    return as_matrix(validate_data(estimator, X, reset=reset, **checks))
+
+
+def in_memory(values: Any) -> Any:
+    """Labels or weights as they are, computed if Dask holds them."""
+    return values.compute() if _is_dask(values) else values
+
+
+def _is_dask(X: Any) -> bool:
     """Whether this is a Dask collection, found out without importing Dask."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def check_extremes(low: float, high: float, dtype: np.dtype[Any], name: str) -> None:
+    """Refuse NaN, infinity and values whose powers overflow, by the extreme values."""
+    if not (np.isfinite(low) and np.isfinite(high)):
+        kind = "NaN" if np.isnan(low) or np.isnan(high) else "infinity"
+        raise ValueError(
+            f"{name} contains {kind}: remove or impute those values first "
+            "(for instance with sklearn.impute.SimpleImputer)"
+        )
+    limit = _LIMITS.get(np.dtype(dtype), 1e75)
+    largest = max(abs(low), abs(high))
+    if largest > limit:
+        raise ValueError(
+            f"{name} contains values up to {largest:.3g}, whose squares overflow: "
+            f"rescale the columns to magnitudes below {limit:.0e}"
+        )
+
+
+def widest(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The smallest and the largest of several extremes."""
+    # np.min, unlike min, carries a NaN through
+    return float(np.min([low for low, _ in pairs])), float(np.max([high for _, high in pairs]))
 
 
 def _spans(total: int, size: int) -> Iterator[slice]:
@@ -121,38 +201,7 @@ def _spans(total: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, total))
 
 
-class _InMemory:
-    """What follows from the columns and the blocks of rows where both are at hand."""
-
-    lazy = False
-
-    def columns(self, index: IntArray) -> Float64Array:
-        raise NotImplementedError
-
-    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
-        raise NotImplementedError
-
-    def reduce_rows(
-        self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray | None] = ()
-    ) -> State:
-        state: Any = None
-        for rows, block in self.row_blocks():
-            state = visit(state, block, *(None if a is None else a[rows] for a in per_row))
-        return state
-
-    def combine(self, index: IntArray, coef: Float64Array) -> Float64Array:
-        return self.columns(index) @ coef
-
-    def expect(self, scores: Float64Array) -> None:
-        return
-
-    def glance(
-        self, u: Float64Array, *, exact: bool = False
-    ) -> tuple[IntArray, Float64Array] | None:
-        return None
-
-
-class DenseMatrix(_InMemory):
+class DenseMatrix(Matrix):
     """A NumPy array, float32 or float64, of any memory order."""
 
     def __init__(self, X: np.ndarray) -> None:
@@ -179,6 +228,9 @@ class DenseMatrix(_InMemory):
 
     def columns(self, index: IntArray) -> Float64Array:
         return self.X[:, index].astype(np.float64)
+
+    def rows(self, index: IntArray) -> np.ndarray:
+        return self.X[index]
 
     def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
         for rows in _spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
@@ -213,7 +265,7 @@ class DenseMatrix(_InMemory):
         return float(self.X.min()), float(self.X.max())
 
 
-class SparseMatrix(_InMemory):
+class SparseMatrix(Matrix):
     """A SciPy CSR or CSC matrix; implicit zeros are never written out."""
 
     def __init__(self, X: Any) -> None:
@@ -242,6 +294,9 @@ class SparseMatrix(_InMemory):
 
     def columns(self, index: IntArray) -> Float64Array:
         return self.X[:, index].toarray().astype(np.float64, copy=False)
+
+    def rows(self, index: IntArray) -> Any:
+        return self.X[index]
 
     def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
         for rows in self._spans():
@@ -293,7 +348,7 @@ class SparseMatrix(_InMemory):
         return float(min(self.X.data.min(), 0.0)), float(max(self.X.data.max(), 0.0))
 
 
-class StackedMatrix:
+class StackedMatrix(Matrix):
     """Matrices with the same columns, one above the other, none of them copied."""
 
     def __init__(self, parts: Sequence[Matrix]) -> None:
@@ -301,7 +356,7 @@ class StackedMatrix:
         sizes = [part.shape[0] for part in self.parts]
         self.shape = (sum(sizes), self.parts[0].shape[1])
         self.dtype = np.result_type(*(part.dtype for part in self.parts))
-        self.lazy = any(part.lazy for part in self.parts)
+        self.costly_passes = any(part.costly_passes for part in self.parts)
         stops = np.cumsum(sizes)
         self._rows = [slice(int(b - a), int(b)) for a, b in zip(sizes, stops)]
 
@@ -316,6 +371,10 @@ class StackedMatrix:
 
     def columns(self, index: IntArray) -> Float64Array:
         return np.concatenate([part.columns(index) for part in self.parts])
+
+    def rows(self, index: IntArray) -> Float64Array:
+        # the parts may be of different kinds: dense
+        return np.concatenate([block for _, block in self.row_blocks()])[index]
 
     def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
         for part, rows in zip(self.parts, self._rows):
@@ -334,17 +393,23 @@ class StackedMatrix:
     def combine(self, index: IntArray, coef: Float64Array) -> Float64Array:
         return np.concatenate([part.combine(index, coef) for part in self.parts])
 
-    def expect(self, scores: Float64Array) -> None:
+    def fetch(self, index: IntArray) -> None:
         for part in self.parts:
-            part.expect(scores)
+            part.fetch(index)
 
-    def glance(
+    def prefetch(self, scores: Float64Array) -> None:
+        for part in self.parts:
+            part.prefetch(scores)
+
+    def cached_tdot(
         self, u: Float64Array, *, exact: bool = False
     ) -> tuple[IntArray, Float64Array] | None:
-        found = [part.glance(u[rows], exact=exact) for part, rows in zip(self.parts, self._rows)]
-        seen = [pair for pair in found if pair is not None]
-        if len(seen) < len(self.parts):
-            return None
+        seen = []
+        for part, rows in zip(self.parts, self._rows):
+            found = part.cached_tdot(u[rows], exact=exact)
+            if found is None:
+                return None
+            seen.append(found)
         index = reduce(np.intersect1d, [at for at, _ in seen])
         out = np.zeros(len(index))
         for at, values in seen:
@@ -363,9 +428,7 @@ class StackedMatrix:
         return found.mean, found.spread
 
     def extremes(self) -> tuple[float, float]:
-        pairs = [part.extremes() for part in self.parts]
-        # np.min, unlike min, carries a NaN through
-        return float(np.min([lo for lo, _ in pairs])), float(np.max([hi for _, hi in pairs]))
+        return widest([part.extremes() for part in self.parts])
 
 
 @dataclass(frozen=True, eq=False)
