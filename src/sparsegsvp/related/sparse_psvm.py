@@ -199,12 +199,14 @@ class SparsePSVM(PlanePairClassifier):
         target = steps.Be.T @ (steps.Be @ v)
         l1 = self.l1 * steps.largest_l1(target)
         # As l1 falls the iteration tends to stay at its start. Where the class means coincide
-        # that may be the plane w = 0, which is told by an l1 beneath the rounding of the target.
-        plane = steps.run(target, l1, self.tol, self.max_iter)
-        while plane is None and l1 > np.finfo(np.float64).eps * np.abs(target).max():
-            l1 /= 2.0
+        # that may be w = 0 up to rounding, and a smaller l1 would only let the rounding in.
+        rounding = len(steps.F) * np.finfo(np.float64).eps * float(np.abs(target).max())
+        while l1 > rounding:
             plane = steps.run(target, l1, self.tol, self.max_iter)
-        return PlaneFit(np.zeros(len(v) - 1), 1.0, np.nan) if plane is None else plane
+            if plane is not None:
+                return plane
+            l1 /= 2.0
+        return PlaneFit(np.zeros(len(v) - 1), 1.0, np.nan)
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
         return ridge_planes(A, B, self.delta)
