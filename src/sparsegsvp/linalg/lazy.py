@@ -38,6 +38,8 @@ class DaskMatrix(Matrix):
         With known chunk sizes.
     name : str
         What errors call it.
+    names : sequence of str, optional
+        Names of the columns, which an array does not know.
 
     Attributes
     ----------
@@ -47,8 +49,9 @@ class DaskMatrix(Matrix):
 
     costly_passes = True
 
-    def __init__(self, X: Any, name: str = "X") -> None:
+    def __init__(self, X: Any, name: str = "X", names: Sequence[str] | None = None) -> None:
         _check_array(X, name)
+        self.names = names
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
         self.array, self.name = X, name
@@ -232,7 +235,7 @@ def read_dask(X: Any, name: str = "X") -> DaskMatrix:
         raise ValueError(
             f"column {other[0]!r} of {name} holds {kinds[other[0]]}, not numbers: drop or encode it"
         )
-    matrix = DaskMatrix(X.to_dask_array(lengths=True), name)
+    matrix = DaskMatrix(X.to_dask_array(lengths=True), name, list(X.columns))
     matrix.n_passes = 1.0
     return matrix
 

@@ -37,6 +37,8 @@ class Matrix(ABC):
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
+    # names of the columns, where the storage knows any
+    names: Sequence[str] | None = None
     # whether every product reads the data anew, so that columns at hand should be used first
     costly_passes = False
 
@@ -140,7 +142,7 @@ def read_matrix(
 
     Parameters
     ----------
-    X : array-like, sparse matrix, Dask array or data frame
+    X : array-like, sparse matrix, Dask array or data frame, or Matrix
     name : str
         What errors call it.
     estimator : estimator, optional
@@ -152,15 +154,24 @@ def read_matrix(
     if _is_dask(X):
         from .lazy import read_dask
 
+        X = read_dask(X, name)
+    if isinstance(X, Matrix):
         if estimator is not None:
-            # an empty frame has the names; only those are looked at
-            header = X._meta if hasattr(X, "to_dask_array") else X
-            validate_data(estimator, header, reset=reset, skip_check_array=True)
-        return read_dask(X, name)
+            validate_data(estimator, _header(X), reset=reset, skip_check_array=True)
+        return X
     checks = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32), **checks}
     if estimator is None:
         return as_matrix(check_array(X, input_name=name, **checks))
     return as_matrix(validate_data(estimator, X, reset=reset, **checks))
+
+
+def _header(matrix: Matrix) -> Any:
+    """Return what scikit-learn reads names and the number of features from."""
+    if matrix.names is None:
+        return matrix
+    import pandas as pd
+
+    return pd.DataFrame(columns=list(matrix.names))
 
 
 def in_memory(values: Any) -> Any:

@@ -18,6 +18,7 @@ from .._typing import Progress
 from ..io import InputError, Table, csv_text, save_model
 from ..io.errors import option
 from ..io.lazy import need
+from ..linalg.lazy import DaskMatrix
 from .files import json_text, timings_text, write_texts
 from .selection import Selection
 from .settings import Settings, make_procedure, make_settings, outer_folds
@@ -114,7 +115,7 @@ def select_lazily(
     model = make_procedure(settings)
     with _scheduler(scheduler), stages.stage(TUNING):
         fit = {} if table.groups is None else {"groups": table.groups}
-        model.fit(table.X, table.labels, **fit)
+        model.fit(DaskMatrix(table.X, names=table.feature_names), table.labels, **fit)
     return LazySelection(model, _describe(table, model, settings, command), stages.seconds)
 
 
