@@ -167,3 +167,11 @@ def test_a_model_with_a_penalty_is_saved_and_loaded(table, tmp_path):
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
         np.testing.assert_array_equal(again.fit(X, y).coef_, model.coef_)
     assert pickle.loads(pickle.dumps(Lq(0.5))) == Lq(0.5)
+
+
+def test_a_model_saved_before_there_were_penalties_is_still_whole(table):
+    X, y = table
+    model = GSVPSVM().fit(X, y)
+    del model.__dict__["penalty"]
+    assert model.get_params() == GSVPSVM().get_params()
+    np.testing.assert_array_equal(clone(model).fit(X, y).coef_, model.coef_)

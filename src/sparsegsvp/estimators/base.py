@@ -40,6 +40,7 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
     """A fitted set of planes: predicts, gives probabilities and selects features."""
 
     calibrator_: tuple[Float64Array, Float64Array] | None
+    penalty: Penalty | None = None  # for models that were saved before they had one
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

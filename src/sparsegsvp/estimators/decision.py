@@ -1,4 +1,4 @@
-"""How distances to the planes become decisions and probabilities."""
+"""Decisions and probabilities from distances to the planes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Calibrator:
         return features @ self.coef.T + self.intercept
 
     def probabilities(self, features: Float64Array) -> Float64Array:
-        """One column per class."""
+        """Probabilities, one column per class."""
         found = self.log_odds(features)
         if found.ndim == 1:
             return np.column_stack([expit(-found), expit(found)])

@@ -33,7 +33,7 @@ _N_FEATURES_GRID = np.geomspace(1.0, 1e-3, 60)
 
 
 class NeedsRowsError(AttributeError, ValueError):
-    """Moments alone cannot calibrate.
+    """Raised where moments, which hold no rows, would have to calibrate.
 
     An AttributeError, so that ``hasattr`` and meta-estimators see which methods there are,
     and a ValueError, because it is a parameter that is wrong.

@@ -333,7 +333,7 @@ class GSVPSVMCV(PlaneClassifier):
         return folds, rows.covariances(search.standardize)
 
     def _reporter(self, n_splits: int) -> Callable[[], None]:
-        """Prints a line at every call, or with ``verbose=0`` nothing."""
+        """A function that prints a line at every call, or with ``verbose=0`` nothing."""
         started, done = time.perf_counter(), itertools.count(1)
 
         def report() -> None:

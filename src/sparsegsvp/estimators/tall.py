@@ -210,7 +210,7 @@ class _FoldStack:
 
     @classmethod
     def of(cls, planes: Sequence[Sequence[RawPlanes]], k: int, m: int) -> _FoldStack:
-        """Without calibrators."""
+        """Stack the planes of every setting and point, without calibrators."""
         flat = [plane for setting in planes for plane in setting]
         index = np.zeros(len(flat), dtype=np.intp)
         unique: list[RawPlanes] = []
@@ -235,7 +235,7 @@ class _FoldStack:
     def calibrated(
         self, features: Float64Array, codes: IntArray, weight: Float64Array | None
     ) -> _FoldStack:
-        """With calibrators fitted to the features of training rows."""
+        """The same planes with calibrators fitted to the features of training rows."""
         slope, offset = np.zeros_like(self.slope), np.zeros_like(self.offset)
         for i in range(len(slope)):
             model = fit_calibrator(features[:, i], codes, slope.shape[1], weight)

@@ -335,7 +335,7 @@ class DataCovariances(Covariances):
 
 
 class MomentCovariances(Covariances):
-    """Covariances from per-class moments: every block is there, no rows are."""
+    """Covariances from per-class moments, without rows."""
 
     def __init__(self, moments: ClassMoments, standardize: bool) -> None:
         self.share = moments.weights / moments.weights.sum()

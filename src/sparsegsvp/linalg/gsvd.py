@@ -189,12 +189,12 @@ def _cosine_sine(Q1: Array, Q2: Array) -> tuple[Array, Array, Array, Array, Arra
 
 
 class StackedFactors(NamedTuple):
-    """``blocks[i] = Q[i] @ (singular[:, None] * Wt)``, the Q[i] stacked having orthonormal columns.
+    """Factors of stacked blocks: ``blocks[i] = Q[i] @ (singular[:, None] * Wt)``.
 
     Attributes
     ----------
     Q : list of arrays, the i-th of shape (min(rows of block i, r), r)
-        In the coordinates of ``bases``.
+        In the coordinates of ``bases``; stacked, their columns are orthonormal.
     bases : list of (array or None)
         ``bases[i] @ Q[i]`` are the rows that belong to block i; None stands for the identity.
     singular : array of shape (r,)
@@ -298,7 +298,7 @@ def qr(matrix: Array, *, full: bool = False) -> tuple[Array, Array]:
 
 
 def rounding_level(size: int) -> float:
-    """What rounding leaves of a zero in a matrix of norm one and of this (smaller) size."""
+    """The size up to which values are rounding, in a matrix of norm one and this (smaller) size."""
     return _EPS * max(size, 32)
 
 

@@ -452,14 +452,14 @@ class Spread:
 
     @classmethod
     def of(cls, part: Matrix, codes: IntArray, weight: Float64Array, n_classes: int) -> Spread:
-        """Of some rows, whose weights need not sum to 1 in a class."""
+        """The statistics of some rows, whose weights need not sum to 1 in a class."""
         total = np.bincount(codes, weight, minlength=n_classes).astype(np.float64)
         safe = np.where(total > 0, total, 1.0)
         mean, var = part.class_statistics(codes, weight / safe[codes], n_classes)
         return cls(total, mean, var * total[:, None])
 
     def merged(self, later: Spread) -> Spread:
-        """Of these rows and later ones."""
+        """The statistics of these rows and later ones."""
         mean, spread = self.mean.copy(), self.spread.copy()
         _merge_diagonal(mean, spread, self.total, later.mean, later.spread, later.total)
         return Spread(self.total + later.total, mean, spread)

@@ -1,4 +1,4 @@
-"""Per-class moments: all that the quotient ever asks of tall data.
+"""Counts, means and second moments of each class, which determine the quotient.
 
 Counts, means and centred second moments of each class add up over batches, folds and
 sites, so one pass over the rows is enough, whatever comes after it.
@@ -342,7 +342,7 @@ class ClassSums:
 
 
 def _pilot(rows: Float64Array) -> Float64Array:
-    """The means, from the first row on; zero where they are no larger than the spread."""
+    """Column means to shift by, or zero where they are no larger than the spread."""
     apart = rows - rows[0]
     mean = rows[0] + apart.mean(axis=0)
     # squares lose a digit there at most, and rows that need no shift are read once less

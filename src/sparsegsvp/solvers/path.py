@@ -1,4 +1,4 @@
-"""From the best single feature down to small penalties, and up again."""
+"""Paths of solutions from the best single feature down to small penalties, and up again."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class PGDHistory:
 
 @dataclass(frozen=True, eq=False)
 class PGDResult:
-    """What Algorithm 1 or 2 returned.
+    """The result of Algorithm 1 or 2.
 
     Attributes
     ----------

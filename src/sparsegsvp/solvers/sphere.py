@@ -32,7 +32,7 @@ _MAX_SADDLE = 300
 
 @dataclass(frozen=True, eq=False)
 class SphereSolution:
-    """Where the loop ended, with its certificate on the features it was given."""
+    """The last point of the loop, with its certificate on the features it was given."""
 
     point: Point
     objective: float
@@ -181,7 +181,7 @@ class _State:
         return kkt_residual(self.point.w, self.point.gradient, self.slopes)
 
     def admits(self, tol: float) -> bool:
-        """Whether some feature at zero wants to enter."""
+        """Whether some feature at zero violates the certificate by more than ``tol``."""
         out = self.point.w == 0.0
         return bool(np.any(np.abs(self.point.gradient[out]) > self.slopes[out] + tol))
 

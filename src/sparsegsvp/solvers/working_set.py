@@ -203,7 +203,7 @@ def _cached_excess(
 
 
 def lowest_copies(problem: Problem, features: IntArray) -> IntArray:
-    """The same columns by their lowest indices.
+    """Replace features by the lowest of the columns that are identical to them.
 
     Between identical columns only rounding decides, which depends on the storage and the
     number of threads. Columns whose penalty weights differ are not identical.
