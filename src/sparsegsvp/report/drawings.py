@@ -244,7 +244,7 @@ def path_weights(found: PathFigure, *, by_penalty: bool = False, label: int = 0)
         start = 0 if by_penalty else max(next(i for i, v in enumerate(row) if v > 0.0) - 1, 0)
         kind = "thread mine" if f in mine else "thread"
         kind += f" c{named.index(f) % 8}" if f in named else ""
-        chart.line(at[start:], row[start:], kind, tip=name, label=name if f in named else "")
+        chart.line(at[start:], row[start:], kind, tips=[name], label=name if f in named else "")
     if by_penalty:
         chart.rule("cursor", x=at[chosen])
     return chart
@@ -344,7 +344,7 @@ def accuracy_chart(found: Mapping[str, Any]) -> Chart:
             for size, v, a, b in zip(curve["size"], curve["score"], curve["low"], curve["high"])
         ]
         link = curve["link"]
-        chart.line(xs, curve["score"], f"thread{mine}", tip=name, link=link)
+        chart.line(xs, curve["score"], f"thread{mine}", tips=[name], link=link)
         chart.points(xs, curve["score"], f"bead{mine}", radius=3.4, tips=words, link=link)
     for size in dict.fromkeys(point["size"] for point in found["front"]):
         there = [point for point in found["front"] if point["size"] == size]
@@ -381,7 +381,7 @@ def accuracy_lines(found: Mapping[str, Any]) -> Chart:
             ends = [v for a, b in zip(curve["low"], curve["high"]) for v in (a, b, nan)]
             chart.line([v for x in xs for v in (x, x, nan)], ends, f"series fine {kind}")
         dash = ("", " dashes", " dots")[i // 8 % 3]
-        chart.line(xs, curve["score"], f"series {kind}{dash}", label=name, tip=name)
+        chart.line(xs, curve["score"], f"series {kind}{dash}", label=name, tips=[name])
         chart.points(xs, curve["score"], f"pt {kind}", shape=i)
     at = [sizes.index(point["size"]) for point in front]
     stairs = [(x, point["score"]) for k, point in enumerate(front) for x in at[k : k + 2]]

@@ -194,7 +194,7 @@ def features_by_q(study: Study, plan: Plan, results: Results, jaccard: Table | N
     """Number of features against q for each eps, and the average Jaccard index across q."""
     qs = sorted({q for q, _ in plan.grid(study)})
     levels = list(dict.fromkeys(eps for _, eps in plan.grid(study)))
-    charts: list[Chart | None] = []
+    charts: list[Chart] = []
     for which, name in (("paper", "PGDGSVPSVM"), ("own", "GSVPSVM")):
         sizes = {
             eps: [len(results[f"sweep/{which}/{q:g}/{eps:.4g}"]["panel"]) for q in qs]
