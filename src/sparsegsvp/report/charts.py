@@ -50,23 +50,11 @@ _HEADER = 22.0  # pixels for a title or a line of the legend
 
 @dataclass(frozen=True)
 class Axis:
-    """A range with its title and ticks.
+    """A range from left to right or from below, with its title and ticks.
 
-    Attributes
-    ----------
-    low, high : float
-        Values at the left or lower, and at the right or upper end.
-    title : str
-    ticks : sequence of (value, label) or (value, label, classes), optional
-        By default round numbers.
-    grid : bool
-        Draw a line across the picture at every tick.
-    log : bool
-        Logarithmic.
-    slanted : bool
-        Write the labels of an abscissa aslant, for names.
-    kind : str
-        Classes of the title.
+    ``ticks`` are (value, label) or (value, label, classes), by default round numbers; ``grid``
+    draws a line across the picture at each; ``slanted`` writes names below an abscissa aslant;
+    ``kind`` are the classes of the title.
     """
 
     low: float
@@ -161,7 +149,7 @@ class Chart:
         self.text(x, self.y.high, words, f"value {side}", dx=step, dy=12)
 
     def sx(self, value: float) -> float:
-        """Position of an abscissa, in pixels."""
+        """Position of an abscissa, in pixels; an infinite one lies on the picture's edge."""
         if math.isinf(value):
             return self.width if value > 0 else 0.0
         return self.left + (self.width - self.left - self.right) * self.x.share(value)
@@ -183,7 +171,6 @@ class Chart:
     def body(self, put: Put) -> str:
         """Axes and marks, without the element around them."""
         floor, end = self.height - self.bottom, self.width - self.right
-        middle, up = (self.left + end) / 2, (self.top + floor) / 2
         parts, across = [], self.x.labelled()
         for value, label, kind in self.y.labelled():
             at = self.sy(value)
@@ -203,10 +190,11 @@ class Chart:
                 parts.append(text_element(at, floor + 17, label, f"{kind} mid", put))
         if across and not self.x.grid:
             parts.append(line_element(self.left, floor, end, floor, "axis", put))
-        title, kind = cut(self.x.title, 60), f"{self.x.kind} mid"
-        parts.append(text_element(middle, self.height - 8, title, kind, put))
-        side = text_element(13, up, cut(self.y.title, 44), f"{self.y.kind} mid", put)
-        parts.append(f'<g transform="rotate(-90 13 {up:g})">{side}</g>' if side else "")
+        at, name = (self.left + end) / 2, cut(self.x.title, 60)
+        parts.append(text_element(at, self.height - 8, name, f"{self.x.kind} mid", put))
+        at, name = (self.top + floor) / 2, cut(self.y.title, 44)
+        side = text_element(13, at, name, f"{self.y.kind} mid", put)
+        parts.append(f'<g transform="rotate(-90 13 {at:g})">{side}</g>' if side else "")
         return "".join(parts) + "".join(mark.svg(self, put) for mark in self.marks)
 
     def draw(self, ax: Any = None, *, legend: bool = True) -> Any:
@@ -279,16 +267,9 @@ class Chart:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Charts in rows and columns, with titles and one legend; complete in itself.
+    """Charts in rows, with titles, headings of the columns and one legend; complete in itself.
 
-    Attributes
-    ----------
-    rows : sequence of sequences of Chart
-        The first row is the longest.
-    description : str
-        For readers who do not see it.
-    heads : sequence of str
-        A heading above each column.
+    The first row is the longest. ``description`` is for readers who do not see it.
     """
 
     rows: Sequence[Sequence[Chart]]

@@ -69,14 +69,7 @@ def short(value: float) -> str:
 
 
 def power(value: float) -> str:
-    """Write a power of ten with its exponent raised.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.marks import power
-    >>> power(1e-3), power(10**-2.5)
-    ('10⁻³', '10⁻²·⁵')
-    """
+    """Write a power of ten with its exponent raised."""
     raised = str.maketrans("-.0123456789", "⁻·⁰¹²³⁴⁵⁶⁷⁸⁹")
     return "10" + f"{math.log10(value):.3g}".translate(raised)
 
@@ -344,14 +337,10 @@ class Rects(Mark):
         found = look(self.kind)
         if found["fill"] == "none":  # there for the pointer only
             return
-        style: dict[str, Any] = {
-            "fc": found["fill"],
-            "ec": found.get("stroke", "none"),
-            "alpha": _opacity(found),
-        }
         for i, (x0, y0, x1, y1) in enumerate(self.corners):
-            label = self.label if self.label and not i else None
-            ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, label=label, **style))
+            part = Rectangle((x0, y0), x1 - x0, y1 - y0, label=None if i else self.label or None)
+            part.set(fc=found["fill"], ec=found.get("stroke", "none"), alpha=_opacity(found))
+            ax.add_patch(part)
 
     def key(self, x: float, y: float, put: Put) -> str:
         return put("rect", self.kind, f'x="{x + 4:.1f}" y="{y - 5:.1f}" width="11" height="10"')
