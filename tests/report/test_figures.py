@@ -79,13 +79,17 @@ def test_the_path_tells_who_enters_and_leaves(fitted):
         assert names == {fitted.table.feature_names[j] for j in fitted.model.path_["panel"][s]}
         drawn = {f for f, row in enumerate(found["weights"]) if row[s] > 0}
         assert drawn <= set(step["panel"])
+    assert len(found["steps"]) == 8  # n_deltas
+    assert found["features"][0] in {fitted.table.feature_names[j] for j in fitted.data.support}
     chosen = {found["features"][f] for f in found["steps"][found["chosen"]]["panel"]}
     selected = np.flatnonzero(fitted.model.support_)
     assert chosen == {fitted.table.feature_names[j] for j in selected}
 
 
 def test_weights_are_sorted_and_end_at_zero(fitted):
-    for curve in figures.weight_curves(fitted.model, fitted.table.feature_names):
+    curves = figures.weight_curves(fitted.model, fitted.table.feature_names)
+    assert [curve["label"] for curve in curves] == fitted.model.classes_.tolist()
+    for curve in curves:
         assert curve["weights"] == sorted(curve["weights"], reverse=True)
         assert curve["weights"][-1] == 0.0
         assert curve["n_nonzero"] == len(curve["features"]) == len(curve["weights"]) - 1

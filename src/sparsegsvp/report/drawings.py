@@ -84,12 +84,8 @@ def _strip(x: Axis, width: int, height: int, side: int, description: str, css: s
 
 def roc_chart(found: Roc) -> Chart:
     """The mean ROC curve with the middle 80% of the folds."""
-    chart = Chart(
-        Axis(0.0, 1.0, "1 − specificity"),
-        Axis(0.0, 1.0, "sensitivity", grid=True),
-        f"ROC curve for {found['label']}, averaged over folds",
-    )
-    chart.line([0, 1], [0, 1], "chance")
+    said = f"ROC curve for {found['label']}, averaged over folds"
+    chart = _unit_square("1 − specificity", "sensitivity", said)
     chart.band(found["fpr"], found["low"], found["high"])
     chart.line([0.0, *found["fpr"]], [0.0, *found["tpr"]], "curve")
     if found["auc"] is not None:
@@ -102,25 +98,23 @@ def roc_chart(found: Roc) -> Chart:
 
 def calibration_chart(found: Calibration) -> Chart:
     """Observed against predicted share, point size by count."""
-    chart = Chart(
-        Axis(0.0, 1.0, f"predicted probability of {found['label']}"),
-        Axis(0.0, 1.0, "observed share", grid=True),
-        f"calibration of the probability of {found['label']}",
-    )
+    title, said = (f"{word} probability of {found['label']}" for word in ("predicted", "the"))
+    chart = _unit_square(title, "observed share", f"calibration of {said}")
     predicted, observed, count = found["predicted"], found["observed"], found["count"]
     total = sum(count) or 1
-    chart.line([0, 1], [0, 1], "chance")
+    words = [
+        f"predicted {p:.2f}, observed {o:.2f} ({n} samples)"
+        for p, o, n in zip(predicted, observed, count)
+    ]
+    radii = [4 + round(6 * math.sqrt(n / total), 1) for n in count]
     chart.line(predicted, observed, "curve")
-    chart.points(
-        predicted,
-        observed,
-        "dot",
-        radius=[4 + round(6 * math.sqrt(n / total), 1) for n in count],
-        tips=[
-            f"predicted {p:.2f}, observed {o:.2f} ({n} samples)"
-            for p, o, n in zip(predicted, observed, count)
-        ],
-    )
+    chart.points(predicted, observed, "dot", radius=radii, tips=words)
+    return chart
+
+
+def _unit_square(x: str, y: str, description: str) -> Chart:
+    chart = Chart(Axis(0.0, 1.0, x), Axis(0.0, 1.0, y, grid=True), description)
+    chart.line([0, 1], [0, 1], "chance")
     return chart
 
 
@@ -129,18 +123,13 @@ def permutation_chart(found: Histogram) -> Chart:
     edges, counts = found["edges"], found["counts"]
     highest = max(counts) * 1.18 or 1.0
     whole = [(v, short(v)) for v in ticks(0.0, highest) if v == int(v)]
-    chart = Chart(
-        Axis(edges[0], edges[-1], "balanced accuracy (test statistic)"),
-        Axis(0.0, highest, "shuffled labellings", whole, grid=True),
-        "permutation distribution of the test statistic",
-    )
+    x = Axis(edges[0], edges[-1], "balanced accuracy (test statistic)")
+    y = Axis(0.0, highest, "shuffled labellings", whole, grid=True)
+    chart = Chart(x, y, "permutation distribution of the test statistic")
     bins = [(a, b, n) for a, b, n in zip(edges, edges[1:], counts) if n]
     gap = 0.03 * (edges[1] - edges[0])
-    chart.rects(
-        [(a + gap, 0.0, b - gap, n) for a, b, n in bins],
-        "bar quiet",
-        tips=[f"{n} of {found['n']} between {a:.2f} and {b:.2f}" for a, b, n in bins],
-    )
+    words = [f"{n} of {found['n']} between {a:.2f} and {b:.2f}" for a, b, n in bins]
+    chart.rects([(a + gap, 0.0, b - gap, n) for a, b, n in bins], "bar quiet", tips=words)
     chart.flag(found["observed"], f"true labels {found['observed']:.2f}")
     return chart
 
@@ -165,15 +154,10 @@ def scatter_chart(
     for k, name in enumerate(found["classes"]):
         tone = k % 8 if tones is None else tones[k]
         mine = [i for i, label in enumerate(found["label"]) if label == k]
-        wrongly = [", predicted wrongly" if found["wrong"][i] else "" for i in mine]
-        chart.points(
-            [xs[i] for i in mine],
-            [ys[i] for i in mine],
-            f"pt c{tone}",
-            shape=tone,
-            tips=[f"{found['name'][i]}: {name}{w}" for i, w in zip(mine, wrongly)],
-            label=name,
-        )
+        lost = [", predicted wrongly" if found["wrong"][i] else "" for i in mine]
+        words = [f"{found['name'][i]}: {name}{more}" for i, more in zip(mine, lost)]
+        at = [xs[i] for i in mine], [ys[i] for i in mine]
+        chart.points(*at, f"pt c{tone}", shape=tone, tips=words, label=name)
     wrong = [i for i, lost in enumerate(found["wrong"]) if lost]
     if wrong:
         at = [xs[i] for i in wrong], [ys[i] for i in wrong]
@@ -244,7 +228,7 @@ def path_weights(found: PathFigure, *, by_penalty: bool = False, label: int = 0)
         start = 0 if by_penalty else max(next(i for i, v in enumerate(row) if v > 0.0) - 1, 0)
         kind = "thread mine" if f in mine else "thread"
         kind += f" c{named.index(f) % 8}" if f in named else ""
-        chart.line(at[start:], row[start:], kind, tip=name, label=name if f in named else "")
+        chart.line(at[start:], row[start:], kind, tips=[name], label=name if f in named else "")
     if by_penalty:
         chart.rule("cursor", x=at[chosen])
     return chart
@@ -344,7 +328,7 @@ def accuracy_chart(found: Mapping[str, Any]) -> Chart:
             for size, v, a, b in zip(curve["size"], curve["score"], curve["low"], curve["high"])
         ]
         link = curve["link"]
-        chart.line(xs, curve["score"], f"thread{mine}", tip=name, link=link)
+        chart.line(xs, curve["score"], f"thread{mine}", tips=[name], link=link)
         chart.points(xs, curve["score"], f"bead{mine}", radius=3.4, tips=words, link=link)
     for size in dict.fromkeys(point["size"] for point in found["front"]):
         there = [point for point in found["front"] if point["size"] == size]
@@ -381,7 +365,7 @@ def accuracy_lines(found: Mapping[str, Any]) -> Chart:
             ends = [v for a, b in zip(curve["low"], curve["high"]) for v in (a, b, nan)]
             chart.line([v for x in xs for v in (x, x, nan)], ends, f"series fine {kind}")
         dash = ("", " dashes", " dots")[i // 8 % 3]
-        chart.line(xs, curve["score"], f"series {kind}{dash}", label=name, tip=name)
+        chart.line(xs, curve["score"], f"series {kind}{dash}", label=name, tips=[name])
         chart.points(xs, curve["score"], f"pt {kind}", shape=i)
     at = [sizes.index(point["size"]) for point in front]
     stairs = [(x, point["score"]) for k, point in enumerate(front) for x in at[k : k + 2]]
@@ -391,8 +375,6 @@ def accuracy_lines(found: Mapping[str, Any]) -> Chart:
 
 def _by_size(sizes: Sequence[int], low: float, high: float) -> Chart:
     labels = [(float(i), str(size)) for i, size in enumerate(sizes)]
-    return Chart(
-        Axis(-0.25, len(sizes) - 0.75, "features in the panel", labels),
-        Axis(low, high, "balanced accuracy", grid=True),
-        "balanced accuracy against panel size, by method",
-    )
+    x = Axis(-0.25, len(sizes) - 0.75, "features in the panel", labels)
+    y = Axis(low, high, "balanced accuracy", grid=True)
+    return Chart(x, y, "balanced accuracy against panel size, by method")

@@ -145,17 +145,6 @@ def path(model: Any, names: Sequence[str]) -> PathFigure:
 
     ``accuracy`` is the mean balanced accuracy of the inner folds at each step with its standard
     error. ``features`` come in the order in which they enter, the heavier first.
-
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVMCV
-    >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.report import figures
-    >>> data = make_planted(60, 20, 2, effect=2.5)
-    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
-    >>> shown = figures.path(model, data.feature_names)
-    >>> len(shown["steps"]), shown["features"][0] in {f"f{i}" for i in data.support}
-    (5, True)
     """
     found = model.path_
     order: dict[int, int] = {}
@@ -196,16 +185,6 @@ def weight_curves(model: Any, names: Sequence[str]) -> list[WeightCurve]:
     """Sorted penalised weights of each plane at the chosen step, with the paper's elbow.
 
     At most the 40 heaviest weights, then one of the zeros that follow.
-
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVMCV
-    >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.report import figures
-    >>> data = make_planted(60, 20, 2, effect=2.5)
-    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
-    >>> [curve["label"] for curve in figures.weight_curves(model, data.feature_names)]
-    ['0', '1']
     """
     step = chosen_step(model)
     panel = np.asarray(model.path_["panel"][step])
@@ -270,16 +249,9 @@ def stability_bars(
 def accuracy_curves(comparison: Any) -> dict[str, Any]:
     """Accuracy against panel size: a curve per method, and the Pareto front.
 
-    Parameters
-    ----------
-    comparison : Comparison or dict
-        Result of `sparsegsvp.compare`, or its ``to_dict()``.
-
-    Returns
-    -------
-    dict
-        ``methods`` and ``front`` of ``Comparison.curves()``, with ``sizes``, ``reference``, the
-        ``level`` of the intervals, and in each curve as ``link`` its place among all methods.
+    ``comparison`` is the result of `sparsegsvp.compare`, or its ``to_dict()``. To ``methods`` and
+    ``front`` of ``Comparison.curves()`` come ``sizes``, ``reference``, the ``level`` of the
+    intervals, and in each curve as ``link`` its place among all methods.
     """
     found = comparison if isinstance(comparison, Mapping) else comparison.to_dict()
     curves, rows = found["curves"], found.get("rows", ())

@@ -1,4 +1,4 @@
-"""Marks of a chart, and how they look: lines, bands, points, rectangles, texts.
+"""Marks of a chart, and how they look: lines and areas, points, rectangles, texts.
 
 How a kind of mark looks is said once, in ``templates/chart.css``, by class. A page includes that
 file; SVG that stands alone and matplotlib read its rules through `look`. A new mark is a class
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib import resources
-from typing import Any, Protocol
+from typing import Any
 
 #: Shapes of the classes, so that colour is not the only difference, and matplotlib's names.
 SHAPES = (
@@ -69,14 +69,7 @@ def short(value: float) -> str:
 
 
 def power(value: float) -> str:
-    """Write a power of ten with its exponent raised.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.marks import power
-    >>> power(1e-3), power(10**-2.5)
-    ('10⁻³', '10⁻²·⁵')
-    """
+    """Write a power of ten with its exponent raised."""
     raised = str.maketrans("-.0123456789", "⁻·⁰¹²³⁴⁵⁶⁷⁸⁹")
     return "10" + f"{math.log10(value):.3g}".translate(raised)
 
@@ -124,12 +117,7 @@ def _rules() -> tuple[dict[str, str], list[tuple[frozenset[str], dict[str, str]]
 
 @cache
 def look(kind: str) -> Mapping[str, str]:
-    """The CSS properties of a mark in the light palette.
-
-    Parameters
-    ----------
-    kind : str
-        Classes, and the name of the element where a rule has it.
+    """The CSS properties of some classes (and of an element's name) in the light palette.
 
     Examples
     --------
@@ -153,19 +141,6 @@ def look(kind: str) -> Mapping[str, str]:
     return {name: value_of(text) for name, text in mine.items() if not name.startswith("--")}
 
 
-def _strokes(kind: str) -> dict[str, Any]:
-    """What matplotlib calls the properties of a line."""
-    found = look(kind)
-    dash = [POINT * float(v) for v in found.get("stroke-dasharray", "").split()]
-    width = POINT * float(found.get("stroke-width", 1))
-    style = (0, [v / width for v in dash]) if dash else "-"
-    return {"color": found["stroke"], "lw": width, "ls": style, "alpha": _opacity(found)}
-
-
-def _opacity(found: Mapping[str, str]) -> float:
-    return float(found.get("opacity", 1)) * float(found.get("fill-opacity", 1))
-
-
 # A function that writes one SVG element: name, classes, geometry, then tooltip, link, content.
 Put = Callable[..., str]
 
@@ -174,10 +149,8 @@ def on_page(
     name: str, kind: str, geometry: str, tip: str = "", link: int | None = None, inner: str = ""
 ) -> str:
     """An element that the style sheet and the script of a page find."""
-    if link is not None:
-        geometry += f' data-link="{link}"'
-    if tip:
-        geometry += f' data-tip="{escape(tip)}"'
+    geometry += "" if link is None else f' data-link="{link}"'
+    geometry += f' data-tip="{escape(tip)}"' if tip else ""
     return f'<{name} class="{kind}" {geometry}' + (f">{inner}</{name}>" if inner else "/>")
 
 
@@ -191,91 +164,103 @@ def in_file(
     return on_page(name, kind, f"{geometry} {painted}", inner=title + inner)
 
 
+def line_element(x1: float, y1: float, x2: float, y2: float, kind: str, put: Put) -> str:
+    """A straight line, in pixels."""
+    return put("line", kind, f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"')
+
+
+def text_element(x: float, y: float, content: str, kind: str, put: Put) -> str:
+    """A text, in pixels; nothing if it is empty."""
+    return put("text", kind, f'x="{x:.1f}" y="{y:.1f}"', inner=escape(content)) if content else ""
+
+
+def font(kind: str) -> dict[str, Any]:
+    """What matplotlib calls the properties of a text."""
+    found = look(f"text {kind}")
+    size = POINT * float(found["font-size"].removesuffix("px"))
+    weight = "bold" if "font-weight" in found else "normal"
+    return {"color": found["fill"], "fontsize": size, "fontweight": weight}
+
+
+def _opacity(found: Mapping[str, str]) -> float:
+    return float(found.get("opacity", 1)) * float(found.get("fill-opacity", 1))
+
+
 # --------------------------------------------------------------------------------- marks
 
 
-class Frame(Protocol):
-    """What turns data into pixels."""
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """Something drawn in a chart, in data coordinates.
 
-    def sx(self, value: float) -> float: ...
-    def sy(self, value: float) -> float: ...
+    ``tips`` are tooltips, one for each part or one for all, ``link`` connects it with a row of
+    a page's table, ``label`` names it in the legend.
+    """
 
+    tips: Sequence[str] = ()
+    link: int | None = None
+    label: str = ""
 
-class Mark(Protocol):
-    """Something drawn in a chart: as SVG, on matplotlib axes, and as its key in a legend."""
+    def svg(self, chart: Any, put: Put) -> str:
+        """SVG; ``chart`` has ``sx`` and ``sy``, which turn data into pixels."""
+        raise NotImplementedError
 
-    @property
-    def label(self) -> str: ...
-    def svg(self, chart: Frame, put: Put) -> str: ...
-    def draw(self, ax: Any) -> None: ...
-    def key(self, x: float, y: float, put: Put) -> str: ...
+    def draw(self, ax: Any) -> None:
+        """Draw on matplotlib axes."""
+        raise NotImplementedError
+
+    def key(self, x: float, y: float, put: Put) -> str:
+        """SVG of the key in a legend, 18 pixels wide."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line through points; a NaN breaks it. ``places`` are where a page's script may move it."""
+class Line(Mark):
+    """A line through points, which a NaN breaks, or the area it encloses.
+
+    ``places`` are the abscissae to which a page's script may move a vertical line.
+    """
 
     x: Sequence[float]
     y: Sequence[float]
     kind: str
-    tip: str = ""
-    link: int | None = None
-    label: str = ""
+    area: bool = False
     places: Sequence[float] = ()
 
-    def svg(self, chart: Frame, put: Put) -> str:
+    def svg(self, chart: Any, put: Put) -> str:
         points = [(chart.sx(x), chart.sy(y)) for x, y in zip(self.x, self.y)]
+        tip = "".join(self.tips[:1])
         if len(points) == 2:
             (x1, y1), (x2, y2) = points
             shape = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
-            if self.places:
-                places = " ".join(f"{chart.sx(v):.1f}" for v in self.places)
-                shape += f' data-places="{places}"'
-            return put("line", self.kind, shape, self.tip, self.link)
-        if not any(math.isnan(x + y) for x, y in points):
-            shape = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-            return put("polyline", self.kind, f'points="{shape}"', self.tip, self.link)
-        steps, pen = [], "M"
+            places = " ".join(f"{chart.sx(v):.1f}" for v in self.places)
+            shape += f' data-places="{places}"' if places else ""
+            return put("line", self.kind, shape, tip, self.link)
+        path, pen = "", "M"
         for x, y in points:
             broken = math.isnan(x + y)
-            steps += [] if broken else [f"{pen}{x:.1f} {y:.1f}"]
+            path += "" if broken else f"{pen}{x:.1f} {y:.1f}"
             pen = "M" if broken else "L"
-        return put("path", self.kind, f'd="{"".join(steps)}"', self.tip, self.link)
-
-    def draw(self, ax: Any) -> None:
-        ax.plot(self.x, self.y, label=self.label or None, **_strokes(self.kind))
-
-    def key(self, x: float, y: float, put: Put) -> str:
-        return put("line", self.kind, f'x1="{x:.1f}" y1="{y:.1f}" x2="{x + 18:.1f}" y2="{y:.1f}"')
-
-
-@dataclass(frozen=True)
-class Band:
-    """The area between two curves."""
-
-    x: Sequence[float]
-    low: Sequence[float]
-    high: Sequence[float]
-    kind: str = "band"
-    label: str = ""
-
-    def svg(self, chart: Frame, put: Put) -> str:
-        there = [f"{chart.sx(x):.1f},{chart.sy(y):.1f}" for x, y in zip(self.x, self.high)]
-        back = [f"{chart.sx(x):.1f},{chart.sy(y):.1f}" for x, y in zip(self.x, self.low)]
-        return put("polygon", self.kind, f'points="{" ".join(there + back[::-1])}"')
+        return put("path", self.kind, f'd="{path}{"Z" if self.area else ""}"', tip, self.link)
 
     def draw(self, ax: Any) -> None:
         found = look(self.kind)
-        ax.fill_between(
-            self.x, self.low, self.high, color=found["fill"], alpha=_opacity(found), lw=0
-        )
+        if self.area:
+            ax.fill(self.x, self.y, color=found["fill"], alpha=_opacity(found), lw=0)
+            return
+        width = POINT * float(found.get("stroke-width", 1))
+        dash = [POINT * float(v) / width for v in found.get("stroke-dasharray", "").split()]
+        ax.plot(
+            self.x, self.y, color=found["stroke"], lw=width, ls=(0, dash) if dash else "-",
+            alpha=_opacity(found), label=self.label or None,
+        )  # fmt: skip
 
     def key(self, x: float, y: float, put: Put) -> str:
-        return _square(self.kind, x, y, put)
+        return line_element(x, y, x + 18, y, self.kind, put)
 
 
 @dataclass(frozen=True)
-class Points:
+class Points(Mark):
     """Circles, or one of `SHAPES`; ``radius`` in pixels, one for all or one each."""
 
     x: Sequence[float]
@@ -283,16 +268,12 @@ class Points:
     kind: str
     radius: float | Sequence[float] = 3.0
     shape: int | None = None
-    tips: Sequence[str] = ()
-    link: int | None = None
-    label: str = ""
 
     def _radii(self) -> Sequence[float]:
-        if isinstance(self.radius, int | float):
-            return [self.radius] * len(self.x)
-        return self.radius
+        one = isinstance(self.radius, int | float)
+        return [self.radius] * len(self.x) if one else self.radius  # type: ignore[list-item,return-value]
 
-    def svg(self, chart: Frame, put: Put) -> str:
+    def svg(self, chart: Any, put: Put) -> str:
         tips = self.tips or [""] * len(self.x)
         return "".join(
             self._one(chart.sx(x), chart.sy(y), r, tip, put)
@@ -303,34 +284,28 @@ class Points:
         if self.shape is None:
             at = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"'
             return put("circle", self.kind, at, tip, self.link)
+        shape = self.shape % len(SHAPES)
         if put is on_page:  # the page defines each shape once
-            at = f'href="#s{self.shape % len(SHAPES)}" x="{x:.1f}" y="{y:.1f}"'
+            at = f'href="#s{shape}" x="{x:.1f}" y="{y:.1f}"'
             return put("use", self.kind, at, tip, self.link)
-        at = f'd="{SHAPES[self.shape % len(SHAPES)]}" transform="translate({x:.1f} {y:.1f})"'
+        at = f'd="{SHAPES[shape]}" transform="translate({x:.1f} {y:.1f})"'
         return put("path", self.kind, at, tip, self.link)
 
     def draw(self, ax: Any) -> None:
         found = look(self.kind)
-        sizes = [(2.0 * POINT * r) ** 2 for r in self._radii()]
         ax.scatter(
-            self.x,
-            self.y,
-            s=sizes,
-            marker=_MARKERS[(self.shape or 0) % len(_MARKERS)],
-            facecolors=found["fill"],
-            edgecolors=found.get("stroke", "none"),
-            linewidths=POINT * float(found.get("stroke-width", 0)),
-            alpha=_opacity(found),
-            label=self.label or None,
-            zorder=3,
-        )
+            self.x, self.y, s=[(2.0 * POINT * r) ** 2 for r in self._radii()],
+            marker=_MARKERS[(self.shape or 0) % len(_MARKERS)], facecolors=found["fill"],
+            edgecolors=found.get("stroke", "none"), alpha=_opacity(found), zorder=3,
+            linewidths=POINT * float(found.get("stroke-width", 0)), label=self.label or None,
+        )  # fmt: skip
 
     def key(self, x: float, y: float, put: Put) -> str:
-        return self._one(x + 9, y, min(*self._radii(), 5.0, 5.0), "", put)
+        return self._one(x + 9, y, min([*self._radii(), 5.0]), "", put)
 
 
 @dataclass(frozen=True)
-class Rects:
+class Rects(Mark):
     """Rectangles ``(x0, y0, x1, y1)``; an infinite corner lies on the picture's edge.
 
     Without tooltips and without ``radius`` they are one element, however many.
@@ -338,11 +313,9 @@ class Rects:
 
     corners: Sequence[tuple[float, float, float, float]]
     kind: str
-    tips: Sequence[str] = ()
     radius: float = 1.0
-    label: str = ""
 
-    def svg(self, chart: Frame, put: Put) -> str:
+    def svg(self, chart: Any, put: Put) -> str:
         places = []
         for x0, y0, x1, y1 in self.corners:
             left, right = sorted((chart.sx(x0), chart.sx(x1)))
@@ -351,38 +324,30 @@ class Rects:
         if not self.tips and not self.radius:
             path = "".join(f"M{x:.1f} {y:.1f}h{w:.1f}v{h:.1f}h{-w:.1f}z" for x, y, w, h in places)
             return put("path", self.kind, f'd="{path}"')
-        rounded = f' rx="{self.radius:g}"' if self.radius else ""
+        shape = 'x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"'
+        shape += f' rx="{self.radius:g}"' if self.radius else ""
+        tips = self.tips or [""] * len(places)
         return "".join(
-            put(
-                "rect",
-                self.kind,
-                f'x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}"{rounded}',
-                tip,
-            )
-            for (x, y, w, h), tip in zip(places, self.tips or [""] * len(places))
+            put("rect", self.kind, shape.format(*place), tip) for place, tip in zip(places, tips)
         )
 
     def draw(self, ax: Any) -> None:
         from matplotlib.patches import Rectangle
 
         found = look(self.kind)
-        if found.get("fill") == "none":
+        if found["fill"] == "none":  # there for the pointer only
             return
         for i, (x0, y0, x1, y1) in enumerate(self.corners):
-            ax.add_patch(
-                Rectangle(
-                    (x0, y0), x1 - x0, y1 - y0,
-                    fc=found["fill"], ec=found.get("stroke", "none"), alpha=_opacity(found),
-                    label=self.label if self.label and i == 0 else None,
-                )
-            )  # fmt: skip
+            part = Rectangle((x0, y0), x1 - x0, y1 - y0, label=None if i else self.label or None)
+            part.set(fc=found["fill"], ec=found.get("stroke", "none"), alpha=_opacity(found))
+            ax.add_patch(part)
 
     def key(self, x: float, y: float, put: Put) -> str:
-        return _square(self.kind, x, y, put)
+        return put("rect", self.kind, f'x="{x + 4:.1f}" y="{y - 5:.1f}" width="11" height="10"')
 
 
 @dataclass(frozen=True)
-class Text:
+class Text(Mark):
     """A text at a point, moved by pixels; its classes say how it is anchored."""
 
     x: float
@@ -391,40 +356,15 @@ class Text:
     kind: str
     dx: float = 0.0
     dy: float = 0.0
-    label: str = ""
 
-    def svg(self, chart: Frame, put: Put) -> str:
-        return text_element(
-            chart.sx(self.x) + self.dx, chart.sy(self.y) + self.dy, self.content, self.kind, put
-        )
+    def svg(self, chart: Any, put: Put) -> str:
+        x, y = chart.sx(self.x) + self.dx, chart.sy(self.y) + self.dy
+        return text_element(x, y, self.content, self.kind, put)
 
     def draw(self, ax: Any) -> None:
-        found = look(f"text {self.kind}")
+        side = look(self.kind).get("text-anchor", "start")
         ax.annotate(
-            self.content,
-            (self.x, self.y),
-            (POINT * self.dx, -POINT * self.dy),
-            textcoords="offset points",
-            ha={"middle": "center", "end": "right"}.get(found.get("text-anchor", ""), "left"),
-            va="baseline",
-            **font(self.kind),
-        )
-
-    def key(self, x: float, y: float, put: Put) -> str:
-        return ""
-
-
-def text_element(x: float, y: float, content: str, kind: str, put: Put) -> str:
-    return put("text", kind, f'x="{x:.1f}" y="{y:.1f}"', inner=escape(content)) if content else ""
-
-
-def _square(kind: str, x: float, y: float, put: Put) -> str:
-    return put("rect", kind, f'x="{x + 4:.1f}" y="{y - 5:.1f}" width="11" height="10"')
-
-
-def font(kind: str) -> dict[str, Any]:
-    """What matplotlib calls the properties of a text."""
-    found = look(f"text {kind}")
-    size = POINT * float(found["font-size"].removesuffix("px"))
-    weight = "bold" if "font-weight" in found else "normal"
-    return {"color": found["fill"], "fontsize": size, "fontweight": weight}
+            self.content, (self.x, self.y), (POINT * self.dx, -POINT * self.dy),
+            textcoords="offset points", va="baseline", **font(self.kind),
+            ha={"middle": "center", "end": "right", "start": "left"}[side],
+        )  # fmt: skip

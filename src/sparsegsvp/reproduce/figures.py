@@ -124,13 +124,8 @@ def sorted_weights(study: Study, plan: Plan, results: Results) -> Sheet:
 def _curves(study: Study, result: Mapping[str, Any], kept: Sequence[int], title: str) -> Chart:
     curves = result["sorted"]
     shown = int(min(max(len(curve) for curve in curves), max(30, 4 * max(kept))))
-    chart = Chart(
-        Axis(0, shown + 1, "rank"),
-        Axis(-0.03, 1.08, "|w| / largest", grid=True),
-        title,
-        *(370, 260),
-        title=title,
-    )
+    y = Axis(-0.03, 1.08, "|w| / largest", grid=True)
+    chart = Chart(Axis(0, shown + 1, "rank"), y, title, 370, 260, title=title)
     for label, curve, count, tone in zip(study.class_names, curves, kept, CLASS_TONES):
         values = curve[:shown]
         chart.line(range(1, len(values) + 1), values, f"series {tone}", label=label)
@@ -151,12 +146,10 @@ def convergence(study: Study, results: Results) -> Sheet:
         title = f"{method.label}  ({state[0]}, {state[1]})"
         x = _log_axis([i for plane in history for i in plane["iteration"]], "iteration")
         both = [v for plane in history for v in (*plane["objective"], *plane["penalty"]) if v > 0]
-        objective = Chart(
-            x, _log_axis(both, "objective (dotted: penalty)"), title, 300, 250, title=title
-        )
-        relative = Chart(
-            x, _log_axis([v for c in change for v in c], "relative change"), title, 300, 250
-        )
+        y = _log_axis(both, "objective (dotted: penalty)")
+        objective = Chart(x, y, title, 300, 250, title=title)
+        y = _log_axis([v for c in change for v in c], "relative change")
+        relative = Chart(x, y, title, 300, 250)
         for label, plane, errors, tone in zip(study.class_names, history, change, CLASS_TONES):
             at = plane["iteration"]
             objective.line(at, plane["objective"], f"series {tone}", label=label)
@@ -169,10 +162,8 @@ def convergence(study: Study, results: Results) -> Sheet:
     longest = max(len(plane["objective"]) for plane in planes)
     values = padded([v for plane in planes for v in plane["objective"]])
     title = "GSVPSVM, last penalty of its path"
-    own = Chart(
-        Axis(-0.5, longest - 0.5, "iteration"), Axis(*values, grid=True), title, 300, 250,
-        title=title,
-    )  # fmt: skip
+    x, y = Axis(-0.5, longest - 0.5, "iteration"), Axis(*values, grid=True)
+    own = Chart(x, y, title, 300, 250, title=title)
     note = Chart(Axis(0, 1, ticks=()), Axis(0, 1, ticks=()), "certificate", 300, 250, 50)
     note.text(0, 1, "certificate of stationarity", "head start", dy=20)
     for k, (label, plane, tone) in enumerate(zip(study.class_names, planes, CLASS_TONES)):
@@ -194,7 +185,7 @@ def features_by_q(study: Study, plan: Plan, results: Results, jaccard: Table | N
     """Number of features against q for each eps, and the average Jaccard index across q."""
     qs = sorted({q for q, _ in plan.grid(study)})
     levels = list(dict.fromkeys(eps for _, eps in plan.grid(study)))
-    charts: list[Chart | None] = []
+    charts: list[Chart] = []
     for which, name in (("paper", "PGDGSVPSVM"), ("own", "GSVPSVM")):
         sizes = {
             eps: [len(results[f"sweep/{which}/{q:g}/{eps:.4g}"]["panel"]) for q in qs]
@@ -216,13 +207,8 @@ def features_by_q(study: Study, plan: Plan, results: Results, jaccard: Table | N
 def _jaccard(table: Table) -> Chart:
     title = "average Jaccard index across q"
     marks = [(float(i), power(row["eps"])) for i, row in enumerate(table.rows)]
-    chart = Chart(
-        Axis(-0.6, len(table.rows) - 0.4, "eps", marks),
-        Axis(0, 1.1, grid=True),
-        title,
-        *(440, 300),
-        title=title,
-    )
+    x = Axis(-0.6, len(table.rows) - 0.4, "eps", marks)
+    chart = Chart(x, Axis(0, 1.1, grid=True), title, 440, 300, title=title)
     series = (("published", "plain"), ("obtained", TONES["q=1"]), ("GSVPSVM", TONES["GSVPSVM"]))
     for offset, (column, tone) in enumerate(series):
         known = [

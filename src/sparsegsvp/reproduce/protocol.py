@@ -150,17 +150,7 @@ class Parts:
 def paper_split(X: Array, y: Array, second_split: float) -> Parts:
     """Split each class by itself: 70% for training, the rest into validation and test.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-        Classes 0 and 1.
-    second_split : float
-        Share of the held-out 30% that becomes the test part.
-
-    Returns
-    -------
-    Parts
+    ``second_split`` is the share of the held-out 30% that becomes the test part.
 
     Examples
     --------
@@ -190,17 +180,7 @@ def batch_normalised_predict(Z: Array, weights: Array, biases: Array) -> NDArray
     The class of a sample therefore depends on the samples beside it, and a sample predicted
     alone always belongs to class 0. It exists for the reproduction only.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n_samples, n_features)
-        Standardised samples.
-    weights : ndarray of shape (2, n_features)
-    biases : ndarray of shape (2,)
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        0 or 1.
+    ``Z`` are standardised samples; ``weights`` and ``biases`` have one row per class.
 
     Examples
     --------
@@ -220,17 +200,7 @@ def batch_normalised_predict(Z: Array, weights: Array, biases: Array) -> NDArray
 def nearest_plane_predict(Z: Array, weights: Array, biases: Array) -> NDArray[np.intp]:
     r"""The rule the paper prints (equation 21): the nearer plane, :math:`|z'w + b| / \|w\|`.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n_samples, n_features)
-        Standardised samples.
-    weights : ndarray of shape (2, n_features)
-    biases : ndarray of shape (2,)
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        0 or 1.
+    ``Z`` are standardised samples; ``weights`` and ``biases`` have one row per class.
 
     Examples
     --------

@@ -45,20 +45,9 @@ _NO_PENALTY = 1e-9
 def published_row(data: Dataset, study: str, method: str, source: str, max_iter: int) -> Result:
     """One row of the paper's tables: the fit, and its scores under every decision rule.
 
-    Parameters
-    ----------
-    data : Dataset
-    study, method : str
-        Keys of `sparsegsvp.reproduce.protocol.STUDIES`.
-    source : {"code", "paper"}
-        As the authors ran it, or as the paper prints it.
-    max_iter : int
-
-    Returns
-    -------
-    dict
-        ``reports[part][rule][weights]`` with part "validation" or "test", rule "batch" or
-        "distance", weights "selected" (cut at the elbow) or "all".
+    ``source`` is "code", as the authors ran it, or "paper", as the paper prints it. The result
+    has ``reports[part][rule][weights]`` with part "validation" or "test", rule "batch" or
+    "distance", weights "selected" (cut at the elbow) or "all".
     """
     parts = _parts(data, study)
     model = _fit(PGDGSVPSVM(**_settings(study, method, source, max_iter)), *parts.train)

@@ -83,35 +83,35 @@ def make_tables(
 
 def split_rows(study: Study, parts: Parts) -> list[Row]:
     """Samples per class and part: printed and obtained."""
-    rows = []
-    for label, name in enumerate(study.class_names):
-        for position, part in enumerate(("train", "validation", "test")):
-            y = getattr(parts, part)[1]
-            printed = study.split[name][position]
-            obtained = int(np.sum(y == label))
-            rows.append({"class": name, "part": part, "published": printed, "obtained": obtained})
-    return rows
+    return [
+        {
+            "class": name,
+            "part": part,
+            "published": study.split[name][position],
+            "obtained": int(np.sum(getattr(parts, part)[1] == label)),
+        }
+        for label, name in enumerate(study.class_names)
+        for position, part in enumerate(("train", "validation", "test"))
+    ]
 
 
 def settings_rows(study: Study) -> list[Row]:
     """Model parameters: printed, and run by the authors."""
-    rows = []
-    for method in study.methods:
+    return [
+        {
+            "method": method.label,
+            "source": source,
+            "delta_1": delta[0],
+            "delta_2": delta[1],
+            "step_size": step,
+            "eps": None if method.q is None else method.eps,
+        }
+        for method in study.methods
         for source, delta, step in (
             ("printed", method.delta_printed, method.step_printed),
             ("run", method.delta_run, method.step_run),
-        ):
-            rows.append(
-                {
-                    "method": method.label,
-                    "source": source,
-                    "delta_1": delta[0],
-                    "delta_2": delta[1],
-                    "step_size": step,
-                    "eps": None if method.q is None else method.eps,
-                }
-            )
-    return rows
+        )
+    ]
 
 
 def elbow_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Row]) -> list[Row]:
@@ -129,24 +129,13 @@ def elbow_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Row
             rows.append(_elbow_row(method.label, label, found, _verdict(same), why))
     for rule in plan.rules:
         own = results[f"own/{rule}"]
-        rows.append(
-            {
-                "method": "this package",
-                "source": f"{OURS}, {rule}",
-                "elbow_1": None,
-                "elbow_2": None,
-                "only_1": own["counts"][0],
-                "only_2": own["counts"][1],
-                "common": own["counts"][2],
-                "total": len(own["panel"]),
-                "verdict": "",
-                "reason": _RULE_NOTES[rule],
-            }
-        )
+        counts = [None, None, *own["counts"]]
+        row = _elbow_row("this package", f"{OURS}, {rule}", counts, "", _RULE_NOTES[rule])
+        rows.append({**row, "total": len(own["panel"])})
     return rows
 
 
-def _elbow_row(method: str, source: str, values: list[int], verdict: str, reason: str) -> Row:
+def _elbow_row(method: str, source: str, values: list[Any], verdict: str, reason: str) -> Row:
     names = ("elbow_1", "elbow_2", "only_1", "only_2", "common")
     row: Row = {"method": method, "source": source, **dict(zip(names, values))}
     return {**row, "total": sum(values[2:]), "verdict": verdict, "reason": reason}
@@ -264,32 +253,13 @@ def change_rows(study: Study, results: Results) -> list[Row]:
         run = results[f"row/{method.key}/code"]["reports"]
         printed = results[f"row/{method.key}/paper"]["reports"]
         target = study.rows[method.key]
+        published = [classification_report(c) for c in (target.validation, target.test)]
         steps = (
-            (
-                "published",
-                classification_report(target.validation),
-                classification_report(target.test),
-            ),
-            (
-                "as the authors ran it",
-                run["validation"]["batch"]["selected"],
-                run["test"]["batch"]["all"],
-            ),
-            (
-                "+ distances divided by ||w|| (equation 21)",
-                run["validation"]["distance"]["selected"],
-                run["test"]["distance"]["all"],
-            ),
-            (
-                "+ test scored on the selected features alone",
-                run["validation"]["distance"]["selected"],
-                run["test"]["distance"]["selected"],
-            ),
-            (
-                "+ penalty weights and settings as printed",
-                printed["validation"]["distance"]["selected"],
-                printed["test"]["distance"]["selected"],
-            ),
+            ("published", published),
+            ("as the authors ran it", _both(run, "batch", "all")),
+            ("+ distances divided by ||w|| (equation 21)", _both(run, "distance", "all")),
+            ("+ test scored on the selected features alone", _both(run, "distance", "selected")),
+            ("+ penalty weights and settings as printed", _both(printed, "distance", "selected")),
         )
         rows += [
             {
@@ -298,9 +268,14 @@ def change_rows(study: Study, results: Results) -> list[Row]:
                 "validation": validation["balanced_accuracy"],
                 "test": test["balanced_accuracy"],
             }
-            for name, validation, test in steps
+            for name, (validation, test) in steps
         ]
     return rows
+
+
+def _both(reports: Mapping[str, Any], rule: str, weights: str) -> list[Any]:
+    """Validation with the selected features, and test with these weights, by one rule."""
+    return [reports["validation"][rule]["selected"], reports["test"][rule][weights]]
 
 
 def sweep_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
