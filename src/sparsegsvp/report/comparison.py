@@ -132,8 +132,8 @@ def build_comparison(results: Mapping[str, Any]) -> str:
 def comparison_verdict(found: Mapping[str, Any]) -> dict[str, Any]:
     """Say how small a panel does as well as the best, and by what method.
 
-    ``found`` is ``Comparison.to_dict()``. The headline names the smallest panel within one standard error of the best score; the
-    sentences say what stands behind it, and what to beware of.
+    The headline names the smallest panel within one standard error of the best score of
+    ``Comparison.to_dict()``; the sentences say what stands behind it, and what to beware of.
     """
     done = [row for row in found["rows"] if row["score"] is not None]
     tried = [row for row in done if row["method"] != RANDOM_PANEL]
