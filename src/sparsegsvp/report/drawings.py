@@ -243,7 +243,7 @@ def weights_chart(found: WeightCurve, tone: int, *, names: bool = False) -> Char
     """Sorted weights of one plane and their elbow; with ``names``, few features are named."""
     values, elbow = found["weights"], found["elbow"]
     n = len(values)
-    names = names and len(found["features"]) <= 20
+    names = names and 0 < len(found["features"]) <= 20
     marks = [(v, short(v)) for v in ticks(0, n, 6) if v >= 1 and v == int(v)]
     if names:
         marks = [(i + 1.0, name) for i, name in enumerate(found["features"])]
@@ -274,7 +274,7 @@ def weights_chart(found: WeightCurve, tone: int, *, names: bool = False) -> Char
 
 def stability_chart(found: Sequence[StabilityBar], threshold: float | None = None) -> Chart:
     """Selection frequencies as horizontal bars, with those of the group behind them."""
-    longest = max(len(cut(bar["feature"])) for bar in found)
+    longest = max((len(cut(bar["feature"])) for bar in found), default=0)
     n, row = len(found), 22
     names = [
         (i + 0.5, bar["feature"], "name" if bar["in_panel"] else "name quiet")
@@ -283,7 +283,7 @@ def stability_chart(found: Sequence[StabilityBar], threshold: float | None = Non
     shares = [(v, f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
     chart = Chart(
         Axis(0.0, 1.0, "share of refits that choose the feature", shares, grid=True),
-        Axis(n, 0.0, ticks=names),
+        Axis(max(n, 1), 0.0, ticks=names),
         "selection frequency of each feature",
         *(480, row * n + 48, 24 + 6.7 * longest, 22, 2, 46),
         css="chart lanes",
