@@ -28,16 +28,10 @@ def log_distances(distances: Float64Array, scale: Float64Array) -> Float64Array:
 
 @dataclass(frozen=True, eq=False)
 class Calibrator:
-    """A logistic regression: log odds of the second of two classes, or of each of many.
+    """A logistic regression: log odds of the second of two classes, or of each of many."""
 
-    Attributes
-    ----------
-    coef : array of shape (n_features,) or (n_classes, n_features)
-    intercept : array of shape () or (n_classes,)
-    """
-
-    coef: Float64Array
-    intercept: Float64Array
+    coef: Float64Array  # (n_features,) or (n_classes, n_features)
+    intercept: Float64Array  # () or (n_classes,)
 
     def log_odds(self, features: Float64Array) -> Float64Array:
         """The linear part, of shape (n_samples,) or (n_samples, n_classes)."""

@@ -47,27 +47,13 @@ class PlaneSettings:
 
 @dataclass(frozen=True, eq=False)
 class Planes:
-    """One plane per class on a common panel, in standardised units.
+    """One plane per class on a common panel, in standardised units."""
 
-    Attributes
-    ----------
-    panel : array of shape (n_selected,)
-        Sorted indices of the selected features.
-    w : array of shape (n_classes, n_selected)
-        Unit normals.
-    b : array of shape (n_classes,)
-        Biases, for centred features.
-    scale : array of shape (n_classes,)
-        Class-balanced root mean square distance of the training rows to each plane.
-    kept : bool
-        Some plane could not be refitted, so the penalised one was kept.
-    """
-
-    panel: IntArray
-    w: Float64Array
-    b: Float64Array
-    scale: Float64Array
-    kept: bool = False
+    panel: IntArray  # sorted indices of the selected features
+    w: Float64Array  # unit normals, (n_classes, n_selected)
+    b: Float64Array  # biases for centred features
+    scale: Float64Array  # class-balanced root mean square distances of the training rows
+    kept: bool = False  # some plane could not be refitted, so the penalised one was kept
 
     def raw(self, center: Float64Array, inverse: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Coefficients on the panel and intercepts in the units of X."""

@@ -58,30 +58,15 @@ class LabelledRows:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The settings, points and decisions of a search; every combination is scored.
-
-    Attributes
-    ----------
-    settings : sequence of PlaneSettings
-    rhos : array of shape (n_deltas,)
-        Falling ratios of delta to its largest value.
-    points : sequence of tuple of int
-        At every point, the index of the rho of each plane.
-    decisions : sequence of str
-    scorer : callable or None
-        None is the class-balanced log loss of the calibrated decision, negated.
-    standardize : bool
-    n_features : int or None
-        The largest panel.
-    """
+    """The settings, points and decisions of a search; every combination is scored."""
 
     settings: Sequence[PlaneSettings]
-    rhos: Float64Array
-    points: Sequence[tuple[int, ...]]
+    rhos: Float64Array  # falling ratios of delta to its largest value
+    points: Sequence[tuple[int, ...]]  # at every point, the index of the rho of each plane
     decisions: Sequence[str]
-    scorer: Scorer | None
+    scorer: Scorer | None  # None: the balanced log loss of the calibrated decision, negated
     standardize: bool
-    n_features: int | None = None
+    n_features: int | None = None  # the largest panel
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,26 +85,13 @@ class RawPlanes:
 
 @dataclass(frozen=True, eq=False)
 class FoldScores:
-    """Scores, panel sizes and held-out log distances of one fold, at every point.
+    """Scores, panel sizes and held-out log distances of one fold, at every point."""
 
-    Attributes
-    ----------
-    scores : array of shape (n_settings, n_points, n_decisions)
-    accuracies : array of shape (n_settings, n_points, n_decisions)
-        Balanced accuracies of the held-out rows, whatever the score is.
-    sizes : array of shape (n_settings, n_points)
-        Panel sizes.
-    rows : array of shape (n_rows,)
-        Indices of held-out rows for the final calibrator.
-    features : array of shape (n_settings, n_points, n_rows, n_classes)
-        Their log distances.
-    """
-
-    scores: Float64Array
-    accuracies: Float64Array
-    sizes: IntArray
-    rows: IntArray
-    features: Float64Array
+    scores: Float64Array  # (n_settings, n_points, n_decisions)
+    accuracies: Float64Array  # balanced accuracies, likewise, whatever the score is
+    sizes: IntArray  # of the panels, (n_settings, n_points)
+    rows: IntArray  # indices of held-out rows for the final calibrator
+    features: Float64Array  # their log distances, (n_settings, n_points, n_rows, n_classes)
 
 
 def points_of(n_deltas: int, n_classes: int, combine: bool) -> list[tuple[int, ...]]:

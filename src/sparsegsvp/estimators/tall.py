@@ -119,20 +119,8 @@ def score_by_blocks(
 ) -> list[FoldScores]:
     """Class-balanced log loss and accuracy of every point of every fold, in one pass.
 
-    Parameters
-    ----------
-    planes : nested sequence of RawPlanes
-        Per fold, setting and point.
-    rows : LabelledRows
-    folds : array of shape (n_samples,)
-        The fold each row is held out from.
-    sample, sampled : arrays of shape (n_sampled,) and (n_sampled, n_features)
-        Indices and values of the rows to calibrate on.
-
-    Returns
-    -------
-    list of FoldScores
-        One per fold; the features are of the sample's rows in the fold.
+    ``planes`` come per fold, setting and point; ``sample`` and ``sampled`` are the indices
+    and values of the rows to calibrate on, those in the fold giving the scores' features.
     """
     stacks, held_out = [], []
     for f, fold in enumerate(planes):
@@ -188,25 +176,14 @@ def _add_losses(earlier: list[Float64Array], later: list[Float64Array]) -> list[
 
 @dataclass(frozen=True, eq=False)
 class _FoldStack:
-    """All distinct planes of one fold as one matrix, with their calibrators.
+    """All distinct planes of one fold as one matrix, with their calibrators."""
 
-    Attributes
-    ----------
-    index : array of shape (n_settings * n_points,)
-        Place of each point's planes among the distinct ones.
-    coef : array of shape (n_features, n_distinct, n_classes)
-    intercept, scale : arrays of shape (n_distinct, n_classes)
-    slope : array of shape (n_distinct, n_classes, n_classes)
-    offset : array of shape (n_distinct, n_classes)
-        Of the calibrators.
-    """
-
-    index: IntArray
-    coef: Float64Array
-    intercept: Float64Array
-    scale: Float64Array
-    slope: Float64Array
-    offset: Float64Array
+    index: IntArray  # place of each setting's and point's planes among the distinct ones
+    coef: Float64Array  # (n_features, n_distinct, n_classes)
+    intercept: Float64Array  # (n_distinct, n_classes)
+    scale: Float64Array  # (n_distinct, n_classes)
+    slope: Float64Array  # of the calibrators, (n_distinct, n_classes, n_classes)
+    offset: Float64Array  # of the calibrators, (n_distinct, n_classes)
 
     @classmethod
     def of(cls, planes: Sequence[Sequence[RawPlanes]], k: int, m: int) -> _FoldStack:

@@ -189,23 +189,12 @@ def _cosine_sine(Q1: Array, Q2: Array) -> tuple[Array, Array, Array, Array, Arra
 
 
 class StackedFactors(NamedTuple):
-    """Factors of stacked blocks: ``blocks[i] = Q[i] @ (singular[:, None] * Wt)``.
+    """Factors of stacked blocks: ``blocks[i] = bases[i] @ Q[i] @ (singular[:, None] * Wt)``."""
 
-    Attributes
-    ----------
-    Q : list of arrays, the i-th of shape (min(rows of block i, r), r)
-        In the coordinates of ``bases``; stacked, their columns are orthonormal.
-    bases : list of (array or None)
-        ``bases[i] @ Q[i]`` are the rows that belong to block i; None stands for the identity.
-    singular : array of shape (r,)
-    Wt : array of shape (r, m)
-        Orthonormal rows.
-    """
-
-    Q: list[Array]
-    bases: list[Array | None]
+    Q: list[Array]  # stacked, their r columns are orthonormal; no more than r rows each
+    bases: list[Array | None]  # None stands for the identity
     singular: Array
-    Wt: Array
+    Wt: Array  # (r, m), orthonormal rows
 
 
 def as_dense(value: ArrayLike, name: str) -> Array:

@@ -29,22 +29,10 @@ _BAND_BYTES = 1 << 27
 class DaskMatrix(Matrix):
     """A Dask array of dense or SciPy-sparse chunks, by rows, by columns or both.
 
-    The first pass also looks for NaN, infinity and values that overflow: checking costs no
-    pass of its own. Columns that have been asked for are kept.
-
-    Parameters
-    ----------
-    X : dask.array.Array of shape (n_samples, n_features)
-        With known chunk sizes.
-    name : str
-        What errors call it.
-    names : sequence of str, optional
-        Names of the columns, which an array does not know.
-
-    Attributes
-    ----------
-    n_passes : float
-        Chunks read so far, as a multiple of all chunks.
+    The sizes of the chunks must be known; ``name`` is what errors call the array,
+    ``names`` are those of its columns. The first
+    pass also looks for NaN, infinity and values that overflow: checking costs no pass of its
+    own. Columns that have been asked for are kept.
     """
 
     costly_passes = True
@@ -57,7 +45,7 @@ class DaskMatrix(Matrix):
         self.array, self.name = X, name
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
         self.dtype = X.dtype
-        self.n_passes = 0.0
+        self.n_passes = 0.0  # chunks read so far, as a multiple of all chunks
         self._rows, self._cols = (_bounds(sizes) for sizes in X.chunks)
         self._chunks = X.to_delayed()
         self._extremes: tuple[float, float] | None = None
@@ -71,23 +59,20 @@ class DaskMatrix(Matrix):
 
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
         parts = [
-            [_task(_dot, chunk, v[cols], exact) for chunk, cols in zip(band, self._cols)]
+            [
+                _task(_ask, chunk, "dot", v[cols], exact=exact)
+                for chunk, cols in zip(band, self._cols)
+            ]
             for band in self._chunks
         ]
         return np.concatenate([sum(row) for row in self._pass(parts)])
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
-        return np.concatenate(
-            self._pass(
-                [
-                    _tree(
-                        np.add,
-                        [_task(_tdot, c, u[rows], exact) for c, rows in zip(column, self._rows)],
-                    )
-                    for column in self._chunks.T
-                ]
-            )
-        )
+        parts = [
+            [_task(_ask, c, "tdot", u[rows], exact=exact) for c, rows in zip(column, self._rows)]
+            for column in self._chunks.T
+        ]
+        return np.concatenate(self._pass([_tree(np.add, column) for column in parts]))
 
     def columns(self, index: IntArray) -> Float64Array:
         index = np.asarray(index)
@@ -141,7 +126,8 @@ class DaskMatrix(Matrix):
             for chunk, cols in zip(band, self._cols):
                 inside = (index >= cols.start) & (index < cols.stop)
                 if inside.any():
-                    row.append(_task(_combine, chunk, index[inside] - cols.start, coef[inside]))
+                    local = index[inside] - cols.start
+                    row.append(_task(_ask, chunk, "combine", local, coef[inside]))
             parts.append(row)
         found = self._pass(parts, share=len(parts[0]) / len(self._cols))
         return np.concatenate([reduce(np.add, row) for row in found])
@@ -188,7 +174,7 @@ class DaskMatrix(Matrix):
 
     def extremes(self) -> tuple[float, float]:
         if self._extremes is None:
-            parts = [[_task(_extremes, chunk) for chunk in band] for band in self._chunks]
+            parts = [[_task(_ask, chunk, "extremes") for chunk in band] for band in self._chunks]
             self._extremes = widest([pair for row in self._pass(parts) for pair in row])
         return self._extremes
 
@@ -260,10 +246,10 @@ def _check_array(X: Any, name: str) -> None:
 # --- graphs ----------------------------------------------------------------------------
 
 
-def _task(function: Callable[..., Any], *args: Any) -> Any:
+def _task(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     from dask import delayed
 
-    return delayed(function, pure=False, traverse=False)(*args)
+    return delayed(function, pure=False, traverse=False)(*args, **options)
 
 
 def _once(value: Any) -> Any:
@@ -317,26 +303,15 @@ def _as_index(array: Any) -> Any:
 # --- what is done to a chunk, wherever it is ---------------------------------------------
 
 
-def _dot(chunk: Any, v: Float64Array, exact: bool) -> Float64Array:
-    return as_matrix(chunk).dot(v, exact=exact)
-
-
-def _tdot(chunk: Any, u: Float64Array, exact: bool) -> Float64Array:
-    return as_matrix(chunk).tdot(u, exact=exact)
+def _ask(chunk: Any, method: str, *args: Any, **options: Any) -> Any:
+    """The answer of a chunk to a method of `Matrix`."""
+    with np.errstate(all="ignore"):
+        return getattr(as_matrix(chunk), method)(*args, **options)
 
 
 def _columns(chunk: Any, index: IntArray) -> np.ndarray:
     matrix = as_matrix(chunk)
     return matrix.columns(index).astype(matrix.dtype, copy=False)
-
-
-def _combine(chunk: Any, index: IntArray, coef: Float64Array) -> Float64Array:
-    return as_matrix(chunk).combine(index, coef)
-
-
-def _extremes(chunk: Any) -> tuple[float, float]:
-    with np.errstate(all="ignore"):
-        return as_matrix(chunk).extremes()
 
 
 def _spread(

@@ -79,17 +79,11 @@ class Matrix(ABC):
     def reduce_rows(
         self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray | None] = ()
     ) -> State:
-        """Show every row once to ``visit``, a block at a time, and return what is left.
+        """Show every row once to ``visit``, a block at a time, and return the last state.
 
-        Parameters
-        ----------
-        visit : callable
-            ``visit(state, block, *parts) -> state``, the first state being None. Rows that
-            are stored apart may be visited apart.
-        merge : callable
-            ``merge(state, state) -> state``, earlier rows first.
-        per_row : sequence of arrays or None
-            What else is known of the rows, one entry per row; ``parts`` are those of the block.
+        ``visit(state, block, *parts) -> state`` gets None as its first state, and as parts
+        the block's rows of the arrays ``per_row``. Rows that are stored apart may be visited
+        apart; ``merge(state, state) -> state`` joins the states, earlier rows first.
         """
         state: Any = None
         for rows, block in self.row_blocks():
@@ -138,18 +132,9 @@ def read_matrix(
 ) -> Matrix:
     """Check rows as scikit-learn does and wrap them.
 
-    Of Dask arrays and data frames, what is known without reading them is checked.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix, Dask array or data frame, or Matrix
-    name : str
-        What errors call it.
-    estimator : estimator, optional
-        Whose feature names and number of features are compared or, with ``reset``, set.
-    reset : bool
-    **checks : dict
-        Options of ``sklearn.utils.check_array`` for rows in memory.
+    Of Dask arrays and data frames, what is known without reading them is checked. The names
+    and the number of features are compared with the estimator's or, with ``reset``, set.
+    ``checks`` are options of ``sklearn.utils.check_array`` for rows in memory.
     """
     if _is_dask(X):
         from .lazy import read_dask

@@ -183,17 +183,8 @@ def sparse_gsvp(
     check_real("delta", delta, least=0)
     _check_limits(tol, max_iter)
     with one_thread():
-        problem = _problem(
-            A,
-            B,
-            make_penalty(q, eps, penalty),
-            tau=tau,
-            pool=pool,
-            weights=weights,
-            sample_weight=sample_weight,
-            method=method,
-            inner=inner,
-        )
+        p = make_penalty(q, eps, penalty)
+        problem = _problem(A, B, p, tau, pool, weights, sample_weight, method, inner)
         start = None if w0 is None else _unit_start(w0, problem)
         if delta == 0.0:
             result = _result(problem.cov, _unpenalized(problem), delta_max=float("nan"))
@@ -274,17 +265,8 @@ def sparse_gsvp_path(
         check_real("ratio", ratio, above=0, below=1)
     _check_limits(tol, max_iter)
     with one_thread():
-        problem = _problem(
-            A,
-            B,
-            make_penalty(q, eps, penalty),
-            tau=tau,
-            pool=pool,
-            weights=weights,
-            sample_weight=sample_weight,
-            method=method,
-            inner=inner,
-        )
+        p = make_penalty(q, eps, penalty)
+        problem = _problem(A, B, p, tau, pool, weights, sample_weight, method, inner)
         solver = PathSolver(problem, tol=tol, max_iter=max_iter)
         if deltas is None:
             grid = delta_grid(solver.delta_max, int(n_deltas), ratio)
@@ -303,7 +285,6 @@ def _problem(
     A: Any,
     B: Any,
     penalty: Penalty,
-    *,
     tau: float,
     pool: float,
     weights: Any,

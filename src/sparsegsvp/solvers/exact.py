@@ -21,13 +21,10 @@ from .working_set import Solution
 def solve_unpenalized(
     cov: Covariances, plane: OneVsRest, tau: float, features: IntArray
 ) -> Solution | None:
-    """The best plane on some features, all of them used.
+    """The best plane on some features, all of them used; its gradient is that of these.
 
-    Returns
-    -------
-    Solution or None
-        None where the smallest quotient is that of a plane infinitely far away, so that
-        its w vanishes. The gradient is that of `features`.
+    None where the smallest quotient is that of a plane infinitely far away, so that its w
+    vanishes.
     """
     if tau > 0.0 and len(features) > cov.n_samples:
         reduced = cov.row_space(features)

@@ -29,14 +29,8 @@ _NOTHING_LEFT = 1e-24
 def best_single_feature(problem: Problem) -> tuple[Solution, float]:
     """The feature with the smallest quotient by itself, and delta_max there.
 
-    At and above delta_max that feature alone meets the certificate.
-
-    Returns
-    -------
-    Solution
-        The single feature, at ``delta = delta_max``.
-    float
-        delta_max: the largest ``|g_f| / (l_f p'(0))`` over the other features.
+    At and above delta_max, the largest ``|g_f| / (l_f p'(0))`` over the other features, that
+    feature alone meets the certificate.
     """
     cov = problem.cov
     ratios = single_feature_ratios(cov, problem.plane, problem.tau)
@@ -98,17 +92,10 @@ class _Limits(TypedDict):
 class PathSolver:
     """Solutions of one plane's problem at falling deltas, each from the last.
 
-    Parameters
-    ----------
-    problem : Problem
-    tol : float
-        Tolerance on the certificate, relative to delta_max.
-    max_iter : int
-        Largest number of inner iterations at each delta.
-    single_above : bool
-        Return the single feature at and above delta_max. It is stationary there, but for
-        a concave penalty only because it is so steep at zero: the l1 solution, reweighted,
-        often leads to a lower objective. With False the lower of the two is taken.
+    ``tol`` is relative to delta_max, ``max_iter`` for each delta. With ``single_above`` the
+    single feature is returned at and above delta_max. It is stationary there, but for a
+    concave penalty only because that is so steep at zero: the l1 solution, reweighted, often
+    leads to a lower objective. Without it the lower of the two is taken.
     """
 
     def __init__(

@@ -26,23 +26,14 @@ _FAR = 1e4
 
 @dataclass(frozen=True, eq=False)
 class OneVsRest:
-    """Weights of class covariances and means in the quotient of one class against the rest.
+    """Weights of class covariances and means in the quotient of one class against the rest."""
 
-    Attributes
-    ----------
-    own, other : arrays of shape (n_classes,)
-        Weights of the class covariances in numerator and denominator.
-    own_mean, other_mean : arrays of shape (n_classes,)
-        Weights of the class means.
-    between : array of shape (n_classes, n_classes) or None
-        Contrasts E such that the spread of the other classes' means adds
-        ``(E M)'(E M)`` to the denominator; None for two classes.
-    """
-
-    own: Float64Array
-    other: Float64Array
-    own_mean: Float64Array
+    own: Float64Array  # of the class covariances in the numerator
+    other: Float64Array  # and in the denominator
+    own_mean: Float64Array  # of the class means
     other_mean: Float64Array
+    # contrasts E of the class means M such that the spread of the other classes' means adds
+    # (E M)'(E M) to the denominator; None for two classes
     between: Float64Array | None
 
     @classmethod
@@ -84,12 +75,8 @@ class Bias:
 def best_bias(a: float, c: float, d: float) -> Bias:
     """Minimise (a + t^2) / (c + (t + d)^2) over t = p_i + b.
 
-    Parameters
-    ----------
-    a, c : float
-        Spread of the own class and of the others, tau included.
-    d : float
-        Difference of the projected means, p_j - p_i.
+    a and c are the spreads of the own class and of the others, tau included, and d is the
+    difference of the projected means, p_j - p_i.
     """
     u = c + d * d - a
     root = float(np.hypot(u, 2.0 * np.sqrt(a) * d))

@@ -49,17 +49,8 @@ def soft_threshold(y: Float64Array, threshold: Float64Array) -> Float64Array:
 def prox_on_sphere(y: Float64Array, threshold: Float64Array) -> Float64Array:
     """Minimise 0.5 ||w - y||^2 + sum threshold_f |w_f| over the unit sphere, exactly.
 
-    Parameters
-    ----------
-    y : array of shape (n_features,)
-    threshold : array of shape (n_features,)
-        Non-negative.
-
-    Returns
-    -------
-    array of shape (n_features,)
-        The soft-thresholded y, normalised; if that is zero, the single coordinate with
-        the largest ``|y_f| - threshold_f``, the lowest index in a tie.
+    That is the soft-thresholded y, normalised; if that is zero, the single coordinate with
+    the largest ``|y_f| - threshold_f``, the lowest index in a tie.
     """
     w = soft_threshold(y, threshold)
     norm = np.sqrt(w @ w)
@@ -72,20 +63,11 @@ def prox_on_sphere(y: Float64Array, threshold: Float64Array) -> Float64Array:
 
 
 def kkt_residual(w: Float64Array, gradient: Float64Array, slopes: Float64Array) -> float:
-    """The largest violation of stationarity on the sphere.
+    """The largest violation of stationarity at a unit vector w.
 
-    Parameters
-    ----------
-    w, gradient : arrays of shape (n_features,)
-        A unit vector and the gradient of the smooth part there.
-    slopes : array of shape (n_features,)
-        ``delta l_f p'(|w_f|)``.
-
-    Returns
-    -------
-    float
-        The largest over features of ``|g_f + s_f sign(w_f) - lam w_f|`` where w_f != 0,
-        with ``lam = sum s_f |w_f|``, and of ``max(|g_f| - s_f, 0)`` where w_f = 0.
+    With slopes ``s_f = delta l_f p'(|w_f|)``, it is the largest over features of
+    ``|g_f + s_f sign(w_f) - lam w_f|`` where w_f != 0, with ``lam = sum s_f |w_f|``, and of
+    ``max(|g_f| - s_f, 0)`` where w_f = 0.
     """
     violation = np.abs(gradient) - slopes
     at = w.nonzero()[0]
@@ -107,28 +89,10 @@ def minimize_on_sphere(
     newton: bool = True,
     polish: bool = True,
 ) -> SphereSolution:
-    """Run the loop from w until the certificate is below ``tol``.
+    """Run the loop from the unit vector w until `kkt_residual` is at most ``tol``.
 
-    Parameters
-    ----------
-    quotient : Quotient
-        The smooth part.
-    penalty : Penalty
-        The function p.
-    delta : float
-        Strength of the penalty.
-    weights : array of shape (n_features,)
-        The weights l_f.
-    w : array of shape (n_features,)
-        Unit vector to start from.
-    tol : float
-        Absolute tolerance on `kkt_residual`.
-    max_iter : int
-        Largest number of iterations.
-    newton : bool
-        Whether to take Newton steps on the support.
-    polish : bool
-        Whether to take one more of them at the end, for the sake of the coefficients.
+    ``weights`` are the l_f, ``newton`` allows Newton steps on the support, and ``polish`` one
+    more of them at the end, for the sake of the coefficients.
     """
     base = delta * weights
     state = _State(evaluate(quotient, w), base, penalty)

@@ -35,30 +35,14 @@ _INNER = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The problem of one plane at any delta.
-
-    Attributes
-    ----------
-    cov : Covariances
-        The data.
-    plane : OneVsRest
-        The class and the rest.
-    tau : float
-        Floor on squared distances.
-    penalty : Penalty
-        The function p.
-    weights : array of shape (n_features,)
-        Penalty weights l_f.
-    newton : bool
-        Whether the inner solver takes Newton steps.
-    """
+    """The problem of one plane at any delta."""
 
     cov: Covariances
     plane: OneVsRest
-    tau: float
-    penalty: Penalty
-    weights: Float64Array
-    newton: bool = True
+    tau: float  # floor on squared distances
+    penalty: Penalty  # the function p
+    weights: Float64Array  # penalty weights l_f of all features
+    newton: bool = True  # whether the inner solver takes Newton steps
 
     @classmethod
     def of_class(
@@ -111,26 +95,12 @@ class Solution:
 
 
 def solve(
-    problem: Problem,
-    delta: float,
-    start: Solution,
-    *,
-    tol: float,
-    max_iter: int,
+    problem: Problem, delta: float, start: Solution, *, tol: float, max_iter: int
 ) -> Solution:
-    """Solve at one delta, warm started.
+    """Solve at one delta from a solution whose gradient and delta give the features to expect.
 
-    Parameters
-    ----------
-    problem : Problem
-    delta : float
-        Strength of the penalty.
-    start : Solution
-        Where to start; its gradient and delta give the features to expect.
-    tol : float
-        Absolute tolerance on the certificate.
-    max_iter : int
-        Largest number of inner iterations in all.
+    ``tol`` is the absolute tolerance on the certificate, ``max_iter`` the largest number of
+    inner iterations in all.
     """
     m = problem.cov.means.shape[1]
     resting = delta * problem.weights * slope_at_zero(problem.penalty)
