@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from . import commands
 from .screen import guarded
@@ -62,6 +64,37 @@ def _root(
     pass
 
 
+_SCHEDULERS = ("threads", "synchronous", "distributed")
+
+
+class WithScheduler(TyperCommand):
+    """A command whose ``--dask``, if it has one, may stand alone."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Add the scheduler that ``--dask`` means where none is named."""
+        return super().parse_args(ctx, spell_out(args))
+
+
+def spell_out(args: Sequence[str]) -> list[str]:
+    """Write ``--dask`` as ``--dask threads`` unless a scheduler or an address follows.
+
+    Examples
+    --------
+    >>> from sparsegsvp.cli.app import spell_out
+    >>> spell_out(["--dask", "folder"])
+    ['--dask', 'threads', 'folder']
+    >>> spell_out(["folder", "--dask", "tcp://10.0.0.1:8786"])
+    ['folder', '--dask', 'tcp://10.0.0.1:8786']
+    """
+    out: list[str] = []
+    for i, word in enumerate(args):
+        out.append(word)
+        following = args[i + 1] if i + 1 < len(args) else ""
+        if word == "--dask" and not (following in _SCHEDULERS or "://" in following):
+            out.append("threads")
+    return out
+
+
 for panel, function in (
     ("Panels", commands.select),
     ("Panels", commands.predict),
@@ -70,4 +103,4 @@ for panel, function in (
     ("Evidence", commands.reproduce),
     ("Panels", commands.demo),
 ):
-    app.command(rich_help_panel=panel, cls=commands.WithScheduler)(guarded(function))
+    app.command(rich_help_panel=panel, cls=WithScheduler)(guarded(function))

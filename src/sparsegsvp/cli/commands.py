@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
-from typer.core import TyperCommand
 
 from .options import (
     Cohort,
@@ -32,41 +30,10 @@ from .options import (
     spell,
     values,
 )
-from .screen import Screen
+from .screen import Screen, summary
 
 if TYPE_CHECKING:
     from ..io import Table
-
-_SCHEDULERS = ("threads", "synchronous", "distributed")
-
-
-class WithScheduler(TyperCommand):
-    """A command whose ``--dask``, if it has one, may stand alone."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Add the scheduler that ``--dask`` means where none is named."""
-        return super().parse_args(ctx, spell_out(args))
-
-
-def spell_out(args: Sequence[str]) -> list[str]:
-    """Write ``--dask`` as ``--dask threads`` unless a scheduler or an address follows.
-
-    Examples
-    --------
-    >>> from sparsegsvp.cli.commands import spell_out
-    >>> spell_out(["--dask", "folder"])
-    ['--dask', 'threads', 'folder']
-    >>> spell_out(["folder", "--dask", "tcp://10.0.0.1:8786"])
-    ['folder', '--dask', 'tcp://10.0.0.1:8786']
-    """
-    out: list[str] = []
-    for i, word in enumerate(args):
-        out.append(word)
-        following = args[i + 1] if i + 1 < len(args) else ""
-        if word == "--dask" and not (following in _SCHEDULERS or "://" in following):
-            out.append("threads")
-    return out
-
 
 # ------------------------------------------------------------------------------- panels
 
@@ -136,7 +103,7 @@ def select(
         screen.show_estimate(found.document)
         with screen.stage("writing the page"):
             found.write(folder)
-    _finish(screen, found.document, out, text)
+    screen.finish(found.document, out, text)
 
 
 # Options that a table which stays on disk can use.
@@ -229,7 +196,7 @@ def demo(
         screen.show_estimate(found.document)
         with screen.stage("writing the page"):
             found.write(folder)
-    _finish(screen, found.document, out, text)
+    screen.finish(found.document, out, text)
 
 
 @command
@@ -351,7 +318,7 @@ def evaluate(
     if where is not None:
         screen.say(f"Results: {where}")
     screen.say(f"Repeat: {text}")
-    screen.give(_summary(found.document, method=name, out=where, command=text))
+    screen.give(summary(found.document, method=name, out=where, command=text))
 
 
 @command
@@ -512,33 +479,3 @@ def _check_resume(logging: Logging) -> None:
 
     if logging.resume and logging.log is None:
         raise InputError("--resume needs --log", remedy="name the file of the run to continue")
-
-
-def _finish(screen: Screen, document: Mapping[str, Any], out: Path, text: str) -> None:
-    """Say where the report is and how to repeat the run, or give the summary."""
-    page = (out / "report.html").resolve()
-    text = f"{text} --out {shlex.quote(str(out))}"
-    screen.say()
-    screen.say(f"Report: {page}", style="bold")
-    screen.say(f"Repeat: {text}")
-    screen.give(_summary(document, out=str(out.resolve()), report=str(page), command=text))
-
-
-def _summary(document: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """Return what ``--json`` prints: the numbers that matter, and where the rest is."""
-    evaluation, data = document["evaluation"], document["data"]
-    test = evaluation["permutation"]
-    summary = {
-        **{key: data[key] for key in ("source", "digest", "n_samples", "n_features", "classes")},
-        "scores": evaluation["scores"],
-        "p_value": None if test is None else test["p_value"],
-        "verdict": evaluation["verdict"],
-        "notices": [f"{n['title']}: {n['text']}" for n in document["notices"]],
-        **more,
-    }
-    if "panel" in document:
-        summary["panel"] = [row["feature"] for row in document["panel"]]
-        summary["headline"] = document["verdict"]["headline"]
-        summary["skipped"] = document["run"]["skipped"]
-        summary["test"] = None if document["test"] is None else document["test"]["scores"]
-    return summary

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shlex
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
@@ -223,6 +225,35 @@ class Screen:
         self.say(" ".join(verdict["sentences"]))
         for note in found["notes"]:
             self.say(note, style="dim")
+
+    def finish(self, document: Mapping[str, Any], out: Path, command: str) -> None:
+        """Say where the report is and how to repeat the run, or give the summary."""
+        page = (out / "report.html").resolve()
+        command = f"{command} --out {shlex.quote(str(out))}"
+        self.say()
+        self.say(f"Report: {page}", style="bold")
+        self.say(f"Repeat: {command}")
+        self.give(summary(document, out=str(out.resolve()), report=str(page), command=command))
+
+
+def summary(document: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return what ``--json`` prints: the numbers that matter, and where the rest is."""
+    evaluation, data = document["evaluation"], document["data"]
+    test = evaluation["permutation"]
+    found = {
+        **{key: data[key] for key in ("source", "digest", "n_samples", "n_features", "classes")},
+        "scores": evaluation["scores"],
+        "p_value": None if test is None else test["p_value"],
+        "verdict": evaluation["verdict"],
+        "notices": [f"{n['title']}: {n['text']}" for n in document["notices"]],
+        **more,
+    }
+    if "panel" in document:
+        found["panel"] = [row["feature"] for row in document["panel"]]
+        found["headline"] = document["verdict"]["headline"]
+        found["skipped"] = document["run"]["skipped"]
+        found["test"] = None if document["test"] is None else document["test"]["scores"]
+    return found
 
 
 _SCORES = {
