@@ -102,6 +102,18 @@ def test_imports_point_one_way(part):
     assert wrong == []
 
 
+def test_no_package_reaches_into_private_modules_of_another():
+    wrong = []
+    for path in _modules():
+        for name in _imports(path):
+            pieces = name.split(".")
+            if pieces[0] != "sparsegsvp" or len(pieces) < 3 or pieces[1] == _part(path):
+                continue
+            if pieces[1] not in EVERYWHERE and any(p.startswith("_") for p in pieces[2:]):
+                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+    assert wrong == []
+
+
 def test_the_test_sees_what_it_should(tmp_path, monkeypatch):
     """Every way to write an import, from a file that has no business to."""
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
