@@ -1,4 +1,4 @@
-"""Honest evaluation: what the numbers of a report mean is decided here."""
+"""Nested evaluation, permutation test, stability selection and comparison of methods."""
 
 from .baselines import default_methods
 from .compare import compare

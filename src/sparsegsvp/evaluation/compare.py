@@ -39,7 +39,7 @@ _FIT = 21  # seed stream
 
 @dataclass(frozen=True)
 class _Samples:
-    """What every fold of every method needs."""
+    """The samples, which every fold of every method needs, and the seed."""
 
     X: Any
     y: NDArray[Any]
@@ -321,7 +321,7 @@ def _run(
 
 
 def _check_record(record: dict[str, Any]) -> None:
-    """Touch everything that is used of a record, so that a damaged one is found at once."""
+    """Raise KeyError or TypeError for a record that lacks something that is used of it."""
     for name in ("status", "error", "dropped", "limit"):
         record[name]
     for entry in record["sizes"]:

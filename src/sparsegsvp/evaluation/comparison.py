@@ -1,4 +1,4 @@
-"""What a comparison found: one row per method and panel size, and the front."""
+"""The result of a comparison: one row per method and panel size, and the Pareto front."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def front_gaps(sizes: Sequence[int], scores: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class MethodAtSize:
-    """A method at a size, over all folds."""
+    """What a method reached with panels of one size, over all folds."""
 
     entries: tuple[dict[str, Any], ...]
     n_classes: int

@@ -1,4 +1,4 @@
-"""Which samples go where: outer folds, half samples, and samples that occur twice.
+"""Splits of the samples: outer folds, subsets to select again on, repeated samples.
 
 Folds are repeated, stratified, and keep groups whole; the same seed gives the same folds.
 
@@ -169,7 +169,7 @@ def folds_from(
 
 
 def check_folds(folds: list[Fold], y: NDArray[Any]) -> None:
-    """Refuse folds whose training part cannot teach every class."""
+    """Raise ValueError where a training part has fewer than two samples of a class."""
     classes = np.unique(y)
     for fold in folds:
         present, counts = np.unique(y[fold.train], return_counts=True)

@@ -321,11 +321,11 @@ def paired_differences(
     adjusted = holm(p_values)
     results: list[PairedDifference | None] = [None] * len(arrays)
     divisor = len(arrays)
-    open_ = True  # no comparison kept so far
+    rejecting = True  # no comparison was kept so far
     for rank, i in enumerate(np.argsort(p_values, kind="stable")):
-        if open_:
+        if rejecting:
             divisor = len(arrays) - rank
-            open_ = p_values[i] <= alpha / divisor
+            rejecting = p_values[i] <= alpha / divisor
         half = float(student.ppf(1 - alpha / divisor / 2, dofs[i])) * errors[i]
         results[i] = PairedDifference(
             means[i],

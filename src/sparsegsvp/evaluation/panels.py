@@ -104,7 +104,7 @@ def exact_panel(estimator: Any, size: int, n_features: int) -> IntArray:
 
 
 def _unwrap(estimator: Any) -> Any:
-    """Look through searches at the estimator they chose."""
+    """Return the estimator that a search chose, or what was given."""
     while hasattr(estimator, "best_estimator_"):
         estimator = estimator.best_estimator_
     return estimator

@@ -1,4 +1,4 @@
-r"""Is there any signal: the permutation test.
+r"""The permutation test of whether there is any signal, and the verdict it gives.
 
 .. math:: p = \frac{1 + \#\{\text{permuted} \ge \text{observed}\}}{B + 1}
 

@@ -394,7 +394,7 @@ def signal_notices(
     n_classes: int,
     control: dict[str, Interval] | None,
 ) -> list[Notice]:
-    """Say where the panel is not one of markers: no proven signal, or signal everywhere."""
+    """Return the notice of the verdict, and one if random panels do as well."""
     found = []
     decided = verdict(test, score, n_classes)
     if decided == "none":
@@ -434,7 +434,7 @@ def signal_notices(
 
 
 def fit_notices(folds: tuple[FoldResult, ...]) -> list[Notice]:
-    """Say once what the fits warned about, and in how many folds."""
+    """Return one notice for each kind of warning that the fits gave."""
     counts: Counter[str] = Counter()
     first: dict[str, str] = {}
     for fold in folds:
