@@ -103,8 +103,8 @@ def run(name: str, methods: dict[str, Any], options: argparse.Namespace) -> Comp
         n_jobs=options.jobs,
         log=options.out / f"compare-{name}.jsonl",
         resume=options.resume,
-        progress=lambda done, total, text: print(
-            f"\r{name}: {done}/{total} {text:60.60}", end="", file=sys.stderr
+        progress=lambda stage, done, total: print(
+            f"\r{name}: {stage} {done}/{total}", end="", file=sys.stderr
         ),
     )
     print(file=sys.stderr)

@@ -60,7 +60,8 @@ __all__ = [
 if TYPE_CHECKING:
     from . import datasets, metrics, plots, related, scverse
     from .estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
-    from .evaluation import StabilitySelection, compare, nested_evaluate
+    from .evaluation import StabilitySelection, nested_evaluate
+    from .evaluation.compare import compare
     from .io import load_model, save_model
     from .linalg import ClassMoments, gsvd, hogsvd
     from .solvers import GSVPResult, sparse_gsvp, sparse_gsvp_path

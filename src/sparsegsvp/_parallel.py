@@ -471,7 +471,7 @@ def _end_with(parent: int) -> None:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Start processes that never see Ctrl-C: they inherit the mask, also while they import."""
+    """Block SIGINT in this thread, so that processes started meanwhile never see Ctrl-C."""
     if not hasattr(signal, "pthread_sigmask"):  # pragma: no cover  (Windows)
         yield
         return

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparsegsvp.evaluation._panels import exact_panel
+from sparsegsvp.evaluation.panels import exact_panel
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 

@@ -21,13 +21,13 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sparsegsvp.evaluation import compare, default_methods, pareto_front
-from sparsegsvp.evaluation._baselines import (
+from sparsegsvp.evaluation.baselines import (
     L1Logistic,
     RandomPanel,
     RecursiveElimination,
     l1_logistic,
 )
-from sparsegsvp.evaluation._panels import exact_panel, feature_order, size_is_a_cut, with_size
+from sparsegsvp.evaluation.panels import exact_panel, feature_order, size_is_a_cut, with_size
 
 SMALL = {"sizes": (2, 5), "n_splits": 3, "n_repeats": 1}
 TINY = {"sizes": (2, 5), "n_splits": 2, "n_repeats": 1}

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.model_selection import LeaveOneGroupOut, RepeatedStratifiedKFold, StratifiedKFold
 
 from sparsegsvp.evaluation import make_folds, repeated_samples
-from sparsegsvp.evaluation._folds import folds_from
+from sparsegsvp.evaluation.folds import folds_from
 
 Y = np.repeat(["case", "control"], [13, 27])
 

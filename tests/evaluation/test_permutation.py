@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparsegsvp.evaluation import permutation_test
-from sparsegsvp.evaluation._permutation import permutation_scheme, permute_labels
+from sparsegsvp.evaluation.permutation import permutation_scheme, permute_labels
 
 
 def test_schemes_keep_what_they_must():

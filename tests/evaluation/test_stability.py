@@ -14,8 +14,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sparsegsvp.evaluation import StabilitySelection, find_substitutes
-from sparsegsvp.evaluation._baselines import l1_logistic
-from sparsegsvp.evaluation._resampling import bootstrap, complementary_pair, subsample
+from sparsegsvp.evaluation.baselines import l1_logistic
+from sparsegsvp.evaluation.folds import bootstrap, complementary_pair, subsample
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,10 @@
-"""Honest evaluation: what the numbers of a report mean is decided here."""
+"""Nested evaluation, permutation test, stability selection and comparison of methods."""
 
-from ._baselines import default_methods
-from ._checks import repeated_samples
-from ._compare import compare
-from ._comparison import Comparison, ComparisonRow, pareto_front
-from ._folds import Fold, make_folds
-from ._intervals import (
+from .baselines import default_methods
+from .compare import compare
+from .comparison import Comparison, ComparisonRow, pareto_front
+from .folds import Fold, make_folds, repeated_samples
+from .intervals import (
     PairedDifference,
     auc_interval,
     corrected_interval,
@@ -13,12 +12,11 @@ from ._intervals import (
     paired_differences,
     rate_interval,
 )
-from ._nested import nested_evaluate
-from ._panels import selected_features
-from ._permutation import PermutationResult, Verdict, permutation_test, verdict
-from ._result import EvaluationResult, FoldResult
-from ._stability import StabilitySelection, error_bound
-from ._substitutes import Substitute, find_substitutes
+from .nested import nested_evaluate
+from .panels import selected_features
+from .permutation import PermutationResult, Verdict, permutation_test, verdict
+from .result import EvaluationResult, FoldResult
+from .stability import StabilitySelection, Substitute, error_bound, find_substitutes
 
 __all__ = [
     "Comparison",

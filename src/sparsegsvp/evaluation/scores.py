@@ -1,4 +1,4 @@
-"""What is measured in one fold.
+"""The scores of one fold, of a method or of the common classifier on its panel.
 
 Classes are codes 0..K-1. For two classes the positive one is named; with more, areas and
 rates are averaged over each class against the rest.
@@ -6,13 +6,17 @@ rates are averaged over each class against the rest.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from .._typing import Float64Array, IntArray
 from ..metrics import balanced_brier_score, balanced_log_loss
+from .baselines import common_classifier
+from .folds import Fold
 
 #: Scores of a fold and their range.
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -29,7 +33,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
 
 def class_scores(
     estimator: Any, X: Any, n_classes: int
-) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+) -> tuple[Float64Array | None, Float64Array | None]:
     """Return decision values and probabilities, both (n, K), or None where there are none.
 
     For two classes the decision value of class 0 is minus that of class 1. With more,
@@ -62,7 +66,7 @@ def mean_recall(y: NDArray[Any], predicted: NDArray[Any]) -> float:
     return float(np.mean([np.mean(predicted[y == label] == label) for label in np.unique(y)]))
 
 
-def counts_of(y: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int) -> list[list[int]]:
+def counts_of(y: IntArray, predicted: IntArray, n_classes: int) -> list[list[int]]:
     """Return (true positives, positives, true negatives, negatives) of each class."""
     result = []
     for k in range(n_classes):
@@ -79,10 +83,10 @@ def counts_of(y: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int) 
 
 
 def score_fold(
-    y: NDArray[np.intp],
-    predicted: NDArray[np.intp],
-    decision: NDArray[np.float64] | None,
-    proba: NDArray[np.float64] | None,
+    y: IntArray,
+    predicted: IntArray,
+    decision: Float64Array | None,
+    proba: Float64Array | None,
     *,
     n_classes: int,
     positive: int,
@@ -128,3 +132,23 @@ def score_fold(
         scores["brier"] = balanced_brier_score(y, np.clip(proba, 0, 1), labels=labels)
         scores["log_loss"] = balanced_log_loss(y, np.clip(proba, 0, 1), labels=labels)
     return scores
+
+
+def panel_score(
+    matrix: Any, codes: IntArray, fold: Fold, panel: IntArray
+) -> tuple[float, IntArray, Float64Array]:
+    """Return balanced accuracy, predicted codes and probabilities of the common classifier."""
+    columns = matrix[:, np.sort(panel)]
+    columns = columns.toarray() if hasattr(columns, "toarray") else np.asarray(columns, float)
+    train, test = columns[fold.train], columns[fold.test]
+    if np.isnan(columns).any():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column with no value at all
+            fill = np.nan_to_num(np.nanmedian(train, axis=0))
+        train, test = (np.where(np.isnan(part), fill, part) for part in (train, test))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = common_classifier().fit(train, codes[fold.train])
+        predicted = model.predict(test)
+        score = mean_recall(codes[fold.test], predicted)
+    return score, predicted, model.predict_proba(test)

@@ -30,6 +30,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._typing import BoolArray, Float64Array, IntArray
+
 
 def l1_logistic(C: float) -> LogisticRegression:
     """Return a balanced l1 logistic regression; how to ask for l1 changed in version 1.8."""
@@ -47,7 +49,7 @@ def common_classifier() -> Pipeline:
     )
 
 
-def mutual_information(X: Any, y: Any) -> NDArray[np.float64]:
+def mutual_information(X: Any, y: Any) -> Float64Array:
     """Return the mutual information of each feature with the labels, with a fixed seed."""
     return mutual_info_classif(X, y, random_state=0)
 
@@ -56,10 +58,10 @@ class _OrderedSelector(SelectorMixin, BaseEstimator):
     """A selector that keeps the first ``n_features`` of ``feature_order_``."""
 
     n_features: int
-    feature_order_: NDArray[np.intp]
+    feature_order_: IntArray
     n_features_in_: int
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[self.feature_order_[: self.n_features]] = True
@@ -91,7 +93,7 @@ class RandomPanel(_OrderedSelector):
     Examples
     --------
     >>> import numpy as np
-    >>> from sparsegsvp.evaluation._baselines import RandomPanel
+    >>> from sparsegsvp.evaluation.baselines import RandomPanel
     >>> panel = RandomPanel(n_features=2, random_state=0).fit(np.zeros((4, 6)), [0, 0, 1, 1])
     >>> panel.get_support().sum()
     np.int64(2)
@@ -143,7 +145,7 @@ class RecursiveElimination(_OrderedSelector):
     Examples
     --------
     >>> import numpy as np
-    >>> from sparsegsvp.evaluation._baselines import RecursiveElimination
+    >>> from sparsegsvp.evaluation.baselines import RecursiveElimination
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1], 20)
     >>> X = rng.normal(size=(40, 100))
@@ -165,7 +167,7 @@ class RecursiveElimination(_OrderedSelector):
         self._check_size()
         svm = LinearSVC(C=self.C, class_weight="balanced", dual="auto", random_state=0)
         left = np.arange(X.shape[1])
-        dropped: list[NDArray[np.intp]] = []  # the last to go comes first
+        dropped: list[IntArray] = []  # the last to go comes first
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             while left.size > 64:
@@ -207,7 +209,7 @@ class L1Logistic(ClassifierMixin, _OrderedSelector):
     Examples
     --------
     >>> import numpy as np
-    >>> from sparsegsvp.evaluation._baselines import L1Logistic
+    >>> from sparsegsvp.evaluation.baselines import L1Logistic
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1], 20)
     >>> X = rng.normal(size=(40, 30))
@@ -256,7 +258,7 @@ class L1Logistic(ClassifierMixin, _OrderedSelector):
     def _size(models: list[LogisticRegression]) -> int:
         return int(np.count_nonzero(np.any([m.coef_[0] != 0 for m in models], axis=0)))
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Float64Array:
         """Return the signed value (two classes) or one value per class."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)

@@ -1,4 +1,4 @@
-r"""Is there any signal: the permutation test.
+r"""The permutation test of whether there is any signal, and the verdict it gives.
 
 .. math:: p = \frac{1 + \#\{\text{permuted} \ge \text{observed}\}}{B + 1}
 
@@ -28,11 +28,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import _safe_indexing, check_array
 
 from .._parallel import Task, run_tasks
-from .._validate import check_integer
+from .._validate import check_integer, check_seed
 from ..metrics import Interval
-from ._folds import check_labels, check_seed, derive_seed, make_folds
-from ._panels import fit_with_groups, with_seed
-from ._scores import mean_recall
+from .folds import check_labels, derive_seed, make_folds
+from .panels import fit_with_groups, with_seed
+from .scores import mean_recall
 
 Verdict = Literal["signal", "inconclusive", "none", "not tested"]
 
@@ -111,7 +111,7 @@ def permute_labels(
     Examples
     --------
     >>> import numpy as np
-    >>> from sparsegsvp.evaluation._permutation import permute_labels
+    >>> from sparsegsvp.evaluation.permutation import permute_labels
     >>> y, groups = np.array([0, 0, 1, 1]), np.array(["a", "a", "b", "b"])
     >>> drawn = permute_labels(y, groups, np.random.default_rng(0))
     >>> bool(drawn[0] == drawn[1]), bool(drawn[2] == drawn[3])

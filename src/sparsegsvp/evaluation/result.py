@@ -1,14 +1,15 @@
-"""What a nested evaluation found, ready for a page or a file."""
+"""The result of a nested evaluation: folds, scores, panels, verdict and notices."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._notices import Notice
+from .._typing import Float64Array, IntArray
 from ..metrics import (
     CalibrationCurve,
     Interval,
@@ -17,11 +18,11 @@ from ..metrics import (
     balanced_calibration_curve,
     nogueira_stability,
 )
-from ._folds import Fold, holdout_ratio
-from ._intervals import auc_interval, corrected_interval, rate_interval
-from ._permutation import PermutationResult, Verdict, verdict
-from ._scores import BOUNDS
+from .folds import Fold, holdout_ratio
+from .intervals import auc_interval, corrected_interval, rate_interval
 from .journal import plain
+from .permutation import FEWEST_DRAWS, PermutationResult, Verdict, verdict
+from .scores import BOUNDS
 
 NOTES = (
     "The scores estimate the procedure (scaling, selection, tuning and all), not the one panel "
@@ -69,15 +70,15 @@ class FoldResult:
 
     repeat: int
     index: int
-    train: NDArray[np.intp]
-    test: NDArray[np.intp]
+    train: IntArray
+    test: IntArray
     scores: dict[str, float]
     counts: tuple[tuple[int, int, int, int], ...]
-    predicted: NDArray[np.intp]
-    decision: NDArray[np.float64] | None
-    proba: NDArray[np.float64] | None
-    distances: NDArray[np.float64] | None
-    panel: NDArray[np.intp] | None
+    predicted: IntArray
+    decision: Float64Array | None
+    proba: Float64Array | None
+    distances: Float64Array | None
+    panel: IntArray | None
     control: dict[str, float] | None
     warnings: tuple[str, ...]
 
@@ -86,7 +87,7 @@ class FoldResult:
         """Build from the record of a fold, fresh or from a log, which holds no infinities."""
         control = record["control"]
 
-        def values(name: str) -> NDArray[np.float64] | None:
+        def values(name: str) -> Float64Array | None:
             if record[name] is None:
                 return None
             array = np.array(record[name], dtype=np.float64)
@@ -183,10 +184,10 @@ class EvaluationResult:
     n_samples: int
     n_features: int
     feature_names: tuple[str, ...] | None
-    y: NDArray[np.intp] = field(repr=False)
+    y: IntArray = field(repr=False)
     folds: tuple[FoldResult, ...] = field(repr=False)
     scores: dict[str, Interval]
-    selection_frequencies: NDArray[np.float64] | None = field(repr=False)
+    selection_frequencies: Float64Array | None = field(repr=False)
     stability: StabilityIndex | None
     jaccard: float | None
     control: dict[str, Interval] | None
@@ -351,7 +352,7 @@ def aggregate_control(
 
 def panel_statistics(
     folds: tuple[FoldResult, ...], n_features: int, level: float
-) -> tuple[NDArray[np.float64] | None, StabilityIndex | None, float | None]:
+) -> tuple[Float64Array | None, StabilityIndex | None, float | None]:
     """Return selection frequencies, Nogueira's index and the mean Jaccard similarity."""
     panels = [f.panel for f in folds if f.panel is not None]
     if len(panels) < len(folds):
@@ -371,7 +372,7 @@ def panel_statistics(
 
 
 def calibration_of(
-    folds: tuple[FoldResult, ...], y: NDArray[np.intp], positive: int | None
+    folds: tuple[FoldResult, ...], y: IntArray, positive: int | None
 ) -> CalibrationCurve | None:
     """Return the calibration curve of the first repeat, for two classes."""
     first = [f for f in folds if f.repeat == folds[0].repeat]
@@ -382,3 +383,70 @@ def calibration_of(
     if np.unique(truth).size < 2:
         return None
     return balanced_calibration_curve(truth, np.clip(proba, 0, 1), n_bins=5)
+
+
+# -------------------------------------------------------------------------------- notices
+
+
+def signal_notices(
+    test: PermutationResult | None,
+    score: Interval,
+    n_classes: int,
+    control: dict[str, Interval] | None,
+) -> list[Notice]:
+    """Return the notice of the verdict, and one if random panels do as well."""
+    found = []
+    decided = verdict(test, score, n_classes)
+    if decided == "none":
+        assert test is not None
+        reason = (
+            f"Permuted labels score as well in a share of p = {test.p_value:.2g} of the draws."
+            if test.p_value > 0.05
+            else f"The balanced accuracy, {score.value:.2f}, is not above chance."
+        )
+        text = f"{reason} The panel should not be read as a set of markers."
+        found.append(Notice("none", "serious", text))
+    elif decided == "inconclusive":
+        assert test is not None
+        text = (
+            f"The interval of the balanced accuracy, {score.low:.2f} to {score.high:.2f}, lies "
+            f"above chance, but permuted labels score as well in a share of p = "
+            f"{test.p_value:.2g} of {len(test.distribution)} draws. More draws may decide."
+        )
+        found.append(Notice("inconclusive", "caution", text))
+    elif decided == "not tested":
+        text = (
+            "There was no permutation test"
+            if test is None
+            else f"{len(test.distribution)} permutations cannot decide; it takes {FEWEST_DRAWS}"
+        )
+        text += ", so it is open whether the score, however high, is more than chance."
+        found.append(Notice("not tested", "caution", text))
+    looks_good = decided == "signal" or score.low > 1 / n_classes
+    if looks_good and control is not None and control["random"].value >= control["selected"].low:
+        text = (
+            "Random panels of the same size predict about as well "
+            f"({control['random'].value:.2f} against {control['selected'].value:.2f}): many "
+            "features carry the signal, and these are not special."
+        )
+        found.append(Notice("random", "caution", text))
+    return found
+
+
+def fit_notices(folds: tuple[FoldResult, ...]) -> list[Notice]:
+    """Return one notice for each kind of warning that the fits gave."""
+    counts: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for fold in folds:
+        for kind in {text.split(":")[0] for text in fold.warnings}:
+            counts[kind] += 1
+        for text in fold.warnings:
+            first.setdefault(text.split(":")[0], text)
+    return [
+        Notice(
+            "fits",
+            "note",
+            f"{counts[kind]} of {len(folds)} fits warned, the first with {first[kind]}",
+        )
+        for kind in sorted(counts)
+    ]

@@ -16,16 +16,14 @@ from sklearn.impute import SimpleImputer
 from sklearn.utils import check_array, check_consistent_length
 
 from .._parallel import Outcome, Task
-from .._typing import Progress
-from .._validate import check_real
+from .._typing import IntArray, Progress
+from .._validate import check_real, check_seed
 from .._versions import versions
-from ._baselines import RandomPanel, default_methods
-from ._checks import repeated_samples
-from ._comparison import RANDOM_PANEL, Comparison
-from ._comparison_rows import Cell, comparison_rows, mean_seconds
-from ._folds import Fold, check_labels, check_seed, derive_seed, make_folds
-from ._panel_score import panel_score
-from ._panels import (
+from .baselines import RandomPanel, default_methods
+from .comparison import RANDOM_PANEL, Comparison, MethodAtSize, comparison_rows, mean_seconds
+from .folds import Fold, check_labels, derive_seed, make_folds, repeated_samples
+from .journal import Journal, digest, message_of, open_journal, run_logged
+from .panels import (
     describe,
     exact_panel,
     fit_with_groups,
@@ -33,20 +31,19 @@ from ._panels import (
     with_seed,
     with_size,
 )
-from ._scores import counts_of, mean_recall, score_fold
-from .journal import Journal, digest, message_of, open_journal, run_logged
+from .scores import counts_of, mean_recall, panel_score, score_fold
 
 COMPARISON = "comparison"
 _FIT = 21  # seed stream
 
 
 @dataclass(frozen=True)
-class _Shared:
-    """What every fold of every method needs."""
+class _Samples:
+    """The samples, which every fold of every method needs, and the seed."""
 
     X: Any
     y: NDArray[Any]
-    codes: NDArray[np.intp]
+    codes: IntArray
     groups: NDArray[Any] | None
     missing: bool
     seed: int
@@ -156,7 +153,7 @@ def compare(
     )
     codes = np.searchsorted(classes, labels)
     missing = not hasattr(matrix, "tocsr") and bool(np.isnan(matrix).any())
-    shared = _Shared(matrix, labels, codes, ids, missing, seed)
+    shared = _Samples(matrix, labels, codes, ids, missing, seed)
 
     description = {
         "methods": {name: describe(estimator) for name, estimator in chosen.items()},
@@ -184,7 +181,7 @@ def compare(
         ]
         _run(tasks, shared, panel_sizes, n_jobs, time_limit, journal, progress)
     cells = {
-        (name, size): Cell.collect(journal, name, size, folds, classes.size)
+        (name, size): MethodAtSize.collect(journal, name, size, folds, classes.size)
         for name in chosen
         for size in panel_sizes
     }
@@ -225,7 +222,7 @@ def _check_methods(methods: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _run_fold(
-    shared: _Shared, estimator: Any, fold: Fold, sizes: tuple[int, ...]
+    shared: _Samples, estimator: Any, fold: Fold, sizes: tuple[int, ...]
 ) -> Iterator[dict[str, Any]]:
     """Yield a method's result at each size, as it gets ready."""
     X = shared.X
@@ -251,7 +248,7 @@ def _run_fold(
         yield {"size": size, "seconds": seconds, **result}
 
 
-def _judge(shared: _Shared, X: Any, model: Any, fold: Fold, size: int) -> dict[str, Any]:
+def _judge(shared: _Samples, X: Any, model: Any, fold: Fold, size: int) -> dict[str, Any]:
     """Score a fitted method's panel with the common classifier, and its own decision."""
     panel = exact_panel(model, size, X.shape[1])
     if not panel.size:
@@ -279,7 +276,7 @@ def _judge(shared: _Shared, X: Any, model: Any, fold: Fold, size: int) -> dict[s
 
 def _run(
     tasks: list[Task],
-    shared: _Shared,
+    shared: _Samples,
     sizes: tuple[int, ...],
     n_jobs: int | None,
     time_limit: float | None,
@@ -324,7 +321,7 @@ def _run(
 
 
 def _check_record(record: dict[str, Any]) -> None:
-    """Touch everything that is used of a record, so that a damaged one is found at once."""
+    """Raise KeyError or TypeError for a record that lacks something that is used of it."""
     for name in ("status", "error", "dropped", "limit"):
         record[name]
     for entry in record["sizes"]:

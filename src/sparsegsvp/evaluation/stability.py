@@ -1,8 +1,16 @@
-"""Stability selection: what is chosen again when half of the samples are left out."""
+r"""Stability selection, and features that stand in for one another.
+
+Twenty neighbouring peaks split the vote, so that none is selected often although one of
+them nearly always is. A feature g is a substitute of f when their pooled within-class
+correlation is at least 0.8 in size (the total correlation would link any two features that
+discriminate) and g is selected more often where f is not. That is a description of these
+resamples, not a proof that one can replace the other.
+"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -16,17 +24,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from .._parallel import Task
-from .._typing import Progress
-from .._validate import check_choice, check_integer, check_real
+from .._typing import BoolArray, Float64Array, IntArray, Progress
+from .._validate import check_choice, check_integer, check_real, check_seed
 from .._versions import versions
 from ..metrics import nogueira_stability
-from ._folds import check_seed, derive_seed
-from ._panels import describe, fit_with_groups, selected_features, with_seed
-from ._resampling import bootstrap, complementary_pair, subsample
-from ._substitutes import Substitute, find_substitutes, group_frequency
+from .folds import bootstrap, complementary_pair, derive_seed, subsample
 from .journal import Journal, digest, open_journal, run_logged
+from .panels import describe, fit_with_groups, selected_features, with_seed
 
 HALVES = "stability in half samples"
+MIN_CORRELATION = 0.8
+_BLOCK = 512  # features whose correlations are computed at a time
 _RESAMPLING = ("complementary_pairs", "subsample", "bootstrap")
 
 
@@ -273,7 +281,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 )
         check_seed(self.random_state)
 
-    def _draw(self, y: NDArray[Any], groups: NDArray[Any] | None) -> list[NDArray[np.intp]]:
+    def _draw(self, y: NDArray[Any], groups: NDArray[Any] | None) -> list[IntArray]:
         seed, fraction = int(self.random_state), float(self.sample_fraction)
         if self.resampling == "complementary_pairs":
             pairs = (
@@ -307,7 +315,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             feature = names.index(feature)
         return self.substitutes_.get(int(feature), ())
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
         # frequencies are counts over N: allow for the rounding of the division
         return self.selection_frequencies_ >= self.threshold - 1e-12
@@ -329,8 +337,8 @@ def _takes_missing_values(estimator: Any) -> bool:
 
 
 def _select(
-    shared: tuple[Any, Any, NDArray[Any], NDArray[Any] | None], rows: NDArray[np.intp], seed: int
-) -> NDArray[np.intp]:
+    shared: tuple[Any, Any, NDArray[Any], NDArray[Any] | None], rows: IntArray, seed: int
+) -> IntArray:
     """Fit a clone on the rows drawn, with a seed, and return the features it selects."""
     estimator, X, y, groups = shared
     model = with_seed(clone(estimator), seed)
@@ -346,5 +354,146 @@ def _select(
     return panel
 
 
-def _mark(row: NDArray[np.bool_], panel: Any) -> None:
+def _mark(row: BoolArray, panel: Any) -> None:
     row[np.asarray(panel, dtype=np.intp)] = True
+
+
+# ------------------------------------------------------------------------------- substitutes
+
+
+@dataclass(frozen=True)
+class Substitute:
+    """A feature that stands in for another.
+
+    Attributes
+    ----------
+    feature : int
+        Its column.
+    correlation : float
+        Pooled within-class correlation of the two.
+    frequency : float
+        How often it is selected.
+    frequency_with, frequency_without : float
+        How often it is selected where the other is, and where the other is not.
+    """
+
+    feature: int
+    correlation: float
+    frequency: float
+    frequency_with: float
+    frequency_without: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary."""
+        return asdict(self)
+
+
+def within_class_scores(X: Any, y: NDArray[Any], columns: IntArray) -> Float64Array:
+    """Return columns centred per class and scaled to unit length; constant ones are zero.
+
+    The products of these columns are the pooled within-class correlations.
+    """
+    part = X[:, columns]
+    C = np.array(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
+    for label in np.unique(y):
+        rows = y == label
+        block = C[rows]
+        missing = np.isnan(block)
+        if missing.any():
+            counts = np.maximum((~missing).sum(axis=0), 1)
+            mean = np.where(missing, 0.0, block).sum(axis=0) / counts
+            C[rows] = np.where(missing, 0.0, block - mean)
+        else:
+            C[rows] = block - block.mean(axis=0)
+    # a column constant within each class keeps only rounding errors, which must not correlate
+    floor = 1e-12 * np.sqrt(C.shape[0]) * np.maximum(np.abs(np.nan_to_num(_dense(part))).max(0), 0)
+    norms = np.linalg.norm(C, axis=0)
+    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > floor)
+    return C * scale
+
+
+def _dense(part: Any) -> Float64Array:
+    return part.toarray() if hasattr(part, "toarray") else np.asarray(part, dtype=np.float64)
+
+
+def find_substitutes(
+    X: Any,
+    y: NDArray[Any],
+    selections: BoolArray,
+    *,
+    min_correlation: float = MIN_CORRELATION,
+) -> dict[int, tuple[Substitute, ...]]:
+    """Find the substitutes of every feature that was ever selected.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        The table.
+    y : ndarray of shape (n_samples,)
+        Labels.
+    selections : boolean ndarray of shape (n_resamples, n_features)
+        Which features each resample selected.
+    min_correlation : float, default=0.8
+        Smallest size of the pooled within-class correlation.
+
+    Returns
+    -------
+    dict
+        From a feature to its substitutes, most frequent first; features without any are
+        left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation import find_substitutes
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 20)
+    >>> x = rng.normal(size=40)
+    >>> X = np.column_stack([x, x + 0.1 * rng.normal(size=40), rng.normal(size=40)])
+    >>> Z = np.array([[1, 0, 1], [0, 1, 1], [1, 0, 1], [0, 1, 1]], dtype=bool)
+    >>> [s.feature for s in find_substitutes(X, y, Z)[0]]
+    [1]
+    """
+    used = np.flatnonzero(selections.any(axis=0))
+    if used.size == 0:
+        return {}
+    Z = selections[:, used].astype(np.float64)
+    C = within_class_scores(X, y, used)
+    times = Z.sum(axis=0)
+    total = Z.shape[0]
+    found: dict[int, tuple[Substitute, ...]] = {}
+    for start in range(0, used.size, _BLOCK):
+        block = slice(start, min(start + _BLOCK, used.size))
+        correlation = C[:, block].T @ C
+        together = Z[:, block].T @ Z
+        with_f = times[block, None]
+        share_with = together / with_f
+        without_f = total - with_f
+        share_without = np.divide(
+            times - together, without_f, out=np.zeros_like(together), where=without_f > 0
+        )
+        close = np.abs(correlation) >= min_correlation
+        hits = close & (share_without > share_with)
+        hits[np.arange(hits.shape[0]), np.arange(block.start, block.stop)] = False
+        for i in np.flatnonzero(hits.any(axis=1)):
+            others = np.flatnonzero(hits[i])
+            others = others[np.lexsort((others, -times[others]))]
+            found[int(used[start + i])] = tuple(
+                Substitute(
+                    int(used[g]),
+                    float(correlation[i, g]),
+                    float(times[g] / total),
+                    float(share_with[i, g]),
+                    float(share_without[i, g]),
+                )
+                for g in others
+            )
+    return found
+
+
+def group_frequency(
+    selections: BoolArray, feature: int, substitutes: tuple[Substitute, ...]
+) -> float:
+    """Return how often a feature or any of its substitutes was selected."""
+    columns = [feature, *(s.feature for s in substitutes)]
+    return float(selections[:, columns].any(axis=1).mean())

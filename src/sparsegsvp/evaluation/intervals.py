@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
+from .._typing import Float64Array
 from ..metrics import Interval, clopper_pearson
 
 #: Fold scores that vary less than this share of what counting alone would produce are
@@ -56,7 +57,7 @@ class PairedDifference:
         return asdict(self)
 
 
-def corrected_error(scores: NDArray[np.float64], test_train_ratio: float) -> float:
+def corrected_error(scores: Float64Array, test_train_ratio: float) -> float:
     """Return the corrected standard error of the mean of J fold scores."""
     return float(np.sqrt((1 / scores.size + test_train_ratio) * np.var(scores, ddof=1)))
 
@@ -236,7 +237,7 @@ def _wider(first: Interval, low: float, high: float) -> tuple[float, float]:
     return min(low, first.value), max(high, first.value)
 
 
-def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+def holm(p_values: ArrayLike) -> Float64Array:
     """Adjust p-values by Holm's step-down procedure.
 
     Parameters
@@ -320,11 +321,11 @@ def paired_differences(
     adjusted = holm(p_values)
     results: list[PairedDifference | None] = [None] * len(arrays)
     divisor = len(arrays)
-    open_ = True  # no comparison kept so far
+    rejecting = True  # no comparison was kept so far
     for rank, i in enumerate(np.argsort(p_values, kind="stable")):
-        if open_:
+        if rejecting:
             divisor = len(arrays) - rank
-            open_ = p_values[i] <= alpha / divisor
+            rejecting = p_values[i] <= alpha / divisor
         half = float(student.ppf(1 - alpha / divisor / 2, dofs[i])) * errors[i]
         results[i] = PairedDifference(
             means[i],

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-Indices = NDArray[np.intp]
+from .._typing import Float64Array, IntArray
 
 #: Parameters that set the number of selected features, in order of preference. The last
 #: two mean other things elsewhere (neighbours, features per tree): selectors only.
@@ -28,7 +27,7 @@ _SELECTOR_SIZE_PARAMETERS = ("k", "max_features")
 # ------------------------------------------------------------------ reading a fitted one
 
 
-def selected_features(estimator: Any, n_features: int) -> Indices | None:
+def selected_features(estimator: Any, n_features: int) -> IntArray | None:
     """Return the input features that a fitted estimator uses, ascending.
 
     Parameters
@@ -66,7 +65,7 @@ def selected_features(estimator: Any, n_features: int) -> Indices | None:
     return None if found is None else np.sort(found)
 
 
-def feature_order(estimator: Any, n_features: int) -> Indices:
+def feature_order(estimator: Any, n_features: int) -> IntArray:
     """Return the input features a fitted estimator ranks, most important first.
 
     Read from ``feature_order_``, else the size of ``coef_``, ``ranking_``, ``scores_`` or
@@ -85,7 +84,7 @@ def feature_order(estimator: Any, n_features: int) -> Indices:
     return joined[np.sort(first)]
 
 
-def exact_panel(estimator: Any, size: int, n_features: int) -> Indices:
+def exact_panel(estimator: Any, size: int, n_features: int) -> IntArray:
     """Return exactly ``size`` features of a fitted estimator, ascending.
 
     Its own panel, cut or filled by its own order. Fewer only when it ranks fewer.
@@ -105,16 +104,16 @@ def exact_panel(estimator: Any, size: int, n_features: int) -> Indices:
 
 
 def _unwrap(estimator: Any) -> Any:
-    """Look through searches at the estimator they chose."""
+    """Return the estimator that a search chose, or what was given."""
     while hasattr(estimator, "best_estimator_"):
         estimator = estimator.best_estimator_
     return estimator
 
 
-def _trace(estimator: Any, n_features: int) -> Iterator[tuple[Any, Indices | None]]:
+def _trace(estimator: Any, n_features: int) -> Iterator[tuple[Any, IntArray | None]]:
     """Yield each step with the input columns it sees (None once they cannot be traced)."""
     estimator = _unwrap(estimator)
-    columns: Indices | None = np.arange(n_features)
+    columns: IntArray | None = np.arange(n_features)
     if not isinstance(estimator, Pipeline):
         yield estimator, columns
         return
@@ -126,7 +125,7 @@ def _trace(estimator: Any, n_features: int) -> Iterator[tuple[Any, Indices | Non
             columns = None if kept is None else columns[kept]
 
 
-def _kept_columns(step: Any, n_in: int, following: Any) -> Indices | None:
+def _kept_columns(step: Any, n_in: int, following: Any) -> IntArray | None:
     """Return which of its inputs a transformer hands on, or None if they are mixed."""
     if hasattr(step, "get_support"):
         return np.flatnonzero(step.get_support())
@@ -143,7 +142,7 @@ def _kept_columns(step: Any, n_in: int, following: Any) -> Indices | None:
     return np.array([where[name] for name in out], dtype=np.intp)
 
 
-def _weights(step: Any) -> NDArray[np.float64] | None:
+def _weights(step: Any) -> Float64Array | None:
     """Return one non-negative weight per feature of a linear model or a forest."""
     coef = getattr(step, "coef_", None)
     if coef is not None:
@@ -153,14 +152,14 @@ def _weights(step: Any) -> NDArray[np.float64] | None:
     return None if importances is None else np.abs(np.asarray(importances))
 
 
-def _own_support(step: Any) -> Indices | None:
+def _own_support(step: Any) -> IntArray | None:
     if hasattr(step, "get_support"):
         return np.flatnonzero(step.get_support())
     weights = _weights(step)
     return None if weights is None else np.flatnonzero(weights)
 
 
-def _own_order(step: Any) -> Indices | None:
+def _own_order(step: Any) -> IntArray | None:
     if hasattr(step, "feature_order_"):
         return np.asarray(step.feature_order_, dtype=np.intp)
     weights = _weights(step)
@@ -251,7 +250,7 @@ def describe(value: Any) -> Any:
     Examples
     --------
     >>> from sklearn.feature_selection import SelectKBest
-    >>> from sparsegsvp.evaluation._panels import describe
+    >>> from sparsegsvp.evaluation.panels import describe
     >>> describe(SelectKBest(k=3))["params"]
     {'k': 3, 'score_func': 'sklearn.feature_selection._univariate_selection.f_classif'}
     """

@@ -5,35 +5,39 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, check_array, check_consistent_length
 
 from .._parallel import Task
-from .._typing import Progress
-from .._validate import check_choice, check_integer
+from .._typing import Float64Array, IntArray, Progress
+from .._validate import check_choice, check_integer, check_seed
 from .._versions import versions
-from ._checks import repeated_samples
-from ._folds import Fold, check_labels, check_seed, folds_from
-from ._notices import fit_notices, signal_notices
-from ._outer_fold import Study, evaluate_fold, final_panel
-from ._panels import describe
-from ._permutation import PermutationResult, permutation_test
-from ._result import (
+from .folds import Fold, check_labels, derive_seed, folds_from, repeated_samples
+from .journal import Journal, digest, message_of, open_journal, run_logged
+from .panels import describe, fit_with_groups, selected_features, with_seed
+from .permutation import PermutationResult, permutation_test
+from .result import (
     EvaluationResult,
     FoldResult,
     aggregate_control,
     aggregate_scores,
     calibration_of,
+    fit_notices,
     panel_statistics,
+    signal_notices,
 )
-from .journal import Journal, digest, open_journal, run_logged
+from .scores import class_scores, counts_of, panel_score, score_fold
 
 FOLDS = "nested cross-validation"
 PERMUTATIONS = "permutation test"
+_FIT, _CONTROL, _FINAL = 11, 12, 13  # seed streams
 
 
 def nested_evaluate(
@@ -192,14 +196,14 @@ def nested_evaluate(
             **settings,
         }
 
-    study = Study(estimator, X, matrix, labels, codes, classes, group_ids, seed)
+    procedure = _Procedure(estimator, X, matrix, labels, codes, classes, group_ids, seed)
     with open_journal(log, header, resume=resume) as journal:
-        found = _run_folds(study, folds, positive, n_random_panels, journal, n_jobs, progress)
-        final = _run_final(study, journal) if final_fit else None
+        found = _run_folds(procedure, folds, positive, n_random_panels, journal, n_jobs, progress)
+        final = _run_final(procedure, journal) if final_fit else None
         test = None
         if n_permutations:
             test = _run_permutations(
-                study, permutation, int(n_permutations), journal, n_jobs, progress
+                procedure, permutation, int(n_permutations), journal, n_jobs, progress
             )
         seconds = {
             "/".join(map(str, key)): value
@@ -282,7 +286,7 @@ def _identifiers(X: Any, ids: ArrayLike | None) -> ArrayLike | None:
 
 
 def _run_folds(
-    study: Study,
+    procedure: _Procedure,
     folds: list[Fold],
     positive: int,
     n_random_panels: int,
@@ -291,18 +295,18 @@ def _run_folds(
     progress: Progress | None,
 ) -> tuple[FoldResult, ...]:
     tasks = [
-        Task(("fold", f.repeat, f.index), evaluate_fold, (f, positive, n_random_panels))
+        Task(("fold", f.repeat, f.index), _evaluate_fold, (f, positive, n_random_panels))
         for f in folds
     ]
-    run_logged(tasks, study, journal, stage=FOLDS, progress=progress, n_jobs=n_jobs)
+    run_logged(tasks, procedure, journal, stage=FOLDS, progress=progress, n_jobs=n_jobs)
     return tuple(
         journal.read(task.key, partial(FoldResult.from_record, fold))
         for task, fold in zip(tasks, folds)
     )
 
 
-def _run_final(study: Study, journal: Journal) -> tuple[int, ...] | None:
-    run_logged([Task(("final",), final_panel)], study, journal)
+def _run_final(procedure: _Procedure, journal: Journal) -> tuple[int, ...] | None:
+    run_logged([Task(("final",), _final_panel)], procedure, journal)
     return journal.read(("final",), _panel_of)
 
 
@@ -311,7 +315,7 @@ def _panel_of(record: dict[str, Any]) -> tuple[int, ...] | None:
 
 
 def _run_permutations(
-    study: Study,
+    procedure: _Procedure,
     permutation: str,
     n_permutations: int,
     journal: Journal,
@@ -331,13 +335,13 @@ def _run_permutations(
             progress(PERMUTATIONS, done, n_permutations)
 
     found = permutation_test(
-        study.X if permutation == "full" else study.matrix,
-        study.y,
-        groups=study.groups,
-        estimator=study.estimator if permutation == "full" else None,
+        procedure.X if permutation == "full" else procedure.matrix,
+        procedure.y,
+        groups=procedure.groups,
+        estimator=procedure.estimator if permutation == "full" else None,
         n_permutations=n_permutations,
-        n_splits=min(5, _most_folds(study)),
-        random_state=study.seed,
+        n_splits=min(5, _most_folds(procedure)),
+        random_state=procedure.seed,
         n_jobs=n_jobs,
         known=known,
         report=report,
@@ -346,7 +350,95 @@ def _run_permutations(
     return found
 
 
-def _most_folds(study: Study) -> int:
+def _most_folds(procedure: _Procedure) -> int:
     """Return how many folds can each test every class: samples, or groups, of the smallest."""
-    units = np.arange(study.y.size) if study.groups is None else study.groups
-    return min(np.unique(units[study.codes == k]).size for k in range(study.classes.size))
+    units = np.arange(procedure.y.size) if procedure.groups is None else procedure.groups
+    return min(np.unique(units[procedure.codes == k]).size for k in range(procedure.classes.size))
+
+
+# ----------------------------------------------------------------------------- one outer fold
+
+
+@dataclass(frozen=True)
+class _Procedure:
+    """A procedure and the samples it is evaluated on: what every fit needs."""
+
+    estimator: Any
+    X: Any  # as it was given
+    matrix: Any  # the same as numbers
+    y: NDArray[Any]
+    codes: IntArray
+    classes: NDArray[Any]
+    groups: NDArray[Any] | None
+    seed: int
+
+    def fit(self, rows: IntArray | None, seed: int) -> tuple[Any, list[str]]:
+        """Fit a clone on some rows (all by default); return it with its warnings."""
+        model = with_seed(clone(self.estimator), seed)
+        X = self.X if rows is None else _safe_indexing(self.X, rows)
+        y = self.y if rows is None else self.y[rows]
+        groups = self.groups
+        if groups is not None and rows is not None:
+            groups = groups[rows]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fit_with_groups(model, X, y, groups)
+        return model, [message_of(w.category, w.message) for w in caught]
+
+
+def _evaluate_fold(
+    procedure: _Procedure, fold: Fold, positive: int, n_random_panels: int
+) -> dict[str, Any]:
+    """Fit on the training part and predict the test part; return the record."""
+    n_classes = procedure.classes.size
+    model, caught = procedure.fit(
+        fold.train, derive_seed(procedure.seed, _FIT, fold.repeat, fold.index)
+    )
+    X_test = _safe_indexing(procedure.X, fold.test)
+    predicted = np.searchsorted(procedure.classes, model.predict(X_test))
+    decision, proba = class_scores(model, X_test, n_classes)
+    truth = procedure.codes[fold.test]
+    panel = selected_features(model, procedure.matrix.shape[1])
+    return {
+        "scores": score_fold(
+            truth, predicted, decision, proba, n_classes=n_classes, positive=positive
+        ),
+        "counts": counts_of(truth, predicted, n_classes),
+        "predicted": predicted,
+        "decision": decision,
+        "proba": proba,
+        "distances": _plane_distances(model, X_test, n_classes),
+        "panel": panel,
+        "control": _control(procedure, fold, panel, n_random_panels),
+        "warnings": caught,
+    }
+
+
+def _final_panel(procedure: _Procedure) -> dict[str, Any]:
+    """Fit on all samples; return the record, which holds the panel."""
+    model, _ = procedure.fit(None, derive_seed(procedure.seed, _FINAL))
+    return {"panel": selected_features(model, procedure.matrix.shape[1])}
+
+
+def _plane_distances(model: Any, X: Any, n_classes: int) -> Float64Array | None:
+    """Return the distances to the planes of a classifier that has one per class."""
+    if isinstance(model, Pipeline) and hasattr(model[-1], "distances"):
+        X, model = model[:-1].transform(X), model[-1]
+    distances = getattr(model, "distances", None)
+    if not callable(distances):
+        return None
+    values = np.asarray(distances(X), dtype=np.float64)
+    return values if values.ndim == 2 and values.shape[1] == n_classes else None
+
+
+def _control(
+    procedure: _Procedure, fold: Fold, panel: IntArray | None, n_random_panels: int
+) -> dict[str, float] | None:
+    """Score the common classifier on the panel and on random panels of its size."""
+    if panel is None or not panel.size or n_random_panels < 1:
+        return None
+    rng = np.random.default_rng(derive_seed(procedure.seed, _CONTROL, fold.repeat, fold.index))
+    n_features = procedure.matrix.shape[1]
+    drawn = [rng.choice(n_features, panel.size, replace=False) for _ in range(n_random_panels)]
+    values = [panel_score(procedure.matrix, procedure.codes, fold, p)[0] for p in [panel, *drawn]]
+    return {"selected": values[0], "random": float(np.mean(values[1:]))}

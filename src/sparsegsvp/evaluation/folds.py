@@ -1,0 +1,338 @@
+"""Splits of the samples: outer folds, subsets to select again on, repeated samples.
+
+Folds are repeated, stratified, and keep groups whole; the same seed gives the same folds.
+
+Subsets are drawn in units: groups where they are given, samples otherwise. Units whose label
+is constant are stratified by it; groups of mixed labels belong to no class, and are drawn
+together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from .._notices import Notice
+from .._typing import IntArray
+from .._validate import check_integer, check_seed
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One split of the samples.
+
+    Attributes
+    ----------
+    repeat, index : int
+        Which repeat, and which fold in it.
+    train, test : ndarray of int
+        Row numbers, ascending.
+    """
+
+    repeat: int
+    index: int
+    train: IntArray
+    test: IntArray
+
+
+def derive_seed(random_state: int, *keys: int) -> int:
+    """Return a seed for one piece of work, independent of how the others are scheduled.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation.folds import derive_seed
+    >>> derive_seed(0, 1, 2) == derive_seed(0, 1, 2) != derive_seed(0, 2, 1)
+    True
+    """
+    return int(np.random.SeedSequence([random_state, *keys]).generate_state(1)[0])
+
+
+def check_labels(
+    y: ArrayLike, groups: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    """Validate labels and groups; return labels, sorted classes and groups."""
+    labels = column_or_1d(y, warn=True)
+    check_classification_targets(labels)
+    classes = np.unique(labels)
+    if classes.size < 2:
+        raise ValueError("y holds a single class; at least two are needed.")
+    if groups is None:
+        return labels, classes, None
+    ids = column_or_1d(groups)
+    check_consistent_length(labels, ids)
+    return labels, classes, ids
+
+
+def make_folds(
+    y: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    n_splits: int = 5,
+    n_repeats: int = 1,
+    random_state: int = 0,
+) -> list[Fold]:
+    """Repeated stratified folds, with groups whole when they are given.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Labels.
+    groups : array-like of shape (n_samples,), optional
+        Samples of one group (a subject, a family, a batch) never appear on both sides.
+    n_splits, n_repeats : int
+        Folds per repeat, and repeats.
+    random_state : int, default=0
+        Seed; each repeat derives its own.
+
+    Returns
+    -------
+    list of Fold
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import make_folds
+    >>> folds = make_folds([0] * 6 + [1] * 6, n_splits=3, n_repeats=2)
+    >>> len(folds), folds[3].repeat, folds[3].test.size
+    (6, 1, 4)
+    """
+    labels, classes, ids = check_labels(y, groups)
+    seed = check_seed(random_state)
+    check_integer("n_splits", n_splits, least=2)
+    check_integer("n_repeats", n_repeats, least=1)
+    counts = np.array([np.sum(labels == c) for c in classes])
+    if counts.min() < n_splits:
+        raise ValueError(
+            f"n_splits={n_splits} exceeds the {counts.min()} samples of class "
+            f"{classes[counts.argmin()]!r}; use fewer folds, so that every fold tests each class."
+        )
+    if ids is not None and np.unique(ids).size < n_splits:
+        raise ValueError(
+            f"n_splits={n_splits} exceeds the number of groups ({np.unique(ids).size}); "
+            "use fewer folds."
+        )
+    folds = []
+    for repeat in range(n_repeats):
+        repeat_seed = derive_seed(seed, repeat)
+        if ids is None:
+            splitter: Any = StratifiedKFold(n_splits, shuffle=True, random_state=repeat_seed)
+        else:
+            splitter = StratifiedGroupKFold(n_splits, shuffle=True, random_state=repeat_seed)
+        for index, (train, test) in enumerate(splitter.split(labels, labels, ids)):
+            folds.append(Fold(repeat, index, train, test))
+    check_folds(folds, labels)
+    return folds
+
+
+def folds_from(
+    cv: Any, y: NDArray[Any], groups: NDArray[Any] | None, X: Any, n_repeats: int, seed: int
+) -> list[Fold]:
+    """Turn ``cv`` (a number of folds, a splitter, or an iterable of splits) into folds.
+
+    A new repeat starts where a sample would be tested again.
+    """
+    if isinstance(cv, Integral):
+        return make_folds(
+            y, groups=groups, n_splits=int(cv), n_repeats=n_repeats, random_state=seed
+        )
+    splits: Iterable[Any] = cv.split(X, y, groups) if hasattr(cv, "split") else cv
+    folds: list[Fold] = []
+    repeat = index = 0
+    tested = np.zeros(y.shape[0], dtype=bool)
+    for train, test in splits:
+        train, test = np.sort(np.asarray(train)), np.sort(np.asarray(test))
+        if tested[test].any():
+            repeat, index = repeat + 1, 0
+            tested[:] = False
+        tested[test] = True
+        if np.intersect1d(train, test).size:
+            raise ValueError("cv gives a split whose training and test samples overlap.")
+        if groups is not None and np.intersect1d(groups[train], groups[test]).size:
+            raise ValueError(
+                "cv gives a split with the same group on both sides; use a grouped splitter, "
+                "or pass the number of folds as cv."
+            )
+        folds.append(Fold(repeat, index, train, test))
+        index += 1
+    if not folds:
+        raise ValueError("cv gives no split.")
+    check_folds(folds, y)
+    return folds
+
+
+def check_folds(folds: list[Fold], y: NDArray[Any]) -> None:
+    """Raise ValueError where a training part has fewer than two samples of a class."""
+    classes = np.unique(y)
+    for fold in folds:
+        present, counts = np.unique(y[fold.train], return_counts=True)
+        if present.size < classes.size or counts.min() < 2:
+            raise ValueError(
+                f"fold {fold.index} of repeat {fold.repeat} would train with fewer than two "
+                "samples of a class: use more folds, or merge the groups that hold a whole class."
+            )
+
+
+def holdout_ratio(folds: list[Fold]) -> float:
+    """Return the mean ratio of test to training samples."""
+    return float(np.mean([fold.test.size / fold.train.size for fold in folds]))
+
+
+# ------------------------------------------------------------------- subsets to select again on
+
+
+def _units(y: NDArray[Any], groups: NDArray[Any] | None) -> tuple[list[IntArray], list[IntArray]]:
+    """Return the rows of each unit, and the units of each stratum."""
+    codes = np.unique(y, return_inverse=True)[1]
+    if groups is None:
+        rows = [np.array([i]) for i in range(y.size)]
+        stratum = codes
+    else:
+        member = np.unique(groups, return_inverse=True)[1]
+        rows = [np.flatnonzero(member == g) for g in range(member.max() + 1)]
+        stratum = np.array([codes[r[0]] if np.ptp(codes[r]) == 0 else -1 for r in rows])
+    return rows, [np.flatnonzero(stratum == s) for s in np.unique(stratum)]
+
+
+def _join(rows: list[IntArray], units: IntArray) -> IntArray:
+    return np.sort(np.concatenate([rows[u] for u in units]))
+
+
+def complementary_pair(
+    y: NDArray[Any], groups: NDArray[Any] | None, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Return two disjoint halves of exactly floor(n / 2) units each, classes even.
+
+    The odd units of the strata are dealt alternately to the halves; if their number is odd,
+    one of them sits out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation.folds import complementary_pair
+    >>> a, b = complementary_pair(np.array([0, 0, 0, 1, 1, 1, 1]), None, np.random.default_rng(0))
+    >>> len(a), len(b), len(np.intersect1d(a, b))
+    (3, 3, 0)
+    """
+    rows, strata = _units(y, groups)
+    halves: tuple[list[int], list[int]] = ([], [])
+    odd: list[int] = []
+    for units in strata:
+        drawn = rng.permutation(units)
+        half = drawn.size // 2
+        halves[0].extend(drawn[:half])
+        halves[1].extend(drawn[half : 2 * half])
+        odd.extend(drawn[2 * half :])
+    odd = list(rng.permutation(odd)) if odd else []
+    for first, second in zip(odd[::2], odd[1::2]):
+        halves[0].append(first)
+        halves[1].append(second)
+    return _join(rows, np.array(halves[0], dtype=np.intp)), _join(
+        rows, np.array(halves[1], dtype=np.intp)
+    )
+
+
+def subsample(
+    y: NDArray[Any], groups: NDArray[Any] | None, fraction: float, rng: np.random.Generator
+) -> IntArray:
+    """Return a share of the units of each stratum, drawn without replacement."""
+    rows, strata = _units(y, groups)
+    parts = []
+    for units in strata:
+        size = max(1, round(fraction * units.size))
+        parts.append(rng.choice(units, size, replace=False))
+    return _join(rows, np.concatenate(parts))
+
+
+def bootstrap(
+    y: NDArray[Any], groups: NDArray[Any] | None, fraction: float, rng: np.random.Generator
+) -> IntArray:
+    """Return units of each stratum drawn with replacement; rows repeat with their unit."""
+    rows, strata = _units(y, groups)
+    parts = []
+    for units in strata:
+        size = max(1, round(fraction * units.size))
+        parts.append(rng.choice(units, size, replace=True))
+    return _join(rows, np.concatenate(parts))
+
+
+# ------------------------------------------------------------ samples that occur more than once
+
+
+def _row_keys(X: Any) -> list[bytes]:
+    """Return one key per row, equal for rows with equal bytes."""
+    if sparse.issparse(X):
+        X = X.tocsr().copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        return [
+            X.indices[a:b].tobytes() + X.data[a:b].tobytes()
+            for a, b in zip(X.indptr[:-1], X.indptr[1:])
+        ]
+    rows = np.asarray(X)
+    if rows.dtype == object:
+        return [repr(row.tolist()).encode() for row in rows]
+    return [np.ascontiguousarray(row).tobytes() for row in rows]
+
+
+def _repeats(keys: list[Any], groups: NDArray[Any] | None) -> int:
+    """Count the samples whose key also occurs in another group (any other sample without)."""
+    seen: dict[Any, list[int]] = {}
+    for i, key in enumerate(keys):
+        seen.setdefault(key, []).append(i)
+    total = 0
+    for members in seen.values():
+        apart = len(members) if groups is None else np.unique(groups[members]).size
+        total += len(members) if apart > 1 else 0
+    return total
+
+
+def repeated_samples(
+    X: Any, ids: ArrayLike | None = None, groups: NDArray[Any] | None = None
+) -> list[Notice]:
+    """Look for samples that may occur on both sides of a split.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        The table.
+    ids : array-like of shape (n_samples,), optional
+        Sample or subject identifiers.
+    groups : ndarray of shape (n_samples,), optional
+        Groups; repeats within one group are harmless.
+
+    Returns
+    -------
+    list of Notice
+        Of the code "repeats"; empty when nothing was found.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import repeated_samples
+    >>> repeated_samples([[1, 2], [1, 2], [3, 4]])[0].text
+    '2 of 3 rows are exact duplicates of another row...
+    """
+    remedy = (
+        "If they come from the same subject, pass that column as groups, "
+        "so that a sample is never tested on its own copy."
+    )
+    texts = []
+    keys = _row_keys(X)
+    rows = _repeats(keys, groups)
+    if rows:
+        texts.append(
+            f"{rows} of {len(keys)} rows are exact duplicates of another row"
+            f"{'' if groups is None else ' in another group'}. {remedy}"
+        )
+    if ids is not None:
+        repeated = _repeats(list(np.asarray(ids).tolist()), groups)
+        if repeated:
+            texts.append(f"{repeated} of {len(keys)} rows share an identifier. {remedy}")
+    return [Notice("repeats", "serious", text) for text in texts]
