@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict, cast
 
-from ..evaluation._comparison import RANDOM_PANEL
+from ..evaluation.comparison import RANDOM_PANEL
 from .drawings import accuracy_chart
 from .figures import accuracy_curves
 from .page import render

@@ -13,8 +13,8 @@ from sklearn.metrics import confusion_matrix
 from .._notices import Notice
 from .._versions import versions
 from ..evaluation import Substitute, find_substitutes
-from ..evaluation._substitutes import group_frequency
 from ..evaluation.journal import plain
+from ..evaluation.stability import group_frequency
 from ..metrics import balanced_accuracy_interval, clopper_pearson
 from . import figures, projections, words
 from .notices import notices_about

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..evaluation._comparison import RANDOM_PANEL
+from ..evaluation.comparison import RANDOM_PANEL
 from .charts import Axis, Chart
 from .marks import cut, padded, short, ticks
 from .schema import (

@@ -14,8 +14,8 @@ from sklearn.pipeline import Pipeline
 from .._typing import Progress
 from .._versions import versions
 from ..evaluation import Comparison, EvaluationResult, compare, default_methods, nested_evaluate
-from ..evaluation._baselines import common_classifier
-from ..evaluation._panels import with_size
+from ..evaluation.baselines import common_classifier
+from ..evaluation.panels import with_size
 from ..io import InputError, Table, csv_text
 from ..io.errors import option, suggestion
 from ..io.transform import log2_floor

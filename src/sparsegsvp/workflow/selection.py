@@ -19,8 +19,8 @@ from .._typing import Progress
 from .._versions import versions
 from ..datasets import load_breast_cancer
 from ..evaluation import EvaluationResult, StabilitySelection
-from ..evaluation._panels import fit_with_groups
 from ..evaluation.journal import Journal, open_journal
+from ..evaluation.panels import fit_with_groups
 from ..io import InputError, Table, check_cohort, make_table, save_model
 from ..io.errors import option
 from ..report import build_report, describe_model, describe_panel, summarize, summarize_test
