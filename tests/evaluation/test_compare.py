@@ -190,7 +190,7 @@ def test_time_limit_crashes_and_workers(planted_small, tmp_path):
     found = compare(methods, X, y, time_limit=4, n_jobs=2, log=tmp_path / "a.jsonl", **TINY)
     assert found.row("slow", 5).status == "timeout"
     assert "stopped after 4 s" in found.row("slow", 5).error
-    assert found.row("slow", 2).n_folds == 1  # what it finished before is kept
+    assert found.row("slow", 2).n_folds >= 1  # what it finished before is kept
     assert found.row("crash", 2).status == "failed" and "code 3" in found.row("crash", 2).error
     here = compare({"F": SelectKBest()}, X, y, **TINY)
     assert found.row("F", 5).score == here.row("F", 5).score  # wherever it runs

@@ -21,7 +21,7 @@ from sparsegsvp.evaluation import (
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_noise_is_at_chance_and_called_so(noise):
     X, y = noise
-    found = nested_evaluate(GSVPSVM(n_features=10), X, y, n_repeats=1, n_permutations=12)
+    found = nested_evaluate(GSVPSVM(n_features=10), X, y, n_repeats=1, n_permutations=19)
     score = found.scores["balanced_accuracy"]
     assert score.low <= 0.5 <= score.high
     assert found.permutation.statistic == "fixed" and found.permutation.p_value > 0.05
