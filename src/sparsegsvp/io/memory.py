@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .cells import as_label
 from .errors import InputError, option, quote
-from .formats import stored_matrix
-from .roles import Roles, choose_features, columns_of_samples, lay_out, numbered
-from .rows import OpenRows, RawTable, RowStream, from_rows
+from .formats import as_floating, stored_matrix
+from .rows import RawTable, Roles, columns_of_obs, from_matrix, from_rows, lay_out
+from .rows import feature_names as names_of_features
 from .table import Table, checked_table, read_table
+from .text import OpenRows, RowStream, as_label
 
 # What messages call data in memory, by the package they belong to.
 _SOURCES = {
@@ -236,19 +236,24 @@ def _from_frame(frame: Any, roles: Roles, where: str, package: str) -> RawTable:
     numeric = np.array([_is_numeric(dtypes[i]) for i in layout.features], dtype=bool)
     if numeric.any():
         chosen = [i - before for i, number in zip(layout.features, numeric) if number]
-        X[:, numeric] = _numbers(frame, chosen, X.dtype, package)
+        if package == "pandas":
+            X[:, numeric] = frame.iloc[:, chosen].to_numpy(dtype=X.dtype, na_value=np.nan)
+        else:
+            import polars as pl
+
+            X[:, numeric] = frame[:, chosen].cast(pl.Float64).to_numpy()
     if not numeric.all():
         # Numbers may be stored as text: the reader of cells knows, and knows the messages,
         # one of which is about the first column.
         others = [i for i, number in zip(layout.features, numeric) if not number]
         shown = sorted({0, *others})
-        opener = _as_rows([names[i] for i in shown], lambda: zip(*map(cells, shown)), package)
+        opener = _as_rows([names[i] for i in shown], zip(*map(cells, shown)), package)
         only = Roles(features=tuple(names[i] for i in others))
         raw = from_rows(opener, only, where, place="row")
         X[:, ~numeric] = raw.X
         notes += raw.notes
     text = {role: [as_label(cell) for cell in cells(i)] for role, i in layout.text.items()}
-    return RawTable(X, layout.names, package, text, layout.dropped, notes, place="row")
+    return RawTable(X, layout.names, package, text, layout.dropped, notes)
 
 
 def _index_of(frame: Any, roles: Roles) -> Any:
@@ -279,22 +284,10 @@ def _is_numeric(dtype: Any) -> bool:
     return bool(types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype))
 
 
-def _numbers(frame: Any, columns: list[int], dtype: Any, package: str) -> Any:
-    if package == "pandas":
-        return frame.iloc[:, columns].to_numpy(dtype=dtype, na_value=np.nan)
-    import polars as pl
-
-    return frame[:, columns].cast(pl.Float64).to_numpy()
-
-
-def _as_rows(names: list[str], rows: Callable[[], Iterable[Iterable[Any]]], kind: str) -> OpenRows:
+def _as_rows(names: list[str], rows: Iterable[Iterable[Any]], kind: str) -> OpenRows:
     """Return what opens values in memory as rows of cells."""
-
-    @contextmanager
-    def opened() -> Iterator[RowStream]:
-        yield RowStream(names, ((i, list(row)) for i, row in enumerate(rows(), start=1)), kind)
-
-    return opened
+    lines = [(i, list(row)) for i, row in enumerate(rows, start=1)]
+    return lambda: nullcontext(RowStream(names, iter(lines), kind))
 
 
 def _or_none(cell: Any) -> Any:
@@ -305,14 +298,9 @@ def _or_none(cell: Any) -> Any:
 
 
 def _from_matrix(
-    data: Any,
-    roles: Roles,
-    where: str,
-    feature_names: Sequence[str] | None,
-    *,
-    labelled: bool,
+    data: Any, roles: Roles, where: str, given: Sequence[str] | None, *, labelled: bool
 ) -> RawTable:
-    X: Any = data if sparse.issparse(data) else np.asarray(data)
+    X: Any = data.tocsr() if sparse.issparse(data) else np.asarray(data)
     if X.ndim != 2:
         raise InputError(
             f"the data are {X.ndim}-dimensional",
@@ -327,53 +315,46 @@ def _from_matrix(
         )
     if not labelled:
         raise InputError("there are no labels", where=where, remedy=f"give them as {option('y')}")
-    notes = []
-    if feature_names is None:
-        names, note = numbered(X.shape[1])
-        notes.append(note)
-    else:
-        names = [str(name) for name in feature_names]
-    if len(names) != X.shape[1]:
-        raise InputError(
-            f"{len(names)} {option('feature_names')} for {X.shape[1]} columns",
-            where=where,
-            remedy="give one name for each column",
-        )
-    chosen, kept, dropped = choose_features(names, roles, where)
-    X = X if chosen is None else (X.tocsr() if sparse.issparse(X) else X)[:, chosen]
-    if X.dtype.kind not in "biuf":
-        if sparse.issparse(X):
-            raise InputError(f"the matrix holds {X.dtype}, not numbers", where=where)
-
-        opener = _as_rows(kept, lambda: (map(_or_none, row) for row in X.tolist()), "objects")
-        raw = from_rows(opener, Roles(features=tuple(kept)), where, place="row")
-        raw.dropped, raw.notes = dropped, [*notes, *raw.notes]
-        return raw
+    names, notes = names_of_features(given, X.shape[1], where, "give one name for each column")
     kind = "CSR" if sparse.issparse(X) else str(X.dtype)
-    return RawTable(_tidy(X), kept, kind, {}, dropped, notes, place="row")
+    raw = from_matrix(X, names, roles, where, kind, {})
+    raw.notes += notes
+    if X.dtype.kind in "biuf":
+        raw.X = _tidy(raw.X)
+        return raw
+    if sparse.issparse(X):
+        raise InputError(f"the matrix holds {X.dtype}, not numbers", where=where)
+    rows = [[_or_none(cell) for cell in row] for row in raw.X.tolist()]
+    found = from_rows(
+        _as_rows(raw.names, rows, "objects"),
+        Roles(features=tuple(raw.names)),
+        where,
+        place="row",
+    )
+    return replace(found, dropped=raw.dropped, notes=[*raw.notes, *found.notes])
 
 
 def _from_anndata(adata: Any, roles: Roles, where: str, layer: str | None) -> RawTable:
-    matrices = (
-        {"layers": adata.layers} if adata.X is None else {"layers": adata.layers, "X": adata.X}
-    )
+    matrices = {"layers": adata.layers}
+    if adata.X is not None:
+        matrices["X"] = adata.X
     X = stored_matrix(matrices, layer, where)
     _package_of(X)  # refuses what is lazy
     X = X[:] if adata.isbacked else X
     X = X if sparse.issparse(X) else np.asarray(X)
-    text = columns_of_samples(adata.obs, roles, where)
-    chosen, kept, dropped = choose_features([str(n) for n in adata.var_names], roles, where)
-    X = X if chosen is None else X[:, chosen]
+    text = columns_of_obs(adata.obs, roles, where)
     kind = "in memory" if layer is None else f"layer {layer}"
-    return RawTable(_tidy(X), kept, kind, text, dropped, place="row")
+    raw = from_matrix(X, [str(n) for n in adata.var_names], roles, where, kind, text)
+    raw.X = _tidy(raw.X)
+    return raw
 
 
 def _tidy(X: Any) -> Any:
     """Return floating point, row after row in memory as the reader of text files has it."""
-    if sparse.issparse(X):
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    return X if sparse.issparse(X) else np.ascontiguousarray(X)
+    if not sparse.issparse(X):
+        return np.ascontiguousarray(as_floating(X))
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return as_floating(X)

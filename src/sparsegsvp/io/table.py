@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._notices import Notice
-from .checks import Judgement, judge
+from .checks import check
 from .errors import InputError, listed, one_line, option, quote, suggestion
 from .formats import ReadOptions, existing_file, format_of, read_file, rows_of
-from .roles import Roles
-from .rows import RawTable, text_columns
-from .transform import log2_floor
+from .models import log2_floor
+from .rows import RawTable, Roles, refuse_duplicates
+from .text import as_label
 
 
 @dataclass(frozen=True)
@@ -292,17 +292,16 @@ def checked_table(
     positive: str | None,
     fixed: bool,
 ) -> Table:
-    """Check what a reader returned and make it a table; see `judge` for `fixed`."""
-    found = judge(raw, source, target=target, positive=positive, fixed=fixed)
+    """Check what a reader returned and make it a table; see `check` for `fixed`."""
+    check(raw, source, target=target, positive=positive, fixed=fixed)
     n, m = raw.X.shape
     opening = f"read {n} samples and {m} features from {source} ({raw.kind})"
-    return table_of(raw, opening, found, source, digest, target, positive)
+    return table_of(raw, opening, source, digest, target, positive)
 
 
 def table_of(
     raw: RawTable,
     opening: str,
-    found: Judgement,
     source: str,
     digest: str,
     target: str | None,
@@ -313,10 +312,8 @@ def table_of(
     record = [opening]
     labels = raw.text.get("target")
     if labels is not None:
-        counts = sorted(Counter(map(str, labels)).items())
-        record.append(
-            f"classes in {quote(target)}: {', '.join(f'{quote(k)} {v}' for k, v in counts)}"
-        )
+        counts = [f"{quote(k)} {n}" for k, n in sorted(Counter(map(str, labels)).items())]
+        record.append(f"classes in {quote(target)}: {', '.join(counts)}")
     if about_digest:
         record.append(about_digest)
     asked = [name for name, why in raw.dropped.items() if why == "asked for"]
@@ -333,9 +330,9 @@ def table_of(
         source=source,
         digest=digest,
         record=(*record, *raw.notes),
-        notices=found.notices,
+        notices=raw.notices,
         dropped=dict(raw.dropped),
-        n_missing=found.n_missing,
+        n_missing=raw.n_missing,
     )
 
 
@@ -364,11 +361,11 @@ class LabelSheet:
         cls, file: Path, on: str | None, target: str | None, encoding: str | None
     ) -> LabelSheet:
         """Read the file; its first column identifies the samples unless `on` is another."""
-        opener = rows_of(file, ReadOptions(encoding=encoding))
-        columns = text_columns(opener, file.name)
-        names = list(columns)
-        if on is None:
-            on = names[0]
+        with rows_of(file, ReadOptions(encoding=encoding))() as rows:
+            names, lines = rows.names, [cells for _, cells in rows.rows]
+        refuse_duplicates(names, file.name)
+        columns = {name: [as_label(c[i]) for c in lines] for i, name in enumerate(names)}
+        on = names[0] if on is None else on
         for name, role in ((on, "on"), (target, "target")):
             if name is not None and name not in columns:
                 raise InputError(
