@@ -19,24 +19,20 @@ from .text import looks_numeric
 _LARGEST = 1e150
 
 
-def check(
-    raw: RawTable, where: str, *, target: str | None, positive: str | None, fixed: bool
-) -> None:
+def check(raw: RawTable, target: str | None, positive: str | None, fixed: bool) -> None:
     """Check a table, leaving out in place what cannot serve; notices and notes go into it.
 
     With `fixed` features none is left out, since a model waits for each of them.
     """
     if raw.X.shape[0] == 0:
-        raise InputError("there is a header but no sample", where=where, remedy="check the file")
+        raise InputError("there is a header but no sample", remedy="check the file")
     if raw.X.shape[1] == 0:
-        raise InputError(
-            "no column of numbers is left", where=where, remedy=f"check {option('drop')}"
-        )
-    check_roles(raw, where, target=target, positive=positive)
+        raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
+    check_roles(raw, target, positive)
     low, high = _column_range(raw.X)
-    _refuse_overflow(raw, low, high, where)
+    _refuse_overflow(raw, low, high)
     if not fixed:
-        _leave_out_empty(raw, low, where)
+        _leave_out_empty(raw, low)
         filled = ~np.isnan(low)
         constant = [n for n, same in zip(raw.names, low[filled] == high[filled]) if same]
         if constant:
@@ -52,25 +48,24 @@ def check(
     raw.notices = (*_repeats(raw), *_orientation(raw))
 
 
-def check_roles(raw: RawTable, where: str, *, target: str | None, positive: str | None) -> None:
+def check_roles(raw: RawTable, target: str | None, positive: str | None) -> None:
     """Check labels and groups; leave samples without a label out. Looks at no number."""
-    _leave_out_unlabelled(raw, where)
+    _leave_out_unlabelled(raw)
     labels = raw.text.get("target")
     if labels is not None and target is not None:
-        _refuse_labels([str(v) for v in labels], target, where)
+        _refuse_labels([str(v) for v in labels], target)
     if positive is not None and labels is None:
-        raise InputError(f"{option('positive')} needs {option('target')}", where=where)
+        raise InputError(f"{option('positive')} needs {option('target')}")
     if positive is not None and labels is not None and positive not in labels:
         raise InputError(
             f"no sample has the label {quote(positive)} ({option('positive')}) in {quote(target)}",
-            where=where,
             remedy=suggestion(positive, sorted({str(v) for v in labels})),
         )
     groups = raw.text.get("group")
     if groups is not None and None in groups:
         raise InputError(
             "a sample has no group",
-            where=f"{where}, {_place(raw, groups.index(None))}",
+            where=_place(raw, groups.index(None)),
             remedy=f"fill the cell of {option('group')}",
         )
 
@@ -88,13 +83,13 @@ def _place(raw: RawTable, row: int) -> str:
     return f"{raw.place} {row + 1}"
 
 
-def _leave_out_unlabelled(raw: RawTable, where: str) -> None:
+def _leave_out_unlabelled(raw: RawTable) -> None:
     labels = raw.text.get("target")
     if labels is None or None not in labels:
         return
     keep = np.array([label is not None for label in labels])
     if not keep.any():
-        raise InputError("no sample has a label", where=where, remedy=f"check {option('target')}")
+        raise InputError("no sample has a label", remedy=f"check {option('target')}")
     gone = [_place(raw, int(i)) for i in np.flatnonzero(~keep)]
     shown = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
     one = len(gone) == 1
@@ -106,14 +101,14 @@ def _leave_out_unlabelled(raw: RawTable, where: str) -> None:
         raw.lines = [line for line, k in zip(raw.lines, keep) if k]
 
 
-def _leave_out_empty(raw: RawTable, low: NDArray[Any], where: str) -> None:
+def _leave_out_empty(raw: RawTable, low: NDArray[Any]) -> None:
     """Leave out columns without a single value: there is nothing to impute from."""
     empty = np.isnan(low)
     if not empty.any():
         return
     names = [raw.names[j] for j in np.flatnonzero(empty)]
     if empty.all():
-        raise InputError("there is not a single number in the table", where=where)
+        raise InputError("there is not a single number in the table")
     raw.notes.append(f"{_count(len(names), 'feature')} left out, having no value: {listed(names)}")
     raw.dropped.update(dict.fromkeys(names, "no value"))
     raw.X = raw.X[:, ~empty]
@@ -197,7 +192,7 @@ def _missing_per_column(X: Any) -> NDArray[np.intp]:
     return counts
 
 
-def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any], where: str) -> None:
+def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any]) -> None:
     """Refuse infinities and numbers whose squares overflow, by column and line."""
     X = raw.X
     extreme = np.flatnonzero(np.fmax(np.abs(low), np.abs(high)).astype(np.float64) > _LARGEST)
@@ -212,7 +207,7 @@ def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any], where
     what = "is infinite" if np.isinf(value) else f"is too large (at most {_LARGEST:g})"
     raise InputError(
         f"{value:g} {what}",
-        where=f"{where}, {raw.place} {at}, column {quote(raw.names[j])}",
+        where=f"{raw.place} {at}, column {quote(raw.names[j])}",
         remedy="correct it, or leave the cell empty",
     )
 
@@ -235,13 +230,12 @@ def _repeated_rows(X: Any) -> list[tuple[int, int]]:
     return pairs
 
 
-def _refuse_labels(y: Sequence[str], target: str, where: str) -> None:
+def _refuse_labels(y: Sequence[str], target: str) -> None:
     """Refuse labels that are no classes: one value only, identifiers, measurements."""
     distinct = sorted(set(y))
     if len(distinct) == 1:
         raise InputError(
             f"column {quote(target)} ({option('target')}) has only the value {quote(distinct[0])}",
-            where=where,
             remedy="a classifier needs at least two classes",
         )
     numbers = [label for label in distinct if looks_numeric(label)]
@@ -249,13 +243,11 @@ def _refuse_labels(y: Sequence[str], target: str, where: str) -> None:
         raise InputError(
             f"column {quote(target)} ({option('target')}) holds measurements such as "
             f"{listed(distinct[:3])}",
-            where=where,
             remedy="cut it into classes first",
         )
     if len(distinct) == len(y) and len(y) > 2:
         raise InputError(
             f"column {quote(target)} ({option('target')}) has a different value in every row",
-            where=where,
             remedy=f"it looks like identifiers: use {option('id')} for it and name the classes as "
             f"{option('target')}",
         )

@@ -10,7 +10,8 @@ import difflib
 import importlib
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 # Private-use characters are not printable, so `one_line` takes them out of any text of a file:
@@ -59,8 +60,23 @@ class InputError(ValueError):
             message = f"{message}; {self.remedy}"
         return one_line(spelled(message, spell))
 
+    def locate(self, name: str) -> None:
+        """Put the name of the file, or what else holds the data, before the place in it."""
+        self.where = ", ".join(part for part in (name, self.where) if part)
+        self.args = (self.spelled(_python_spelling),)
+
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.what, self.where, self.remedy)
+
+
+@contextmanager
+def locating(name: str) -> Iterator[None]:
+    """Name the file that an `InputError` of the block is about."""
+    try:
+        yield
+    except InputError as error:
+        error.locate(name)
+        raise
 
 
 def _rebuild(what: str, where: str, remedy: str) -> InputError:
@@ -87,11 +103,7 @@ def spelled(text: str, spell: Spell) -> str:
 
     def written(found: re.Match[str]) -> str:
         name, value = found.groups()
-        try:
-            meant = None if value is None else json.loads(value)
-        except ValueError:  # not made by `option`
-            return name
-        return spell(name, meant)
+        return spell(name, None if value is None else json.loads(value))
 
     return _OPTION.sub(written, text)
 

@@ -33,19 +33,7 @@ from .rows import (
     from_rows,
     lay_out,
 )
-from .text import OpenRows, RowStream, as_label, open_arff, open_delimited, scan_text
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """What the caller said about a file, in place of what is found out or taken for granted."""
-
-    separator: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-    layer: str | None = None
-    transpose: bool = False
+from .text import OpenRows, ReadOptions, RowStream, as_label, open_arff, open_delimited
 
 
 @dataclass(frozen=True)
@@ -81,7 +69,7 @@ def format_of(file: Path) -> Format:
     if suffix == ".xls":
         remedy = "save the old Excel format as .xlsx or CSV"
     what = f"files of type {quote(suffix)} are not read" if suffix else "it has no extension"
-    raise InputError(what, where=file.name, remedy=remedy)
+    raise InputError(what, remedy=remedy)
 
 
 def rows_of(file: Path, options: ReadOptions) -> OpenRows:
@@ -89,9 +77,7 @@ def rows_of(file: Path, options: ReadOptions) -> OpenRows:
     form = format_of(file)
     if form.rows is None:
         names = [form.name for form in FORMATS if form.rows is not None]
-        raise InputError(
-            f"labels are read from {', '.join(names[:-1])} or {names[-1]}", where=file.name
-        )
+        raise InputError(f"labels are read from {', '.join(names[:-1])} or {names[-1]}")
     return partial(form.rows, file, options)
 
 
@@ -100,18 +86,17 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
     form = format_of(file)
     if options.layer is not None and not form.layers:
         names = [form.name for form in FORMATS if form.layers]
-        raise InputError(f"{option('layer')} is for {' and '.join(names)} files", where=file.name)
+        raise InputError(f"{option('layer')} is for {' and '.join(names)} files")
     if options.transpose and not form.transposes:
         raise InputError(
             "files of this type have samples in rows by definition",
-            where=file.name,
             remedy=f"leave {option('transpose')} out",
         )
     if form.read is not None and not (options.transpose and form.rows is not None):
         raw = form.read(file, roles, options)
     else:
         opener, transpose, decimal = rows_of(file, options), options.transpose, options.decimal
-        raw = from_rows(opener, roles, file.name, transpose=transpose, decimal=decimal)
+        raw = from_rows(opener, roles, transpose=transpose, decimal=decimal)
     with open(file, "rb") as handle:
         return raw, hashlib.file_digest(handle, "sha256").hexdigest()
 
@@ -133,48 +118,37 @@ def existing_file(path: str | PathLike[str]) -> Path:
     return file
 
 
-# --- text and Excel ---------------------------------------------------------------------
-
-
-def _text_rows(path: Path, options: ReadOptions) -> AbstractContextManager[RowStream]:
-    return open_delimited(scan_text(path, options.encoding), options.separator)
-
-
-def _arff_rows(path: Path, options: ReadOptions) -> AbstractContextManager[RowStream]:
-    return open_arff(scan_text(path, options.encoding))
+# --- Excel -----------------------------------------------------------------------------
 
 
 @contextmanager
 def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open one sheet of a workbook as a stream of rows; formulas give their last value."""
-    where, sheet = path.name, options.sheet
+    sheet = options.sheet
     openpyxl = need("openpyxl", "cli")
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except Exception as error:
         raise InputError(
             "this is not an Excel workbook (.xlsx), or it is damaged or has a password",
-            where=where,
             remedy="save it again as .xlsx without a password, or as CSV",
         ) from error
     try:
         if sheet is not None and sheet not in book.sheetnames:
             raise InputError(
-                f"there is no sheet {quote(sheet)}",
-                where=where,
-                remedy=suggestion(sheet, book.sheetnames),
+                f"there is no sheet {quote(sheet)}", remedy=suggestion(sheet, book.sheetnames)
             )
         page = book[book.sheetnames[0] if sheet is None else sheet]
         lines = enumerate(page.iter_rows(values_only=True), start=1)
         filled = ((n, cells) for n, cells in lines if any(c is not None for c in cells))
         line, header = next(filled, (0, ()))
         if not header:
-            raise InputError(f"sheet {quote(page.title)} is empty", where=where)
+            raise InputError(f"sheet {quote(page.title)} is empty")
         for position, cell in enumerate(header, start=1):
             if isinstance(cell, datetime.date | datetime.time):
                 raise InputError(
                     f"the name of column {position} is a date ({cell})",
-                    where=f"{where}, line {line}",
+                    where=f"line {line}",
                     remedy="Excel turns gene names such as SEPT2 into dates: restore it as text",
                 )
         names = [as_label(cell) or "" for cell in header]
@@ -183,20 +157,20 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
         notes = []
         if len(book.sheetnames) > 1 and sheet is None:
             notes.append(f"the first of {len(book.sheetnames)} sheets, {quote(page.title)}")
-        yield RowStream(names, _excel_cells(filled, len(names), where), "Excel", notes)
+        yield RowStream(names, _excel_cells(filled, len(names)), "Excel", notes)
     finally:
         book.close()
 
 
 def _excel_cells(
-    filled: Iterator[tuple[int, tuple[Any, ...]]], width: int, where: str
+    filled: Iterator[tuple[int, tuple[Any, ...]]], width: int
 ) -> Iterator[tuple[int, list[Any]]]:
     for line, cells in filled:
         extra = next((c for c in cells[width:] if c is not None), None)
         if extra is not None:
             raise InputError(
                 f"{quote(extra)} stands to the right of the last column with a name",
-                where=f"{where}, line {line}",
+                where=f"line {line}",
                 remedy="name the column or clear the cell",
             )
         yield line, list(itertools.islice(itertools.chain(cells, itertools.repeat(None)), width))
@@ -212,7 +186,7 @@ def open_parquet(path: Path) -> Any:
         return pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
         raise InputError(
-            "this is not a Parquet file, or it is damaged", where=path.name, remedy="write it again"
+            "this is not a Parquet file, or it is damaged", remedy="write it again"
         ) from error
 
 
@@ -240,7 +214,6 @@ def _parquet_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
 
 def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     """Read a Parquet file column by column into a matrix."""
-    where = path.name
     with open_parquet(path) as file:
         schema = file.schema_arrow
         names = [
@@ -251,12 +224,12 @@ def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
         if index is not None and roles.id is None and names[index] not in taken:
             names[index] = names[index] if names[index].strip() else "index"
             roles = replace(roles, id=names[index])
-        layout = lay_out(names, roles, where)
+        layout = lay_out(names, roles)
         kinds = [schema.field(i).type for i in layout.features]
         if not all(map(is_number_type, kinds)):
             # Numbers may be stored as text: the reader of cells knows, and knows the messages.
             opener = partial(_parquet_rows, path, options)
-            raw = from_rows(opener, roles, where, decimal=options.decimal)
+            raw = from_rows(opener, roles, decimal=options.decimal)
             raw.place = "row"
             return raw
         single = bool(kinds) and all(str(kind) in ("float", "halffloat") for kind in kinds)
@@ -298,7 +271,6 @@ def _arrow_numbers(column: Any) -> Any:
 
 def _read_npz(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     """Read ``X`` and ``feature_names`` of an archive, and the arrays that have a role."""
-    where = path.name
     remedy = "save it with numpy.savez(path, X=..., y=..., feature_names=names as text)"
     try:
         if not zipfile.is_zipfile(path):  # NumPy would take it for a pickle
@@ -306,31 +278,28 @@ def _read_npz(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except (zipfile.BadZipFile, OSError, EOFError) as error:
-        raise InputError("this is not an NPZ archive, or it is damaged", where=where) from error
+        raise InputError("this is not an NPZ archive, or it is damaged") from error
     except ValueError as error:
         if "pickle" in str(error):
             raise InputError(
                 "the archive holds Python objects, which are not loaded because they can run code",
-                where=where,
                 remedy=remedy,
             ) from None
-        raise InputError(f"an array cannot be read ({one_line(error)})", where=where) from error
+        raise InputError(f"an array cannot be read ({one_line(error)})") from error
     if "X" not in arrays:
-        raise InputError(
-            f"there is no array 'X' (there are {listed(arrays)})", where=where, remedy=remedy
-        )
+        raise InputError(f"there is no array 'X' (there are {listed(arrays)})", remedy=remedy)
     X, classes = arrays.pop("X"), arrays.pop("class_names", None)
     if roles.id is None and "ids" in arrays:
         roles = replace(roles, id="ids")
     labels = arrays.get(roles.target or "")
     if labels is not None and classes is not None and labels.dtype.kind in "biu":
         if labels.min() < 0 or labels.max() >= len(classes):
-            raise InputError(f"array {quote(roles.target)} does not index class_names", where=where)
+            raise InputError(f"array {quote(roles.target)} does not index class_names")
         arrays[str(roles.target)] = classes[labels]
     hint = f"try {option('transpose', True)}"
     if options.transpose:
         X, hint = X.T, "save one name for each column"
-    raw = from_arrays(X, arrays, roles, where, "NPZ", hint)
+    raw = from_arrays(X, arrays, roles, "NPZ", hint)
     raw.X = as_floating(raw.X)
     return raw
 
@@ -345,12 +314,10 @@ def open_h5ad(path: Path) -> Iterator[Any]:
     try:
         file = h5py.File(path, "r")
     except OSError as error:
-        raise InputError("this is not an .h5ad file, or it is damaged", where=path.name) from error
+        raise InputError("this is not an .h5ad file, or it is damaged") from error
     with file:
         if "obs" not in file or "var" not in file:
-            raise InputError(
-                "the file has no obs and var", where=path.name, remedy="is it AnnData?"
-            )
+            raise InputError("the file has no obs and var", remedy="is it AnnData?")
         yield file
 
 
@@ -360,28 +327,25 @@ def _read_h5ad(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
         from anndata.io import read_elem
 
         obs, var = read_elem(file["obs"]), read_elem(file["var"])
-        X = read_elem(stored_matrix(file, options.layer, path.name))
+        X = read_elem(stored_matrix(file, options.layer))
     X = as_floating(X.tocsr() if sparse.issparse(X) else np.asarray(X))
-    text = columns_of_obs(obs, roles, path.name)
+    text = columns_of_obs(obs, roles)
     names = [str(name) for name in var.index]
     kind = "AnnData" if options.layer is None else f"AnnData, layer {options.layer}"
-    return from_matrix(X, names, roles, path.name, kind, text)
+    return from_matrix(X, names, roles, kind, text)
 
 
-def stored_matrix(root: Any, layer: str | None, where: str) -> Any:
+def stored_matrix(root: Any, layer: str | None) -> Any:
     """Return X or a layer of AnnData as its file, store or object holds it."""
     layers = list(root["layers"]) if "layers" in root else []
     if layer is not None and layer not in layers:
         raise InputError(
             f"there is no layer {quote(layer)} ({option('layer')})",
-            where=where,
             remedy=suggestion(layer, layers),
         )
     if layer is None and "X" not in root:
         raise InputError(
-            "X is empty",
-            where=where,
-            remedy=f"name a layer with {option('layer')}: {listed(layers)}",
+            "X is empty", remedy=f"name a layer with {option('layer')}: {listed(layers)}"
         )
     return root["X"] if layer is None else root["layers"][layer]
 
@@ -392,11 +356,11 @@ def as_floating(X: Any) -> Any:
 
 
 FORMATS = (
-    Format("CSV", (".csv", ".txt", ".dat"), rows=_text_rows),
-    Format("TSV", (".tsv", ".tab"), rows=_text_rows),
+    Format("CSV", (".csv", ".txt", ".dat"), rows=open_delimited),
+    Format("TSV", (".tsv", ".tab"), rows=open_delimited),
     Format("Excel (.xlsx)", (".xlsx", ".xlsm"), rows=_excel_rows),
     Format("Parquet", (".parquet", ".pq"), rows=_parquet_rows, read=_read_parquet),
-    Format("ARFF", (".arff",), rows=_arff_rows, transposes=False),
+    Format("ARFF", (".arff",), rows=open_arff, transposes=False),
     Format("NPZ", (".npz",), read=_read_npz),
     Format("AnnData (.h5ad)", (".h5ad",), read=_read_h5ad, transposes=False, layers=True),
 )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .errors import InputError, option, quote
+from .errors import InputError, locating, option, quote
 from .formats import as_floating, stored_matrix
 from .rows import RawTable, Roles, columns_of_obs, from_matrix, from_rows, lay_out
 from .rows import feature_names as names_of_features
@@ -92,7 +92,7 @@ def make_table(
     Raises
     ------
     InputError
-        A ValueError whose one line says what is wrong, where, and what to do.
+        A ValueError whose one line says what is wrong, and what to do.
 
     Examples
     --------
@@ -112,56 +112,51 @@ def make_table(
     }  # fmt: skip
     given = [name for name, value in options.items() if value is not None]
     if isinstance(data, Table):
-        _refuse(given, "a Table is taken as it is", source)
+        _refuse(given, "a Table is taken as it is")
         return data
     if isinstance(data, str | PathLike):
         apart = {"y", "ids", "groups", "feature_names", "source"}
-        _refuse(
-            [n for n in given if n in apart], "a file holds its own labels and names", str(data)
-        )
-        asked = {name: options[name] for name in given if name not in apart}
-        return read_table(data, **asked)
-    _refuse([name for name in given if name in reading], "the data are in memory", source)
-    for name, array in (("target", "y"), ("id", "ids"), ("group", "groups")):
-        if name in given and array in given:
-            raise InputError(
-                f"{option(name)} and {option(array)} are both given",
-                where=source,
-                remedy="leave one of them out",
-            )
-    wanted = None if features is None else tuple(features)
-    roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
+        with locating(str(data)):
+            _refuse([n for n in given if n in apart], "a file holds its own labels and names")
+        return read_table(data, **{name: options[name] for name in given})
     package = _package_of(data)
     source = source or _SOURCES[package]
-    if layer is not None and package != "anndata":
-        raise InputError(f"{option('layer')} is for AnnData", where=source)
-    if feature_names is not None and package in ("pandas", "polars", "anndata"):
-        _refuse(["feature_names"], "the columns have names", source)
-    if package in ("pandas", "polars"):
-        raw = _from_frame(data, roles, source, package)
-    elif package == "anndata":
-        raw = _from_anndata(data, roles, source, layer)
-    else:
-        raw = _from_matrix(data, roles, source, feature_names, labelled=y is not None)
-    for role, name, values in (("target", "y", y), ("id", "ids", ids), ("group", "groups", groups)):
-        if values is not None:
-            raw.text[role] = _beside(values, raw.X.shape[0], name, source)
-    if y is not None:
-        target = str(getattr(y, "name", None) or "y")
-    return checked_table(
-        raw,
-        source,
-        _digest(raw),
-        target=target,
-        positive=None if positive is None else as_label(positive),
-        fixed=features is not None,
-    )
+    with locating(source):
+        _refuse([name for name in given if name in reading], "the data are in memory")
+        beside = (("target", "y", y), ("id", "ids", ids), ("group", "groups", groups))
+        for role, name, values in beside:
+            if values is not None and role in given:
+                raise InputError(
+                    f"{option(role)} and {option(name)} are both given",
+                    remedy="leave one of them out",
+                )
+        if layer is not None and package != "anndata":
+            raise InputError(f"{option('layer')} is for AnnData")
+        wanted = None if features is None else tuple(features)
+        roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
+        if package in ("scipy", "numpy"):
+            raw = _from_matrix(data, roles, feature_names, labelled=y is not None)
+        elif feature_names is not None:
+            raise InputError(
+                "the columns have names", remedy=f"leave {option('feature_names')} out"
+            )
+        elif package == "anndata":
+            raw = _from_anndata(data, roles, layer)
+        else:
+            raw = _from_frame(data, roles, package)
+        for role, name, values in beside:
+            if values is not None:
+                raw.text[role] = _beside(values, raw.X.shape[0], name)
+        if y is not None:
+            target = str(getattr(y, "name", None) or "y")
+        positive = None if positive is None else as_label(positive)
+        return checked_table(raw, source, _digest(raw), target, positive, features is not None)
 
 
-def _refuse(names: Sequence[str], why: str, where: str) -> None:
+def _refuse(names: Sequence[str], why: str) -> None:
     if names:
         left = ", ".join(option(name) for name in names)
-        raise InputError(why, where=where, remedy=f"leave {left} out")
+        raise InputError(why, remedy=f"leave {left} out")
 
 
 def _package_of(data: Any) -> str:
@@ -179,15 +174,14 @@ def _package_of(data: Any) -> str:
     return "scipy" if sparse.issparse(data) else "numpy"
 
 
-def _beside(values: Any, n: int, name: str, where: str) -> list[str | None]:
+def _beside(values: Any, n: int, name: str) -> list[str | None]:
     """Return labels, identifiers or groups that were given as an array, as text."""
     cells = values.to_list() if hasattr(values, "to_list") else np.asarray(values).tolist()
     if not isinstance(cells, list) or any(isinstance(cell, list) for cell in cells):
-        raise InputError(f"{option(name)} must be one-dimensional", where=where)
+        raise InputError(f"{option(name)} must be one-dimensional")
     if len(cells) != n:
         raise InputError(
             f"{option(name)} has {len(cells)} values for {n} samples",
-            where=where,
             remedy="give one for each row",
         )
     return [as_label(_or_none(cell)) for cell in cells]
@@ -209,7 +203,7 @@ def _digest(raw: RawTable) -> str:
 # --- data frames -----------------------------------------------------------------------
 
 
-def _from_frame(frame: Any, roles: Roles, where: str, package: str) -> RawTable:
+def _from_frame(frame: Any, roles: Roles, package: str) -> RawTable:
     names, dtypes = [str(name) for name in frame.columns], list(frame.dtypes)
     notes: list[str] = []
     index: Any = _index_of(frame, roles) if package == "pandas" else None
@@ -221,7 +215,7 @@ def _from_frame(frame: Any, roles: Roles, where: str, package: str) -> RawTable:
             notes.append("the index was taken for sample identifiers")
             roles = replace(roles, id=index.name)
     names = [name or f"column {i}" for i, name in enumerate(names)]
-    layout = lay_out(names, roles, where)
+    layout = lay_out(names, roles)
 
     def cells(i: int) -> list[Any]:
         if i < before:
@@ -249,7 +243,7 @@ def _from_frame(frame: Any, roles: Roles, where: str, package: str) -> RawTable:
         shown = sorted({0, *others})
         opener = _as_rows([names[i] for i in shown], zip(*map(cells, shown)), package)
         only = Roles(features=tuple(names[i] for i in others))
-        raw = from_rows(opener, only, where, place="row")
+        raw = from_rows(opener, only, place="row")
         X[:, ~numeric] = raw.X
         notes += raw.notes
     text = {role: [as_label(cell) for cell in cells(i)] for role, i in layout.text.items()}
@@ -298,53 +292,47 @@ def _or_none(cell: Any) -> Any:
 
 
 def _from_matrix(
-    data: Any, roles: Roles, where: str, given: Sequence[str] | None, *, labelled: bool
+    data: Any, roles: Roles, given: Sequence[str] | None, *, labelled: bool
 ) -> RawTable:
     X: Any = data.tocsr() if sparse.issparse(data) else np.asarray(data)
     if X.ndim != 2:
         raise InputError(
-            f"the data are {X.ndim}-dimensional",
-            where=where,
-            remedy="give a matrix with a row for each sample",
+            f"the data are {X.ndim}-dimensional", remedy="give a matrix with a row for each sample"
         )
     for role, name in roles.named().items():
         raise InputError(
             f"a matrix has no column {quote(name)} ({option(role)})",
-            where=where,
             remedy="give a data frame, or an array for it",
         )
     if not labelled:
-        raise InputError("there are no labels", where=where, remedy=f"give them as {option('y')}")
-    names, notes = names_of_features(given, X.shape[1], where, "give one name for each column")
+        raise InputError("there are no labels", remedy=f"give them as {option('y')}")
+    names, notes = names_of_features(given, X.shape[1], "give one name for each column")
     kind = "CSR" if sparse.issparse(X) else str(X.dtype)
-    raw = from_matrix(X, names, roles, where, kind, {})
+    raw = from_matrix(X, names, roles, kind, {})
     raw.notes += notes
     if X.dtype.kind in "biuf":
         raw.X = _tidy(raw.X)
         return raw
     if sparse.issparse(X):
-        raise InputError(f"the matrix holds {X.dtype}, not numbers", where=where)
+        raise InputError(f"the matrix holds {X.dtype}, not numbers")
     rows = [[_or_none(cell) for cell in row] for row in raw.X.tolist()]
     found = from_rows(
-        _as_rows(raw.names, rows, "objects"),
-        Roles(features=tuple(raw.names)),
-        where,
-        place="row",
+        _as_rows(raw.names, rows, "objects"), Roles(features=tuple(raw.names)), place="row"
     )
     return replace(found, dropped=raw.dropped, notes=[*raw.notes, *found.notes])
 
 
-def _from_anndata(adata: Any, roles: Roles, where: str, layer: str | None) -> RawTable:
+def _from_anndata(adata: Any, roles: Roles, layer: str | None) -> RawTable:
     matrices = {"layers": adata.layers}
     if adata.X is not None:
         matrices["X"] = adata.X
-    X = stored_matrix(matrices, layer, where)
+    X = stored_matrix(matrices, layer)
     _package_of(X)  # refuses what is lazy
     X = X[:] if adata.isbacked else X
     X = X if sparse.issparse(X) else np.asarray(X)
-    text = columns_of_obs(adata.obs, roles, where)
+    text = columns_of_obs(adata.obs, roles)
     kind = "in memory" if layer is None else f"layer {layer}"
-    raw = from_matrix(X, [str(n) for n in adata.var_names], roles, where, kind, text)
+    raw = from_matrix(X, [str(n) for n in adata.var_names], roles, kind, text)
     raw.X = _tidy(raw.X)
     return raw
 

@@ -39,13 +39,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import __version__
 from .._validate import check_integer, check_real
-from .errors import InputError, listed, need, one_line, quote
+from .errors import InputError, listed, locating, need, one_line, quote
 from .files import write_atomic
 
 SEAL = "sparsegsvp.json"
 FORMAT = 1
 MAX_BYTES = 1 << 30
 _MAX_MEMBERS = 100_000
+_DAMAGED, _CHANGED = "save the model again", "do not use it unless you know who changed it"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can hold: no clock in the bytes
 
 # Which types each of skops' loaders may build. Loaders that are not here (functions,
@@ -227,24 +228,22 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
     True
     """
     skops = need("skops.io", "persist")
-    where = str(path)
-    _check_top(model, where)
-    try:
-        archive = skops.dumps(model)
-    except Exception as error:
-        raise InputError(
-            f"the model holds something that cannot be saved ({one_line(error)})",
-            where=where,
-            remedy="use names instead of functions for parameters such as scoring",
-        ) from error
-    members = _canonical(archive)
-    foreign = sorted(set(_foreign_types(json.loads(members["schema.json"]))))
-    if foreign:
-        raise InputError(
-            f"the model holds {listed(foreign, limit=100)}, which loading would refuse",
-            where=where,
-            remedy="use names instead of functions and plain parameters",
-        )
+    with locating(str(path)):
+        _check_top(model)
+        try:
+            archive = skops.dumps(model)
+        except Exception as error:
+            raise InputError(
+                f"the model holds something that cannot be saved ({one_line(error)})",
+                remedy="use names instead of functions for parameters such as scoring",
+            ) from error
+        members = _canonical(archive)
+        foreign = _foreign_types(json.loads(members["schema.json"]))
+        if foreign:
+            raise InputError(
+                f"the model holds {listed(foreign, limit=100)}, which loading would refuse",
+                remedy="use names instead of functions and plain parameters",
+            )
     return write_atomic(path, _sealed(members, _type_name(model)))
 
 
@@ -282,36 +281,36 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     ...         print(str(error).removeprefix(folder))
     /model.skops: this is not a model file, or it is cut short; save the model again
     """
-    skops = need("skops.io", "persist")
-    where = str(path)
     check_integer("max_bytes", max_bytes, least=1)
-    members = _unpacked(Path(path), where, max_bytes)
-    seal = _checked_seal(members, where)
-    schema = _updated_schema(members, where)
-    foreign = sorted(set(_foreign_types(schema)))
+    with locating(str(path)):
+        members = _unpacked(Path(path), max_bytes)
+        named = _checked_seal(members)
+        model = _rebuilt(members)
+        if _type_name(model) != named:
+            raise InputError(f"it holds {_type_name(model)} but says {named}", remedy=_CHANGED)
+    return model
+
+
+def _rebuilt(members: dict[str, bytes]) -> Any:
+    """Build the model of an archive, if every type and array in it is what a model has."""
+    schema = _updated_schema(members)
+    foreign = _foreign_types(schema)
     if foreign:
         raise InputError(
             f"it holds types that are not part of a model: {listed(foreign, limit=100)}",
-            where=where,
             remedy="do not use it unless you know who made it; load_model never will",
         )
-    _check_arrays(members, where)
+    _check_arrays(members)
     try:
-        model = skops.loads(_zipped(members), trusted=sorted(set(_objects(schema))))
+        # all types were checked; skops asks for those that it does not know itself
+        types = sorted({_node_type(node) for node in _nodes(schema)})
+        model = need("skops.io", "persist").loads(_zipped(members), trusted=types)
     except Exception as error:
         raise InputError(
             f"the model cannot be rebuilt ({type(error).__name__}: {one_line(error)})",
-            where=where,
             remedy="save it again with this version of sparsegsvp and scikit-learn",
         ) from error
-    _check_top(model, where)
-    module, _, name = str(seal.get("type")).rpartition(".")
-    if _type_name(model) != f"{_present_module(module, name)}.{name}":
-        raise InputError(
-            f"it holds {_type_name(model)} but says {one_line(seal.get('type'))}",
-            where=where,
-            remedy="do not use it unless you know who changed it",
-        )
+    _check_top(model)
     return model
 
 
@@ -322,12 +321,11 @@ def _type_name(obj: Any) -> str:
     return f"{type(obj).__module__}.{type(obj).__qualname__}"
 
 
-def _check_top(model: Any, where: str) -> None:
+def _check_top(model: Any) -> None:
     last = model.steps[-1][1] if type(model) is Pipeline and model.steps else model
     if not isinstance(last, BaseEstimator) or not _is_own(_type_name(last)):
         raise InputError(
             f"a {_type_name(last)} is not a model of sparsegsvp",
-            where=where,
             remedy="give an estimator of this package or a Pipeline that ends in one",
         )
 
@@ -364,9 +362,9 @@ def _present_module(module: Any, name: Any) -> Any:
     return found.__module__ if isinstance(found, type) else module
 
 
-def _updated_schema(members: dict[str, bytes], where: str) -> Any:
+def _updated_schema(members: dict[str, bytes]) -> Any:
     """Parse the schema and name the present modules in it, there and in `members`."""
-    schema = _parsed(members["schema.json"], where)
+    schema = _parsed(members["schema.json"])
     moved = False
     for node in _nodes(schema):
         module = _present_module(node.get("__module__"), node.get("__class__"))
@@ -390,26 +388,21 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
             stack.extend(reversed(item))
 
 
-def _foreign_types(schema: Any) -> Iterator[str]:
+def _node_type(node: dict[str, Any]) -> str:
+    return f"{node.get('__module__')}.{node.get('__class__')}"
+
+
+def _foreign_types(schema: Any) -> list[str]:
+    """Name the types that no model of this package has."""
+    foreign = set()
     if not isinstance(schema, dict) or "__loader__" not in schema:
-        yield "something without a type"
+        foreign.add("something without a type")
     for node in _nodes(schema):
-        loader = str(node["__loader__"])
-        name = f"{node.get('__module__')}.{node.get('__class__')}"
-        if name in _PLAIN.get(loader, ()):
-            continue
-        if loader == "ObjectNode" and name in _SKLEARN:
-            continue
-        if loader in ("ObjectNode", "TupleNode") and _is_own(name):
-            continue
-        yield name
-
-
-def _objects(schema: Any) -> Iterator[str]:
-    """Name the types that skops itself would ask about; all of them were checked before."""
-    for node in _nodes(schema):
-        if node["__loader__"] in ("ObjectNode", "TupleNode", "DTypeNode"):
-            yield f"{node['__module__']}.{node['__class__']}"
+        loader, name = str(node["__loader__"]), _node_type(node)
+        known = name in _PLAIN.get(loader, ()) or (loader == "ObjectNode" and name in _SKLEARN)
+        if not known and not (loader in ("ObjectNode", "TupleNode") and _is_own(name)):
+            foreign.add(name)
+    return sorted(foreign)
 
 
 # --- the archive -----------------------------------------------------------------------
@@ -467,81 +460,68 @@ def _zipped(members: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def _unpacked(file: Path, where: str, max_bytes: int) -> dict[str, bytes]:
+def _unpacked(file: Path, max_bytes: int) -> dict[str, bytes]:
     """Read all members, after the sizes they declare; zipfile reads no more than declared."""
     if not file.is_file():
-        raise InputError("there is no such file", where=where, remedy="check the path")
-    if file.stat().st_size > max_bytes:
-        raise _too_large(where, file.stat().st_size, max_bytes)
+        raise InputError("there is no such file", remedy="check the path")
+    _refuse_size(file.stat().st_size, max_bytes)
     try:
         if not zipfile.is_zipfile(file):
-            raise InputError(
-                "this is not a model file, or it is cut short",
-                where=where,
-                remedy="save the model again",
-            )
+            raise InputError("this is not a model file, or it is cut short", remedy=_DAMAGED)
         with zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
-            total = sum(entry.file_size for entry in entries)
-            if total > max_bytes:
-                raise _too_large(where, total, max_bytes)
-            names = [entry.filename for entry in entries]
-            if len(names) > _MAX_MEMBERS or len(set(names)) < len(names):
-                raise InputError(
-                    "its list of parts is not that of a model", where=where, remedy="do not use it"
-                )
+            _refuse_size(sum(entry.file_size for entry in entries), max_bytes)
+            names = {entry.filename for entry in entries}
+            if len(entries) > _MAX_MEMBERS or len(names) < len(entries):
+                raise InputError("its list of parts is not that of a model", remedy="do not use it")
             return {entry.filename: archive.read(entry) for entry in entries}
     except InputError:
         raise
     except Exception as error:  # zipfile, zlib and struct raise their own for damaged data
+        raise InputError(f"the file is damaged ({one_line(error)})", remedy=_DAMAGED) from error
+
+
+def _refuse_size(size: int, limit: int) -> None:
+    if size > limit:
         raise InputError(
-            f"the file is damaged ({one_line(error)})", where=where, remedy="save the model again"
-        ) from error
+            f"it would unpack to {size / 2**20:.0f} MB, more than the limit of "
+            f"{limit / 2**20:.0f} MB",
+            remedy="raise max_bytes if you know who made it",
+        )
 
 
-def _too_large(where: str, size: int, limit: int) -> InputError:
-    return InputError(
-        f"it would unpack to {size / 2**20:.0f} MB, more than the limit of {limit / 2**20:.0f} MB",
-        where=where,
-        remedy="raise max_bytes if you know who made it",
-    )
-
-
-def _checked_seal(members: dict[str, bytes], where: str) -> dict[str, Any]:
+def _checked_seal(members: dict[str, bytes]) -> str:
+    """Check format and digest; return the type of the model under its present name."""
     if SEAL not in members or "schema.json" not in members:
         raise InputError(
             "the archive was not written by save_model",
-            where=where,
             remedy="save the model again with sparsegsvp.save_model",
         )
-    seal = _parsed(members[SEAL], where)
+    seal = _parsed(members[SEAL])
     if not isinstance(seal, dict) or not isinstance(seal.get("format"), int):
-        raise InputError("its description is damaged", where=where, remedy="save the model again")
+        raise InputError("its description is damaged", remedy=_DAMAGED)
     if seal["format"] > FORMAT:
         raise InputError(
             f"it was written by a newer version (format {seal['format']})",
-            where=where,
             remedy="upgrade sparsegsvp",
         )
     if seal.get("digest") != _digest(members):
         raise InputError(
             "its content was changed after it was saved (the digest differs)",
-            where=where,
             remedy="get the original file again",
         )
-    return seal
+    module, _, name = one_line(seal.get("type")).rpartition(".")
+    return f"{_present_module(module, name)}.{name}"
 
 
-def _parsed(content: bytes, where: str) -> Any:
+def _parsed(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            "its description is damaged", where=where, remedy="save the model again"
-        ) from error
+        raise InputError("its description is damaged", remedy=_DAMAGED) from error
 
 
-def _check_arrays(members: dict[str, bytes], where: str) -> None:
+def _check_arrays(members: dict[str, bytes]) -> None:
     """Refuse arrays that declare more numbers than the archive holds."""
     for name, content in members.items():
         if not name.endswith(".npy"):
@@ -556,15 +536,8 @@ def _check_arrays(members: dict[str, bytes], where: str) -> None:
                     (2, 0): np.lib.format.read_array_header_2_0,
                 }[version]
                 shape, _, dtype = read(stream)
-            plain = not dtype.hasobject
-            size = math.prod(shape) * dtype.itemsize
         except Exception as error:
-            raise InputError(
-                f"array {quote(name)} is damaged", where=where, remedy="save the model again"
-            ) from error
-        if not plain or size != len(content) - stream.tell():
-            raise InputError(
-                f"array {quote(name)} does not hold what it declares",
-                where=where,
-                remedy="do not use it unless you know who changed it",
-            )
+            raise InputError(f"array {quote(name)} is damaged", remedy=_DAMAGED) from error
+        size = math.prod(shape) * dtype.itemsize
+        if dtype.hasobject or size != len(content) - stream.tell():
+            raise InputError(f"array {quote(name)} does not hold what it declares", remedy=_CHANGED)

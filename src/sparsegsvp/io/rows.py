@@ -109,15 +109,15 @@ class Layout:
     notes: list[str] = field(default_factory=list)
 
 
-def lay_out(header: Sequence[str], roles: Roles, where: str, what: str = "column") -> Layout:
+def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout:
     """Give every column of a header its role, or say which name is wrong."""
     roles.check()
-    refuse_duplicates(header, where, what=what, ignore=roles.drop)
+    refuse_duplicates(header, what=what, ignore=roles.drop)
     position = {name: i for i, name in reversed(list(enumerate(header)))}
     asked = [*roles.named().items(), *(("drop", name) for name in roles.drop)]
     for role, name in asked:
         if name not in position:
-            raise _missing(name, role, header, where)
+            raise _missing(name, role, header)
     text = {role: position[name] for role, name in roles.named().items()}
     notes: list[str] = []
     blank = [i for i, name in enumerate(header) if name == UNNAMED]
@@ -125,7 +125,7 @@ def lay_out(header: Sequence[str], roles: Roles, where: str, what: str = "column
         text["id"] = blank.pop(0)
         notes.append("the first column has no name and was taken for sample identifiers")
     if roles.features is not None:
-        features = _positions(roles.features, header, where, "columns")
+        features = _positions(roles.features, header, "columns")
         return Layout(features, list(roles.features), text, notes=notes)
     skip = {*text.values(), *blank}
     features = [i for i, name in enumerate(header) if i not in skip and name not in roles.drop]
@@ -135,7 +135,6 @@ def lay_out(header: Sequence[str], roles: Roles, where: str, what: str = "column
 
 def refuse_duplicates(
     names: Sequence[str],
-    where: str,
     *,
     what: str = "column",
     ignore: Sequence[str] = (),
@@ -154,14 +153,11 @@ def refuse_duplicates(
         raise InputError(
             f"{what} name {quote(name)} appears {len(at)} times "
             f"({'lines' if lines else what + 's'} {', '.join(map(str, at[:4]))}){others}",
-            where=where,
             remedy="rename or remove the repeats, since a panel is a list of names",
         )
 
 
-def _missing(
-    name: str, role: str, names: Sequence[str], where: str, what: str = "column"
-) -> InputError:
+def _missing(name: str, role: str, names: Sequence[str], what: str = "column") -> InputError:
     """Return the error for a name that there is not, with the one probably meant."""
     there = [n for n in names if n != UNNAMED]
     remedy = suggestion(name, there)
@@ -169,19 +165,16 @@ def _missing(
         remedy = "the first line holds only numbers: add a line with the column names"
     if what == "row":
         remedy += f"; labels may also come from a second file ({option('labels')})"
-    return InputError(
-        f"there is no {what} {quote(name)} ({option(role)})", where=where, remedy=remedy
-    )
+    return InputError(f"there is no {what} {quote(name)} ({option(role)})", remedy=remedy)
 
 
-def _positions(wanted: Sequence[str], names: Sequence[str], where: str, what: str) -> list[int]:
+def _positions(wanted: Sequence[str], names: Sequence[str], what: str) -> list[int]:
     """Return where the wanted names are among the names, or list those that are missing."""
     order = {name: i for i, name in reversed(list(enumerate(names)))}
     absent = [name for name in wanted if name not in order]
     if absent:
         raise InputError(
             f"{len(absent)} of the {len(wanted)} {what} needed are missing: {listed(absent)}",
-            where=where,
             remedy="add them; names must match exactly, their order does not matter",
         )
     return [order[name] for name in wanted]
@@ -190,68 +183,60 @@ def _positions(wanted: Sequence[str], names: Sequence[str], where: str, what: st
 # --- matrices and arrays ---------------------------------------------------------------
 
 
-def from_matrix(
-    X: Any, names: Sequence[str], roles: Roles, where: str, kind: str, text: RoleText
-) -> RawTable:
+def from_matrix(X: Any, names: Sequence[str], roles: Roles, kind: str, text: RoleText) -> RawTable:
     """Make a table of a matrix whose columns are all features, and of the text beside it."""
     named = [name or f"column {i}" for i, name in enumerate(names)]
-    layout = lay_out(named, Roles(drop=roles.drop, features=roles.features), where, "feature")
+    layout = lay_out(named, Roles(drop=roles.drop, features=roles.features), "feature")
     if layout.features != list(range(len(named))):
         X = X[:, layout.features]
     return RawTable(X, layout.names, kind, text, layout.dropped)
 
 
 def from_arrays(
-    X: Any, arrays: Mapping[str, Any], roles: Roles, where: str, kind: str, remedy: str = ""
+    X: Any, arrays: Mapping[str, Any], roles: Roles, kind: str, remedy: str = ""
 ) -> RawTable:
     """Make a table of a matrix and of arrays that name its columns or have a role."""
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise InputError(
-            f"X is {X.ndim}-dimensional of type {X.dtype}", where=where, remedy="it must be numbers"
+            f"X is {X.ndim}-dimensional of type {X.dtype}", remedy="it must be numbers"
         )
-    names, notes = feature_names(arrays.get("feature_names"), X.shape[1], where, remedy)
+    names, notes = feature_names(arrays.get("feature_names"), X.shape[1], remedy)
     others = [name for name in arrays if name != "feature_names"]
     text: RoleText = {}
     for role, name in roles.named().items():
         if name not in others:
             raise InputError(
-                f"there is no array {quote(name)} ({option(role)})",
-                where=where,
-                remedy=suggestion(name, others),
+                f"there is no array {quote(name)} ({option(role)})", remedy=suggestion(name, others)
             )
         values = np.asarray(arrays[name][:])
         if values.shape != X.shape[:1]:
             raise InputError(
-                f"array {quote(name)} has shape {values.shape}, X has {X.shape[0]} rows",
-                where=where,
+                f"array {quote(name)} has shape {values.shape}, X has {X.shape[0]} rows"
             )
         text[role] = [as_label(value) for value in values.tolist()]
-    raw = from_matrix(X, names, roles, where, kind, text)
+    raw = from_matrix(X, names, roles, kind, text)
     raw.notes += notes
     return raw
 
 
-def feature_names(given: Any, m: int, where: str, remedy: str) -> tuple[list[str], list[str]]:
+def feature_names(given: Any, m: int, remedy: str) -> tuple[list[str], list[str]]:
     """Return a name for each of m features, and a note if they had to be numbered."""
     if given is None:
         note = "the features have no names and were numbered f0, f1, …"
         return [f"f{j}" for j in range(m)], [note]
     names = [str(name) for name in given[:]]
     if len(names) != m:
-        raise InputError(
-            f"{len(names)} feature_names for {m} columns of X", where=where, remedy=remedy
-        )
+        raise InputError(f"{len(names)} feature_names for {m} columns of X", remedy=remedy)
     return names, []
 
 
-def columns_of_obs(obs: Any, roles: Roles, where: str) -> RoleText:
+def columns_of_obs(obs: Any, roles: Roles) -> RoleText:
     """Return the names of AnnData's samples and the columns of obs that have a role, as text."""
     text: RoleText = {"id": [str(name) for name in obs.index]}
     for role, name in roles.named().items():
         if name not in obs.columns:
             raise InputError(
                 f"there is no column {quote(name)} in obs ({option(role)})",
-                where=where,
                 remedy=suggestion(name, [str(c) for c in obs.columns]),
             )
         column = obs[name]
@@ -266,7 +251,6 @@ def columns_of_obs(obs: Any, roles: Roles, where: str) -> RoleText:
 def from_rows(
     open_rows: OpenRows,
     roles: Roles,
-    where: str,
     *,
     transpose: bool = False,
     decimal: str | None = None,
@@ -285,7 +269,7 @@ def from_rows(
         reader = NumberReader(decimal, place)
         try:
             with open_rows() as rows:
-                raw = assemble(rows, roles, where, reader)
+                raw = assemble(rows, roles, reader)
             break
         except DecimalCommaFound as found:
             first, decimal = found.args[0], ","
@@ -296,21 +280,20 @@ def from_rows(
             if first is None:
                 raise InputError(
                     f"{quote(other.value)} has a point",
-                    where=f"{where}, {place} {other.line}, column {column}",
+                    where=f"{place} {other.line}, column {column}",
                     remedy="with decimal commas no number may have one",
                 ) from None
             raise InputError(
                 f"column {first_column} has the decimal comma of {quote(first.value)} on {place} "
                 f"{first.line}, column {column} the decimal point of {quote(other.value)} on "
                 f"{place} {other.line}",
-                where=where,
                 remedy="write all numbers with points",
             ) from None
     if first is not None:
         if not reader.comma_proven:
             raise InputError(
                 f"{quote(first.value)} may have a decimal comma or a thousands separator",
-                where=f"{where}, {place} {first.line}, column {first_column}",
+                where=f"{place} {first.line}, column {first_column}",
                 remedy=f"use {option('decimal', ',')} if it is a decimal comma, or remove the "
                 "separators",
             )
@@ -326,15 +309,14 @@ def _picker(positions: list[int]) -> Callable[[list[Any]], list[Any]]:
     return lambda cells: [cells[i] for i in positions]
 
 
-def _samples_in_rows(rows: RowStream, roles: Roles, where: str, reader: NumberReader) -> RawTable:
+def _samples_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> RawTable:
     try:
-        layout = lay_out(rows.names, roles, where)
+        layout = lay_out(rows.names, roles)
     except InputError:
         absent = roles.target is not None and roles.target not in rows.names
         if absent and any(as_label(cells[0]) == roles.target for _, cells in rows.rows):
             raise InputError(
                 f"{quote(roles.target)} names a row, not a column",
-                where=where,
                 remedy=f"the table has features in rows: use {option('transpose', True)}",
             ) from None
         raise
@@ -352,7 +334,7 @@ def _samples_in_rows(rows: RowStream, roles: Roles, where: str, reader: NumberRe
                 if as_label(cells[position]) is not None:
                     raise InputError(
                         f"column {position + 1} has no name but holds {quote(cells[position])}",
-                        where=f"{where}, {reader.place} {line}",
+                        where=f"{reader.place} {line}",
                         remedy="give it a name in the header",
                     )
             if layout.features and layout.features[0] == 0:
@@ -361,7 +343,7 @@ def _samples_in_rows(rows: RowStream, roles: Roles, where: str, reader: NumberRe
     except TooManyBadCells:
         pass
     if reader.bad:
-        raise _text_in_columns(reader, layout, first_column, len(lines), where)
+        raise _text_in_columns(reader, layout, first_column, len(lines))
     X = np.frombuffer(buffer, dtype=np.float64).reshape(len(lines), len(layout.features))
     notes = [*rows.notes, *layout.notes]
     return RawTable(
@@ -370,7 +352,7 @@ def _samples_in_rows(rows: RowStream, roles: Roles, where: str, reader: NumberRe
 
 
 def _text_in_columns(
-    reader: NumberReader, layout: Layout, first_column: list[str], n_rows: int, where: str
+    reader: NumberReader, layout: Layout, first_column: list[str], n_rows: int
 ) -> InputError:
     """Name the columns that hold text, or the one cell that is a slip."""
     bad, place = reader.bad, reader.place
@@ -382,7 +364,7 @@ def _text_in_columns(
         more = f" ({len(bad) - 1} more cells like this)" if len(bad) > 1 else ""
         return InputError(
             f"{quote(cell.value)} is not a number{more}",
-            where=f"{where}, {place} {cell.line}, column {quote(layout.names[cell.position])}",
+            where=f"{place} {cell.line}, column {quote(layout.names[cell.position])}",
             remedy="correct it, leave the cell empty, or leave the column out with "
             f"{option('drop')}",
         )
@@ -397,19 +379,17 @@ def _text_in_columns(
             f"if it names the samples use {option('id', names[0])}, "
             f"if it names the features {option('transpose', True)}"
         )
-    return InputError(
-        f"{what} text ({quote(cell.value)} on {place} {cell.line})", where=where, remedy=remedy
-    )
+    return InputError(f"{what} text ({quote(cell.value)} on {place} {cell.line})", remedy=remedy)
 
 
-def _features_in_rows(rows: RowStream, roles: Roles, where: str, reader: NumberReader) -> RawTable:
+def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> RawTable:
     """Read a table with a feature in each row: the header names the samples."""
     roles.check()
     header = rows.names
-    refuse_duplicates(header, where, ignore=roles.drop)
+    refuse_duplicates(header, ignore=roles.drop)
     keep = [i for i in range(1, len(header)) if header[i] and header[i] not in roles.drop]
     if not keep:
-        raise InputError("the header names no sample", where=where, remedy="add a header line")
+        raise InputError("the header names no sample", remedy="add a header line")
     samples = reader.columns = [header[i] for i in keep]
     dropped = {name: "asked for" for name in roles.drop if name in header[1:]}
     pick = _picker(keep)
@@ -424,7 +404,7 @@ def _features_in_rows(rows: RowStream, roles: Roles, where: str, reader: NumberR
             name = as_label(cells[0])
             if name is None:
                 raise InputError(
-                    "a row has no name", where=f"{where}, line {line}", remedy="name the feature"
+                    "a row has no name", where=f"line {line}", remedy="name the feature"
                 )
             if name in role_of:
                 text[role_of[name]] = [as_label(value) for value in pick(cells)]
@@ -440,29 +420,26 @@ def _features_in_rows(rows: RowStream, roles: Roles, where: str, reader: NumberR
         if role not in text and name in header:
             raise InputError(
                 f"{quote(name)} names a column, not a row",
-                where=where,
                 remedy=f"the table has samples in rows: leave {option('transpose')} out",
             )
         if role not in text:
-            raise _missing(name, role, names, where, "row")
+            raise _missing(name, role, names, "row")
     if reader.bad:
-        raise _text_in_rows(reader, names, lines, where)
-    refuse_duplicates(names, where, what="row", lines=lines)
+        raise _text_in_rows(reader, names, lines)
+    refuse_duplicates(names, what="row", lines=lines)
     for name in roles.drop:
         if name not in dropped:
-            raise _missing(name, "drop", [*header, *names], where)
+            raise _missing(name, "drop", [*header, *names])
     M = np.frombuffer(buffer, dtype=np.float64).reshape(len(names), len(keep))
     if roles.features is not None:
-        M = M[_positions(roles.features, names, where, "rows")]
+        M = M[_positions(roles.features, names, "rows")]
         names = list(roles.features)
     text.setdefault("id", list(samples))
     kind = f"{rows.kind}, transposed"
     return RawTable(M.T, names, kind, text, dropped, list(rows.notes), place="column")
 
 
-def _text_in_rows(
-    reader: NumberReader, names: list[str], lines: list[int], where: str
-) -> InputError:
+def _text_in_rows(reader: NumberReader, names: list[str], lines: list[int]) -> InputError:
     """Name the column that holds text instead of a sample, or the first cell that is a slip."""
     cell = reader.bad[0]
     position, count = Counter(cell.position for cell in reader.bad).most_common(1)[0]
@@ -470,15 +447,13 @@ def _text_in_rows(
         column = reader.columns[position]
         return InputError(
             f"column {quote(column)} holds text ({quote(cell.value)} on line {cell.line})",
-            where=where,
             remedy=f"drop it with {option('drop', [column])}: every column but the first is a "
             "sample",
         )
     name = names[lines.index(cell.line)]
     return InputError(
         f"{quote(cell.value)} is not a number",
-        where=f"{where}, line {cell.line}, row {quote(name)}, column "
-        f"{quote(reader.columns[cell.position])}",
+        where=f"line {cell.line}, row {quote(name)}, column {quote(reader.columns[cell.position])}",
         remedy="correct it, leave the cell empty, or leave the row out with "
         f"{option('drop', [name])}",
     )

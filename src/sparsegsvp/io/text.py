@@ -45,6 +45,18 @@ _ATTRIBUTE = re.compile(
 
 
 @dataclass(frozen=True)
+class ReadOptions:
+    """What the caller said about a file, in place of what is found out or taken for granted."""
+
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    layer: str | None = None
+    transpose: bool = False
+
+
+@dataclass(frozen=True)
 class RowStream:
     """A file as a stream: names of the columns, then (line, cells) for each row.
 
@@ -190,54 +202,34 @@ def as_label(cell: Any) -> str | None:
 # --- compression and encoding ----------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class TextFile:
-    """A text file whose compression and encoding are known."""
-
-    path: Path
-    encoding: str
-    compressed: bool
-
-    @contextmanager
-    def open(self) -> Iterator[io.TextIOWrapper]:
-        """Open the text, line endings untouched."""
-        with _opened(self.path, self.compressed) as raw:
-            yield io.TextIOWrapper(raw, encoding=self.encoding, newline="")
-
-
 @contextmanager
-def _opened(path: Path, compressed: bool) -> Iterator[Any]:
-    with open(path, "rb") as raw:
-        if not compressed:
-            yield raw
-            return
+def _open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapper, bool]]:
+    """Open a text, line endings untouched; say whether it was compressed.
+
+    The compression is found out; so is the encoding, or the one given is checked.
+    """
+    with open(path, "rb") as file:
+        compressed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        raw: Any = gzip.GzipFile(fileobj=file) if compressed else file
         try:
-            with gzip.GzipFile(fileobj=raw) as unpacked:
-                yield unpacked
+            if encoding is None:
+                encoding = _find_encoding(raw)
+            else:
+                _check_encoding(raw, encoding)
+            raw.seek(0)
+            yield io.TextIOWrapper(raw, encoding=encoding, newline=""), compressed
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(
                 f"the gzip data are damaged or cut short ({error})",
-                where=path.name,
                 remedy="copy or download the file again",
             ) from error
 
 
-def scan_text(path: Path, encoding: str | None = None) -> TextFile:
-    """Find out the compression and the encoding of a file, or check the encoding given."""
-    with open(path, "rb") as handle:
-        compressed = handle.read(2) == b"\x1f\x8b"
-    with _opened(path, compressed) as raw:
-        if encoding is None:
-            encoding = _find_encoding(raw, path.name)
-        else:
-            _check_encoding(raw, encoding, path.name)
-    return TextFile(path, encoding, compressed)
-
-
-def _find_encoding(raw: BinaryIO, where: str) -> str:
+def _find_encoding(raw: BinaryIO) -> str:
     head = raw.read(_BLOCK)
     if not head.strip():
-        raise InputError("the file is empty", where=where, remedy="check the path")
+        raise InputError("the file is empty", remedy="check the path")
     if head.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -251,7 +243,6 @@ def _find_encoding(raw: BinaryIO, where: str) -> str:
     if b"\0" in head or any(b"\0" in block for block in _blocks(raw)):
         raise InputError(
             "this is not a text table (it holds zero bytes)",
-            where=where,
             remedy="give the file the extension of its format, such as .xlsx or .parquet",
         )
     # Five bytes mean nothing in Windows' Western encoding; Latin-1 takes any.
@@ -263,7 +254,7 @@ def _find_encoding(raw: BinaryIO, where: str) -> str:
     return "latin-1"
 
 
-def _check_encoding(raw: BinaryIO, encoding: str, where: str) -> None:
+def _check_encoding(raw: BinaryIO, encoding: str) -> None:
     try:
         _decode(raw, encoding)
     except LookupError:
@@ -274,7 +265,6 @@ def _check_encoding(raw: BinaryIO, encoding: str, where: str) -> None:
     except UnicodeDecodeError as error:
         raise InputError(
             f"the file is not {encoding} ({error.reason})",
-            where=where,
             remedy="leave the encoding out to have it found",
         ) from None
 
@@ -290,9 +280,7 @@ def _decode(raw: BinaryIO, encoding: str) -> None:
 # --- delimited text --------------------------------------------------------------------
 
 
-def _split_lines(
-    lines: Iterator[str], separator: str, where: str
-) -> Iterator[tuple[int, list[str]]]:
+def _split_lines(lines: Iterator[str], separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (number of the first line, cells) for each row; empty lines are passed over."""
     if separator == " ":
         lines = (" ".join(line.split()) + "\n" for line in lines)
@@ -306,14 +294,14 @@ def _split_lines(
         except csv.Error as error:
             raise InputError(
                 f"a cell that begins here cannot be read ({error})",
-                where=f"{where}, line {start}",
+                where=f"line {start}",
                 remedy='look for a quotation mark (") that is never closed',
             ) from error
         if any(cells):
             yield start, cells
 
 
-def _find_separator(lines: list[str], where: str) -> str:
+def _find_separator(lines: list[str]) -> str:
     """Choose the separator that gives every sampled line the same number of cells.
 
     Row names without a header, as R writes them, make the lines one cell longer than the
@@ -324,7 +312,7 @@ def _find_separator(lines: list[str], where: str) -> str:
     unreadable: InputError | None = None
     for separator in _SEPARATORS:
         try:
-            widths = [len(cells) for _, cells in _split_lines(iter(lines), separator, where)]
+            widths = [len(cells) for _, cells in _split_lines(iter(lines), separator)]
         except InputError as error:  # a whole line taken for one cell is too long for csv
             unreadable = error
             continue
@@ -341,36 +329,34 @@ def _find_separator(lines: list[str], where: str) -> str:
     if not candidates:
         raise unreadable or InputError(
             "only one column was found",
-            where=where,
             remedy="separate the columns by comma, semicolon, tab or pipe, or name the separator",
         )
     return max(candidates, key=lambda s: candidates[s])
 
 
 @contextmanager
-def open_delimited(text: TextFile, separator: str | None = None) -> Iterator[RowStream]:
+def open_delimited(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open a CSV or TSV file, whatever its separator, as a stream of rows."""
-    where = text.path.name
-    with text.open() as handle:
+    with _open_text(path, options.encoding) as (handle, compressed):
         sample = list(itertools.islice(handle, _SNIFFED_LINES))
-        sep = _find_separator(sample, where) if separator is None else separator
-        lines = _split_lines(itertools.chain(sample, handle), sep, where)
+        sep = _find_separator(sample) if options.separator is None else options.separator
+        lines = _split_lines(itertools.chain(sample, handle), sep)
         first, second = next(lines, None), next(lines, None)
         if first is None:
-            raise InputError("the file is empty", where=where, remedy="check the path")
+            raise InputError("the file is empty", remedy="check the path")
         names = [name.strip() for name in first[1]]
         notes = []
         if second is not None and len(second[1]) == len(names) + 1:
             names = ["", *names]
             notes.append("the header is one cell shorter than the rows, as R writes row names")
         body = itertools.chain([] if second is None else [second], lines)
-        packed = "gzipped " if text.compressed else ""
-        kind = f"{packed}text, {_SEPARATORS.get(sep, repr(sep))}-separated, {text.encoding}"
-        yield RowStream(names, _of_width(body, len(names), where, sep), kind, notes)
+        packed = "gzipped " if compressed else ""
+        kind = f"{packed}text, {_SEPARATORS.get(sep, repr(sep))}-separated, {handle.encoding}"
+        yield RowStream(names, _of_width(body, len(names), sep), kind, notes)
 
 
 def _of_width(
-    lines: Iterator[tuple[int, list[str]]], width: int, where: str, separator: str
+    lines: Iterator[tuple[int, list[str]]], width: int, separator: str
 ) -> Iterator[tuple[int, list[Any]]]:
     for line, cells in lines:
         if len(cells) != width:
@@ -379,7 +365,7 @@ def _of_width(
                 remedy = "quote cells that hold a comma; decimal commas need another separator"
             raise InputError(
                 f"{len(cells)} cells where the header has {width}",
-                where=f"{where}, line {line}",
+                where=f"line {line}",
                 remedy=remedy,
             )
         yield line, cells
@@ -389,10 +375,9 @@ def _of_width(
 
 
 @contextmanager
-def open_arff(text: TextFile) -> Iterator[RowStream]:
+def open_arff(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open an ARFF file as a stream of rows; ``?`` is an empty cell."""
-    where = text.path.name
-    with text.open() as handle:
+    with _open_text(path, options.encoding) as (handle, _):
         numbered = ((number, line.strip()) for number, line in enumerate(handle, start=1))
         lines = ((n, line) for n, line in numbered if line and not line.startswith("%"))
         names: list[str] = []
@@ -404,29 +389,27 @@ def open_arff(text: TextFile) -> Iterator[RowStream]:
                 match = _ATTRIBUTE.match(line)
                 if match is None:
                     raise InputError(
-                        "an @attribute needs a name and a type", where=f"{where}, line {number}"
+                        "an @attribute needs a name and a type", where=f"line {number}"
                     )
                 name = next(g for g in match.groups()[:3] if g is not None)
                 names.append(re.sub(r"\\(.)", r"\1", name).strip())
             elif not lowered.startswith("@relation"):
                 raise InputError(
                     f"{quote(line)} is not ARFF",
-                    where=f"{where}, line {number}",
+                    where=f"line {number}",
                     remedy="rename the file to .csv if it is plain text",
                 )
         else:
-            raise InputError("there is no @data section", where=where, remedy="check the file")
-        yield RowStream(names, _arff_rows(lines, len(names), where), f"ARFF, {text.encoding}")
+            raise InputError("there is no @data section", remedy="check the file")
+        yield RowStream(names, _arff_rows(lines, len(names)), f"ARFF, {handle.encoding}")
 
 
-def _arff_rows(
-    lines: Iterator[tuple[int, str]], width: int, where: str
-) -> Iterator[tuple[int, list[Any]]]:
+def _arff_rows(lines: Iterator[tuple[int, str]], width: int) -> Iterator[tuple[int, list[Any]]]:
     for number, line in lines:
         if line.startswith("{"):
             raise InputError(
                 "sparse ARFF rows are not read",
-                where=f"{where}, line {number}",
+                where=f"line {number}",
                 remedy="save it as dense ARFF, CSV or .h5ad",
             )
         reader = csv.reader(
@@ -438,7 +421,5 @@ def _arff_rows(
         )
         cells = ["" if cell == "?" else cell for cell in next(reader)]
         if len(cells) != width:
-            raise InputError(
-                f"{len(cells)} values for {width} attributes", where=f"{where}, line {number}"
-            )
+            raise InputError(f"{len(cells)} values for {width} attributes", where=f"line {number}")
         yield number, cells
