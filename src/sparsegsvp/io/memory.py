@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -241,7 +241,7 @@ def _from_frame(frame: Any, roles: Roles, package: str) -> RawTable:
         # one of which is about the first column.
         others = [i for i, number in zip(layout.features, numeric) if not number]
         shown = sorted({0, *others})
-        opener = _as_rows([names[i] for i in shown], zip(*map(cells, shown)), package)
+        opener = _as_rows([names[i] for i in shown], lambda: zip(*map(cells, shown)), package)
         only = Roles(features=tuple(names[i] for i in others))
         raw = from_rows(opener, only, place="row")
         X[:, ~numeric] = raw.X
@@ -278,10 +278,14 @@ def _is_numeric(dtype: Any) -> bool:
     return bool(types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype))
 
 
-def _as_rows(names: list[str], rows: Iterable[Iterable[Any]], kind: str) -> OpenRows:
+def _as_rows(names: list[str], rows: Callable[[], Iterable[Iterable[Any]]], kind: str) -> OpenRows:
     """Return what opens values in memory as rows of cells."""
-    lines = [(i, list(row)) for i, row in enumerate(rows, start=1)]
-    return lambda: nullcontext(RowStream(names, iter(lines), kind))
+
+    def opened() -> AbstractContextManager[RowStream]:
+        lines = ((i, list(row)) for i, row in enumerate(rows(), start=1))
+        return nullcontext(RowStream(names, lines, kind))
+
+    return opened
 
 
 def _or_none(cell: Any) -> Any:
@@ -315,10 +319,8 @@ def _from_matrix(
         return raw
     if sparse.issparse(X):
         raise InputError(f"the matrix holds {X.dtype}, not numbers")
-    rows = [[_or_none(cell) for cell in row] for row in raw.X.tolist()]
-    found = from_rows(
-        _as_rows(raw.names, rows, "objects"), Roles(features=tuple(raw.names)), place="row"
-    )
+    opener = _as_rows(raw.names, lambda: (map(_or_none, row) for row in raw.X.tolist()), "objects")
+    found = from_rows(opener, Roles(features=tuple(raw.names)), place="row")
     return replace(found, dropped=raw.dropped, notes=[*raw.notes, *found.notes])
 
 
