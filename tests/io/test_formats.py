@@ -167,15 +167,12 @@ def test_a_format_is_one_entry_of_a_list(sheet, tmp_path, monkeypatch):
     import json
 
     from sparsegsvp.io import formats
-    from sparsegsvp.io.rows import RowStream
+    from sparsegsvp.io.text import RowStream
 
+    @contextlib.contextmanager
     def json_rows(path, options):
-        @contextlib.contextmanager
-        def opened():
-            header, *rows = map(json.loads, path.read_text().splitlines())
-            yield RowStream(header, enumerate(rows, start=2), "JSON lines")
-
-        return opened
+        header, *rows = map(json.loads, path.read_text().splitlines())
+        yield RowStream(header, enumerate(rows, start=2), "JSON lines")
 
     entry = formats.Format("JSON lines", (".jsonl",), rows=json_rows)
     monkeypatch.setattr(formats, "FORMATS", (*formats.FORMATS, entry))

@@ -10,55 +10,37 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-# public name -> module that defines it
-_EXPORTS = {
-    "InputError": ".errors",
-    "Log2": ".transform",
-    "Table": ".table",
-    "check_cohort": ".table",
-    "csv_text": ".files",
-    "harmless": ".files",
-    "load_model": ".models",
-    "make_table": ".memory",
-    "open_table": ".lazy",
-    "read_table": ".table",
-    "save_model": ".models",
-    "whole_folder": ".files",
-    "write_atomic": ".files",
-}
-
-__all__ = [
-    "InputError",
-    "Log2",
-    "Table",
-    "check_cohort",
-    "csv_text",
-    "harmless",
-    "load_model",
-    "make_table",
-    "open_table",
-    "read_table",
-    "save_model",
-    "whole_folder",
-    "write_atomic",
-]
-
 if TYPE_CHECKING:
-    from .errors import InputError
-    from .files import csv_text, harmless, whole_folder, write_atomic
-    from .lazy import open_table
-    from .memory import make_table
-    from .models import load_model, save_model
-    from .table import Table, check_cohort, read_table
-    from .transform import Log2
+    from .errors import InputError as InputError
+    from .files import csv_text as csv_text
+    from .files import harmless as harmless
+    from .files import whole_folder as whole_folder
+    from .files import write_atomic as write_atomic
+    from .lazy import open_table as open_table
+    from .memory import make_table as make_table
+    from .models import Log2 as Log2
+    from .models import load_model as load_model
+    from .models import save_model as save_model
+    from .table import Table as Table
+    from .table import check_cohort as check_cohort
+    from .table import read_table as read_table
+
+_MODULES = {
+    "errors": ("InputError",),
+    "files": ("csv_text", "harmless", "whole_folder", "write_atomic"),
+    "lazy": ("open_table",),
+    "memory": ("make_table",),
+    "models": ("Log2", "load_model", "save_model"),
+    "table": ("Table", "check_cohort", "read_table"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_EXPORTS[name], __name__), name)
-    globals()[name] = value
-    return value
+    return getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,67 +11,61 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
-from .cells import looks_numeric
 from .errors import InputError, listed, option, quote, suggestion
 from .rows import RawTable
+from .text import looks_numeric
 
 # Squares and their sums over samples must stay finite in float64.
-LARGEST = 1e150
+_LARGEST = 1e150
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """What `judge` found, besides sentences for the record: notices and the number of gaps."""
-
-    notices: tuple[Notice, ...]
-    n_missing: int
-
-
-def judge(
-    raw: RawTable, where: str, *, target: str | None, positive: str | None, fixed: bool
-) -> Judgement:
-    """Check a table, leaving out in place what cannot serve.
+def check(raw: RawTable, target: str | None, positive: str | None, fixed: bool) -> None:
+    """Check a table, leaving out in place what cannot serve; notices and notes go into it.
 
     With `fixed` features none is left out, since a model waits for each of them.
     """
     if raw.X.shape[0] == 0:
-        raise InputError("there is a header but no sample", where=where, remedy="check the file")
+        raise InputError("there is a header but no sample", remedy="check the file")
     if raw.X.shape[1] == 0:
-        raise InputError(
-            "no column of numbers is left", where=where, remedy=f"check {option('drop')}"
-        )
-    check_roles(raw, where, target=target, positive=positive)
-    low, high = column_range(raw.X)
-    refuse_overflow(raw, low, high, where)
-    notes = raw.notes
+        raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
+    check_roles(raw, target, positive)
+    low, high = _column_range(raw.X)
+    _refuse_overflow(raw, low, high)
     if not fixed:
-        _leave_out_empty(raw, low, where)
+        _leave_out_empty(raw, low)
         filled = ~np.isnan(low)
         constant = [n for n, same in zip(raw.names, low[filled] == high[filled]) if same]
         if constant:
-            notes.append(f"{_count(len(constant), 'feature')} constant: {listed(constant)}")
-    missing = missing_per_column(raw.X)
-    if missing.any():
+            raw.notes.append(f"{_count(len(constant), 'feature')} constant: {listed(constant)}")
+    missing = _missing_per_column(raw.X)
+    raw.n_missing = int(missing.sum())
+    if raw.n_missing:
         affected = [raw.names[j] for j in np.flatnonzero(missing)]
         features = "1 feature" if len(affected) == 1 else f"{len(affected)} features"
-        notes.append(
-            f"{_count(int(missing.sum()), 'value')} missing in {features}: {listed(affected)}"
+        raw.notes.append(
+            f"{_count(raw.n_missing, 'value')} missing in {features}: {listed(affected)}"
         )
-    return Judgement((*_repeats(raw), *_orientation(raw)), int(missing.sum()))
+    raw.notices = (*_repeats(raw), *_orientation(raw))
 
 
-def check_roles(raw: RawTable, where: str, *, target: str | None, positive: str | None) -> None:
+def check_roles(raw: RawTable, target: str | None, positive: str | None) -> None:
     """Check labels and groups; leave samples without a label out. Looks at no number."""
-    _leave_out_unlabelled(raw, where)
+    _leave_out_unlabelled(raw)
     labels = raw.text.get("target")
     if labels is not None and target is not None:
-        refuse_labels([str(v) for v in labels], target, where)
-    _check_positive(positive, labels, target, where)
+        _refuse_labels([str(v) for v in labels], target)
+    if positive is not None and labels is None:
+        raise InputError(f"{option('positive')} needs {option('target')}")
+    if positive is not None and labels is not None and positive not in labels:
+        raise InputError(
+            f"no sample has the label {quote(positive)} ({option('positive')}) in {quote(target)}",
+            remedy=suggestion(positive, sorted({str(v) for v in labels})),
+        )
     groups = raw.text.get("group")
     if groups is not None and None in groups:
         raise InputError(
             "a sample has no group",
-            where=f"{where}, {_place(raw, groups.index(None))}",
+            where=_place(raw, groups.index(None)),
             remedy=f"fill the cell of {option('group')}",
         )
 
@@ -90,13 +83,13 @@ def _place(raw: RawTable, row: int) -> str:
     return f"{raw.place} {row + 1}"
 
 
-def _leave_out_unlabelled(raw: RawTable, where: str) -> None:
+def _leave_out_unlabelled(raw: RawTable) -> None:
     labels = raw.text.get("target")
     if labels is None or None not in labels:
         return
     keep = np.array([label is not None for label in labels])
     if not keep.any():
-        raise InputError("no sample has a label", where=where, remedy=f"check {option('target')}")
+        raise InputError("no sample has a label", remedy=f"check {option('target')}")
     gone = [_place(raw, int(i)) for i in np.flatnonzero(~keep)]
     shown = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
     one = len(gone) == 1
@@ -108,34 +101,18 @@ def _leave_out_unlabelled(raw: RawTable, where: str) -> None:
         raw.lines = [line for line, k in zip(raw.lines, keep) if k]
 
 
-def _leave_out_empty(raw: RawTable, low: NDArray[Any], where: str) -> None:
+def _leave_out_empty(raw: RawTable, low: NDArray[Any]) -> None:
     """Leave out columns without a single value: there is nothing to impute from."""
     empty = np.isnan(low)
     if not empty.any():
         return
     names = [raw.names[j] for j in np.flatnonzero(empty)]
     if empty.all():
-        raise InputError("there is not a single number in the table", where=where)
+        raise InputError("there is not a single number in the table")
     raw.notes.append(f"{_count(len(names), 'feature')} left out, having no value: {listed(names)}")
     raw.dropped.update(dict.fromkeys(names, "no value"))
     raw.X = raw.X[:, ~empty]
     raw.names = [name for name, e in zip(raw.names, empty) if not e]
-
-
-def _check_positive(
-    positive: str | None, labels: list[str | None] | None, target: str | None, where: str
-) -> None:
-    """Refuse a class of interest that no sample has."""
-    if positive is None:
-        return
-    if labels is None:
-        raise InputError(f"{option('positive')} needs {option('target')}", where=where)
-    if positive not in labels:
-        raise InputError(
-            f"no sample has the label {quote(positive)} ({option('positive')}) in {quote(target)}",
-            where=where,
-            remedy=suggestion(positive, sorted({str(v) for v in labels})),
-        )
 
 
 def _repeats(raw: RawTable) -> Iterator[Notice]:
@@ -145,45 +122,35 @@ def _repeats(raw: RawTable) -> Iterator[Notice]:
     copies together, unless they are in different groups.
     """
     ids, groups = raw.text.get("id"), raw.text.get("group")
+    first_of: dict[str, int] = {}
+    same_id = [(first_of.setdefault(key, i), i) for i, key in enumerate(ids or ()) if key]
+    same_id = sorted((first, again) for first, again in same_id if first != again)
+    for pairs, describe in ((same_id, _same_identifier), (_repeated_rows(raw.X), _same_values)):
+        if not pairs:
+            continue
+        apart = pairs if groups is None else [(i, j) for i, j in pairs if groups[i] != groups[j]]
+        text = describe(apart or pairs, ids)
+        if not apart:
+            yield Notice("repeats", "note", f"{text}, within a group.")
+        elif groups is not None:
+            yield Notice("repeats", "serious", f"{text} in different groups.")
+        else:
+            remedy = "if they are one patient, name the patients as groups"
+            yield Notice("repeats", "serious", f"{text}: {remedy}.")
+
+
+def _same_identifier(pairs: list[tuple[int, int]], ids: Any) -> str:
+    twice = list(dict.fromkeys(ids[first] for first, _ in pairs))
+    return f"{_count(len(twice), 'identifier')} repeated ({listed(twice)})"
+
+
+def _same_values(pairs: list[tuple[int, int]], ids: Any) -> str:
+    first, second = pairs[0]
+    names = f"Samples {first + 1} and {second + 1}"
     if ids is not None:
-        members: dict[str, list[int]] = {}
-        for i, key in enumerate(ids):
-            if key:
-                members.setdefault(key, []).append(i)
-        again = [(rows[0], i) for rows in members.values() for i in rows[1:]]
-        again, apart = _apart(again, groups)
-        if again:
-            twice = list(dict.fromkeys(ids[first] for first, _ in again))
-            text = f"{_count(len(twice), 'identifier')} repeated ({listed(twice)})"
-            yield _repeats_notice(text, groups is not None, apart)
-    pairs, apart = _apart(repeated_rows(raw.X), groups)
-    if pairs:
-        first, second = pairs[0]
-        names = (
-            f"{quote(ids[first])} and {quote(ids[second])}"
-            if ids is not None
-            else f"Samples {first + 1} and {second + 1}"
-        )
-        more = f" and {len(pairs) - 1} more" if len(pairs) > 1 else ""
-        text = f"{names}{more} have exactly the same values"
-        yield _repeats_notice(text, groups is not None, apart)
-
-
-def _apart(
-    pairs: list[tuple[int, int]], groups: list[str | None] | None
-) -> tuple[list[tuple[int, int]], bool]:
-    """Return the pairs that a split may take apart, or all of them if none can be."""
-    apart = pairs if groups is None else [(i, j) for i, j in pairs if groups[i] != groups[j]]
-    return apart or pairs, bool(apart)
-
-
-def _repeats_notice(text: str, grouped: bool, apart: bool) -> Notice:
-    if not apart:
-        return Notice("repeats", "note", f"{text}, within a group.")
-    if grouped:
-        return Notice("repeats", "serious", f"{text} in different groups.")
-    remedy = "if they are one patient, name the patients as groups"
-    return Notice("repeats", "serious", f"{text}: {remedy}.")
+        names = f"{quote(ids[first])} and {quote(ids[second])}"
+    more = f" and {len(pairs) - 1} more" if len(pairs) > 1 else ""
+    return f"{names}{more} have exactly the same values"
 
 
 def _orientation(raw: RawTable) -> Iterator[Notice]:
@@ -203,19 +170,18 @@ def _orientation(raw: RawTable) -> Iterator[Notice]:
 # --- labels and numbers ----------------------------------------------------------------
 
 
-def column_range(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def _column_range(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the least and the largest value of each column, NaN only where all are missing."""
     if sparse.issparse(X):
         low, high = (np.asarray(m.todense()).ravel() for m in (X.min(axis=0), X.max(axis=0)))
-        gaps = np.isnan(low) | np.isnan(high)
-        for j in np.flatnonzero(gaps):
+        for j in np.flatnonzero(np.isnan(low) | np.isnan(high)):
             column = X[:, [int(j)]].toarray()
             low[j], high[j] = np.fmin.reduce(column)[0], np.fmax.reduce(column)[0]
         return low, high
     return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
 
 
-def missing_per_column(X: Any) -> NDArray[np.intp]:
+def _missing_per_column(X: Any) -> NDArray[np.intp]:
     """Count the missing values in each column, without a second matrix for dense data."""
     if sparse.issparse(X):
         return np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
@@ -226,27 +192,27 @@ def missing_per_column(X: Any) -> NDArray[np.intp]:
     return counts
 
 
-def refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any], where: str) -> None:
+def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any]) -> None:
     """Refuse infinities and numbers whose squares overflow, by column and line."""
     X = raw.X
-    extreme = np.flatnonzero(np.fmax(np.abs(low), np.abs(high)).astype(np.float64) > LARGEST)
+    extreme = np.flatnonzero(np.fmax(np.abs(low), np.abs(high)).astype(np.float64) > _LARGEST)
     if not len(extreme):
         return
     j = int(extreme[0])
     column = X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
     column = column.astype(np.float64)
-    i = int(np.flatnonzero(np.abs(column) > LARGEST)[0])
+    i = int(np.flatnonzero(np.abs(column) > _LARGEST)[0])
     at = raw.lines[i] if raw.lines is not None else i + 1
     value = float(column[i])
-    what = "is infinite" if np.isinf(value) else f"is too large (at most {LARGEST:g})"
+    what = "is infinite" if np.isinf(value) else f"is too large (at most {_LARGEST:g})"
     raise InputError(
         f"{value:g} {what}",
-        where=f"{where}, {raw.place} {at}, column {quote(raw.names[j])}",
+        where=f"{raw.place} {at}, column {quote(raw.names[j])}",
         remedy="correct it, or leave the cell empty",
     )
 
 
-def repeated_rows(X: Any) -> list[tuple[int, int]]:
+def _repeated_rows(X: Any) -> list[tuple[int, int]]:
     """Return pairs (first, repeat) of samples whose numbers agree to the last bit."""
     seen: dict[bytes, int] = {}
     pairs = []
@@ -264,13 +230,12 @@ def repeated_rows(X: Any) -> list[tuple[int, int]]:
     return pairs
 
 
-def refuse_labels(y: Sequence[str], target: str, where: str) -> None:
+def _refuse_labels(y: Sequence[str], target: str) -> None:
     """Refuse labels that are no classes: one value only, identifiers, measurements."""
     distinct = sorted(set(y))
     if len(distinct) == 1:
         raise InputError(
             f"column {quote(target)} ({option('target')}) has only the value {quote(distinct[0])}",
-            where=where,
             remedy="a classifier needs at least two classes",
         )
     numbers = [label for label in distinct if looks_numeric(label)]
@@ -278,13 +243,11 @@ def refuse_labels(y: Sequence[str], target: str, where: str) -> None:
         raise InputError(
             f"column {quote(target)} ({option('target')}) holds measurements such as "
             f"{listed(distinct[:3])}",
-            where=where,
             remedy="cut it into classes first",
         )
     if len(distinct) == len(y) and len(y) > 2:
         raise InputError(
             f"column {quote(target)} ({option('target')}) has a different value in every row",
-            where=where,
             remedy=f"it looks like identifiers: use {option('id')} for it and name the classes as "
             f"{option('target')}",
         )

@@ -7,12 +7,12 @@ users read the parameter's name, and the command line spells the same message wi
 from __future__ import annotations
 
 import difflib
+import importlib
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
-
-SHOWN = 5  # names listed in a sentence before "and n more"
 
 # Private-use characters are not printable, so `one_line` takes them out of any text of a file:
 # only `option` can put them into a message.
@@ -50,7 +50,7 @@ class InputError(ValueError):
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
         self.what, self.where, self.remedy = what, where, remedy
-        super().__init__(self.spelled(python_spelling))
+        super().__init__(self.spelled(_python_spelling))
 
     def spelled(self, spell: Spell) -> str:
         """Return the message with its parameters written by ``spell(name, value)``."""
@@ -60,8 +60,23 @@ class InputError(ValueError):
             message = f"{message}; {self.remedy}"
         return one_line(spelled(message, spell))
 
+    def locate(self, name: str) -> None:
+        """Put the name of the file, or what else holds the data, before the place in it."""
+        self.where = ", ".join(part for part in (name, self.where) if part)
+        self.args = (self.spelled(_python_spelling),)
+
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.what, self.where, self.remedy)
+
+
+@contextmanager
+def locating(name: str) -> Iterator[None]:
+    """Name the file that an `InputError` of the block is about."""
+    try:
+        yield
+    except InputError as error:
+        error.locate(name)
+        raise
 
 
 def _rebuild(what: str, where: str, remedy: str) -> InputError:
@@ -69,19 +84,7 @@ def _rebuild(what: str, where: str, remedy: str) -> InputError:
 
 
 def option(name: str, value: Any = None) -> str:
-    """Refer to a parameter in a message.
-
-    Parameters
-    ----------
-    name : str
-        What Python calls the parameter.
-    value : str, number, bool or list of these, optional
-        The value that is meant, if the message proposes one. It may come from a file.
-
-    Returns
-    -------
-    str
-        Text for an `InputError`, or for `spelled`.
+    """Refer to a parameter, and to the value a message proposes, which may come from a file.
 
     Examples
     --------
@@ -95,28 +98,23 @@ def option(name: str, value: Any = None) -> str:
     return f"{_OPEN}{name}{_BETWEEN}{json.dumps(value)}{_CLOSE}"
 
 
-def python_spelling(name: str, value: Any = None) -> str:
-    """Write a parameter as Python does: ``target``, or ``impute='median'``."""
-    return name if value is None else f"{name}={value!r}"
-
-
 def spelled(text: str, spell: Spell) -> str:
     """Write the parameters that `option` marked in a text by ``spell(name, value)``."""
 
     def written(found: re.Match[str]) -> str:
         name, value = found.groups()
-        try:
-            meant = None if value is None else json.loads(value)
-        except ValueError:  # not made by `option`
-            return name
-        return spell(name, meant)
+        return spell(name, None if value is None else json.loads(value))
 
     return _OPTION.sub(written, text)
 
 
+def _python_spelling(name: str, value: Any) -> str:
+    return name if value is None else f"{name}={value!r}"
+
+
 def plain_text(text: str) -> str:
-    """Write the parameters that `option` marked in a text as Python does."""
-    return spelled(text, python_spelling)
+    """Write the parameters as Python does: ``target``, or ``impute='median'``."""
+    return spelled(text, _python_spelling)
 
 
 def one_line(text: object) -> str:
@@ -130,7 +128,7 @@ def quote(value: object, limit: int = 40) -> str:
     return f"'{text}'" if len(text) <= limit else f"'{text[: limit - 1]}…'"
 
 
-def listed(values: Iterable[object], shown: int = SHOWN, limit: int = 40) -> str:
+def listed(values: Iterable[object], shown: int = 5, limit: int = 40) -> str:
     """Join names into ``'a', 'b' and 3 more``."""
     items = [quote(v, limit) for v in values]
     if len(items) == 1:
@@ -149,3 +147,13 @@ def suggestion(name: str, candidates: Sequence[str]) -> str:
     if close:
         return f"did you mean {' or '.join(quote(lowered[c]) for c in close)}?"
     return f"there are {listed(candidates)}" if candidates else "there are none"
+
+
+def need(module: str, extra: str) -> Any:
+    """Import an optional module, or name the extra that brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f'{module.partition(".")[0]} is needed here: pip install "sparsegsvp[{extra}]"'
+        ) from error

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from .cells import looks_numeric
 from .errors import InputError, listed
+from .text import looks_numeric
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
@@ -51,7 +51,7 @@ def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
     if final.is_dir():
         raise InputError("this is a folder", where=str(final), remedy="name a file")
     data = content.encode("utf-8") if isinstance(content, str) else content
-    partial = _sibling(final)
+    partial = final.parent / f".{final.name}.partial-{secrets.token_hex(4)}"
     try:
         with open(partial, "xb") as handle:
             handle.write(data)
@@ -180,10 +180,6 @@ def _interrupts_wait() -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
         if held and callable(previous):
             previous(*held[0])
-
-
-def _sibling(path: Path) -> Path:
-    return path.parent / f".{path.name}.partial-{secrets.token_hex(4)}"
 
 
 def harmless(text: str) -> str:

@@ -7,11 +7,12 @@ or one that reads it into a `RawTable` (as NPZ is read), and add a line to `FORM
 from __future__ import annotations
 
 import datetime
+import hashlib
 import itertools
 import json
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -21,51 +22,34 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .cells import as_label
-from .errors import InputError, listed, one_line, option, quote, suggestion
-from .roles import Roles, arrays_of_samples, choose_features, columns_of_samples, lay_out, numbered
-from .rows import OpenRows, RawTable, RowStream, from_rows
-from .text import file_digest, open_arff, open_delimited, scan_text
-
-_BATCH = 256  # rows of a Parquet file turned into Python values at a time
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """What the caller said about a file, in place of what is found out or taken for granted."""
-
-    separator: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-    layer: str | None = None
-    transpose: bool = False
+from .errors import InputError, listed, need, one_line, option, quote, suggestion
+from .rows import (
+    RawTable,
+    Roles,
+    RoleText,
+    columns_of_obs,
+    from_arrays,
+    from_matrix,
+    from_rows,
+    lay_out,
+)
+from .text import OpenRows, ReadOptions, RowStream, as_label, open_arff, open_delimited
 
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: how it is recognised and read.
+    """A file format: what messages call it, how it is recognised, and how it is read.
 
-    Attributes
-    ----------
-    name : str
-        What messages call it.
-    suffixes : tuple of str
-        Extensions in lower case; ``.gz`` after them is looked through.
-    rows : callable, optional
-        ``rows(path, options)`` gives what opens the file as rows of cells. Such files can
-        also hold labels, and features in rows.
-    read : callable, optional
-        ``read(path, roles, options)`` gives a `RawTable`; without it the rows are read.
-    transposes : bool, default=True
-        Whether features may be in rows.
-    layers : bool, default=False
-        Whether a file holds several matrices.
+    `suffixes` are in lower case; ``.gz`` after them is looked through. Of the two readers at
+    least one is needed: ``rows(path, options)`` opens a file as rows of cells, and such files
+    can also hold labels, and features in rows; ``read(path, roles, options)`` gives a
+    `RawTable` and goes first. `transposes` is whether features may be in rows, `layers`
+    whether a file holds several matrices.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    rows: Callable[[Path, ReadOptions], OpenRows] | None = None
+    rows: Callable[[Path, ReadOptions], AbstractContextManager[RowStream]] | None = None
     read: Callable[[Path, Roles, ReadOptions], RawTable] | None = None
     transposes: bool = True
     layers: bool = False
@@ -85,7 +69,7 @@ def format_of(file: Path) -> Format:
     if suffix == ".xls":
         remedy = "save the old Excel format as .xlsx or CSV"
     what = f"files of type {quote(suffix)} are not read" if suffix else "it has no extension"
-    raise InputError(what, where=file.name, remedy=remedy)
+    raise InputError(what, remedy=remedy)
 
 
 def rows_of(file: Path, options: ReadOptions) -> OpenRows:
@@ -93,10 +77,8 @@ def rows_of(file: Path, options: ReadOptions) -> OpenRows:
     form = format_of(file)
     if form.rows is None:
         names = [form.name for form in FORMATS if form.rows is not None]
-        raise InputError(
-            f"labels are read from {', '.join(names[:-1])} or {names[-1]}", where=file.name
-        )
-    return form.rows(file, options)
+        raise InputError(f"labels are read from {', '.join(names[:-1])} or {names[-1]}")
+    return partial(form.rows, file, options)
 
 
 def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable, str]:
@@ -104,24 +86,19 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
     form = format_of(file)
     if options.layer is not None and not form.layers:
         names = [form.name for form in FORMATS if form.layers]
-        raise InputError(f"{option('layer')} is for {' and '.join(names)} files", where=file.name)
+        raise InputError(f"{option('layer')} is for {' and '.join(names)} files")
     if options.transpose and not form.transposes:
         raise InputError(
             "files of this type have samples in rows by definition",
-            where=file.name,
             remedy=f"leave {option('transpose')} out",
         )
     if form.read is not None and not (options.transpose and form.rows is not None):
         raw = form.read(file, roles, options)
     else:
-        raw = from_rows(
-            rows_of(file, options),
-            roles,
-            file.name,
-            transpose=options.transpose,
-            decimal=options.decimal,
-        )
-    return raw, file_digest(file)
+        opener, transpose, decimal = rows_of(file, options), options.transpose, options.decimal
+        raw = from_rows(opener, roles, transpose=transpose, decimal=decimal)
+    with open(file, "rb") as handle:
+        return raw, hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def existing_file(path: str | PathLike[str]) -> Path:
@@ -141,173 +118,124 @@ def existing_file(path: str | PathLike[str]) -> Path:
     return file
 
 
-# --- text ------------------------------------------------------------------------------
-
-
-def _text_rows(path: Path, options: ReadOptions) -> OpenRows:
-    return partial(open_delimited, scan_text(path, options.encoding), options.separator)
-
-
-def _arff_rows(path: Path, options: ReadOptions) -> OpenRows:
-    return partial(open_arff, scan_text(path, options.encoding))
-
-
 # --- Excel -----------------------------------------------------------------------------
 
 
-def _excel_rows(path: Path, options: ReadOptions) -> OpenRows:
-    return partial(_open_excel, path, options.sheet)
-
-
 @contextmanager
-def _open_excel(path: Path, sheet: str | None) -> Iterator[RowStream]:
+def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open one sheet of a workbook as a stream of rows; formulas give their last value."""
-    try:
-        import openpyxl
-    except ImportError as error:  # pragma: no cover - depends on the installation
-        raise ImportError('reading Excel needs: pip install "sparsegsvp[cli]"') from error
-    where = path.name
+    sheet = options.sheet
+    openpyxl = need("openpyxl", "cli")
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except Exception as error:
         raise InputError(
             "this is not an Excel workbook (.xlsx), or it is damaged or has a password",
-            where=where,
             remedy="save it again as .xlsx without a password, or as CSV",
         ) from error
     try:
         if sheet is not None and sheet not in book.sheetnames:
             raise InputError(
-                f"there is no sheet {quote(sheet)}",
-                where=where,
-                remedy=suggestion(sheet, book.sheetnames),
+                f"there is no sheet {quote(sheet)}", remedy=suggestion(sheet, book.sheetnames)
             )
         page = book[book.sheetnames[0] if sheet is None else sheet]
         lines = enumerate(page.iter_rows(values_only=True), start=1)
         filled = ((n, cells) for n, cells in lines if any(c is not None for c in cells))
-        first = next(filled, None)
-        if first is None:
-            raise InputError(f"sheet {quote(page.title)} is empty", where=where)
-        line, header = first
-        names = [_header_cell(cell, i, where, line) for i, cell in enumerate(header, start=1)]
+        line, header = next(filled, (0, ()))
+        if not header:
+            raise InputError(f"sheet {quote(page.title)} is empty")
+        for position, cell in enumerate(header, start=1):
+            if isinstance(cell, datetime.date | datetime.time):
+                raise InputError(
+                    f"the name of column {position} is a date ({cell})",
+                    where=f"line {line}",
+                    remedy="Excel turns gene names such as SEPT2 into dates: restore it as text",
+                )
+        names = [as_label(cell) or "" for cell in header]
         while names and not names[-1]:
             names.pop()
         notes = []
         if len(book.sheetnames) > 1 and sheet is None:
             notes.append(f"the first of {len(book.sheetnames)} sheets, {quote(page.title)}")
-        yield RowStream(names, _excel_cells(filled, len(names), where), "Excel", notes)
+        yield RowStream(names, _excel_cells(filled, len(names)), "Excel", notes)
     finally:
         book.close()
 
 
-def _header_cell(cell: Any, position: int, where: str, line: int) -> str:
-    if isinstance(cell, datetime.date | datetime.time):
-        raise InputError(
-            f"the name of column {position} is a date ({cell})",
-            where=f"{where}, line {line}",
-            remedy="Excel turns gene names such as SEPT2 into dates: restore it as text",
-        )
-    return as_label(cell) or ""
-
-
 def _excel_cells(
-    filled: Iterator[tuple[int, tuple[Any, ...]]], width: int, where: str
+    filled: Iterator[tuple[int, tuple[Any, ...]]], width: int
 ) -> Iterator[tuple[int, list[Any]]]:
     for line, cells in filled:
-        row = list(itertools.islice(itertools.chain(cells, itertools.repeat(None)), width))
         extra = next((c for c in cells[width:] if c is not None), None)
         if extra is not None:
             raise InputError(
                 f"{quote(extra)} stands to the right of the last column with a name",
-                where=f"{where}, line {line}",
+                where=f"line {line}",
                 remedy="name the column or clear the cell",
             )
-        yield line, row
+        yield line, list(itertools.islice(itertools.chain(cells, itertools.repeat(None)), width))
 
 
 # --- Parquet ---------------------------------------------------------------------------
 
 
-def _open_parquet(path: Path) -> Any:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:  # pragma: no cover - depends on the installation
-        raise ImportError('reading Parquet needs: pip install "sparsegsvp[cli]"') from error
+def open_parquet(path: Path) -> Any:
+    """Open a Parquet file; nothing but its schema is read."""
+    pa, pq = need("pyarrow", "cli"), need("pyarrow.parquet", "cli")
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
         raise InputError(
-            "this is not a Parquet file, or it is damaged", where=path.name, remedy="write it again"
+            "this is not a Parquet file, or it is damaged", remedy="write it again"
         ) from error
 
 
-def _parquet_rows(path: Path, options: ReadOptions) -> OpenRows:
-    """Open a Parquet file row by row: for sheets of labels and transposed tables."""
-    return partial(_open_parquet_rows, path)
+def is_number_type(kind: Any) -> bool:
+    """Whether a type of Arrow is of numbers or truth values."""
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def _parquet_names(file: Any) -> list[str]:
+    # pandas' own name for an index without one says nothing to the reader of a message
+    return ["" if n.startswith("__index_level_") else n for n in file.schema_arrow.names]
 
 
 @contextmanager
-def _open_parquet_rows(path: Path) -> Iterator[RowStream]:
-    with _open_parquet(path) as file:
-        names, _ = _parquet_names(file)
-        yield RowStream(names, _parquet_cells(file), "Parquet")
-
-
-def _parquet_cells(file: Any) -> Iterator[tuple[int, list[Any]]]:
-    line = 0
-    for batch in file.iter_batches(batch_size=_BATCH):
-        for cells in zip(*(column.to_pylist() for column in batch.columns)):
-            line += 1
-            yield line, list(cells)
-
-
-def _parquet_names(file: Any) -> tuple[list[str], list[str]]:
-    """Return the names of the columns, and which are the index of a pandas frame."""
-    schema = file.schema_arrow
-    metadata = (schema.metadata or {}).get(b"pandas")
-    index = []
-    if metadata is not None:
-        columns = json.loads(metadata).get("index_columns", [])
-        index = [c for c in columns if isinstance(c, str) and c in schema.names]
-    # pandas' own name for an index without one says nothing to the reader of a message
-    return ["" if n.startswith("__index_level_") else n for n in schema.names], index
+def _parquet_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
+    """Open a Parquet file row by row: for sheets of labels and transposed tables."""
+    with open_parquet(path) as file:
+        batches = file.iter_batches(batch_size=256)
+        columns = ([column.to_pylist() for column in batch.columns] for batch in batches)
+        rows = (list(cells) for batch in columns for cells in zip(*batch))
+        yield RowStream(_parquet_names(file), enumerate(rows, start=1), "Parquet")
 
 
 def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     """Read a Parquet file column by column into a matrix."""
-    import pyarrow as pa
-
-    where = path.name
-    with _open_parquet(path) as file:
-        names, index = _parquet_names(file)
-        names = [f"column {i}" if n == "" and i > 0 else n for i, n in enumerate(names)]
-        if index and roles.id is None:
-            position = file.schema_arrow.names.index(index[0])
-            taken = (roles.target, roles.group, *roles.drop, *(roles.features or ()))
-            if names[position] not in taken:
-                names[position] = names[position] if names[position].strip() else "index"
-                roles = replace(roles, id=names[position])
-        layout = lay_out(names, roles, where)
+    with open_parquet(path) as file:
         schema = file.schema_arrow
-        text_like = []
-        for i in layout.features:
-            kind = schema.field(i).type
-            if not (
-                pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-            ):
-                text_like.append(i)
-        if text_like:
+        names = [
+            name or (f"column {i}" if i else "") for i, name in enumerate(_parquet_names(file))
+        ]
+        index = _pandas_index(schema)
+        taken = (roles.target, roles.group, *roles.drop, *(roles.features or ()))
+        if index is not None and roles.id is None and names[index] not in taken:
+            names[index] = names[index] if names[index].strip() else "index"
+            roles = replace(roles, id=names[index])
+        layout = lay_out(names, roles)
+        kinds = [schema.field(i).type for i in layout.features]
+        if not all(map(is_number_type, kinds)):
             # Numbers may be stored as text: the reader of cells knows, and knows the messages.
-            raw = from_rows(_parquet_rows(path, options), roles, where, decimal=options.decimal)
+            opener = partial(_parquet_rows, path, options)
+            raw = from_rows(opener, roles, decimal=options.decimal)
             raw.place = "row"
             return raw
-        single = layout.features and all(
-            str(schema.field(i).type) in ("float", "halffloat") for i in layout.features
-        )
-        n = file.metadata.num_rows
-        X = np.empty((n, len(layout.features)), np.float32 if single else np.float64, order="F")
-        text: dict[str, list[str | None]] = {role: [] for role in layout.text}
+        single = bool(kinds) and all(str(kind) in ("float", "halffloat") for kind in kinds)
+        shape = file.metadata.num_rows, len(layout.features)
+        X = np.empty(shape, np.float32 if single else np.float64, order="F")
+        text: RoleText = {role: [] for role in layout.text}
         start = 0
         for batch in file.iter_batches(batch_size=65536):
             stop = start + batch.num_rows
@@ -316,8 +244,16 @@ def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
             for role, i in layout.text.items():
                 text[role].extend(as_label(v) for v in batch.column(i).to_pylist())
             start = stop
-    notes = list(layout.notes)
-    return RawTable(X, layout.names, "Parquet", text, layout.dropped, notes, place="row")
+    return RawTable(X, layout.names, "Parquet", text, layout.dropped, list(layout.notes))
+
+
+def _pandas_index(schema: Any) -> int | None:
+    """Return the position of the column that was the index of a pandas frame."""
+    described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    for name in described.get("index_columns", []):
+        if isinstance(name, str) and name in schema.names:
+            return int(schema.names.index(name))
+    return None
 
 
 def _arrow_numbers(column: Any) -> Any:
@@ -335,7 +271,6 @@ def _arrow_numbers(column: Any) -> Any:
 
 def _read_npz(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     """Read ``X`` and ``feature_names`` of an archive, and the arrays that have a role."""
-    where = path.name
     remedy = "save it with numpy.savez(path, X=..., y=..., feature_names=names as text)"
     try:
         if not zipfile.is_zipfile(path):  # NumPy would take it for a pickle
@@ -343,114 +278,89 @@ def _read_npz(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except (zipfile.BadZipFile, OSError, EOFError) as error:
-        raise InputError("this is not an NPZ archive, or it is damaged", where=where) from error
+        raise InputError("this is not an NPZ archive, or it is damaged") from error
     except ValueError as error:
         if "pickle" in str(error):
             raise InputError(
                 "the archive holds Python objects, which are not loaded because they can run code",
-                where=where,
                 remedy=remedy,
             ) from None
-        raise InputError(f"an array cannot be read ({one_line(error)})", where=where) from error
+        raise InputError(f"an array cannot be read ({one_line(error)})") from error
     if "X" not in arrays:
-        raise InputError(
-            f"there is no array 'X' (there are {listed(arrays)})", where=where, remedy=remedy
-        )
-    X = arrays.pop("X")
-    X = X.T if options.transpose else X
-    if X.ndim != 2 or X.dtype.kind not in "biuf":
-        raise InputError(
-            f"X is {X.ndim}-dimensional of type {X.dtype}", where=where, remedy="it must be numbers"
-        )
-    X = _floating(X)
-    given, classes = arrays.pop("feature_names", None), arrays.pop("class_names", None)
-    notes = []
-    if given is None:
-        names, note = numbered(X.shape[1])
-        notes.append(note)
-    else:
-        names = [str(name) for name in given]
-    if len(names) != X.shape[1]:
-        raise InputError(
-            f"{len(names)} feature_names for {X.shape[1]} columns of X",
-            where=where,
-            remedy="save one name for each column"
-            if options.transpose
-            else f"try {option('transpose', True)}",
-        )
-    named = roles.named()
-    if "id" not in named and "ids" in arrays:
-        named["id"] = "ids"
-    found = arrays_of_samples(arrays, named, X.shape[0], where)
-    labels = found.get("target")
+        raise InputError(f"there is no array 'X' (there are {listed(arrays)})", remedy=remedy)
+    X, classes = arrays.pop("X"), arrays.pop("class_names", None)
+    if roles.id is None and "ids" in arrays:
+        roles = replace(roles, id="ids")
+    labels = arrays.get(roles.target or "")
     if labels is not None and classes is not None and labels.dtype.kind in "biu":
         if labels.min() < 0 or labels.max() >= len(classes):
-            raise InputError(f"array {quote(roles.target)} does not index class_names", where=where)
-        found["target"] = classes[labels]
-    text = {role: [as_label(v) for v in values.tolist()] for role, values in found.items()}
-    chosen, kept, dropped = choose_features(names, roles, where)
-    X = X if chosen is None else X[:, chosen]
-    return RawTable(X, kept, "NPZ", text, dropped, notes, place="row")
+            raise InputError(f"array {quote(roles.target)} does not index class_names")
+        arrays[str(roles.target)] = classes[labels]
+    hint = f"try {option('transpose', True)}"
+    if options.transpose:
+        X, hint = X.T, "save one name for each column"
+    raw = from_arrays(X, arrays, roles, "NPZ", hint)
+    raw.X = as_floating(raw.X)
+    return raw
 
 
 # --- AnnData ---------------------------------------------------------------------------
 
 
-def _read_h5ad(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
-    """Read X (or a layer), the names and the labels of an AnnData file, and nothing else."""
-    try:
-        import h5py
-        from anndata.io import read_elem
-    except ImportError as error:  # pragma: no cover - depends on the installation
-        raise ImportError('reading .h5ad needs: pip install "sparsegsvp[omics]"') from error
-    where = path.name
+@contextmanager
+def open_h5ad(path: Path) -> Iterator[Any]:
+    """Open an AnnData file as HDF5."""
+    h5py, _ = need("h5py", "omics"), need("anndata", "omics")
     try:
         file = h5py.File(path, "r")
     except OSError as error:
-        raise InputError("this is not an .h5ad file, or it is damaged", where=where) from error
+        raise InputError("this is not an .h5ad file, or it is damaged") from error
     with file:
         if "obs" not in file or "var" not in file:
-            raise InputError("the file has no obs and var", where=where, remedy="is it AnnData?")
+            raise InputError("the file has no obs and var", remedy="is it AnnData?")
+        yield file
+
+
+def _read_h5ad(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
+    """Read X (or a layer), the names and the labels of an AnnData file, and nothing else."""
+    with open_h5ad(path) as file:
+        from anndata.io import read_elem
+
         obs, var = read_elem(file["obs"]), read_elem(file["var"])
-        X = read_elem(stored_matrix(file, options.layer, where))
-    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-    X = _floating(X)
+        X = read_elem(stored_matrix(file, options.layer))
+    X = as_floating(X.tocsr() if sparse.issparse(X) else np.asarray(X))
+    text = columns_of_obs(obs, roles)
     names = [str(name) for name in var.index]
-    text = columns_of_samples(obs, roles, where)
-    chosen, kept, dropped = choose_features(names, roles, where)
-    X = X if chosen is None else X[:, chosen]
     kind = "AnnData" if options.layer is None else f"AnnData, layer {options.layer}"
-    return RawTable(X, kept, kind, text, dropped, place="row")
+    return from_matrix(X, names, roles, kind, text)
 
 
-def stored_matrix(root: Any, layer: str | None, where: str) -> Any:
+def stored_matrix(root: Any, layer: str | None) -> Any:
     """Return X or a layer of AnnData as its file, store or object holds it."""
     layers = list(root["layers"]) if "layers" in root else []
     if layer is not None and layer not in layers:
         raise InputError(
             f"there is no layer {quote(layer)} ({option('layer')})",
-            where=where,
             remedy=suggestion(layer, layers),
         )
     if layer is None and "X" not in root:
         raise InputError(
-            "X is empty",
-            where=where,
-            remedy=f"name a layer with {option('layer')}: {listed(layers)}",
+            "X is empty", remedy=f"name a layer with {option('layer')}: {listed(layers)}"
         )
     return root["X"] if layer is None else root["layers"][layer]
 
 
-def _floating(X: Any) -> Any:
+def as_floating(X: Any) -> Any:
+    """Return a matrix as it is if it is float32 or float64, else as float64."""
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 FORMATS = (
-    Format("CSV", (".csv", ".txt", ".dat"), rows=_text_rows),
-    Format("TSV", (".tsv", ".tab"), rows=_text_rows),
+    Format("CSV", (".csv", ".txt", ".dat"), rows=open_delimited),
+    Format("TSV", (".tsv", ".tab"), rows=open_delimited),
     Format("Excel (.xlsx)", (".xlsx", ".xlsm"), rows=_excel_rows),
     Format("Parquet", (".parquet", ".pq"), rows=_parquet_rows, read=_read_parquet),
-    Format("ARFF", (".arff",), rows=_arff_rows, transposes=False),
+    Format("ARFF", (".arff",), rows=open_arff, transposes=False),
     Format("NPZ", (".npz",), read=_read_npz),
     Format("AnnData (.h5ad)", (".h5ad",), read=_read_h5ad, transposes=False, layers=True),
 )

@@ -7,21 +7,19 @@ pass needs them.
 from __future__ import annotations
 
 import hashlib
-import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .cells import as_label
-from .checks import Judgement, check_roles
-from .errors import InputError, listed, one_line, option, quote
-from .formats import stored_matrix
-from .roles import Roles, arrays_of_samples, choose_features, columns_of_samples, lay_out, numbered
-from .rows import RawTable
+from .checks import check_roles
+from .errors import InputError, listed, locating, need, one_line, option, quote
+from .formats import is_number_type, open_h5ad, open_parquet, stored_matrix
+from .rows import RawTable, Roles, RoleText, columns_of_obs, from_arrays, from_matrix, lay_out
 from .table import Table, table_of
+from .text import as_label
 
 # Bytes of a chunk, where the storage leaves the choice.
 _CHUNK_BYTES = 1 << 26
@@ -90,48 +88,31 @@ def open_table(
     """
     need("dask.array", "dask")
     file = Path(path)
+    if not file.exists():
+        raise InputError("there is no such file or folder", where=str(path), remedy="check it")
     roles = Roles(target=target, id=id, group=group, drop=tuple(drop))
-    raw, digest = _reader(file)(file, roles, layer)
-    check_roles(raw, file.name, target=target, positive=positive)
+    with locating(file.name):
+        if file.suffix == ".h5ad":
+            raw, digest = _open_h5ad(file, roles, layer)
+        elif any((file / name).exists() for name in ("zarr.json", ".zgroup", ".zarray")):
+            raw, digest = _open_zarr(file, roles, layer)
+        elif _parquet_files(file):
+            raw, digest = _open_parquet(file, roles, layer)
+        else:
+            raise InputError(
+                "this is no Parquet folder, Zarr store or .h5ad file",
+                remedy=f"other files are read whole, without {option('dask')}",
+            )
+        check_roles(raw, target, positive)
     (n, m), blocks = raw.X.shape, " x ".join(str(count) for count in raw.X.numblocks)
     opening = f"opened {n} samples and {m} features in {blocks} chunks of {file.name} ({raw.kind})"
     about = "the digest is of names, sizes and metadata, not of the values"
-    return table_of(raw, opening, Judgement((), 0), file.name, digest, target, positive, about)
+    return table_of(raw, opening, file.name, digest, target, positive, about)
 
 
-def need(module: str, extra: str) -> Any:
-    """Import an optional module, or name the extra that brings it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f'{module.partition(".")[0]} is needed here: pip install "sparsegsvp[{extra}]"'
-        ) from error
-
-
-# What opens a store: (path, roles, layer) to the table and its digest.
-_Reader = Callable[[Path, Roles, str | None], tuple[RawTable, str]]
-
-
-def _reader(path: Path) -> _Reader:
-    if not path.exists():
-        raise InputError("there is no such file or folder", where=str(path), remedy="check it")
-    if path.suffix == ".h5ad":
-        return _open_h5ad
-    if path.is_dir() and any((path / n).exists() for n in ("zarr.json", ".zgroup", ".zarray")):
-        return _open_zarr
-    if _parquet_files(path):
-        return _open_parquet
-    raise InputError(
-        "this is no Parquet folder, Zarr store or .h5ad file",
-        where=path.name,
-        remedy=f"other files are read whole, without {option('dask')}",
-    )
-
-
-def _refuse_layer(layer: str | None, where: str) -> None:
+def _refuse_layer(layer: str | None) -> None:
     if layer is not None:
-        raise InputError(f"{option('layer')} is for AnnData", where=where)
+        raise InputError(f"{option('layer')} is for AnnData")
 
 
 def _digest(root: Path, files: Sequence[Path], *metadata: bytes) -> str:
@@ -153,16 +134,12 @@ def _parquet_files(path: Path) -> list[Path]:
 
 
 def _open_parquet(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
-    _refuse_layer(layer, path.name)
-    pq = need("pyarrow.parquet", "cli")
-    pa = need("pyarrow", "cli")
+    _refuse_layer(layer)
     files = _parquet_files(path)
     opened = []
     for file in files:
-        try:
-            opened.append(pq.ParquetFile(file))
-        except (pa.ArrowException, OSError) as error:
-            raise InputError("this is not Parquet, or it is damaged", where=file.name) from error
+        with locating("" if file == path else file.name):
+            opened.append(open_parquet(file))
     schema = opened[0].schema_arrow
     for file, part in zip(files[1:], opened[1:]):
         if part.schema_arrow.names != schema.names:
@@ -172,18 +149,15 @@ def _open_parquet(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable
                 remedy="write all parts with the same columns",
             )
     index = [name for name in schema.names if name.startswith("__index_level_")]
-    layout = lay_out([n for n in schema.names if n not in index], roles, path.name)
+    layout = lay_out([n for n in schema.names if n not in index], roles)
     for name in layout.names:
         kind = schema.field(name).type
-        if not (
-            pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
-        ):
+        if not is_number_type(kind):
             raise InputError(
                 f"column {quote(name)} holds {one_line(kind)}, not numbers",
-                where=path.name,
                 remedy=f"leave it out with {option('drop', [name])}",
             )
-    single = all(schema.field(name).type == pa.float32() for name in layout.names)
+    single = all(str(schema.field(name).type) == "float" for name in layout.names)
     dtype = np.dtype(np.float32 if single else np.float64)
     spans = list(_row_groups(files, opened, max(1, len(layout.names)) * dtype.itemsize))
     da, delayed = need("dask.array", "dask"), need("dask", "dask").delayed
@@ -197,14 +171,13 @@ def _open_parquet(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable
             for file, groups, n in spans
         ]
     )
-    text: dict[str, list[str | None]] = {}
+    text: RoleText = {}
     for role, column in roles.named().items():
         cells = [v for part in opened for v in part.read([column]).column(0).to_pylist()]
         text[role] = [as_label(cell) for cell in cells]
     root = path if path.is_dir() else path.parent
     digest = _digest(root, files, schema.serialize().to_pybytes())
-    raw = RawTable(X, layout.names, "Parquet", text, layout.dropped, place="row")
-    return raw, digest
+    return RawTable(X, layout.names, "Parquet", text, layout.dropped), digest
 
 
 def _row_groups(
@@ -244,60 +217,29 @@ def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, s
     root = zarr.open(str(path), mode="r")
     digest = _digest(path, sorted(p for p in path.rglob("*") if p.is_file()))
     if not hasattr(root, "keys"):
-        raise InputError(
-            "the store is a single array", where=path.name, remedy="it should hold X and labels"
-        )
+        raise InputError("the store is a single array", remedy="it should hold X and labels")
     arrays = list(root.keys())
     if "obs" in arrays and "var" in arrays:
-        return _open_anndata(root, roles, layer, path.name, digest)
-    _refuse_layer(layer, path.name)
+        return _open_anndata(root, roles, layer, digest)
+    _refuse_layer(layer)
     if "X" not in arrays:
-        raise InputError(f"there is no array 'X' (there are {listed(arrays)})", where=path.name)
-    X = da.from_zarr(root["X"])
-    if X.ndim != 2 or X.dtype.kind not in "biuf":
-        raise InputError(f"X is {X.ndim}-dimensional of type {X.dtype}", where=path.name)
-    notes = []
-    if "feature_names" in arrays:
-        names = [str(name) for name in np.asarray(root["feature_names"][:])]
-    else:
-        names, note = numbered(X.shape[1])
-        notes.append(note)
-    if len(names) != X.shape[1]:
-        raise InputError(
-            f"{len(names)} feature_names for {X.shape[1]} columns of X", where=path.name
-        )
-    others = {name: root[name] for name in arrays if name not in ("X", "feature_names")}
-    found = arrays_of_samples(others, roles.named(), X.shape[0], path.name)
-    text = {role: [as_label(v) for v in values.tolist()] for role, values in found.items()}
-    chosen, kept, dropped = choose_features(names, roles, path.name)
-    X = X if chosen is None else X[:, chosen]
-    return RawTable(X, kept, "Zarr", text, dropped, notes, place="row"), digest
+        raise InputError(f"there is no array 'X' (there are {listed(arrays)})")
+    others = {name: root[name] for name in arrays if name != "X"}
+    return from_arrays(da.from_zarr(root["X"]), others, roles, "Zarr"), digest
 
 
 def _open_h5ad(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
-    h5py = need("h5py", "omics")
-    need("anndata", "omics")
-    try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        raise InputError("this is not an .h5ad file, or it is damaged", where=path.name) from error
-    with file:
-        if "obs" not in file or "var" not in file:
-            raise InputError(
-                "the file has no obs and var", where=path.name, remedy="is it AnnData?"
-            )
-        return _open_anndata(file, roles, layer, path.name, _digest(path, [path]))
+    with open_h5ad(path) as file:
+        return _open_anndata(file, roles, layer, _digest(path, [path]))
 
 
-def _open_anndata(
-    root: Any, roles: Roles, layer: str | None, where: str, digest: str
-) -> tuple[RawTable, str]:
+def _open_anndata(root: Any, roles: Roles, layer: str | None, digest: str) -> tuple[RawTable, str]:
     """Open X by blocks of rows, as CSR stores it: a slice of columns would read everything."""
     need("anndata", "omics")
     from anndata.experimental import read_elem_lazy
     from anndata.io import read_elem
 
-    stored = stored_matrix(root, layer, where)
+    stored = stored_matrix(root, layer)
     obs, var = read_elem(root["obs"]), read_elem(root["var"])
     encoding = str(dict(stored.attrs).get("encoding-type", ""))
     chunks = None
@@ -305,8 +247,7 @@ def _open_anndata(
         per_row = 12 * max(1, stored["data"].shape[0] // max(1, len(obs)))
         chunks = (int(np.clip(_CHUNK_BYTES // per_row, 1, len(obs))), len(var))
     X = read_elem_lazy(stored, chunks=chunks)
-    text = columns_of_samples(obs, roles, where)
-    chosen, kept, dropped = choose_features([str(n) for n in var.index], roles, where)
-    X = X if chosen is None else X[:, chosen]
+    text = columns_of_obs(obs, roles)
     kind = "AnnData" if layer is None else f"AnnData, layer {layer}"
-    return RawTable(X, kept, kind, text, dropped, place="row"), digest
+    names = [str(name) for name in var.index]
+    return from_matrix(X, names, roles, kind, text), digest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .cells import as_label
-from .errors import InputError, option, quote
-from .formats import stored_matrix
-from .roles import Roles, choose_features, columns_of_samples, lay_out, numbered
-from .rows import OpenRows, RawTable, RowStream, from_rows
+from .errors import InputError, locating, option, quote
+from .formats import as_floating, stored_matrix
+from .rows import RawTable, Roles, columns_of_obs, from_matrix, from_rows, lay_out
+from .rows import feature_names as names_of_features
 from .table import Table, checked_table, read_table
+from .text import OpenRows, RowStream, as_label
 
 # What messages call data in memory, by the package they belong to.
 _SOURCES = {
@@ -92,7 +92,7 @@ def make_table(
     Raises
     ------
     InputError
-        A ValueError whose one line says what is wrong, where, and what to do.
+        A ValueError whose one line says what is wrong, and what to do.
 
     Examples
     --------
@@ -112,56 +112,51 @@ def make_table(
     }  # fmt: skip
     given = [name for name, value in options.items() if value is not None]
     if isinstance(data, Table):
-        _refuse(given, "a Table is taken as it is", source)
+        _refuse(given, "a Table is taken as it is")
         return data
     if isinstance(data, str | PathLike):
         apart = {"y", "ids", "groups", "feature_names", "source"}
-        _refuse(
-            [n for n in given if n in apart], "a file holds its own labels and names", str(data)
-        )
-        asked = {name: options[name] for name in given if name not in apart}
-        return read_table(data, **asked)
-    _refuse([name for name in given if name in reading], "the data are in memory", source)
-    for name, array in (("target", "y"), ("id", "ids"), ("group", "groups")):
-        if name in given and array in given:
-            raise InputError(
-                f"{option(name)} and {option(array)} are both given",
-                where=source,
-                remedy="leave one of them out",
-            )
-    wanted = None if features is None else tuple(features)
-    roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
+        with locating(str(data)):
+            _refuse([n for n in given if n in apart], "a file holds its own labels and names")
+        return read_table(data, **{name: options[name] for name in given})
     package = _package_of(data)
     source = source or _SOURCES[package]
-    if layer is not None and package != "anndata":
-        raise InputError(f"{option('layer')} is for AnnData", where=source)
-    if feature_names is not None and package in ("pandas", "polars", "anndata"):
-        _refuse(["feature_names"], "the columns have names", source)
-    if package in ("pandas", "polars"):
-        raw = _from_frame(data, roles, source, package)
-    elif package == "anndata":
-        raw = _from_anndata(data, roles, source, layer)
-    else:
-        raw = _from_matrix(data, roles, source, feature_names, labelled=y is not None)
-    for role, name, values in (("target", "y", y), ("id", "ids", ids), ("group", "groups", groups)):
-        if values is not None:
-            raw.text[role] = _beside(values, raw.X.shape[0], name, source)
-    if y is not None:
-        target = str(getattr(y, "name", None) or "y")
-    return checked_table(
-        raw,
-        source,
-        _digest(raw),
-        target=target,
-        positive=None if positive is None else as_label(positive),
-        fixed=features is not None,
-    )
+    with locating(source):
+        _refuse([name for name in given if name in reading], "the data are in memory")
+        beside = (("target", "y", y), ("id", "ids", ids), ("group", "groups", groups))
+        for role, name, values in beside:
+            if values is not None and role in given:
+                raise InputError(
+                    f"{option(role)} and {option(name)} are both given",
+                    remedy="leave one of them out",
+                )
+        if layer is not None and package != "anndata":
+            raise InputError(f"{option('layer')} is for AnnData")
+        wanted = None if features is None else tuple(features)
+        roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
+        if package in ("scipy", "numpy"):
+            raw = _from_matrix(data, roles, feature_names, labelled=y is not None)
+        elif feature_names is not None:
+            raise InputError(
+                "the columns have names", remedy=f"leave {option('feature_names')} out"
+            )
+        elif package == "anndata":
+            raw = _from_anndata(data, roles, layer)
+        else:
+            raw = _from_frame(data, roles, package)
+        for role, name, values in beside:
+            if values is not None:
+                raw.text[role] = _beside(values, raw.X.shape[0], name)
+        if y is not None:
+            target = str(getattr(y, "name", None) or "y")
+        positive = None if positive is None else as_label(positive)
+        return checked_table(raw, source, _digest(raw), target, positive, features is not None)
 
 
-def _refuse(names: Sequence[str], why: str, where: str) -> None:
+def _refuse(names: Sequence[str], why: str) -> None:
     if names:
         left = ", ".join(option(name) for name in names)
-        raise InputError(why, where=where, remedy=f"leave {left} out")
+        raise InputError(why, remedy=f"leave {left} out")
 
 
 def _package_of(data: Any) -> str:
@@ -179,15 +174,14 @@ def _package_of(data: Any) -> str:
     return "scipy" if sparse.issparse(data) else "numpy"
 
 
-def _beside(values: Any, n: int, name: str, where: str) -> list[str | None]:
+def _beside(values: Any, n: int, name: str) -> list[str | None]:
     """Return labels, identifiers or groups that were given as an array, as text."""
     cells = values.to_list() if hasattr(values, "to_list") else np.asarray(values).tolist()
     if not isinstance(cells, list) or any(isinstance(cell, list) for cell in cells):
-        raise InputError(f"{option(name)} must be one-dimensional", where=where)
+        raise InputError(f"{option(name)} must be one-dimensional")
     if len(cells) != n:
         raise InputError(
             f"{option(name)} has {len(cells)} values for {n} samples",
-            where=where,
             remedy="give one for each row",
         )
     return [as_label(_or_none(cell)) for cell in cells]
@@ -209,7 +203,7 @@ def _digest(raw: RawTable) -> str:
 # --- data frames -----------------------------------------------------------------------
 
 
-def _from_frame(frame: Any, roles: Roles, where: str, package: str) -> RawTable:
+def _from_frame(frame: Any, roles: Roles, package: str) -> RawTable:
     names, dtypes = [str(name) for name in frame.columns], list(frame.dtypes)
     notes: list[str] = []
     index: Any = _index_of(frame, roles) if package == "pandas" else None
@@ -221,7 +215,7 @@ def _from_frame(frame: Any, roles: Roles, where: str, package: str) -> RawTable:
             notes.append("the index was taken for sample identifiers")
             roles = replace(roles, id=index.name)
     names = [name or f"column {i}" for i, name in enumerate(names)]
-    layout = lay_out(names, roles, where)
+    layout = lay_out(names, roles)
 
     def cells(i: int) -> list[Any]:
         if i < before:
@@ -236,7 +230,12 @@ def _from_frame(frame: Any, roles: Roles, where: str, package: str) -> RawTable:
     numeric = np.array([_is_numeric(dtypes[i]) for i in layout.features], dtype=bool)
     if numeric.any():
         chosen = [i - before for i, number in zip(layout.features, numeric) if number]
-        X[:, numeric] = _numbers(frame, chosen, X.dtype, package)
+        if package == "pandas":
+            X[:, numeric] = frame.iloc[:, chosen].to_numpy(dtype=X.dtype, na_value=np.nan)
+        else:
+            import polars as pl
+
+            X[:, numeric] = frame[:, chosen].cast(pl.Float64).to_numpy()
     if not numeric.all():
         # Numbers may be stored as text: the reader of cells knows, and knows the messages,
         # one of which is about the first column.
@@ -244,11 +243,11 @@ def _from_frame(frame: Any, roles: Roles, where: str, package: str) -> RawTable:
         shown = sorted({0, *others})
         opener = _as_rows([names[i] for i in shown], lambda: zip(*map(cells, shown)), package)
         only = Roles(features=tuple(names[i] for i in others))
-        raw = from_rows(opener, only, where, place="row")
+        raw = from_rows(opener, only, place="row")
         X[:, ~numeric] = raw.X
         notes += raw.notes
     text = {role: [as_label(cell) for cell in cells(i)] for role, i in layout.text.items()}
-    return RawTable(X, layout.names, package, text, layout.dropped, notes, place="row")
+    return RawTable(X, layout.names, package, text, layout.dropped, notes)
 
 
 def _index_of(frame: Any, roles: Roles) -> Any:
@@ -279,20 +278,12 @@ def _is_numeric(dtype: Any) -> bool:
     return bool(types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype))
 
 
-def _numbers(frame: Any, columns: list[int], dtype: Any, package: str) -> Any:
-    if package == "pandas":
-        return frame.iloc[:, columns].to_numpy(dtype=dtype, na_value=np.nan)
-    import polars as pl
-
-    return frame[:, columns].cast(pl.Float64).to_numpy()
-
-
 def _as_rows(names: list[str], rows: Callable[[], Iterable[Iterable[Any]]], kind: str) -> OpenRows:
     """Return what opens values in memory as rows of cells."""
 
-    @contextmanager
-    def opened() -> Iterator[RowStream]:
-        yield RowStream(names, ((i, list(row)) for i, row in enumerate(rows(), start=1)), kind)
+    def opened() -> AbstractContextManager[RowStream]:
+        lines = ((i, list(row)) for i, row in enumerate(rows(), start=1))
+        return nullcontext(RowStream(names, lines, kind))
 
     return opened
 
@@ -305,75 +296,55 @@ def _or_none(cell: Any) -> Any:
 
 
 def _from_matrix(
-    data: Any,
-    roles: Roles,
-    where: str,
-    feature_names: Sequence[str] | None,
-    *,
-    labelled: bool,
+    data: Any, roles: Roles, given: Sequence[str] | None, *, labelled: bool
 ) -> RawTable:
-    X: Any = data if sparse.issparse(data) else np.asarray(data)
+    X: Any = data.tocsr() if sparse.issparse(data) else np.asarray(data)
     if X.ndim != 2:
         raise InputError(
-            f"the data are {X.ndim}-dimensional",
-            where=where,
-            remedy="give a matrix with a row for each sample",
+            f"the data are {X.ndim}-dimensional", remedy="give a matrix with a row for each sample"
         )
     for role, name in roles.named().items():
         raise InputError(
             f"a matrix has no column {quote(name)} ({option(role)})",
-            where=where,
             remedy="give a data frame, or an array for it",
         )
     if not labelled:
-        raise InputError("there are no labels", where=where, remedy=f"give them as {option('y')}")
-    notes = []
-    if feature_names is None:
-        names, note = numbered(X.shape[1])
-        notes.append(note)
-    else:
-        names = [str(name) for name in feature_names]
-    if len(names) != X.shape[1]:
-        raise InputError(
-            f"{len(names)} {option('feature_names')} for {X.shape[1]} columns",
-            where=where,
-            remedy="give one name for each column",
-        )
-    chosen, kept, dropped = choose_features(names, roles, where)
-    X = X if chosen is None else (X.tocsr() if sparse.issparse(X) else X)[:, chosen]
-    if X.dtype.kind not in "biuf":
-        if sparse.issparse(X):
-            raise InputError(f"the matrix holds {X.dtype}, not numbers", where=where)
-
-        opener = _as_rows(kept, lambda: (map(_or_none, row) for row in X.tolist()), "objects")
-        raw = from_rows(opener, Roles(features=tuple(kept)), where, place="row")
-        raw.dropped, raw.notes = dropped, [*notes, *raw.notes]
-        return raw
+        raise InputError("there are no labels", remedy=f"give them as {option('y')}")
+    names, notes = names_of_features(given, X.shape[1], "give one name for each column")
     kind = "CSR" if sparse.issparse(X) else str(X.dtype)
-    return RawTable(_tidy(X), kept, kind, {}, dropped, notes, place="row")
+    raw = from_matrix(X, names, roles, kind, {})
+    raw.notes += notes
+    if X.dtype.kind in "biuf":
+        raw.X = _tidy(raw.X)
+        return raw
+    if sparse.issparse(X):
+        raise InputError(f"the matrix holds {X.dtype}, not numbers")
+    opener = _as_rows(raw.names, lambda: (map(_or_none, row) for row in raw.X.tolist()), "objects")
+    found = from_rows(opener, Roles(features=tuple(raw.names)), place="row")
+    return replace(found, dropped=raw.dropped, notes=[*raw.notes, *found.notes])
 
 
-def _from_anndata(adata: Any, roles: Roles, where: str, layer: str | None) -> RawTable:
-    matrices = (
-        {"layers": adata.layers} if adata.X is None else {"layers": adata.layers, "X": adata.X}
-    )
-    X = stored_matrix(matrices, layer, where)
+def _from_anndata(adata: Any, roles: Roles, layer: str | None) -> RawTable:
+    matrices = {"layers": adata.layers}
+    if adata.X is not None:
+        matrices["X"] = adata.X
+    X = stored_matrix(matrices, layer)
     _package_of(X)  # refuses what is lazy
     X = X[:] if adata.isbacked else X
     X = X if sparse.issparse(X) else np.asarray(X)
-    text = columns_of_samples(adata.obs, roles, where)
-    chosen, kept, dropped = choose_features([str(n) for n in adata.var_names], roles, where)
-    X = X if chosen is None else X[:, chosen]
+    text = columns_of_obs(adata.obs, roles)
     kind = "in memory" if layer is None else f"layer {layer}"
-    return RawTable(_tidy(X), kept, kind, text, dropped, place="row")
+    raw = from_matrix(X, [str(n) for n in adata.var_names], roles, kind, text)
+    raw.X = _tidy(raw.X)
+    return raw
 
 
 def _tidy(X: Any) -> Any:
     """Return floating point, row after row in memory as the reader of text files has it."""
-    if sparse.issparse(X):
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    return X if sparse.issparse(X) else np.ascontiguousarray(X)
+    if not sparse.issparse(X):
+        return np.ascontiguousarray(as_floating(X))
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return as_floating(X)

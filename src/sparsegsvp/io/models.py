@@ -1,5 +1,7 @@
 """Models as files without pickle: checked before, while and after they are loaded.
 
+`Log2`, the logarithm as a step of a pipeline, is here so that a saved model takes it too.
+
 A model is a skops archive (a zip of ``.npy`` arrays and one ``schema.json``) to which two
 things are done. It is made canonical, so that equal models are equal bytes; and a member
 `SEAL` is added that names the format and holds the digest of all other members.
@@ -29,15 +31,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._validate import check_integer
-from .errors import InputError, listed, one_line, quote
+from .. import __version__
+from .._validate import check_integer, check_real
+from .errors import InputError, listed, locating, need, one_line, quote
 from .files import write_atomic
 
 SEAL = "sparsegsvp.json"
 FORMAT = 1
 MAX_BYTES = 1 << 30
 _MAX_MEMBERS = 100_000
+_DAMAGED, _CHANGED = "save the model again", "do not use it unless you know who changed it"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can hold: no clock in the bytes
 
 # Which types each of skops' loaders may build. Loaders that are not here (functions,
@@ -74,6 +83,108 @@ _SKLEARN = {
 _OWN = re.compile(
     r"sparsegsvp\.(estimators|related|evaluation|linalg|solvers|io)(\._?[a-z][a-z0-9_]*)*"
 )
+
+
+def log2_floor(X: Any, floor: float = 1.0) -> Any:
+    """Compute ``log2(max(x, floor))``; missing values stay missing, float32 stays float32.
+
+    Sparse input stays sparse and needs ``floor = 1``, for which zeros stay zeros.
+    """
+    if sparse.issparse(X):
+        if floor != 1:
+            raise ValueError(
+                f"floor={floor} would make every zero of sparse data non-zero: use floor=1"
+            )
+        logged = X.copy()
+        np.maximum(logged.data, 1, out=logged.data)
+        np.log2(logged.data, out=logged.data)
+        return logged
+    floored = np.maximum(X, X.dtype.type(floor))
+    return np.log2(floored, out=floored)
+
+
+class Log2(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Take ``log2(max(x, floor))`` of every value, as intensities usually are.
+
+    Parameters
+    ----------
+    floor : float, default=1.0
+        Smaller values, negative ones among them, count as this. Raw microarray
+        intensities are often floored at 16.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had any.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io import Log2
+    >>> Log2().fit_transform([[1.0, 8.0], [-3.0, 2.0]])
+    array([[0., 3.],
+           [0., 1.]])
+    """
+
+    def __init__(self, floor: float = 1.0) -> None:
+        self.floor = floor
+
+    def fit(self, X: Any, y: Any = None) -> Log2:
+        """Check the data and remember the names of the features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        Log2
+            The object itself.
+        """
+        check_real("floor", self.floor, above=0)
+        self._validated(X, reset=True)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Take the logarithm.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        ndarray or sparse matrix of shape (n_samples, n_features)
+            Its logarithm.
+        """
+        check_is_fitted(self, "n_features_in_")
+        return log2_floor(self._validated(X, reset=False), self.floor)
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse=("csr", "csc"),
+            dtype=(np.float64, np.float32),
+            ensure_all_finite="allow-nan",
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.requires_fit = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+# --- saving and loading ------------------------------------------------------------------
 
 
 def save_model(model: Any, path: str | PathLike[str]) -> Path:
@@ -116,25 +227,23 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    skops = _skops()
-    where = str(path)
-    _check_top(model, where)
-    try:
-        archive = skops.dumps(model)
-    except Exception as error:
-        raise InputError(
-            f"the model holds something that cannot be saved ({one_line(error)})",
-            where=where,
-            remedy="use names instead of functions for parameters such as scoring",
-        ) from error
-    members = _canonical(archive)
-    foreign = sorted(set(_foreign_types(json.loads(members["schema.json"]))))
-    if foreign:
-        raise InputError(
-            f"the model holds {listed(foreign, limit=100)}, which loading would refuse",
-            where=where,
-            remedy="use names instead of functions and plain parameters",
-        )
+    skops = need("skops.io", "persist")
+    with locating(str(path)):
+        _check_top(model)
+        try:
+            archive = skops.dumps(model)
+        except Exception as error:
+            raise InputError(
+                f"the model holds something that cannot be saved ({one_line(error)})",
+                remedy="use names instead of functions for parameters such as scoring",
+            ) from error
+        members = _canonical(archive)
+        foreign = _foreign_types(json.loads(members["schema.json"]))
+        if foreign:
+            raise InputError(
+                f"the model holds {listed(foreign, limit=100)}, which loading would refuse",
+                remedy="use names instead of functions and plain parameters",
+            )
     return write_atomic(path, _sealed(members, _type_name(model)))
 
 
@@ -172,71 +281,57 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     ...         print(str(error).removeprefix(folder))
     /model.skops: this is not a model file, or it is cut short; save the model again
     """
-    skops = _skops()
-    where = str(path)
     check_integer("max_bytes", max_bytes, least=1)
-    members = _unpacked(Path(path), where, max_bytes)
-    seal = _checked_seal(members, where)
-    schema = _updated_schema(members, where)
-    foreign = sorted(set(_foreign_types(schema)))
+    with locating(str(path)):
+        members = _unpacked(Path(path), max_bytes)
+        named = _checked_seal(members)
+        model = _rebuilt(members)
+        if _type_name(model) != named:
+            raise InputError(f"it holds {_type_name(model)} but says {named}", remedy=_CHANGED)
+    return model
+
+
+def _rebuilt(members: dict[str, bytes]) -> Any:
+    """Build the model of an archive, if every type and array in it is what a model has."""
+    schema = _updated_schema(members)
+    foreign = _foreign_types(schema)
     if foreign:
         raise InputError(
             f"it holds types that are not part of a model: {listed(foreign, limit=100)}",
-            where=where,
             remedy="do not use it unless you know who made it; load_model never will",
         )
-    _check_arrays(members, where)
+    _check_arrays(members)
     try:
-        model = skops.loads(_zipped(members), trusted=sorted(set(_objects(schema))))
+        # all types were checked; skops asks for those that it does not know itself
+        types = sorted({_node_type(node) for node in _nodes(schema)})
+        model = need("skops.io", "persist").loads(_zipped(members), trusted=types)
     except Exception as error:
         raise InputError(
             f"the model cannot be rebuilt ({type(error).__name__}: {one_line(error)})",
-            where=where,
             remedy="save it again with this version of sparsegsvp and scikit-learn",
         ) from error
-    _check_top(model, where)
-    module, _, name = str(seal.get("type")).rpartition(".")
-    if _type_name(model) != f"{_present_module(module, name)}.{name}":
-        raise InputError(
-            f"it holds {_type_name(model)} but says {one_line(seal.get('type'))}",
-            where=where,
-            remedy="do not use it unless you know who changed it",
-        )
+    _check_top(model)
     return model
 
 
 # --- what a model may be made of -------------------------------------------------------
 
 
-def _skops() -> Any:
-    try:
-        import skops.io
-    except ImportError as error:  # pragma: no cover - depends on the installation
-        raise ImportError('saving models needs: pip install "sparsegsvp[persist]"') from error
-    return skops.io
-
-
 def _type_name(obj: Any) -> str:
     return f"{type(obj).__module__}.{type(obj).__qualname__}"
 
 
-def _check_top(model: Any, where: str) -> None:
-    from sklearn.base import BaseEstimator
-    from sklearn.pipeline import Pipeline
-
+def _check_top(model: Any) -> None:
     last = model.steps[-1][1] if type(model) is Pipeline and model.steps else model
     if not isinstance(last, BaseEstimator) or not _is_own(_type_name(last)):
         raise InputError(
             f"a {_type_name(last)} is not a model of sparsegsvp",
-            where=where,
             remedy="give an estimator of this package or a Pipeline that ends in one",
         )
 
 
 def _is_own(name: str) -> bool:
     """Whether a name is an estimator or a record (dataclass, named tuple) of this package."""
-    from sklearn.base import BaseEstimator
-
     module, _, attribute = name.rpartition(".")
     if not _OWN.fullmatch(module):
         return False
@@ -267,9 +362,9 @@ def _present_module(module: Any, name: Any) -> Any:
     return found.__module__ if isinstance(found, type) else module
 
 
-def _updated_schema(members: dict[str, bytes], where: str) -> Any:
+def _updated_schema(members: dict[str, bytes]) -> Any:
     """Parse the schema and name the present modules in it, there and in `members`."""
-    schema = _parsed(members["schema.json"], where)
+    schema = _parsed(members["schema.json"])
     moved = False
     for node in _nodes(schema):
         module = _present_module(node.get("__module__"), node.get("__class__"))
@@ -293,26 +388,21 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
             stack.extend(reversed(item))
 
 
-def _foreign_types(schema: Any) -> Iterator[str]:
+def _node_type(node: dict[str, Any]) -> str:
+    return f"{node.get('__module__')}.{node.get('__class__')}"
+
+
+def _foreign_types(schema: Any) -> list[str]:
+    """Name the types that no model of this package has."""
+    foreign = set()
     if not isinstance(schema, dict) or "__loader__" not in schema:
-        yield "something without a type"
+        foreign.add("something without a type")
     for node in _nodes(schema):
-        loader = str(node["__loader__"])
-        name = f"{node.get('__module__')}.{node.get('__class__')}"
-        if name in _PLAIN.get(loader, ()):
-            continue
-        if loader == "ObjectNode" and name in _SKLEARN:
-            continue
-        if loader in ("ObjectNode", "TupleNode") and _is_own(name):
-            continue
-        yield name
-
-
-def _objects(schema: Any) -> Iterator[str]:
-    """Name the types that skops itself would ask about; all of them were checked before."""
-    for node in _nodes(schema):
-        if node["__loader__"] in ("ObjectNode", "TupleNode", "DTypeNode"):
-            yield f"{node['__module__']}.{node['__class__']}"
+        loader, name = str(node["__loader__"]), _node_type(node)
+        known = name in _PLAIN.get(loader, ()) or (loader == "ObjectNode" and name in _SKLEARN)
+        if not known and not (loader in ("ObjectNode", "TupleNode") and _is_own(name)):
+            foreign.add(name)
+    return sorted(foreign)
 
 
 # --- the archive -----------------------------------------------------------------------
@@ -345,10 +435,6 @@ def _digest(members: dict[str, bytes]) -> str:
 
 
 def _sealed(members: dict[str, bytes], type_name: str) -> bytes:
-    import sklearn
-
-    from .. import __version__
-
     seal = {
         "format": FORMAT,
         "type": type_name,
@@ -374,81 +460,68 @@ def _zipped(members: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def _unpacked(file: Path, where: str, max_bytes: int) -> dict[str, bytes]:
+def _unpacked(file: Path, max_bytes: int) -> dict[str, bytes]:
     """Read all members, after the sizes they declare; zipfile reads no more than declared."""
     if not file.is_file():
-        raise InputError("there is no such file", where=where, remedy="check the path")
-    if file.stat().st_size > max_bytes:
-        raise _too_large(where, file.stat().st_size, max_bytes)
+        raise InputError("there is no such file", remedy="check the path")
+    _refuse_size(file.stat().st_size, max_bytes)
     try:
+        if not zipfile.is_zipfile(file):
+            raise InputError("this is not a model file, or it is cut short", remedy=_DAMAGED)
         with zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
-            total = sum(entry.file_size for entry in entries)
-            if total > max_bytes:
-                raise _too_large(where, total, max_bytes)
-            names = [entry.filename for entry in entries]
-            if len(names) > _MAX_MEMBERS or len(set(names)) < len(names):
-                raise InputError(
-                    "its list of parts is not that of a model", where=where, remedy="do not use it"
-                )
+            _refuse_size(sum(entry.file_size for entry in entries), max_bytes)
+            names = {entry.filename for entry in entries}
+            if len(entries) > _MAX_MEMBERS or len(names) < len(entries):
+                raise InputError("its list of parts is not that of a model", remedy="do not use it")
             return {entry.filename: archive.read(entry) for entry in entries}
     except InputError:
         raise
-    except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, NotImplementedError) as error:
-        # RuntimeError: encrypted; NotImplementedError: a compression Python does not know
-        damaged = zipfile.is_zipfile(file)
-        what = "the file is damaged" if damaged else "this is not a model file, or it is cut short"
-        detail = f" ({one_line(error)})" if damaged else ""
-        raise InputError(f"{what}{detail}", where=where, remedy="save the model again") from error
-    except Exception as error:  # zlib and struct raise their own for damaged data
+    except Exception as error:  # zipfile, zlib and struct raise their own for damaged data
+        raise InputError(f"the file is damaged ({one_line(error)})", remedy=_DAMAGED) from error
+
+
+def _refuse_size(size: int, limit: int) -> None:
+    if size > limit:
         raise InputError(
-            f"the file is damaged ({one_line(error)})", where=where, remedy="save the model again"
-        ) from error
+            f"it would unpack to {size / 2**20:.0f} MB, more than the limit of "
+            f"{limit / 2**20:.0f} MB",
+            remedy="raise max_bytes if you know who made it",
+        )
 
 
-def _too_large(where: str, size: int, limit: int) -> InputError:
-    return InputError(
-        f"it would unpack to {size / 2**20:.0f} MB, more than the limit of {limit / 2**20:.0f} MB",
-        where=where,
-        remedy="raise max_bytes if you know who made it",
-    )
-
-
-def _checked_seal(members: dict[str, bytes], where: str) -> dict[str, Any]:
+def _checked_seal(members: dict[str, bytes]) -> str:
+    """Check format and digest; return the type of the model under its present name."""
     if SEAL not in members or "schema.json" not in members:
         raise InputError(
             "the archive was not written by save_model",
-            where=where,
             remedy="save the model again with sparsegsvp.save_model",
         )
-    seal = _parsed(members[SEAL], where)
+    seal = _parsed(members[SEAL])
     if not isinstance(seal, dict) or not isinstance(seal.get("format"), int):
-        raise InputError("its description is damaged", where=where, remedy="save the model again")
+        raise InputError("its description is damaged", remedy=_DAMAGED)
     if seal["format"] > FORMAT:
         raise InputError(
             f"it was written by a newer version (format {seal['format']})",
-            where=where,
             remedy="upgrade sparsegsvp",
         )
     if seal.get("digest") != _digest(members):
         raise InputError(
             "its content was changed after it was saved (the digest differs)",
-            where=where,
             remedy="get the original file again",
         )
-    return seal
+    module, _, name = one_line(seal.get("type")).rpartition(".")
+    return f"{_present_module(module, name)}.{name}"
 
 
-def _parsed(content: bytes, where: str) -> Any:
+def _parsed(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            "its description is damaged", where=where, remedy="save the model again"
-        ) from error
+        raise InputError("its description is damaged", remedy=_DAMAGED) from error
 
 
-def _check_arrays(members: dict[str, bytes], where: str) -> None:
+def _check_arrays(members: dict[str, bytes]) -> None:
     """Refuse arrays that declare more numbers than the archive holds."""
     for name, content in members.items():
         if not name.endswith(".npy"):
@@ -463,15 +536,8 @@ def _check_arrays(members: dict[str, bytes], where: str) -> None:
                     (2, 0): np.lib.format.read_array_header_2_0,
                 }[version]
                 shape, _, dtype = read(stream)
-            plain = not dtype.hasobject
-            size = math.prod(shape) * dtype.itemsize
         except Exception as error:
-            raise InputError(
-                f"array {quote(name)} is damaged", where=where, remedy="save the model again"
-            ) from error
-        if not plain or size != len(content) - stream.tell():
-            raise InputError(
-                f"array {quote(name)} does not hold what it declares",
-                where=where,
-                remedy="do not use it unless you know who changed it",
-            )
+            raise InputError(f"array {quote(name)} is damaged", remedy=_DAMAGED) from error
+        size = math.prod(shape) * dtype.itemsize
+        if dtype.hasobject or size != len(content) - stream.tell():
+            raise InputError(f"array {quote(name)} does not hold what it declares", remedy=_CHANGED)

@@ -1,70 +1,256 @@
-"""Rows of cells to a matrix with names: one pass, one row in memory besides the matrix."""
+"""Which column has which role, and tables of any source before they are checked.
+
+`lay_out` gives the columns of a header their roles; `from_rows` reads rows of cells, and
+`from_arrays` and `from_matrix` take arrays, into a `RawTable`.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .cells import (
+from .._notices import Notice
+from .errors import InputError, listed, option, quote, suggestion
+from .text import (
     BadCell,
     DecimalCommaFound,
     MixedDecimals,
     NumberReader,
+    OpenRows,
+    RowStream,
     TooManyBadCells,
     as_label,
+    looks_numeric,
 )
-from .errors import InputError, listed, option, quote
-from .roles import Layout, Roles, lay_out, missing_column, refuse_duplicates
 
+UNNAMED = ""  # the header cell that pandas and R leave above row names
 _STRAY = 0.1  # a column with a smaller share of text is numbers with a slip in it
 
-
-@dataclass(frozen=True)
-class RowStream:
-    """A file as a stream: names of the columns, then (line, cells) for each row.
-
-    Cells are strings in text files and Python values in spreadsheets.
-    """
-
-    names: list[str]
-    rows: Iterator[tuple[int, list[Any]]]
-    kind: str
-    notes: list[str] = field(default_factory=list)
-
-
-# Opens a file as rows, as often as it is called.
-OpenRows = Callable[[], AbstractContextManager[RowStream]]
+# Labels ("target"), identifiers ("id") and groups ("group"), None where a cell is empty.
+RoleText = dict[str, list[str | None]]
 
 
 @dataclass
 class RawTable:
-    """What a reader of any format returns, before it is checked.
+    """What a reader of any format returns, and what the checks find out about it.
 
-    `text` holds the labels ("target"), identifiers ("id") and groups ("group"), None where
-    a cell is empty; `lines` the place of each sample in the file, if it has lines; `place`
-    what messages call that place.
+    `dropped` says why a column was left out, `notes` what was decided and not asked for;
+    `lines` has the place of each sample in the file, if it has lines, and `place` is what
+    messages call that place.
     """
 
     X: Any
     names: list[str]
     kind: str
-    text: dict[str, list[str | None]] = field(default_factory=dict)
+    text: RoleText = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     lines: Sequence[int] | None = None
-    place: str = "line"
+    place: str = "row"
+    notices: tuple[Notice, ...] = ()
+    n_missing: int = 0
+
+
+# --- roles -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns a caller named: labels, identifiers, groups, what to drop, what to read.
+
+    `features` are the columns to read as numbers; None is every column without another role.
+    """
+
+    target: str | None = None
+    id: str | None = None
+    group: str | None = None
+    drop: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
+
+    def named(self) -> dict[str, str]:
+        """Return the column of each of "target", "id" and "group" that has one."""
+        pairs = (("target", self.target), ("id", self.id), ("group", self.group))
+        return {role: name for role, name in pairs if name is not None}
+
+    def asked(self) -> set[str]:
+        """Return all names the caller gave."""
+        return {*self.named().values(), *self.drop, *(self.features or ())}
+
+    def check(self) -> None:
+        """Refuse one column in two roles."""
+        seen: dict[str, str] = {}
+        for role, name in self.named().items():
+            other = seen.setdefault(name, role)
+            if other != role or name in self.drop:
+                first, second = (other, role) if other != role else (role, "drop")
+                raise InputError(
+                    f"column {quote(name)} is given as {option(first)} and as {option(second)}",
+                    remedy="give each column one role",
+                )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Positions of the columns by role: numbers and their names, and text.
+
+    Columns without a name (`blank`) must be empty.
+    """
+
+    features: list[int]
+    names: list[str]
+    text: dict[str, int]
+    blank: list[int] = field(default_factory=list)
+    dropped: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout:
+    """Give every column of a header its role, or say which name is wrong."""
+    roles.check()
+    refuse_duplicates(header, what=what, ignore=roles.drop)
+    position = {name: i for i, name in reversed(list(enumerate(header)))}
+    asked = [*roles.named().items(), *(("drop", name) for name in roles.drop)]
+    for role, name in asked:
+        if name not in position:
+            raise _missing(name, role, header)
+    text = {role: position[name] for role, name in roles.named().items()}
+    notes: list[str] = []
+    blank = [i for i, name in enumerate(header) if name == UNNAMED]
+    if blank and blank[0] == 0 and "id" not in text:
+        text["id"] = blank.pop(0)
+        notes.append("the first column has no name and was taken for sample identifiers")
+    if roles.features is not None:
+        features = _positions(roles.features, header, "columns")
+        return Layout(features, list(roles.features), text, notes=notes)
+    skip = {*text.values(), *blank}
+    features = [i for i, name in enumerate(header) if i not in skip and name not in roles.drop]
+    dropped = dict.fromkeys(roles.drop, "asked for")
+    return Layout(features, [header[i] for i in features], text, blank, dropped, notes)
+
+
+def refuse_duplicates(
+    names: Sequence[str],
+    *,
+    what: str = "column",
+    ignore: Sequence[str] = (),
+    lines: Sequence[int] | None = None,
+) -> None:
+    """Refuse names that occur twice, saying where, before any reader renames them."""
+    if len(set(names)) == len(names):
+        return
+    found: dict[str, list[int]] = {}
+    for place, name in zip(lines or range(1, len(names) + 1), names):
+        found.setdefault(name, []).append(place)
+    twice = {n: p for n, p in found.items() if len(p) > 1 and n != UNNAMED and n not in ignore}
+    if twice:
+        name, at = next(iter(twice.items()))
+        others = f", and {len(twice) - 1} other names repeat" if len(twice) > 1 else ""
+        raise InputError(
+            f"{what} name {quote(name)} appears {len(at)} times "
+            f"({'lines' if lines else what + 's'} {', '.join(map(str, at[:4]))}){others}",
+            remedy="rename or remove the repeats, since a panel is a list of names",
+        )
+
+
+def _missing(name: str, role: str, names: Sequence[str], what: str = "column") -> InputError:
+    """Return the error for a name that there is not, with the one probably meant."""
+    there = [n for n in names if n != UNNAMED]
+    remedy = suggestion(name, there)
+    if there and all(looks_numeric(n) for n in there):
+        remedy = "the first line holds only numbers: add a line with the column names"
+    if what == "row":
+        remedy += f"; labels may also come from a second file ({option('labels')})"
+    return InputError(f"there is no {what} {quote(name)} ({option(role)})", remedy=remedy)
+
+
+def _positions(wanted: Sequence[str], names: Sequence[str], what: str) -> list[int]:
+    """Return where the wanted names are among the names, or list those that are missing."""
+    order = {name: i for i, name in reversed(list(enumerate(names)))}
+    absent = [name for name in wanted if name not in order]
+    if absent:
+        raise InputError(
+            f"{len(absent)} of the {len(wanted)} {what} needed are missing: {listed(absent)}",
+            remedy="add them; names must match exactly, their order does not matter",
+        )
+    return [order[name] for name in wanted]
+
+
+# --- matrices and arrays ---------------------------------------------------------------
+
+
+def from_matrix(X: Any, names: Sequence[str], roles: Roles, kind: str, text: RoleText) -> RawTable:
+    """Make a table of a matrix whose columns are all features, and of the text beside it."""
+    named = [name or f"column {i}" for i, name in enumerate(names)]
+    layout = lay_out(named, Roles(drop=roles.drop, features=roles.features), "feature")
+    if layout.features != list(range(len(named))):
+        X = X[:, layout.features]
+    return RawTable(X, layout.names, kind, text, layout.dropped)
+
+
+def from_arrays(
+    X: Any, arrays: Mapping[str, Any], roles: Roles, kind: str, remedy: str = ""
+) -> RawTable:
+    """Make a table of a matrix and of arrays that name its columns or have a role."""
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise InputError(
+            f"X is {X.ndim}-dimensional of type {X.dtype}", remedy="it must be numbers"
+        )
+    names, notes = feature_names(arrays.get("feature_names"), X.shape[1], remedy)
+    others = [name for name in arrays if name != "feature_names"]
+    text: RoleText = {}
+    for role, name in roles.named().items():
+        if name not in others:
+            raise InputError(
+                f"there is no array {quote(name)} ({option(role)})", remedy=suggestion(name, others)
+            )
+        values = np.asarray(arrays[name][:])
+        if values.shape != X.shape[:1]:
+            raise InputError(
+                f"array {quote(name)} has shape {values.shape}, X has {X.shape[0]} rows"
+            )
+        text[role] = [as_label(value) for value in values.tolist()]
+    raw = from_matrix(X, names, roles, kind, text)
+    raw.notes += notes
+    return raw
+
+
+def feature_names(given: Any, m: int, remedy: str) -> tuple[list[str], list[str]]:
+    """Return a name for each of m features, and a note if they had to be numbered."""
+    if given is None:
+        note = "the features have no names and were numbered f0, f1, …"
+        return [f"f{j}" for j in range(m)], [note]
+    names = [str(name) for name in given[:]]
+    if len(names) != m:
+        raise InputError(f"{len(names)} feature_names for {m} columns of X", remedy=remedy)
+    return names, []
+
+
+def columns_of_obs(obs: Any, roles: Roles) -> RoleText:
+    """Return the names of AnnData's samples and the columns of obs that have a role, as text."""
+    text: RoleText = {"id": [str(name) for name in obs.index]}
+    for role, name in roles.named().items():
+        if name not in obs.columns:
+            raise InputError(
+                f"there is no column {quote(name)} in obs ({option(role)})",
+                remedy=suggestion(name, [str(c) for c in obs.columns]),
+            )
+        column = obs[name]
+        cells = zip(column.isna(), column.astype(object))
+        text[role] = [None if gone else as_label(value) for gone, value in cells]
+    return text
+
+
+# --- rows of cells ---------------------------------------------------------------------
 
 
 def from_rows(
     open_rows: OpenRows,
     roles: Roles,
-    where: str,
     *,
     transpose: bool = False,
     decimal: str | None = None,
@@ -74,174 +260,143 @@ def from_rows(
 
     A file is read with points first; a decimal comma makes it start again, and from then
     on a point is refused, so that 1,5 and 1.5 never mean different things in one file.
+    One row at a time is in memory besides the matrix.
     """
     assemble = _features_in_rows if transpose else _samples_in_rows
-    reader = NumberReader(decimal, place)
-    try:
-        with open_rows() as rows:
-            return assemble(rows, roles, where, reader)
-    except DecimalCommaFound as found:
-        first = found.cell
-        column = quote(reader.columns[first.position])
-    except MixedDecimals as mixed:
-        raise InputError(
-            f"{quote(mixed.cell.value)} has a point",
-            where=f"{where}, {place} {mixed.cell.line}, "
-            f"column {quote(reader.columns[mixed.cell.position])}",
-            remedy="with decimal commas no number may have one",
-        ) from None
-    reader = NumberReader(",", place)
-    try:
-        with open_rows() as rows:
-            raw = assemble(rows, roles, where, reader)
-    except MixedDecimals as mixed:
-        other = mixed.cell
-        raise InputError(
-            f"column {column} has the decimal comma of {quote(first.value)} on {place} "
-            f"{first.line}, column {quote(reader.columns[other.position])} the decimal point "
-            f"of {quote(other.value)} on {place} {other.line}",
-            where=where,
-            remedy="write all numbers with points",
-        ) from None
-    if not reader.comma_proven:
-        raise InputError(
-            f"{quote(first.value)} may have a decimal comma or a thousands separator",
-            where=f"{where}, {place} {first.line}, column {column}",
-            remedy=f"use {option('decimal', ',')} if it is a decimal comma, or remove the "
-            "separators",
-        )
-    raw.notes.append("numbers are written with decimal commas")
+    first: BadCell | None = None  # the cell that made reading start again
+    first_column = ""
+    while True:
+        reader = NumberReader(decimal, place)
+        try:
+            with open_rows() as rows:
+                raw = assemble(rows, roles, reader)
+            break
+        except DecimalCommaFound as found:
+            first, decimal = found.args[0], ","
+            first_column = quote(reader.columns[first.position])
+        except MixedDecimals as mixed:
+            other = mixed.args[0]
+            column = quote(reader.columns[other.position])
+            if first is None:
+                raise InputError(
+                    f"{quote(other.value)} has a point",
+                    where=f"{place} {other.line}, column {column}",
+                    remedy="with decimal commas no number may have one",
+                ) from None
+            raise InputError(
+                f"column {first_column} has the decimal comma of {quote(first.value)} on {place} "
+                f"{first.line}, column {column} the decimal point of {quote(other.value)} on "
+                f"{place} {other.line}",
+                remedy="write all numbers with points",
+            ) from None
+    if first is not None:
+        if not reader.comma_proven:
+            raise InputError(
+                f"{quote(first.value)} may have a decimal comma or a thousands separator",
+                where=f"{place} {first.line}, column {first_column}",
+                remedy=f"use {option('decimal', ',')} if it is a decimal comma, or remove the "
+                "separators",
+            )
+        raw.notes.append("numbers are written with decimal commas")
     return raw
 
 
-def text_columns(open_rows: OpenRows, where: str) -> dict[str, list[str | None]]:
-    """Read every column as text: a sheet of labels."""
-    with open_rows() as rows:
-        refuse_duplicates(rows.names, where)
-        columns: list[list[str | None]] = [[] for _ in rows.names]
-        for _, cells in rows.rows:
-            for column, cell in zip(columns, cells):
-                column.append(as_label(cell))
-        return dict(zip(rows.names, columns))
+def _picker(positions: list[int]) -> Callable[[list[Any]], list[Any]]:
+    """Return what picks cells of a row; a slice, nearly always possible, is much faster."""
+    if positions and positions == list(range(positions[0], positions[-1] + 1)):
+        part = slice(positions[0], positions[-1] + 1)
+        return lambda cells: cells[part]
+    return lambda cells: [cells[i] for i in positions]
 
 
-def _samples_in_rows(rows: RowStream, roles: Roles, where: str, reader: NumberReader) -> RawTable:
+def _samples_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> RawTable:
     try:
-        layout = lay_out(rows.names, roles, where)
-    except InputError as error:
-        raise _maybe_transposed(error, rows, roles) from None
+        layout = lay_out(rows.names, roles)
+    except InputError:
+        absent = roles.target is not None and roles.target not in rows.names
+        if absent and any(as_label(cells[0]) == roles.target for _, cells in rows.rows):
+            raise InputError(
+                f"{quote(roles.target)} names a row, not a column",
+                remedy=f"the table has features in rows: use {option('transpose', True)}",
+            ) from None
+        raise
     reader.columns = layout.names
     buffer, lines = array("d"), array("q")
-    text: dict[str, list[str | None]] = {role: [] for role in layout.text}
-    # A slice is much faster than picking cells one by one, and nearly always possible.
-    pick: Any = _as_slice(layout.features)
-    first_column: list[str] = []
+    text: RoleText = {role: [] for role in layout.text}
+    pick = _picker(layout.features)
+    first_column: list[str] = []  # if it is read as numbers
     try:
         for line, cells in rows.rows:
+            lines.append(line)
             for role, position in layout.text.items():
                 text[role].append(as_label(cells[position]))
             for position in layout.blank:
                 if as_label(cells[position]) is not None:
                     raise InputError(
                         f"column {position + 1} has no name but holds {quote(cells[position])}",
-                        where=f"{where}, {reader.place} {line}",
+                        where=f"{reader.place} {line}",
                         remedy="give it a name in the header",
                     )
-            numbers = cells[pick] if isinstance(pick, slice) else [cells[i] for i in pick]
-            if numbers and layout.features[0] == 0:
+            if layout.features and layout.features[0] == 0:
                 first_column.append(str(cells[0]))
-            buffer.frombytes(reader.row(numbers, line).tobytes())
-            lines.append(line)
+            buffer.frombytes(reader.row(pick(cells), line).tobytes())
     except TooManyBadCells:
-        lines.append(line)
+        pass
     if reader.bad:
-        raise _not_numbers(reader, layout, len(lines), first_column, where)
+        raise _text_in_columns(reader, layout, first_column, len(lines))
     X = np.frombuffer(buffer, dtype=np.float64).reshape(len(lines), len(layout.features))
+    notes = [*rows.notes, *layout.notes]
     return RawTable(
-        X,
-        layout.names,
-        rows.kind,
-        text,
-        layout.dropped,
-        [*rows.notes, *layout.notes],
-        lines=lines,
-        place=reader.place,
+        X, layout.names, rows.kind, text, layout.dropped, notes, lines=lines, place=reader.place
     )
 
 
-def _as_slice(positions: list[int]) -> slice | list[int]:
-    if positions and positions == list(range(positions[0], positions[0] + len(positions))):
-        return slice(positions[0], positions[0] + len(positions))
-    return positions
-
-
-def _maybe_transposed(error: InputError, rows: RowStream, roles: Roles) -> InputError:
-    """Look for a missing target among the row names before complaining of its absence."""
-    if roles.target is None or roles.target in rows.names:
-        return error
-    for _, cells in rows.rows:
-        if as_label(cells[0]) == roles.target:
-            return InputError(
-                f"{quote(roles.target)} names a row, not a column",
-                where=error.where,
-                remedy=f"the table has features in rows: use {option('transpose', True)}",
-            )
-    return error
-
-
-def _not_numbers(
-    reader: NumberReader, layout: Layout, n_rows: int, first_column: list[str], where: str
+def _text_in_columns(
+    reader: NumberReader, layout: Layout, first_column: list[str], n_rows: int
 ) -> InputError:
     """Name the columns that hold text, or the one cell that is a slip."""
     bad, place = reader.bad, reader.place
     counts = Counter(cell.position for cell in bad)
-    examples: dict[int, BadCell] = {}
-    for cell in bad:
-        examples.setdefault(cell.position, cell)
-    strays = [p for p, count in counts.items() if count <= max(1, _STRAY * n_rows)]
-    categorical = [p for p in counts if p not in strays]
+    examples = {cell.position: cell for cell in reversed(bad)}  # the first of each column
+    categorical = [p for p, count in counts.items() if count > max(1, _STRAY * n_rows)]
     if not categorical or n_rows < 3:
         cell = examples[min(counts)]
         more = f" ({len(bad) - 1} more cells like this)" if len(bad) > 1 else ""
         return InputError(
             f"{quote(cell.value)} is not a number{more}",
-            where=f"{where}, {place} {cell.line}, column {quote(layout.names[cell.position])}",
+            where=f"{place} {cell.line}, column {quote(layout.names[cell.position])}",
             remedy="correct it, leave the cell empty, or leave the column out with "
             f"{option('drop')}",
         )
     names = [layout.names[p] for p in categorical]
     cell = examples[categorical[0]]
-    plural = "columns" if len(names) > 1 else "column"
-    verb = "hold" if len(names) > 1 else "holds"
-    what = f"{plural} {listed(names)} {verb} text ({quote(cell.value)} on {place} {cell.line})"
-    first = layout.names[categorical[0]]
-    remedy = f"drop it with {option('drop', [first])} or code it as numbers"
+    what, remedy = f"column {listed(names)} holds", f"drop it with {option('drop', names)}"
     if len(names) > 1:
-        remedy = f"leave each out with {option('drop')} or code it as numbers"
+        what, remedy = f"columns {listed(names)} hold", f"leave each out with {option('drop')}"
+    remedy += " or code it as numbers"
     if layout.features[categorical[0]] == 0 and len(set(first_column)) == len(first_column):
         remedy = (
-            f"if it names the samples use {option('id', first)}, "
+            f"if it names the samples use {option('id', names[0])}, "
             f"if it names the features {option('transpose', True)}"
         )
-    return InputError(what, where=where, remedy=remedy)
+    return InputError(f"{what} text ({quote(cell.value)} on {place} {cell.line})", remedy=remedy)
 
 
-def _features_in_rows(rows: RowStream, roles: Roles, where: str, reader: NumberReader) -> RawTable:
+def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> RawTable:
     """Read a table with a feature in each row: the header names the samples."""
     roles.check()
     header = rows.names
-    refuse_duplicates(header, where, ignore=roles.drop)
+    refuse_duplicates(header, ignore=roles.drop)
     keep = [i for i in range(1, len(header)) if header[i] and header[i] not in roles.drop]
     if not keep:
-        raise InputError("the header names no sample", where=where, remedy="add a header line")
-    samples = [header[i] for i in keep]
-    reader.columns = samples
+        raise InputError("the header names no sample", remedy="add a header line")
+    samples = reader.columns = [header[i] for i in keep]
     dropped = {name: "asked for" for name in roles.drop if name in header[1:]}
-    pick = _as_slice(keep)
+    pick = _picker(keep)
     role_of = {name: role for role, name in roles.named().items()}
-    text: dict[str, list[str | None]] = {}
+    text: RoleText = {}
     names: list[str] = []
-    found: list[int] = []
+    lines: list[int] = []
     buffer = array("d")
     wanted = None if roles.features is None else set(roles.features)
     try:
@@ -249,85 +404,56 @@ def _features_in_rows(rows: RowStream, roles: Roles, where: str, reader: NumberR
             name = as_label(cells[0])
             if name is None:
                 raise InputError(
-                    "a row has no name", where=f"{where}, line {line}", remedy="name the feature"
+                    "a row has no name", where=f"line {line}", remedy="name the feature"
                 )
-            values = cells[pick] if isinstance(pick, slice) else [cells[i] for i in pick]
             if name in role_of:
-                text[role_of[name]] = [as_label(value) for value in values]
+                text[role_of[name]] = [as_label(value) for value in pick(cells)]
             elif name in roles.drop:
                 dropped[name] = "asked for"
             elif wanted is None or name in wanted:
                 names.append(name)
-                found.append(line)
-                buffer.frombytes(reader.row(values, line).tobytes())
+                lines.append(line)
+                buffer.frombytes(reader.row(pick(cells), line).tobytes())
     except TooManyBadCells:
         pass
     for name, role in role_of.items():
+        if role not in text and name in header:
+            raise InputError(
+                f"{quote(name)} names a column, not a row",
+                remedy=f"the table has samples in rows: leave {option('transpose')} out",
+            )
         if role not in text:
-            raise _row_missing(name, role, header, names, where)
+            raise _missing(name, role, names, "row")
     if reader.bad:
-        raise _not_numbers_in_rows(reader.bad, samples, names, found, where)
-    refuse_duplicates(names, where, what="row", places=found)
+        raise _text_in_rows(reader, names, lines)
+    refuse_duplicates(names, what="row", lines=lines)
     for name in roles.drop:
         if name not in dropped:
-            raise missing_column(name, "drop", [*header, *names], where)
+            raise _missing(name, "drop", [*header, *names])
     M = np.frombuffer(buffer, dtype=np.float64).reshape(len(names), len(keep))
     if roles.features is not None:
-        M = M[_rows_of(roles.features, names, where)]
+        M = M[_positions(roles.features, names, "rows")]
         names = list(roles.features)
     text.setdefault("id", list(samples))
-    return RawTable(
-        M.T, names, f"{rows.kind}, transposed", text, dropped, list(rows.notes), place="column"
-    )
+    kind = f"{rows.kind}, transposed"
+    return RawTable(M.T, names, kind, text, dropped, list(rows.notes), place="column")
 
 
-def _rows_of(wanted: Sequence[str], names: list[str], where: str) -> list[int]:
-    order = {name: i for i, name in enumerate(names)}
-    absent = [name for name in wanted if name not in order]
-    if absent:
-        raise InputError(
-            f"{len(absent)} of the {len(wanted)} rows needed are missing: {listed(absent)}",
-            where=where,
-            remedy="add them; names must match exactly, their order does not matter",
-        )
-    return [order[name] for name in wanted]
-
-
-def _row_missing(
-    name: str, role: str, header: list[str], names: list[str], where: str
-) -> InputError:
-    if name in header:
-        return InputError(
-            f"{quote(name)} names a column, not a row",
-            where=where,
-            remedy=f"the table has samples in rows: leave {option('transpose')} out",
-        )
-    error = missing_column(name, role, names, where)
-    return InputError(
-        f"there is no row {quote(name)} ({option(role)})",
-        where=where,
-        remedy=f"{error.remedy}; labels may also come from a second file ({option('labels')})",
-    )
-
-
-def _not_numbers_in_rows(
-    bad: list[BadCell], samples: list[str], names: list[str], found: list[int], where: str
-) -> InputError:
-    by_column = Counter(cell.position for cell in bad)
-    position, count = by_column.most_common(1)[0]
+def _text_in_rows(reader: NumberReader, names: list[str], lines: list[int]) -> InputError:
+    """Name the column that holds text instead of a sample, or the first cell that is a slip."""
+    cell = reader.bad[0]
+    position, count = Counter(cell.position for cell in reader.bad).most_common(1)[0]
     if len(names) >= 3 and count > max(1, _STRAY * len(names)):
-        name = samples[position]
+        column = reader.columns[position]
         return InputError(
-            f"column {quote(name)} holds text ({quote(bad[0].value)} on line {bad[0].line})",
-            where=where,
-            remedy=f"drop it with {option('drop', [name])}: every column but the first is a sample",
+            f"column {quote(column)} holds text ({quote(cell.value)} on line {cell.line})",
+            remedy=f"drop it with {option('drop', [column])}: every column but the first is a "
+            "sample",
         )
-    cell = bad[0]
-    name = names[found.index(cell.line)] if cell.line in found else f"line {cell.line}"
+    name = names[lines.index(cell.line)]
     return InputError(
         f"{quote(cell.value)} is not a number",
-        where=f"{where}, line {cell.line}, row {quote(name)}, column "
-        f"{quote(samples[cell.position])}",
+        where=f"line {cell.line}, row {quote(name)}, column {quote(reader.columns[cell.position])}",
         remedy="correct it, leave the cell empty, or leave the row out with "
         f"{option('drop', [name])}",
     )

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._notices import Notice
-from .checks import Judgement, judge
-from .errors import InputError, listed, one_line, option, quote, suggestion
-from .formats import ReadOptions, existing_file, format_of, read_file, rows_of
-from .roles import Roles
-from .rows import RawTable, text_columns
-from .transform import log2_floor
+from .checks import check
+from .errors import InputError, listed, locating, one_line, option, quote, suggestion
+from .formats import existing_file, format_of, read_file, rows_of
+from .models import log2_floor
+from .rows import RawTable, Roles, refuse_duplicates
+from .text import ReadOptions, as_label
 
 
 @dataclass(frozen=True)
@@ -258,25 +258,31 @@ def read_table(
     ['NA', 'B']
     """
     file = existing_file(path)
-    if labels is None and on is not None:
-        raise InputError(
-            f"{option('on')} names a column of the file given with {option('labels')}",
-            where=file.name,
-        )
     wanted = None if features is None else tuple(features)
     roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
     options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose)
-    sheet_of_labels = None
-    if labels is not None:
-        sheet_of_labels = LabelSheet.read(existing_file(labels), on, target, encoding)
-        target = sheet_of_labels.target
-        roles = sheet_of_labels.roles_left(roles, file, options)
-    raw, digest = read_file(file, roles, options)
-    if sheet_of_labels is not None:
-        sheet_of_labels.join(raw, group, file.name)
-    table = checked_table(
-        raw, file.name, digest, target=target, positive=positive, fixed=features is not None
-    )
+    if labels is None:
+        if on is not None:
+            raise InputError(
+                f"{option('on')} names a column of the file given with {option('labels')}",
+                where=file.name,
+            )
+        with locating(file.name):
+            raw, digest = read_file(file, roles, options)
+    else:
+        found = _read_labels(existing_file(labels), on, target, encoding)
+        target = found.target
+        with locating(file.name):
+            raw, digest = read_file(file, _roles_left(found, roles, file, options), options)
+            if "id" not in raw.text:
+                raise InputError(
+                    "the samples have no identifiers to match the labels by",
+                    remedy=f"name the column that holds them with {option('id')}",
+                )
+        with locating(found.source):
+            _join(raw, found, group)
+    with locating(file.name):
+        table = checked_table(raw, file.name, digest, target, positive, features is not None)
     if log2:
         record = (*table.record, "values are log2(max(x, 1))")
         table = replace(table, X=log2_floor(table.X), record=record)
@@ -284,25 +290,18 @@ def read_table(
 
 
 def checked_table(
-    raw: RawTable,
-    source: str,
-    digest: str,
-    *,
-    target: str | None,
-    positive: str | None,
-    fixed: bool,
+    raw: RawTable, source: str, digest: str, target: str | None, positive: str | None, fixed: bool
 ) -> Table:
-    """Check what a reader returned and make it a table; see `judge` for `fixed`."""
-    found = judge(raw, source, target=target, positive=positive, fixed=fixed)
+    """Check what a reader returned and make it a table; see `check` for `fixed`."""
+    check(raw, target, positive, fixed)
     n, m = raw.X.shape
     opening = f"read {n} samples and {m} features from {source} ({raw.kind})"
-    return table_of(raw, opening, found, source, digest, target, positive)
+    return table_of(raw, opening, source, digest, target, positive)
 
 
 def table_of(
     raw: RawTable,
     opening: str,
-    found: Judgement,
     source: str,
     digest: str,
     target: str | None,
@@ -313,10 +312,8 @@ def table_of(
     record = [opening]
     labels = raw.text.get("target")
     if labels is not None:
-        counts = sorted(Counter(map(str, labels)).items())
-        record.append(
-            f"classes in {quote(target)}: {', '.join(f'{quote(k)} {v}' for k, v in counts)}"
-        )
+        counts = [f"{quote(k)} {n}" for k, n in sorted(Counter(map(str, labels)).items())]
+        record.append(f"classes in {quote(target)}: {', '.join(counts)}")
     if about_digest:
         record.append(about_digest)
     asked = [name for name, why in raw.dropped.items() if why == "asked for"]
@@ -333,9 +330,9 @@ def table_of(
         source=source,
         digest=digest,
         record=(*record, *raw.notes),
-        notices=found.notices,
+        notices=raw.notices,
         dropped=dict(raw.dropped),
-        n_missing=found.n_missing,
+        n_missing=raw.n_missing,
     )
 
 
@@ -351,29 +348,30 @@ def _texts(values: list[str | None] | None) -> NDArray[np.object_] | None:
 
 
 @dataclass(frozen=True)
-class LabelSheet:
-    """Labels in a second file: its columns as text, and which one identifies the samples."""
+class _LabelSheet:
+    """Labels in a second file: its columns as text, and the row of each identifier."""
 
     columns: dict[str, list[str | None]]
+    rows: dict[str, int]
     on: str
     target: str
-    where: str
+    source: str
 
-    @classmethod
-    def read(
-        cls, file: Path, on: str | None, target: str | None, encoding: str | None
-    ) -> LabelSheet:
-        """Read the file; its first column identifies the samples unless `on` is another."""
-        opener = rows_of(file, ReadOptions(encoding=encoding))
-        columns = text_columns(opener, file.name)
-        names = list(columns)
-        if on is None:
-            on = names[0]
+
+def _read_labels(
+    file: Path, on: str | None, target: str | None, encoding: str | None
+) -> _LabelSheet:
+    """Read the file; its first column identifies the samples unless `on` is another."""
+    with locating(file.name):
+        with rows_of(file, ReadOptions(encoding=encoding))() as opened:
+            names, lines = opened.names, [cells for _, cells in opened.rows]
+        refuse_duplicates(names)
+        columns = {name: [as_label(c[i]) for c in lines] for i, name in enumerate(names)}
+        on = names[0] if on is None else on
         for name, role in ((on, "on"), (target, "target")):
             if name is not None and name not in columns:
                 raise InputError(
                     f"there is no column {quote(name)} ({option(role)})",
-                    where=file.name,
                     remedy=suggestion(name, names),
                 )
         if target is None:
@@ -381,71 +379,61 @@ class LabelSheet:
             if len(others) != 1:
                 raise InputError(
                     f"it has the columns {listed(others)} besides {quote(on)}",
-                    where=file.name,
                     remedy=f"say which holds the labels with {option('target')}",
                 )
             target = others[0]
-        return cls(columns, on, target, file.name)
-
-    def join(self, raw: RawTable, group: str | None, where: str) -> None:
-        """Put the labels (and groups) of the sheet beside the samples of a table."""
-        ids = raw.text.get("id")
-        if ids is None:
-            raise InputError(
-                "the samples have no identifiers to match the labels by",
-                where=where,
-                remedy=f"name the column that holds them with {option('id')}",
-            )
-        by_id: dict[str, int] = {}
-        labels = self.columns[self.target]
-        for row, key in enumerate(self.columns[self.on]):
+        rows: dict[str, int] = {}
+        for row, (key, label) in enumerate(zip(columns[on], columns[target])):
             if key is None:
                 continue
-            first = by_id.setdefault(key, row)
-            if labels[first] != labels[row]:
+            other = columns[target][rows.setdefault(key, row)]
+            if label != other:
                 raise InputError(
-                    f"{quote(key)} is labelled {quote(labels[first])} and {quote(labels[row])}",
-                    where=self.where,
+                    f"{quote(key)} is labelled {quote(other)} and {quote(label)}",
                     remedy="keep one label for each sample",
                 )
-        rows = [by_id.get(key) if key is not None else None for key in ids]
-        if all(row is None for row in rows):
-            here = [key for key in ids if key is not None]
-            raise InputError(
-                f"no sample has a label: the table has {listed(here[:2])}, the labels "
-                f"{listed(list(by_id)[:2])}",
-                where=self.where,
-                remedy="identifiers must match exactly; if they are column names of the table, "
-                f"use {option('transpose', True)}",
-            )
-        unused = len(by_id) - len({row for row in rows if row is not None})
-        if unused:
-            raw.notes.append(f"{unused} rows of {self.where} belong to no sample of the table")
-        raw.notes.append(f"labels come from {self.where}, matched by {quote(self.on)}")
-        raw.text["target"] = [None if row is None else labels[row] for row in rows]
-        if group is not None and group in self.columns:
-            column = self.columns[group]
-            raw.text["group"] = [None if row is None else column[row] for row in rows]
+    return _LabelSheet(columns, rows, on, target, file.name)
 
-    def roles_left(self, roles: Roles, file: Path, options: ReadOptions) -> Roles:
-        """Return the roles that columns of the table itself have; refuse labels in both.
 
-        The column that identifies the labels identifies the samples of the table too, if it
-        is there.
-        """
-        group = None if roles.group in self.columns else roles.group
-        roles = replace(roles, target=None, group=group)
-        if options.transpose or format_of(file).rows is None:
-            return roles
-        with rows_of(file, options)() as rows:
-            names = rows.names
-        if self.target in names and self.target not in roles.drop:
-            raise InputError(
-                f"column {quote(self.target)} is in the table and in {one_line(self.where)}",
-                where=file.name,
-                remedy=f"leave {option('labels')} out, or drop the table's with "
-                f"{option('drop', [self.target])}",
-            )
-        if roles.id is None and self.on in names:
-            return replace(roles, id=self.on)
+def _roles_left(sheet: _LabelSheet, roles: Roles, file: Path, options: ReadOptions) -> Roles:
+    """Return the roles that columns of the table itself have; refuse labels in both.
+
+    The column that identifies the labels identifies the samples of the table too, if it is
+    there.
+    """
+    group = None if roles.group in sheet.columns else roles.group
+    roles = replace(roles, target=None, group=group)
+    if options.transpose or format_of(file).rows is None:
         return roles
+    with rows_of(file, options)() as rows:
+        names = rows.names
+    if sheet.target in names and sheet.target not in roles.drop:
+        raise InputError(
+            f"column {quote(sheet.target)} is in the table and in {one_line(sheet.source)}",
+            remedy=f"leave {option('labels')} out, or drop the table's with "
+            f"{option('drop', [sheet.target])}",
+        )
+    return replace(roles, id=sheet.on) if roles.id is None and sheet.on in names else roles
+
+
+def _join(raw: RawTable, sheet: _LabelSheet, group: str | None) -> None:
+    """Put the labels (and groups) of the sheet beside the samples of a table."""
+    ids = raw.text["id"]
+    rows = [None if key is None else sheet.rows.get(key) for key in ids]
+    if all(row is None for row in rows):
+        here = [key for key in ids if key is not None]
+        raise InputError(
+            f"no sample has a label: the table has {listed(here[:2])}, the labels "
+            f"{listed(list(sheet.rows)[:2])}",
+            remedy="identifiers must match exactly; if they are column names of the table, "
+            f"use {option('transpose', True)}",
+        )
+    unused = len(sheet.rows) - len({row for row in rows if row is not None})
+    if unused:
+        raw.notes.append(f"{unused} rows of {sheet.source} belong to no sample of the table")
+    raw.notes.append(f"labels come from {sheet.source}, matched by {quote(sheet.on)}")
+    beside = {"target": sheet.target, "group": group}
+    for role, name in beside.items():
+        if name in sheet.columns:
+            column = sheet.columns[name]
+            raw.text[role] = [None if row is None else column[row] for row in rows]

@@ -1,149 +1,287 @@
-"""Delimited text and ARFF as rows of cells: compression, encoding, separator are found out."""
+"""Cells to numbers and labels; delimited text and ARFF files as rows of cells.
+
+Compression, encoding, separator and decimal mark are found out.
+"""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import gzip
-import hashlib
 import io
 import itertools
+import math
 import re
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .errors import InputError, quote
-from .rows import RowStream
+import numpy as np
+from numpy.typing import NDArray
 
-GZIP_MAGIC = b"\x1f\x8b"
-SEPARATOR_NAMES = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
+from .errors import InputError, quote
+
+# In a column of numbers these stand for "not measured"; in a column of labels only an
+# empty cell does, because "NA" and "None" are the names of classes somewhere.
+MISSING = frozenset(
+    [""]
+    + ["NA", "Na", "na", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN"]
+    + ["NULL", "Null", "null", "NONE", "None", "none", "?"]
+)
+
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+_ENOUGH = 5000  # cells that are not numbers, after which reading on would tell no more
+_SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
 _BLOCK = 1 << 20
 _SNIFFED_LINES = 12
+_ATTRIBUTE = re.compile(
+    r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\S+))\s+(.+)""", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
-class TextFile:
-    """A text file whose compression and encoding are known."""
+class ReadOptions:
+    """What the caller said about a file, in place of what is found out or taken for granted."""
 
-    path: Path
-    encoding: str
-    compressed: bool
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    layer: str | None = None
+    transpose: bool = False
 
-    @contextmanager
-    def open(self) -> Iterator[io.TextIOWrapper]:
-        """Open the text, line endings untouched."""
-        with _opened(self.path, self.compressed) as raw:
-            yield io.TextIOWrapper(raw, encoding=self.encoding, newline="")
+
+@dataclass(frozen=True)
+class RowStream:
+    """A file as a stream: names of the columns, then (line, cells) for each row.
+
+    Cells are strings in text files and Python values in spreadsheets.
+    """
+
+    names: list[str]
+    rows: Iterator[tuple[int, list[Any]]]
+    kind: str
+    notes: list[str] = field(default_factory=list)
+
+
+# Opens a file as rows, as often as it is called.
+OpenRows = Callable[[], AbstractContextManager[RowStream]]
+
+
+# --- cells -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BadCell:
+    """A cell that is not a number: its line, its position among the cells given, its text."""
+
+    line: int
+    position: int
+    value: str
+
+
+class DecimalCommaFound(Exception):
+    """Raised at the first 1,5 for one and a half: the file has to be read again that way."""
+
+
+class MixedDecimals(Exception):
+    """Raised at a point among decimal commas: neither reading of the file is safe."""
+
+
+class TooManyBadCells(Exception):
+    """Raised when enough cells were no numbers to say what is wrong with the file."""
+
+
+class NumberReader:
+    """Turn rows of cells into rows of float64.
+
+    Three tiers, because nearly every row is clean: all cells at once; all cells but those
+    of `MISSING`; one by one, which finds out what is wrong.
+
+    The decimal mark is a point, a comma, or None: then a point is assumed, and the first
+    decimal comma raises `DecimalCommaFound`. Exceptions carry the `BadCell`.
+    """
+
+    def __init__(self, decimal: str | None = None, place: str = "line") -> None:
+        self.decimal = decimal
+        self.place = place  # what rows are called in messages
+        self.columns: list[str] = []  # names of the positions, for messages
+        self.bad: list[BadCell] = []
+        self.comma_proven = False  # whether a comma cannot be a thousands separator
+
+    def row(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
+        """Read one row; a cell that is no number becomes NaN and is remembered in `bad`."""
+        texts = cells
+        try:
+            joined = "\n".join(cells)
+        except TypeError:  # a spreadsheet: numbers are numbers already
+            return self._one_by_one(cells, line)
+        if "_" in joined or (self.decimal == "," and "." in joined):
+            return self._one_by_one(cells, line)  # Python would read 1_000 as a number
+        if self.decimal == ",":
+            self.comma_proven = self.comma_proven or any(map(_proves_comma, cells))
+            texts = [cell.replace(",", ".") for cell in cells]
+        try:
+            return np.fromiter(map(float, texts), np.float64, len(cells))
+        except ValueError:
+            pass
+        try:
+            numbers = [math.nan if t in MISSING else float(t) for t in texts]
+        except ValueError:
+            return self._one_by_one(cells, line)
+        return np.array(numbers, dtype=np.float64)
+
+    def _one_by_one(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
+        values = np.full(len(cells), np.nan)
+        for position, cell in enumerate(cells):
+            if isinstance(cell, str):
+                values[position] = self._text(BadCell(line, position, cell.strip()))
+            elif isinstance(cell, int | float | np.number | np.bool_):  # bool is an int
+                values[position] = float(cell)
+            elif cell is not None:
+                self._remember(BadCell(line, position, str(cell)))
+        return values
+
+    def _text(self, cell: BadCell) -> float:
+        text = cell.value
+        if text in MISSING:
+            return math.nan
+        if _DECIMAL_COMMA.fullmatch(text):
+            if self.decimal is None:
+                raise DecimalCommaFound(cell)
+            if self.decimal == ",":
+                self.comma_proven = self.comma_proven or _proves_comma(text)
+                return float(text.replace(",", "."))
+        elif looks_numeric(text):
+            if self.decimal == "," and "." in text:
+                raise MixedDecimals(cell)
+            return float(text)
+        self._remember(cell)
+        return math.nan
+
+    def _remember(self, cell: BadCell) -> None:
+        self.bad.append(cell)
+        if len(self.bad) >= _ENOUGH:
+            raise TooManyBadCells
+
+
+def _proves_comma(cell: str) -> bool:
+    text = cell.strip()
+    return bool(_DECIMAL_COMMA.fullmatch(text)) and not _THOUSANDS.fullmatch(text)
+
+
+def looks_numeric(text: str) -> bool:
+    """Whether a text is a number: of a header cell, a sign that the header is missing."""
+    if "_" in text:
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def as_label(cell: Any) -> str | None:
+    """Read a cell as a label: None only if it is empty, and 1.0 is the same class as 1."""
+    if cell is None:
+        return None
+    if isinstance(cell, float | np.floating):
+        if math.isnan(cell):
+            return None
+        return str(int(cell)) if float(cell).is_integer() else repr(float(cell))
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", "replace")
+    return str(cell).strip() or None
+
+
+# --- compression and encoding ----------------------------------------------------------
 
 
 @contextmanager
-def _opened(path: Path, compressed: bool) -> Iterator[Any]:
-    with open(path, "rb") as raw:
-        if not compressed:
-            yield raw
-            return
+def _open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapper, bool]]:
+    """Open a text, line endings untouched; say whether it was compressed.
+
+    The compression is found out; so is the encoding, or the one given is checked.
+    """
+    with open(path, "rb") as file:
+        compressed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        raw: Any = gzip.GzipFile(fileobj=file) if compressed else file
         try:
-            with gzip.GzipFile(fileobj=raw) as unpacked:
-                yield unpacked
+            if encoding is None:
+                encoding = _find_encoding(raw)
+            else:
+                _check_encoding(raw, encoding)
+            raw.seek(0)
+            yield io.TextIOWrapper(raw, encoding=encoding, newline=""), compressed
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(
                 f"the gzip data are damaged or cut short ({error})",
-                where=path.name,
                 remedy="copy or download the file again",
             ) from error
 
 
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of the bytes on disk."""
-    with open(path, "rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
-
-
-def scan_text(path: Path, encoding: str | None = None) -> TextFile:
-    """Find the compression and the encoding of a file in one pass over it."""
-    with open(path, "rb") as handle:
-        compressed = handle.read(2) == GZIP_MAGIC
-    with _opened(path, compressed) as raw:
-        found = _find_encoding(raw, path) if encoding is None else encoding
-    if encoding is not None:
-        _check_encoding(path, compressed, encoding)
-    return TextFile(path, found, compressed)
-
-
-def _find_encoding(raw: BinaryIO, path: Path) -> str:
+def _find_encoding(raw: BinaryIO) -> str:
     head = raw.read(_BLOCK)
     if not head.strip():
-        raise InputError("the file is empty", where=path.name, remedy="check the path")
-    for mark, name in (
-        (codecs.BOM_UTF8, "utf-8-sig"),
-        (codecs.BOM_UTF16_LE, "utf-16"),
-        (codecs.BOM_UTF16_BE, "utf-16"),
-    ):
-        if head.startswith(mark):
-            return name
+        raise InputError("the file is empty", remedy="check the path")
+    if head.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
     # Text of Western languages in UTF-16 has a zero in every second byte.
     sample = head[:4096]
     if b"\0" in sample:
         even, odd = sample[::2].count(0), sample[1::2].count(0)
         if max(even, odd) > 0.8 * len(sample) / 2 and min(even, odd) < 0.05 * len(sample):
             return "utf-16-le" if odd > even else "utf-16-be"
-    utf8, western = codecs.getincrementaldecoder("utf-8")(), True
-    is_utf8 = True
-    block = head
-    while block:
-        if b"\0" in block:
-            raise InputError(
-                "this is not a text table (it holds zero bytes)",
-                where=path.name,
-                remedy="give the file the extension of its format, such as .xlsx or .parquet",
-            )
-        if is_utf8:
-            try:
-                utf8.decode(block)
-            except UnicodeDecodeError:
-                is_utf8 = False
-        # Five bytes mean nothing in Windows' Western encoding; Latin-1 takes any.
-        western = western and not any(b in block for b in (0x81, 0x8D, 0x8F, 0x90, 0x9D))
-        block = raw.read(_BLOCK)
-    if is_utf8:
-        try:
-            utf8.decode(b"", final=True)
-        except UnicodeDecodeError:
-            is_utf8 = False
-    if is_utf8:
-        return "utf-8"
-    return "cp1252" if western else "latin-1"
+    if b"\0" in head or any(b"\0" in block for block in _blocks(raw)):
+        raise InputError(
+            "this is not a text table (it holds zero bytes)",
+            remedy="give the file the extension of its format, such as .xlsx or .parquet",
+        )
+    # Five bytes mean nothing in Windows' Western encoding; Latin-1 takes any.
+    for encoding in ("utf-8", "cp1252"):
+        raw.seek(0)
+        with suppress(UnicodeDecodeError):
+            _decode(raw, encoding)
+            return encoding
+    return "latin-1"
 
 
-def _check_encoding(path: Path, compressed: bool, encoding: str) -> None:
+def _check_encoding(raw: BinaryIO, encoding: str) -> None:
     try:
-        decoder = codecs.getincrementaldecoder(encoding)()
+        _decode(raw, encoding)
     except LookupError:
         raise InputError(
             f"there is no encoding called {quote(encoding)}",
             remedy="use utf-8, utf-16, latin-1 or another name that Python knows",
         ) from None
-    with _opened(path, compressed) as raw:
-        try:
-            while block := raw.read(_BLOCK):
-                decoder.decode(block)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"the file is not {encoding} ({error.reason})",
-                where=path.name,
-                remedy="leave the encoding out to have it found",
-            ) from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"the file is not {encoding} ({error.reason})",
+            remedy="leave the encoding out to have it found",
+        ) from None
 
 
-def split_lines(
-    lines: Iterator[str], separator: str, where: str
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number of the last line read, cells); empty lines are passed over."""
+def _blocks(raw: BinaryIO) -> Iterator[bytes]:
+    return iter(lambda: raw.read(_BLOCK), b"")
+
+
+def _decode(raw: BinaryIO, encoding: str) -> None:
+    deque(codecs.iterdecode(_blocks(raw), encoding), maxlen=0)
+
+
+# --- delimited text --------------------------------------------------------------------
+
+
+def _split_lines(lines: Iterator[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (number of the first line, cells) for each row; empty lines are passed over."""
     if separator == " ":
         lines = (" ".join(line.split()) + "\n" for line in lines)
     reader = csv.reader(lines, delimiter=separator)
@@ -156,74 +294,69 @@ def split_lines(
         except csv.Error as error:
             raise InputError(
                 f"a cell that begins here cannot be read ({error})",
-                where=f"{where}, line {start}",
+                where=f"line {start}",
                 remedy='look for a quotation mark (") that is never closed',
             ) from error
         if any(cells):
             yield start, cells
 
 
-def find_separator(lines: list[str], where: str) -> str:
+def _find_separator(lines: list[str]) -> str:
     """Choose the separator that gives every sampled line the same number of cells.
 
     Row names without a header, as R writes them, make the lines one cell longer than the
     first. White space is considered only where nothing else fits.
     """
     fits: dict[str, int] = {}
-    widest: dict[str, int] = {}
+    splits: dict[str, int] = {}
     unreadable: InputError | None = None
-    for separator in SEPARATOR_NAMES:
+    for separator in _SEPARATORS:
         try:
-            widths = [len(cells) for _, cells in split_lines(iter(lines), separator, where)]
+            widths = [len(cells) for _, cells in _split_lines(iter(lines), separator)]
         except InputError as error:  # a whole line taken for one cell is too long for csv
             unreadable = error
             continue
         if not widths or max(widths) < 2:
             continue
-        widest[separator] = widths[0]
-        body = set(widths[1:])
-        if len(body) <= 1 and body <= {widths[0], widths[0] + 1} and max(widths) > 1:
+        first, body = widths[0], set(widths[1:])
+        if first > 1:
+            splits[separator] = first
+        if len(body) <= 1 and body <= {first, first + 1}:
             fits[separator] = max(widths)
     if len(fits) > 1:
         fits.pop(" ", None)
-    candidates = fits or {s: w for s, w in widest.items() if w > 1}
-    if not candidates and unreadable is not None:
-        raise unreadable
+    candidates = fits or splits
     if not candidates:
-        raise InputError(
+        raise unreadable or InputError(
             "only one column was found",
-            where=where,
             remedy="separate the columns by comma, semicolon, tab or pipe, or name the separator",
         )
     return max(candidates, key=lambda s: candidates[s])
 
 
 @contextmanager
-def open_delimited(text: TextFile, separator: str | None = None) -> Iterator[RowStream]:
+def open_delimited(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open a CSV or TSV file, whatever its separator, as a stream of rows."""
-    where = text.path.name
-    with text.open() as handle:
-        try:
-            sample = list(itertools.islice(handle, _SNIFFED_LINES))
-            sep = find_separator(sample, where) if separator is None else separator
-            lines = split_lines(itertools.chain(sample, handle), sep, where)
-            _, header = next(lines)
-        except StopIteration:
-            raise InputError("the file is empty", where=where, remedy="check the path") from None
-        names = [name.strip() for name in header]
-        first = next(lines, None)
+    with _open_text(path, options.encoding) as (handle, compressed):
+        sample = list(itertools.islice(handle, _SNIFFED_LINES))
+        sep = _find_separator(sample) if options.separator is None else options.separator
+        lines = _split_lines(itertools.chain(sample, handle), sep)
+        first, second = next(lines, None), next(lines, None)
+        if first is None:
+            raise InputError("the file is empty", remedy="check the path")
+        names = [name.strip() for name in first[1]]
         notes = []
-        if first is not None and len(first[1]) == len(names) + 1:
+        if second is not None and len(second[1]) == len(names) + 1:
             names = ["", *names]
             notes.append("the header is one cell shorter than the rows, as R writes row names")
-        body = itertools.chain([] if first is None else [first], lines)
-        packed = "gzipped " if text.compressed else ""
-        kind = f"{packed}text, {SEPARATOR_NAMES.get(sep, repr(sep))}-separated, {text.encoding}"
-        yield RowStream(names, _checked(body, len(names), where, sep), kind, notes)
+        body = itertools.chain([] if second is None else [second], lines)
+        packed = "gzipped " if compressed else ""
+        kind = f"{packed}text, {_SEPARATORS.get(sep, repr(sep))}-separated, {handle.encoding}"
+        yield RowStream(names, _of_width(body, len(names), sep), kind, notes)
 
 
-def _checked(
-    lines: Iterator[tuple[int, list[str]]], width: int, where: str, separator: str
+def _of_width(
+    lines: Iterator[tuple[int, list[str]]], width: int, separator: str
 ) -> Iterator[tuple[int, list[Any]]]:
     for line, cells in lines:
         if len(cells) != width:
@@ -232,80 +365,61 @@ def _checked(
                 remedy = "quote cells that hold a comma; decimal commas need another separator"
             raise InputError(
                 f"{len(cells)} cells where the header has {width}",
-                where=f"{where}, line {line}",
+                where=f"line {line}",
                 remedy=remedy,
             )
         yield line, cells
 
 
-# --- ARFF
-
-
-_ATTRIBUTE = re.compile(
-    r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\S+))\s+(.+)""", re.IGNORECASE
-)
+# --- ARFF ------------------------------------------------------------------------------
 
 
 @contextmanager
-def open_arff(text: TextFile) -> Iterator[RowStream]:
+def open_arff(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open an ARFF file as a stream of rows; ``?`` is an empty cell."""
-    where = text.path.name
-    with text.open() as handle:
-        lines = enumerate(handle, start=1)
+    with _open_text(path, options.encoding) as (handle, _):
+        numbered = ((number, line.strip()) for number, line in enumerate(handle, start=1))
+        lines = ((n, line) for n, line in numbered if line and not line.startswith("%"))
         names: list[str] = []
         for number, line in lines:
-            stripped = line.strip()
-            if not stripped or stripped.startswith("%"):
-                continue
-            lowered = stripped.lower()
+            lowered = line.lower()
             if lowered.startswith("@data"):
                 break
             if lowered.startswith("@attribute"):
-                match = _ATTRIBUTE.match(stripped)
+                match = _ATTRIBUTE.match(line)
                 if match is None:
                     raise InputError(
-                        "an @attribute needs a name and a type", where=f"{where}, line {number}"
+                        "an @attribute needs a name and a type", where=f"line {number}"
                     )
                 name = next(g for g in match.groups()[:3] if g is not None)
                 names.append(re.sub(r"\\(.)", r"\1", name).strip())
             elif not lowered.startswith("@relation"):
                 raise InputError(
-                    f"{quote(stripped)} is not ARFF",
-                    where=f"{where}, line {number}",
+                    f"{quote(line)} is not ARFF",
+                    where=f"line {number}",
                     remedy="rename the file to .csv if it is plain text",
                 )
         else:
-            raise InputError("there is no @data section", where=where, remedy="check the file")
-        yield RowStream(names, _arff_rows(lines, len(names), where), f"ARFF, {text.encoding}")
+            raise InputError("there is no @data section", remedy="check the file")
+        yield RowStream(names, _arff_rows(lines, len(names)), f"ARFF, {handle.encoding}")
 
 
-def _arff_rows(
-    lines: Iterator[tuple[int, str]], width: int, where: str
-) -> Iterator[tuple[int, list[Any]]]:
+def _arff_rows(lines: Iterator[tuple[int, str]], width: int) -> Iterator[tuple[int, list[Any]]]:
     for number, line in lines:
-        stripped = line.strip()
-        if not stripped or stripped.startswith("%"):
-            continue
-        if stripped.startswith("{"):
+        if line.startswith("{"):
             raise InputError(
                 "sparse ARFF rows are not read",
-                where=f"{where}, line {number}",
+                where=f"line {number}",
                 remedy="save it as dense ARFF, CSV or .h5ad",
             )
-        single = stripped.find("'"), stripped.find('"')
-        quoted = '"' if single[0] < 0 <= single[1] else "'"
-        separator = "," if "," in stripped or "\t" not in stripped else "\t"
-        cells = next(
-            csv.reader(
-                [stripped],
-                delimiter=separator,
-                quotechar=quoted,
-                escapechar="\\",
-                skipinitialspace=True,
-            )
+        reader = csv.reader(
+            [line],
+            delimiter="," if "," in line or "\t" not in line else "\t",
+            quotechar='"' if "'" not in line and '"' in line else "'",
+            escapechar="\\",
+            skipinitialspace=True,
         )
+        cells = ["" if cell == "?" else cell for cell in next(reader)]
         if len(cells) != width:
-            raise InputError(
-                f"{len(cells)} values for {width} attributes", where=f"{where}, line {number}"
-            )
-        yield number, ["" if c == "?" else c for c in cells] if "?" in cells else cells
+            raise InputError(f"{len(cells)} values for {width} attributes", where=f"line {number}")
+        yield number, cells

@@ -18,7 +18,7 @@ from ..evaluation.baselines import common_classifier
 from ..evaluation.panels import with_size
 from ..io import InputError, Table, csv_text
 from ..io.errors import option, suggestion
-from ..io.transform import log2_floor
+from ..io.models import log2_floor
 from ..report import build_comparison, comparison_verdict, known_scores, verdict
 from .files import json_text, out_of_fold_csv, timings_text, write_texts
 from .settings import (

@@ -16,8 +16,7 @@ import numpy as np
 
 from .._typing import Progress
 from ..io import InputError, Table, csv_text, save_model
-from ..io.errors import option
-from ..io.lazy import need
+from ..io.errors import need, option
 from ..linalg.lazy import DaskMatrix
 from .files import json_text, timings_text, write_texts
 from .selection import Selection
