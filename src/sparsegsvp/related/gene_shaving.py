@@ -12,7 +12,15 @@ from sklearn.utils import check_random_state
 from .._typing import BoolArray, IntArray
 from .._typing import Float64Array as Array
 from .._validate import check_integer, check_real
-from .base import BinaryProblem, PanelMethod, eigenpair, order_features, spread_per_direction
+from .base import (
+    BinaryProblem,
+    PanelMethod,
+    eigenpair,
+    order_features,
+    second_moment,
+    spread_per_direction,
+    with_bias,
+)
 
 
 @dataclass(frozen=True)
@@ -56,16 +64,13 @@ def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[flo
     1
     """
     n, r = rows.shape
-    moments = []
-    for members in (~second, second):
-        block = np.column_stack([rows[members], np.ones(np.count_nonzero(members))])
-        moment = block.T @ block / len(block)
-        moment.flat[: r * (r + 1) : r + 2] += floor
-        moments.append(moment)
-    smallest, largest = (eigenpair(*moments, index) for index in (0, -1))
+    G, H = (second_moment(with_bias(rows[members])) for members in (~second, second))
+    for moment in (G, H):
+        moment.flat[: r * (r + 1) : r + 2] += floor  # the bias has none
+    smallest, largest = eigenpair(G, H, 0), eigenpair(G, H, -1)
     ratio, z = largest if largest[0] * smallest[0] >= 1.0 else (1.0 / smallest[0], smallest[1])
-    # With G and H the two moments, floor included, x is proportional to G z and to H z. Their
-    # difference is free of the floor, and so of w: it needs the samples' distances alone.
+    # The vector's column of X is proportional to G z and to H z. Their difference is free of the
+    # floor, and so of w: it needs the samples' distances alone.
     direction = rows @ z[:-1] + z[-1]
     count = np.count_nonzero(second)
     direction *= np.where(second, 1.0 / count, -1.0 / (n - count))
