@@ -1,0 +1,183 @@
+"""Stability of feature selection: how far panels agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from .._typing import BoolArray
+from .._validate import check_real
+
+
+@dataclass(frozen=True)
+class StabilityIndex:
+    """Nogueira's stability index with its asymptotic confidence interval.
+
+    Attributes
+    ----------
+    value, variance : float
+        1 for identical panels, about 0 for panels drawn at random, and its estimated variance;
+        ``nan`` where it is undefined (every panel empty, or every panel full).
+    low, high, level : float
+        Ends of the interval, not clipped above 1, and its nominal coverage.
+
+    Examples
+    --------
+    >>> from sparsegsvp.metrics import nogueira_stability
+    >>> nogueira_stability([[0, 1], [0, 1], [0, 1]], n_features=10).value
+    1.0
+    """
+
+    value: float
+    variance: float
+    low: float
+    high: float
+    level: float = 0.95
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the fields as a dictionary."""
+        return asdict(self)
+
+
+def _indicator(selections: Any, n_features: int | None) -> BoolArray:
+    """Return the (n_panels, n_features) indicator matrix of a collection of panels."""
+    if isinstance(selections, np.ndarray) and selections.ndim == 2:
+        if selections.dtype != bool and not np.isin(selections, (0, 1)).all():
+            raise ValueError(
+                "selections given as a matrix must hold booleans or 0/1, one row per panel; "
+                "pass lists of feature indices with n_features otherwise."
+            )
+        columns = selections.shape[1]
+        if n_features is not None and n_features != columns:
+            raise ValueError(
+                f"n_features={n_features} contradicts the {columns} columns of selections."
+            )
+        return selections.astype(bool)
+    if n_features is None:
+        raise ValueError(
+            "n_features is needed when panels are given as lists of feature indices: "
+            "the index depends on how many features there were to choose from."
+        )
+    panels = [np.asarray(list(panel), dtype=np.intp) for panel in selections]
+    Z = np.zeros((len(panels), n_features), dtype=bool)
+    for row, panel in zip(Z, panels):
+        if panel.size and (panel.min() < 0 or panel.max() >= n_features):
+            raise ValueError(f"feature indices must lie in 0..{n_features - 1}.")
+        row[panel] = True
+    return Z
+
+
+def average_jaccard(selections: Sequence[Iterable[Any]] | NDArray[Any]) -> float:
+    r"""Return the mean Jaccard similarity over all pairs of panels.
+
+    .. math:: J = \frac{2}{N(N-1)} \sum_{i<j} \frac{|S_i \cap S_j|}{|S_i \cup S_j|}
+
+    Two empty panels are identical, so their similarity is 1; an empty and a non-empty
+    one have nothing in common, so theirs is 0. Unlike :func:`nogueira_stability` it is
+    not corrected for chance: large panels agree by accident.
+
+    Parameters
+    ----------
+    selections : sequence of N collections, or boolean ndarray of shape (N, n_features)
+        The panels, as collections of feature indices or names, or as an indicator matrix.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> from sparsegsvp.metrics import average_jaccard
+    >>> average_jaccard([{"TP53", "KRAS"}, {"TP53"}, {"TP53"}])
+    0.666...
+    """
+    if isinstance(selections, np.ndarray) and selections.ndim == 2:
+        selections = [np.flatnonzero(row) for row in _indicator(selections, None)]
+    panels = [frozenset(panel) for panel in selections]
+    if len(panels) < 2:
+        raise ValueError("average_jaccard needs at least two panels to compare.")
+    pairs = list(combinations(panels, 2))
+    total = 0.0
+    for left, right in pairs:
+        union = len(left | right)
+        total += len(left & right) / union if union else 1.0
+    return total / len(pairs)
+
+
+def nogueira_stability(
+    selections: Sequence[Iterable[int]] | NDArray[Any],
+    n_features: int | None = None,
+    *,
+    level: float = 0.95,
+) -> StabilityIndex:
+    r"""Return the chance-corrected stability of feature selection with its interval.
+
+    With :math:`p_f` the frequency of feature f over M panels of mean size
+    :math:`\bar k` among d features,
+
+    .. math::
+        \hat\Phi = 1 - \frac{\frac1d \sum_f \frac{M}{M-1} p_f (1 - p_f)}
+                            {\frac{\bar k}{d} (1 - \frac{\bar k}{d})}
+
+    which is 1 for identical panels and has expectation 0 for random ones, of any sizes.
+    Its variance is estimated by
+
+    .. math::
+        v = \frac{4}{M^2} \sum_i (\hat\Phi_i - \bar\Phi)^2, \quad
+        \hat\Phi_i = \frac{\frac1d \sum_f z_{if} p_f - \frac{k_i \bar k}{d^2}
+            + \frac{\hat\Phi}{2}\bigl(\frac{2 k_i \bar k}{d^2} - \frac{k_i}{d}
+            - \frac{\bar k}{d} + 1\bigr)}{\frac{\bar k}{d}(1 - \frac{\bar k}{d})}
+
+    The interval supposes independent panels. Panels from overlapping resamples of the same
+    samples (folds, subsamples, bootstraps) are not, and then it is too narrow.
+
+    Parameters
+    ----------
+    selections : sequence of M collections of indices, or boolean ndarray (M, n_features)
+        The panels.
+    n_features : int, optional
+        Number of features that could be chosen; needed when panels are index collections.
+    level : float, default=0.95
+        Nominal coverage of the interval.
+
+    Returns
+    -------
+    StabilityIndex
+
+    References
+    ----------
+    Nogueira, Sechidis, Brown (2018), On the stability of feature selection algorithms,
+    JMLR 18(174), 1-54, definition 4 (the index) and corollary 9 (its interval).
+
+    Examples
+    --------
+    >>> from sparsegsvp.metrics import nogueira_stability
+    >>> index = nogueira_stability([[0, 1], [0, 2], [0, 1]], n_features=20)
+    >>> round(index.value, 3)
+    0.63
+    """
+    check_real("level", level, above=0, below=1)
+    Z = _indicator(selections, n_features)
+    M, d = Z.shape
+    if M < 2:
+        raise ValueError("nogueira_stability needs at least two panels to compare.")
+    p = Z.mean(axis=0)
+    sizes = Z.sum(axis=1)
+    k = float(sizes.mean())
+    chance = k / d * (1 - k / d)
+    if chance == 0:
+        return StabilityIndex(np.nan, np.nan, np.nan, np.nan, level)
+    value = 1 - float(np.mean(p * (1 - p))) * M / (M - 1) / chance
+    terms = (
+        Z @ p / d - sizes * k / d**2 + value / 2 * (2 * sizes * k / d**2 - sizes / d - k / d + 1)
+    ) / chance
+    variance = 4 / M**2 * float(np.sum((terms - terms.mean()) ** 2))
+    half = float(norm.ppf((1 + level) / 2)) * np.sqrt(variance)
+    return StabilityIndex(value, variance, float(value - half), float(value + half), level)
