@@ -6,8 +6,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsegsvp.related import GEPSVM, NPSVM, L1ReGEC, ReGEC, SparsePSVM, TruncatedRayleighFlow
-from sparsegsvp.related.base import order_features
-from sparsegsvp.related.problem import row_space
+from sparsegsvp.related.base import RowSpace, order_features
 
 PLANES = [
     GEPSVM(),
@@ -70,7 +69,7 @@ def test_senseless_parameters_are_named(table, estimator, message):
 
 def test_row_space_is_an_isometry_that_keeps_every_product(blocks):
     A, B = blocks(n_a=5, n_b=7, m=40)
-    space = row_space(A, B)
+    space = RowSpace.of(A, B)
     u = np.random.default_rng(1).normal(size=12)
     z = space.lift(u)
     np.testing.assert_allclose(A @ z[:-1] + z[-1], space.A @ u, atol=1e-12)
@@ -81,6 +80,44 @@ def test_row_space_is_an_isometry_that_keeps_every_product(blocks):
 def test_order_puts_equal_columns_in_their_order_in_spite_of_rounding():
     weight = np.array([0.1, 0.7, 0.7 * (1 + 1e-15), 0.0, 0.0])
     assert order_features(weight, np.array([9, 9, 9, 1.0, 2.0])).tolist() == [1, 2, 0, 4, 3]
+
+
+# Equal means, and less spread in the first class. Seen from the second the bias alone is best, by
+# whatever method: no l1 weight, however small, lets the feature in, and what eigenvectors have for
+# it is rounding, which no two processors share.
+FIRST = [0, 1, 1, 1, 2, -1, -1, -1, 0, 1, 0, 0]
+SECOND = [-2, 0, -1, 2, 1, 1, 0, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.timeout(60)
+@each
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+def test_equal_class_means_that_leave_no_direction_are_said_to(estimator, unit):
+    X, y = unit * np.array([FIRST + SECOND], dtype=float).T, np.repeat([0, 1], 12)
+    with pytest.raises(ValueError, match="without a direction"):
+        clone(estimator).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [GEPSVM(), ReGEC(), TruncatedRayleighFlow()], ids=repr)
+@pytest.mark.parametrize("m", [1, 2, 5])
+def test_a_class_and_its_mirror_image_leave_no_direction(estimator, m):
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(6, m)), 4.0 * rng.normal(size=(7, m))  # the bias is best for B
+    X = 1e8 * np.vstack([A, -A, B, -B])
+    with pytest.raises(ValueError, match="without a direction"):
+        clone(estimator).fit(X, np.repeat([0, 1], [12, 14]))
+
+
+def test_a_plane_far_from_the_origin_keeps_its_direction():
+    """What counts is how far x'w reaches beside b, whatever the units of the features."""
+    X = np.array([[0.0, 0.1, 0.3, 1.0, 1.1, 1.4]]).T
+    y = np.repeat([0, 1], 3)
+    for unit, offset in ((1e-12, 0.0), (1e12, 0.0), (1.0, 1e3)):
+        model = GEPSVM(standardize=False, delta=1e-6 * min(unit, 1.0) ** 2).fit(
+            unit * X + offset, y
+        )
+        np.testing.assert_array_equal(np.abs(model.coef_), 1.0)
+        assert model.score(unit * X + offset, y) == 1.0
 
 
 @each

@@ -3,8 +3,7 @@
 Every loader returns a `Dataset`, or the pair ``(X, y)`` with ``return_X_y=True``.
 """
 
-from .base import Dataset, data_folder
-from .planted import make_planted
-from .real import load_breast_cancer, load_ovarian
+from .base import Dataset, data_folder, load_breast_cancer, make_planted
+from .ovarian import load_ovarian
 
 __all__ = ["Dataset", "data_folder", "load_breast_cancer", "load_ovarian", "make_planted"]

@@ -1,16 +1,18 @@
-r"""Scores of classifiers and of the stability of feature panels.
+"""Scores of classifiers and of the stability of feature panels.
 
 Every class counts the same in these scores, whatever its share of the samples: the
 probabilities of this package are for equal priors, and a score that follows the
 prevalence of one study does not carry over to the next.
 """
 
-from .intervals import Interval, balanced_accuracy_interval, clopper_pearson
 from .scores import (
     CalibrationCurve,
+    Interval,
+    balanced_accuracy_interval,
     balanced_brier_score,
     balanced_calibration_curve,
     balanced_log_loss,
+    clopper_pearson,
     specificity_score,
 )
 from .stability import StabilityIndex, average_jaccard, nogueira_stability

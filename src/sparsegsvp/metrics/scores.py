@@ -1,4 +1,4 @@
-"""Scores of predicted labels and probabilities, and calibration, every class counting the same."""
+"""Scores of predicted labels and probabilities, every class counting the same."""
 
 from __future__ import annotations
 
@@ -7,10 +7,117 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from .._typing import Float64Array, IntArray
-from .._validate import check_choice, check_integer
+from .._validate import check_choice, check_integer, check_real
+
+# --- predicted labels --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its confidence interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+        The point estimate, and the ends of the interval.
+    level : float
+        Its nominal coverage.
+
+    Examples
+    --------
+    >>> from sparsegsvp.metrics import Interval
+    >>> Interval(0.8, 0.7, 0.9).to_dict()
+    {'value': 0.8, 'low': 0.7, 'high': 0.9, 'level': 0.95}
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float = 0.95
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the fields as a dictionary."""
+        return asdict(self)
+
+
+def clopper_pearson(successes: int, trials: int, *, level: float = 0.95) -> Interval:
+    """Return the exact (conservative) interval of a proportion.
+
+    Parameters
+    ----------
+    successes, trials : int
+        Counts, with ``0 <= successes <= trials`` and ``trials >= 1``.
+    level : float, default=0.95
+        Coverage, guaranteed for every true proportion.
+
+    Examples
+    --------
+    >>> from sparsegsvp.metrics import clopper_pearson
+    >>> interval = clopper_pearson(10, 10)
+    >>> round(interval.low, 4), interval.high
+    (0.6915, 1.0)
+    """
+    check_real("level", level, above=0, below=1)
+    if trials < 1 or not 0 <= successes <= trials:
+        raise ValueError(f"successes={successes} and trials={trials} are not counts of a sample.")
+    tail = (1 - level) / 2
+    failures = trials - successes
+    low = float(beta.ppf(tail, successes, failures + 1)) if successes else 0.0
+    high = float(beta.ppf(1 - tail, successes + 1, failures)) if failures else 1.0
+    return Interval(successes / trials, low, high, level)
+
+
+def _label_pair(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return true and predicted labels as vectors of one length."""
+    y, predicted = column_or_1d(y_true), column_or_1d(y_pred)
+    check_consistent_length(y, predicted)
+    return y, predicted
+
+
+def balanced_accuracy_interval(
+    y_true: ArrayLike, y_pred: ArrayLike, *, level: float = 0.95
+) -> Interval:
+    r"""Return the balanced accuracy on an independent test set with its interval.
+
+    Balanced accuracy is the mean of the K recalls. Each recall gets a Clopper-Pearson
+    interval at level :math:`\text{level}^{1/K}` (:math:`\sqrt{0.95}` for two classes);
+    the classes are independent, so all K hold together with probability at least
+    ``level``, and then so does their mean. Conservative, and right at 0 and 1.
+
+    Not for cross-validation, where the predictions of different folds share training
+    samples; see :func:`sparsegsvp.nested_evaluate`.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        True and predicted labels.
+    level : float, default=0.95
+        Coverage.
+
+    Examples
+    --------
+    >>> from sparsegsvp.metrics import balanced_accuracy_interval
+    >>> interval = balanced_accuracy_interval([0] * 20 + [1] * 20, [0] * 20 + [1] * 20)
+    >>> interval.value, round(interval.low, 3), interval.high
+    (1.0, 0.804, 1.0)
+    """
+    check_real("level", level, above=0, below=1)
+    y, predicted = _label_pair(y_true, y_pred)
+    classes = np.unique(y)
+    if classes.size < 2:
+        raise ValueError("y_true holds one class; balanced accuracy needs at least two.")
+    recalls = []
+    for label in classes:
+        own = predicted[y == label]
+        right = int(np.sum(own == label))
+        recalls.append(clopper_pearson(right, own.size, level=level ** (1 / classes.size)))
+    parts = zip(*[(recall.value, recall.low, recall.high) for recall in recalls])
+    value, low, high = (float(np.mean(part)) for part in parts)
+    return Interval(value, low, high, level)
 
 
 def specificity_score(
@@ -24,16 +131,13 @@ def specificity_score(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels.
-    y_pred : array-like of shape (n_samples,)
-        Predicted labels.
+    y_true, y_pred : array-like of shape (n_samples,)
+        True and predicted labels.
     pos_label : label, optional
         The positive class. By default the last of the sorted labels when there are two;
         with more than two, the mean over the classes of each one's specificity against
         the rest.
     sample_weight : array-like of shape (n_samples,), optional
-        Sample weights.
 
     Returns
     -------
@@ -46,8 +150,7 @@ def specificity_score(
     >>> specificity_score([0, 0, 0, 1], [0, 0, 1, 1])
     0.666...
     """
-    y, predicted = column_or_1d(y_true), column_or_1d(y_pred)
-    check_consistent_length(y, predicted)
+    y, predicted = _label_pair(y_true, y_pred)
     w = _weights(sample_weight, y)
     labels = np.unique(np.concatenate([y, predicted]))
     if pos_label is not None:
@@ -72,6 +175,9 @@ def _weights(sample_weight: ArrayLike | None, y: NDArray[Any]) -> Float64Array:
     w = np.asarray(sample_weight, dtype=np.float64)
     check_consistent_length(y, w)
     return w
+
+
+# --- predicted probabilities -------------------------------------------------------------
 
 
 def _class_weights(
@@ -124,7 +230,6 @@ def balanced_log_loss(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        True labels.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probability of the last class, or of every class in sorted order. Rows are
         normalised to sum to 1.
@@ -173,14 +278,8 @@ def balanced_brier_score(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
-        Probability of the last class, or of every class in sorted order.
-    labels : array-like, optional
-        All classes, needed when ``y_true`` may lack one.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights of the samples within their class.
+    y_true, y_proba, labels, sample_weight
+        As in :func:`balanced_log_loss`, but rows are not normalised.
 
     Returns
     -------
@@ -194,8 +293,7 @@ def balanced_brier_score(
     0.5
     """
     codes, P, w = _class_weights(y_true, y_proba, labels, sample_weight)
-    target = np.zeros_like(P)
-    target[np.arange(codes.size), codes] = 1
+    target = np.eye(P.shape[1])[codes]
     return float(w @ np.sum((P - target) ** 2, axis=1) / 2)
 
 
@@ -205,14 +303,11 @@ class CalibrationCurve:
 
     Attributes
     ----------
-    predicted : ndarray of shape (n_bins,)
-        Weighted mean predicted probability of each non-empty bin.
-    observed : ndarray of shape (n_bins,)
-        Weighted share of the positive class in each bin.
-    weight : ndarray of shape (n_bins,)
-        Share of the total weight in each bin; sums to 1.
-    count : ndarray of shape (n_bins,)
-        Number of samples in each bin.
+    predicted, observed : ndarray of shape (n_bins,)
+        Weighted mean predicted probability of each non-empty bin, and weighted share of the
+        positive class in it.
+    weight, count : ndarray of shape (n_bins,)
+        Share of the total weight (sums to 1) and number of samples in each bin.
     """
 
     predicted: Float64Array
@@ -251,10 +346,6 @@ def balanced_calibration_curve(
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the samples within their class.
 
-    Returns
-    -------
-    CalibrationCurve
-
     Examples
     --------
     >>> from sparsegsvp.metrics import balanced_calibration_curve
@@ -269,10 +360,10 @@ def balanced_calibration_curve(
     grid = np.linspace(0, 1, n_bins + 1)[1:-1]
     edges = np.unique(np.quantile(p, grid)) if strategy == "quantile" else grid
     bins = np.searchsorted(edges, p)
-    size = edges.size + 1
-    weight: Float64Array = np.bincount(bins, weights=w, minlength=size).astype(np.float64)
-    keep = weight > 0
-    predicted = np.bincount(bins, weights=w * p, minlength=size)[keep] / weight[keep]
-    observed = np.bincount(bins, weights=w * codes, minlength=size)[keep] / weight[keep]
-    count = np.bincount(bins, minlength=size)[keep].astype(np.int64)
-    return CalibrationCurve(predicted, observed, weight[keep], count)
+    count = np.bincount(bins, minlength=edges.size + 1)
+    totals: Float64Array = np.array(
+        [np.bincount(bins, values, minlength=edges.size + 1) for values in (w, w * p, w * codes)]
+    )
+    keep = totals[0] > 0
+    weight, predicted, observed = totals[:, keep]
+    return CalibrationCurve(predicted / weight, observed / weight, weight, count[keep])

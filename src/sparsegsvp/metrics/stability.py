@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,11 @@ class StabilityIndex:
 
     Attributes
     ----------
-    value : float
-        1 for identical panels, about 0 for panels drawn at random; ``nan`` where it is
-        undefined (every panel empty, or every panel full).
-    variance : float
-        Estimated variance of ``value``.
-    low, high : float
-        Ends of the interval, not clipped above 1.
-    level : float
-        Nominal coverage of the interval.
+    value, variance : float
+        1 for identical panels, about 0 for panels drawn at random, and its estimated variance;
+        ``nan`` where it is undefined (every panel empty, or every panel full).
+    low, high, level : float
+        Ends of the interval, not clipped above 1, and its nominal coverage.
 
     Examples
     --------
@@ -48,24 +45,20 @@ class StabilityIndex:
         return asdict(self)
 
 
-def _is_indicator(selections: Any) -> bool:
-    return isinstance(selections, np.ndarray) and selections.ndim == 2
-
-
 def _indicator(selections: Any, n_features: int | None) -> BoolArray:
     """Return the (n_panels, n_features) indicator matrix of a collection of panels."""
-    if _is_indicator(selections):
-        Z = np.asarray(selections)
-        if Z.dtype != bool and not np.isin(Z, (0, 1)).all():
+    if isinstance(selections, np.ndarray) and selections.ndim == 2:
+        if selections.dtype != bool and not np.isin(selections, (0, 1)).all():
             raise ValueError(
                 "selections given as a matrix must hold booleans or 0/1, one row per panel; "
                 "pass lists of feature indices with n_features otherwise."
             )
-        if n_features is not None and n_features != Z.shape[1]:
+        columns = selections.shape[1]
+        if n_features is not None and n_features != columns:
             raise ValueError(
-                f"n_features={n_features} contradicts the {Z.shape[1]} columns of selections."
+                f"n_features={n_features} contradicts the {columns} columns of selections."
             )
-        return Z.astype(bool)
+        return selections.astype(bool)
     if n_features is None:
         raise ValueError(
             "n_features is needed when panels are given as lists of feature indices: "
@@ -105,19 +98,17 @@ def average_jaccard(selections: Sequence[Iterable[Any]] | NDArray[Any]) -> float
     >>> average_jaccard([{"TP53", "KRAS"}, {"TP53"}, {"TP53"}])
     0.666...
     """
-    if _is_indicator(selections):
-        panels = [frozenset(np.flatnonzero(row)) for row in _indicator(selections, None)]
-    else:
-        panels = [frozenset(panel) for panel in selections]
-    n = len(panels)
-    if n < 2:
+    if isinstance(selections, np.ndarray) and selections.ndim == 2:
+        selections = [np.flatnonzero(row) for row in _indicator(selections, None)]
+    panels = [frozenset(panel) for panel in selections]
+    if len(panels) < 2:
         raise ValueError("average_jaccard needs at least two panels to compare.")
+    pairs = list(combinations(panels, 2))
     total = 0.0
-    for i, left in enumerate(panels):
-        for right in panels[i + 1 :]:
-            union = len(left | right)
-            total += len(left & right) / union if union else 1.0
-    return total / (n * (n - 1) / 2)
+    for left, right in pairs:
+        union = len(left | right)
+        total += len(left & right) / union if union else 1.0
+    return total / len(pairs)
 
 
 def nogueira_stability(
@@ -159,8 +150,6 @@ def nogueira_stability(
     Returns
     -------
     StabilityIndex
-        Value, variance and interval. All are ``nan`` when every panel is empty or every
-        panel holds all features, where the index is undefined.
 
     References
     ----------

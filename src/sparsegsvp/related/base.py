@@ -1,25 +1,35 @@
-"""Base classes of the related methods: selectors of a panel, classifiers by a pair of planes."""
+"""What the related methods share: the two-class problem, panels of features, pairs of planes.
+
+Notation, here and in the methods: ``A`` and ``B`` hold the (standardised) samples of the first
+and the second class, ``z = [w; b]`` is a plane ``x'w + b = 0``, and
+
+    G = [A e]'[A e] / n_A ,      H = [B e]'[B e] / n_B .
+
+Both are means per class, so that an unbalanced table tilts no quotient and a ridge means the
+same at every sample size.
+"""
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import ClassifierTags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import BoolArray, IntArray
 from .._typing import Float64Array as Array
 from .._validate import check_integer, check_real
-from .problem import BinaryProblem, read_binary_problem
 
 # Written once for the docstrings of all methods, which refer to them as %(name)s.
 _SHARED_DOCS = {
@@ -88,6 +98,128 @@ def order_features(weight: Array, score: Array | None = None) -> IntArray:
     return np.lexsort((np.arange(len(weight)), -digits(tie_break), -digits(weight), weight == 0))
 
 
+# --- two classes of samples ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BinaryProblem:
+    """Two classes of samples on standardised features, without those that are constant.
+
+    A constant feature says nothing about the classes and would only duplicate the bias.
+    `features` is the input feature of each column. `mean` and `scale` are what standardisation
+    took away, zeros and ones where it is off.
+    """
+
+    A: Array
+    B: Array
+    features: IntArray
+    mean: Array
+    scale: Array
+
+    @classmethod
+    def of(cls, X: NDArray[Any], second: BoolArray, standardize: bool) -> Self:
+        """Cut a table into class blocks, in double precision whatever the type of X."""
+        mean, sd = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+        # A constant column's computed deviation may be rounding noise instead of zero.
+        noise = X.shape[0] * np.finfo(np.float64).eps * np.abs(mean)
+        varying = (X.max(axis=0) > X.min(axis=0)) & (sd > noise)
+        mean, scale = mean[varying], sd[varying]
+        if not standardize:
+            mean, scale = np.zeros(len(mean)), np.ones(len(scale))
+
+        def block(rows: NDArray[Any]) -> Array:
+            Z = (rows if varying.all() else rows[:, varying]).astype(np.float64)
+            Z -= mean
+            Z /= scale
+            return Z
+
+        return cls(block(X[~second]), block(X[second]), np.flatnonzero(varying), mean, scale)
+
+    def centred_table(self) -> Array:
+        """Stack the class blocks, with the mean of all samples at zero, standardised or not.
+
+        A shift of a feature would move into the bias, but take its loading along.
+        """
+        table = np.concatenate([self.A, self.B])
+        table -= table.mean(axis=0)
+        return table
+
+
+def with_bias(A: Array) -> Array:
+    """Append the column of ones that multiplies the bias."""
+    return np.column_stack([A, np.ones(len(A))])
+
+
+def moment_factor(A: Array) -> Array:
+    """``[A e] / sqrt(n_A)``, the factor F of ``G = F'F``."""
+    return with_bias(A) / np.sqrt(len(A))
+
+
+def second_moment(A: Array) -> Array:
+    """``A'A / n``, symmetric to the last bit."""
+    return A.T @ A / len(A)
+
+
+def spread_per_direction(first: float, second: float, rank: int) -> float:
+    """Mean second moment of a direction, from the traces of both classes' second moments."""
+    return 0.5 * (first + second) / rank
+
+
+def eigenpair(N: Array, D: Array, index: int) -> tuple[float, Array]:
+    """Return an eigenvalue of ``N z = mu D z``, 0 for the smallest or -1 for the largest, and z."""
+    index %= len(N)
+    mu, Z = linalg.eigh(N, D, subset_by_index=[index, index], check_finite=False)
+    return float(mu[0]), Z[:, 0]
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """The class blocks ``[A e]`` and ``[B e]`` in orthonormal coordinates of their row space.
+
+    For ``z = basis @ u``: ``[A e] z = A u``, ``[B e] z = B u`` and ``||z|| = ||u||``. A quotient
+    of functions of ``[A e]z``, ``[B e]z`` and, increasing, ``||z||`` in the numerator has its
+    minimum there, because a component of z outside raises ``||z||`` and nothing else: the
+    reduction is exact. A basis of None is the identity.
+    """
+
+    A: Array
+    B: Array
+    basis: Array | None
+
+    @classmethod
+    def of(cls, A: Array, B: Array) -> Self:
+        """Reduce two class blocks, without their bias columns, to their row space.
+
+        Costs one QR factorisation of an (m + 1) x (n_A + n_B) matrix when there are more
+        features than samples, and nothing otherwise; no m x m matrix is formed.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> A, B = rng.normal(size=(4, 1000)), rng.normal(size=(5, 1000))
+        >>> space = RowSpace.of(A, B)
+        >>> z = space.lift(np.ones(9))
+        >>> bool(np.allclose(A @ z[:-1] + z[-1], space.A.sum(axis=1)))
+        True
+        """
+        n, m = len(A) + len(B), A.shape[1]
+        if m + 1 <= n:
+            return cls(with_bias(A), with_bias(B), None)
+        stacked = np.empty((m + 1, n), order="F")
+        stacked[:m, : len(A)] = A.T
+        stacked[:m, len(A) :] = B.T
+        stacked[m] = 1.0
+        basis, R = linalg.qr(stacked, mode="economic", overwrite_a=True, check_finite=False)
+        return cls(R[:, : len(A)].T.copy(), R[:, len(A) :].T.copy(), basis)
+
+    def lift(self, u: Array) -> Array:
+        """Return z, bias last, for coordinates u."""
+        return u if self.basis is None else self.basis @ u
+
+
+# --- panels ----------------------------------------------------------------------------------
+
+
 class PanelMethod(SelectorMixin):
     """A supervised method for two classes that ranks all features and selects a panel.
 
@@ -127,10 +259,42 @@ class PanelMethod(SelectorMixin):
             if hasattr(self, name):
                 check(name, getattr(self, name), least=int(name == "max_iter"))
         self._check_parameters()
-        problem = read_binary_problem(self, X, y, standardize=self.standardize)
-        self.classes_ = problem.classes
-        self._fit(problem)
+        self._fit(self._read(X, y))
         return self
+
+    def _read(self, X: ArrayLike, y: ArrayLike) -> BinaryProblem:
+        """Validate training data and set what scikit-learn sets, ``classes_`` included."""
+        table: NDArray[Any]
+        table, labels = validate_data(
+            self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2
+        )
+        check_classification_targets(labels)
+        classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        name = type(self).__name__
+        if len(classes) == 1:
+            raise ValueError(
+                f"{name} needs two classes, but y has one class only, {classes[0]!r}: "
+                "add samples of the other class."
+            )
+        if len(classes) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass "
+                f"({len(classes)} classes): keep two of them, or wrap {name} in "
+                "sklearn.multiclass.OneVsRestClassifier."
+            )
+        if counts.min() < 2:
+            raise ValueError(
+                f"class {classes[counts.argmin()]!r} has one sample only, and {name} needs at "
+                "least two in each class: add samples of it, or use fewer folds."
+            )
+        problem = BinaryProblem.of(table, codes == 1, self.standardize)
+        if not len(problem.features):
+            raise ValueError(
+                f"every feature of X is constant, so {name} has nothing to separate the classes "
+                "with: check how X was read and filtered."
+            )
+        self.classes_ = classes
+        return problem
 
     def _check_parameters(self) -> None:
         """Raise ValueError for parameters of the method that make no sense."""
@@ -174,58 +338,67 @@ class PanelMethod(SelectorMixin):
         return tags
 
 
+# --- planes ----------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class PlaneFit:
-    """One plane on the columns of the class blocks, and how it was found.
+    """A plane ``z = [w; b]`` on the columns of the class blocks, and how it was found.
 
     Attributes
     ----------
-    w : ndarray of shape (k,)
-    b : float
-        The plane ``x'w + b = 0`` at any scale.
-    objective : float
-        Value of the method's problem, at the scale the method works in.
+    z : ndarray of shape (k + 1,)
+        At any scale.
+    history : sequence of float
+        The objective after each iteration, start included; of a direct solution its value alone.
     score : ndarray of shape (k,) or None
         Ranks the features whose weight is exactly zero (sparse methods): larger is nearer to
         entering the plane.
     n_iter : int
-    history : ndarray
-        The objective after each iteration, start included; empty for direct solutions.
     converged : bool
     """
 
-    w: Array
-    b: float
-    objective: float
+    z: Array
+    history: Sequence[float]
     score: Array | None = None
     n_iter: int = 0
-    history: Array | Sequence[float] = ()
     converged: bool = True
 
-    @classmethod
-    def of(cls, z: Array, objective: float, **found: Any) -> Self:
-        """Make it from ``z = [w; b]``."""
-        return cls(z[:-1], z[-1], objective, **found)
+    @property
+    def objective(self) -> float:
+        """Value of the method's problem, at the scale the method works in."""
+        return self.history[-1]
 
-    def normalized(self) -> tuple[Array, float]:
-        """Return w and b with ``||w|| = 1`` and the heaviest weight positive."""
-        norm = float(np.linalg.norm(self.w))
-        if not norm > 0.0 or not np.isfinite(norm):
+    def normalized(self, A: Array, B: Array) -> tuple[Array, float]:
+        """Return w and b with ``||w|| = 1`` and the heaviest weight positive.
+
+        Where the class means coincide the bias alone may be the best plane. Its w is zero up to
+        rounding, which differs between processors, so w counts as zero when x'w is below ten
+        digits of b for every sample, whatever the units of the features are.
+        """
+        w, b = self.z[:-1], float(self.z[-1])
+        norm = float(np.linalg.norm(w))
+        reach = max(np.abs(A @ w).max(), np.abs(B @ w).max())
+        if not np.isfinite(norm) or norm == 0.0 or reach <= 1e-10 * abs(b):
             raise ValueError(
-                "a plane came out without a direction (w = 0): the data leave nothing to "
-                "choose by; lower the penalty, or check for duplicated samples."
+                "a plane came out without a direction (w = 0): the data leave nothing to choose "
+                "by; lower the penalty, or check for duplicated samples and equal class means."
             )
-        if self.w[np.abs(self.w).argmax()] < 0:
+        if w[np.abs(w).argmax()] < 0:
             norm = -norm
-        return self.w / norm, float(self.b) / norm
+        return w / norm, b / norm
 
 
-def lower_end(first: PlaneFit, other: PlaneFit, margin: float) -> PlaneFit:
-    """Return the plane of lower objective; where they agree to a relative margin, the first.
+def lowest(planes: Iterable[PlaneFit], margin: float) -> PlaneFit:
+    """Return the plane of lowest objective; where two agree to a relative margin, the earlier.
 
     Two starts that lead to one minimum end at values which only rounding tells apart.
     """
-    return other if other.objective < (1.0 - margin) * first.objective else first
+    best, *others = planes
+    for other in others:
+        if other.objective < (1.0 - margin) * best.objective:
+            best = other
+    return best
 
 
 class PlanePairClassifier(PanelMethod, ClassifierMixin, BaseEstimator):
@@ -252,38 +425,37 @@ class PlanePairClassifier(PanelMethod, ClassifierMixin, BaseEstimator):
         return self._fit_planes(A, B)
 
     def _fit(self, problem: BinaryProblem) -> None:
-        planes = self._fit_planes(problem.A, problem.B)
-        self._warn_unless_converged(planes)
-        weights = np.abs([plane.normalized()[0] for plane in planes])
-        scores = [plane.score for plane in planes if plane.score is not None]
-        order = order_features(weights.max(axis=0), np.max(scores, axis=0) if scores else None)
-        size = self._panel_size(len(order))
-        if size is None:
-            chosen, kept = np.flatnonzero(weights.max(axis=0)), planes
-            columns = np.arange(len(order))
-        else:
-            columns = chosen = np.sort(order[:size])
-            kept = self._refit_planes(problem.A[:, columns], problem.B[:, columns])
-        W = np.zeros((2, len(order)))
-        b = np.zeros(2)
-        for i, plane in enumerate(kept):
-            W[i, columns], b[i] = plane.normalized()
-        self.coef_, self.intercept_ = problem.standardizer.planes_in_input_units(W, b)
-        self.objective_ = np.array([plane.objective for plane in planes])
-        if any(len(plane.history) for plane in planes):
-            self.n_iter_ = max(plane.n_iter for plane in planes)
-            self.history_ = [np.asarray(plane.history, dtype=np.float64) for plane in planes]
-        self._set_panel(problem.features, order, chosen)
-
-    def _warn_unless_converged(self, planes: tuple[PlaneFit, PlaneFit]) -> None:
+        A, B = problem.A, problem.B
+        planes = kept = self._fit_planes(A, B)
         late = " and ".join(str(i) for i, plane in enumerate(planes) if not plane.converged)
         if late:
             warnings.warn(
                 f"{type(self).__name__} stopped at max_iter before plane {late} converged: "
                 "raise max_iter or tol, or penalise more.",
                 ConvergenceWarning,
-                stacklevel=4,  # the caller of fit
+                stacklevel=3,  # the caller of fit
             )
+        weight = np.max([np.abs(plane.normalized(A, B)[0]) for plane in planes], axis=0)
+        scores = [plane.score for plane in planes if plane.score is not None]
+        order = order_features(weight, np.max(scores, axis=0) if scores else None)
+        size = self._panel_size(len(order))
+        columns, chosen = np.arange(len(order)), np.flatnonzero(weight)
+        if size is not None:
+            columns = chosen = np.sort(order[:size])
+            A, B = A[:, columns], B[:, columns]
+            kept = self._refit_planes(A, B)
+        self.coef_ = np.zeros((2, self.n_features_in_))
+        unit = [plane.normalized(A, B) for plane in kept]
+        W = np.zeros((2, len(order)))
+        W[:, columns] = [w for w, _ in unit]
+        # Back from standardised units to those of the input.
+        self.coef_[:, problem.features] = W / problem.scale
+        self.intercept_ = [b for _, b in unit] - self.coef_[:, problem.features] @ problem.mean
+        self.objective_ = np.array([plane.objective for plane in planes])
+        if hasattr(self, "max_iter"):
+            self.n_iter_ = max(plane.n_iter for plane in planes)
+            self.history_ = [np.asarray(plane.history, dtype=np.float64) for plane in planes]
+        self._set_panel(problem.features, order, chosen)
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Return the distance to the first class's plane minus that to the second's.

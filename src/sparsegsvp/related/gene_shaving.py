@@ -12,24 +12,25 @@ from sklearn.utils import check_random_state
 from .._typing import BoolArray, IntArray
 from .._typing import Float64Array as Array
 from .._validate import check_integer, check_real
-from .base import PanelMethod, order_features
-from .problem import BinaryProblem, spread_per_direction
+from .base import (
+    BinaryProblem,
+    PanelMethod,
+    eigenpair,
+    order_features,
+    second_moment,
+    spread_per_direction,
+    with_bias,
+)
 
 
 @dataclass(frozen=True)
 class Shaving:
     """A sequence of nested sets of features.
 
-    Attributes
-    ----------
-    order : ndarray of shape (m,), int
-        All features, the longest kept first: each set consists of its first ``size`` entries.
-    sizes : ndarray of shape (n_steps,), int
-        Descending, from m to 1.
-    ratio : ndarray of shape (n_steps,)
-        The extreme quotient of each set, oriented to be at least one.
-    explained : ndarray of shape (n_steps,)
-        Share of the variance of the signed mean of each set that lies between the classes.
+    `order` holds all features, the longest kept first: each set consists of its first ``size``
+    entries, `sizes` descending from m to 1. `ratio` is the extreme quotient of each set, oriented
+    to be at least one, `explained` the share of the variance of its signed mean that lies between
+    the classes.
     """
 
     order: IntArray
@@ -48,23 +49,10 @@ def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[flo
 
     has a largest and a smallest value; the one farther from 1 (by its logarithm) is taken.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, r)
-        Samples in any coordinates that keep inner products, for instance a Cholesky factor of
-        the matrix of inner products.
-    second : ndarray of shape (n,), bool
-        Which samples belong to the second class.
-    floor : float
-        Positive.
-
-    Returns
-    -------
-    ratio : float
-        The quotient or, where the smallest was taken, one over it.
-    direction : ndarray of shape (n,)
-        The inner products of the features with it are the features' loadings on the vector, its
-        column of X in the generalized SVD, up to scale.
+    `rows` are samples in any coordinates that keep inner products, for instance a Cholesky factor
+    of the matrix of inner products. Returns the quotient or, where the smallest was taken, one
+    over it; and a vector with which the inner products of the features are their loadings (the
+    vector's column of X in the generalized SVD), up to scale.
 
     Examples
     --------
@@ -76,20 +64,13 @@ def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[flo
     1
     """
     n, r = rows.shape
-    moments = []
-    for members in (~second, second):
-        block = np.column_stack([rows[members], np.ones(np.count_nonzero(members))])
-        moment = block.T @ block / len(block)
-        moment.flat[: r * (r + 1) : r + 2] += floor
-        moments.append(moment)
-    found = []
-    for index in (0, r):
-        value, z = linalg.eigh(*moments, subset_by_index=[index, index], check_finite=False)
-        found.append((float(value[0]), z[:, 0]))
-    smallest, largest = found
+    G, H = (second_moment(with_bias(rows[members])) for members in (~second, second))
+    for moment in (G, H):
+        moment.flat[: r * (r + 1) : r + 2] += floor  # the bias has none
+    smallest, largest = eigenpair(G, H, 0), eigenpair(G, H, -1)
     ratio, z = largest if largest[0] * smallest[0] >= 1.0 else (1.0 / smallest[0], smallest[1])
-    # With G and H the two moments, floor included, x is proportional to G z and to H z. Their
-    # difference is free of the floor, and so of w: it needs the samples' distances alone.
+    # The vector's column of X is proportional to G z and to H z. Their difference is free of the
+    # floor, and so of w: it needs the samples' distances alone.
     direction = rows @ z[:-1] + z[-1]
     count = np.count_nonzero(second)
     direction *= np.where(second, 1.0 / count, -1.0 / (n - count))
@@ -110,26 +91,12 @@ def explained_by_class(values: Array, second: BoolArray) -> float:
 def shave(
     X: Array, second: BoolArray, *, tau: float, fraction: float, gram: Array | None = None
 ) -> Shaving:
-    """Shave a table of samples down to one feature.
+    """Shave a table of standardised samples, `second` class or not, down to one feature.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, m)
-        Standardised samples of both classes.
-    second : ndarray of shape (n,), bool
-        Which of them belong to the second class.
-    tau : float
-        Floor, in units of the mean second moment per direction of the row space.
-    fraction : float
-        Share of the features that each step drops, in (0, 1); one at least.
-    gram : ndarray of shape (n, n), optional
-        ``X @ X.T``, if it is known.
-
-    Notes
-    -----
-    While there are more features than samples a step works on the inner products of the samples
-    and takes the dropped features out of them, so that the whole costs little more than
-    ``X @ X.T`` once and a small eigenproblem per step.
+    `tau` is the floor in units of the mean second moment per direction of the row space, and
+    `gram` is ``X @ X.T`` if that is known. While there are more features than samples a step
+    works on the inner products of the samples and takes the dropped features out of them, so
+    that the whole costs little more than ``X @ X.T`` once and a small eigenproblem per step.
     """
     n, m = X.shape
     features = np.ascontiguousarray(X.T)

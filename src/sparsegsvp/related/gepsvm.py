@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from scipy import linalg
-
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .base import PlaneFit, PlanePairClassifier
-from .problem import row_space, second_moment
+from .base import PlaneFit, PlanePairClassifier, RowSpace, eigenpair, second_moment
 
 
-def ridge_plane(A: Array, B: Array, delta: float) -> tuple[Array, float]:
+def ridge_plane(A: Array, B: Array, delta: float) -> PlaneFit:
     """Minimise ``z'(G + delta I)z / z'Hz`` exactly, in the row space of the two blocks.
 
     H is singular there as soon as there are more features than samples of B, so the inverted
     pair is solved: ``H z = (1/mu)(G + delta I) z`` for its largest eigenvalue.
 
-    Returns z, bias last, with ``z'(G + delta I)z = 1``, and the minimum.
+    The plane has ``z'(G + delta I)z = 1``.
 
     Examples
     --------
     >>> import numpy as np
     >>> A = np.array([[0.0, 1.0], [0.0, -1.0], [0.0, 3.0]])
     >>> B = np.array([[2.0, 0.0], [2.0, 1.0], [2.0, -1.0]])
-    >>> z, quotient = ridge_plane(A, B, delta=1e-6)
-    >>> np.round(z[:2] / z[0], 3) + 0.0, round(quotient, 3)
+    >>> plane = ridge_plane(A, B, delta=1e-6)
+    >>> np.round(plane.z[:2] / plane.z[0], 3) + 0.0, round(plane.objective, 3)
     (array([1., 0.]), 0.0)
     """
-    space = row_space(A, B)
+    space = RowSpace.of(A, B)
     shifted = second_moment(space.A)
     shifted.flat[:: len(shifted) + 1] += delta
-    last = len(shifted) - 1
-    inverse, u = linalg.eigh(
-        second_moment(space.B), shifted, subset_by_index=[last, last], check_finite=False
-    )
-    return space.lift(u[:, 0]), float(1.0 / inverse[0])
+    inverse, u = eigenpair(second_moment(space.B), shifted, -1)
+    return PlaneFit(space.lift(u), [1.0 / inverse])
 
 
 def ridge_planes(A: Array, B: Array, delta: float) -> tuple[PlaneFit, PlaneFit]:
     """Return the planes of both classes, each by `ridge_plane`."""
-    return PlaneFit.of(*ridge_plane(A, B, delta)), PlaneFit.of(*ridge_plane(B, A, delta))
+    return ridge_plane(A, B, delta), ridge_plane(B, A, delta)
 
 
 class GEPSVM(PlanePairClassifier):

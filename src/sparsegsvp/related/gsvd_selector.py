@@ -13,28 +13,28 @@ from .._typing import BoolArray
 from .._typing import Float64Array as Array
 from .._validate import check_real
 from ..linalg import gsvd
-from .base import PanelMethod, order_features
-from .problem import BinaryProblem, spread_per_direction, with_bias
+from .base import (
+    BinaryProblem,
+    PanelMethod,
+    moment_factor,
+    order_features,
+    spread_per_direction,
+)
 
 
 @dataclass(frozen=True)
 class Components:
     """Directions of two class blocks, from what the first has alone to what the second has alone.
 
-    Attributes
-    ----------
-    angle : ndarray of shape (r,)
-        Angular distance in [-pi/4, pi/4], descending: 0 is shared evenly, +-pi/4 belongs to the
-        first or the second class alone.
-    significance : ndarray of shape (2, r)
-        Share of each class's second moment; rows sum to one.
-    loadings : ndarray of shape (m, r)
-        Columns of unit length, but for the entry of the bias, which is left out.
+    `angle` is the angular distance in [-pi/4, pi/4], descending: 0 is shared evenly, +-pi/4
+    belongs to the first or the second class alone. `significance` is the share of each class's
+    second moment; its rows sum to one. `loadings` has columns of unit length, but for the entry
+    of the bias, which is left out.
     """
 
-    angle: Array
-    significance: Array
-    loadings: Array
+    angle: Array  # (r,)
+    significance: Array  # (2, r)
+    loadings: Array  # (m, r)
 
     @property
     def entropy(self) -> Array:
@@ -54,12 +54,8 @@ class Components:
 def class_components(A: Array, B: Array, tau: float) -> Components:
     """Compare two class blocks by the generalized SVD, in their row space.
 
-    Parameters
-    ----------
-    A, B : ndarray of shape (n_A, m) and (n_B, m)
-    tau : float
-        Floor under both second moments, in units of their mean over the directions of the row
-        space; 0 is the plain decomposition.
+    tau is a floor under both second moments, in units of their mean over the directions of the
+    row space; 0 is the plain decomposition.
 
     Examples
     --------
@@ -71,7 +67,7 @@ def class_components(A: Array, B: Array, tau: float) -> Components:
     """
     basis, first, second = _feature_space(A, B)
     r = first.shape[1]
-    first, second = with_bias(first) / math.sqrt(len(A)), with_bias(second) / math.sqrt(len(B))
+    first, second = moment_factor(first), moment_factor(second)
     floor = tau * spread_per_direction(
         float(np.vdot(first[:, :r], first[:, :r])), float(np.vdot(second[:, :r], second[:, :r])), r
     )

@@ -5,13 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .base import PlaneFit, PlanePairClassifier, check_pair, lower_end
+from .base import (
+    PlaneFit,
+    PlanePairClassifier,
+    RowSpace,
+    check_pair,
+    eigenpair,
+    lowest,
+    moment_factor,
+    second_moment,
+    with_bias,
+)
 from .lasso import lasso
-from .problem import row_space, second_moment, with_bias
 
 
 @dataclass(frozen=True)
@@ -27,12 +35,8 @@ class ShiftedPair:
     @property
     def factor(self) -> Array:
         """F with ``N = F'F + ridge I``."""
-        return np.vstack(
-            [
-                with_bias(self.A) / np.sqrt(len(self.A)),
-                with_bias(self.B) * np.sqrt(self.d1 / len(self.B)),
-            ]
-        )
+        second = with_bias(self.B) * np.sqrt(self.d1 / len(self.B))
+        return np.vstack([moment_factor(self.A), second])
 
     def _product(self, z: Array, a: float, b: float) -> Array:
         """``(a G + b H + ridge I) z``."""
@@ -49,22 +53,17 @@ class ShiftedPair:
         """``D z``."""
         return self._product(z, self.d2, 1.0)
 
-    def dense_plane(self) -> tuple[Array, float]:
+    def dense_plane(self) -> PlaneFit:
         """Minimise ``z'Nz / z'Dz`` without the l1 term, exactly, in the row space.
 
         Outside the row space the quotient is 1, which the bias alone already attains or beats
         unless d1 > d2; the smallest eigenvalue inside is below that.
         """
-        space = row_space(self.A, self.B)
+        space = RowSpace.of(self.A, self.B)
         G, H = second_moment(space.A), second_moment(space.B)
         shift = self.ridge * np.eye(len(G))
-        mu, u = linalg.eigh(
-            G + self.d1 * H + shift,
-            H + self.d2 * G + shift,
-            subset_by_index=[0, 0],
-            check_finite=False,
-        )
-        return space.lift(u[:, 0]), float(mu[0])
+        mu, u = eigenpair(G + self.d1 * H + shift, H + self.d2 * G + shift, 0)
+        return PlaneFit(space.lift(u), [mu])
 
 
 def bias_only(pair: ShiftedPair) -> tuple[Array, float]:
@@ -98,20 +97,14 @@ def sparse_plane(
     gradient = np.zeros(len(z))
     converged = False
     while not converged and len(history) <= max_iter:
-        step = lasso(F, pair.ridge, np.zeros(len(z)), l1, sparse_feasible(z, g), equality=g)
-        g = pair.denominator(step.z)
-        scale = np.sqrt(step.z @ g)
-        z, g, gradient = step.z / scale, g / scale, step.gradient
+        start = sparse_feasible(z, g)
+        z, gradient = lasso(F, pair.ridge, np.zeros(len(z)), l1, start, equality=g)
+        g = pair.denominator(z)
+        scale = np.sqrt(z @ g)
+        z, g = z / scale, g / scale
         history.append(value(z))
         converged = history[-2] - history[-1] <= tol * history[-1]
-    return PlaneFit.of(
-        z,
-        history[-1],
-        score=np.abs(gradient[:-1]),
-        n_iter=len(history) - 1,
-        history=history,
-        converged=converged,
-    )
+    return PlaneFit(z, history, np.abs(gradient[:-1]), len(history) - 1, converged)
 
 
 def sparse_feasible(z: Array, g: Array) -> Array:
@@ -224,19 +217,19 @@ class L1ReGEC(PlanePairClassifier):
 
     def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
         first, second = self._pairs(A, B)
-        return self._sparse(first), self._sparse(second)
+        return self._fit_pair(first), self._fit_pair(second)
 
-    def _sparse(self, pair: ShiftedPair) -> PlaneFit:
+    def _fit_pair(self, pair: ShiftedPair) -> PlaneFit:
         F = pair.factor
         flat, largest = bias_only(pair)
-        dense, _ = pair.dense_plane()
+        dense = pair.dense_plane().z
         dense /= np.sqrt(dense @ pair.denominator(dense))
-        first, other = (
+        ends = (
             sparse_plane(pair, F, self.l1 * largest, start, self.tol, self.max_iter)
             for start in (flat, dense)
         )
-        return lower_end(first, other, 10.0 * self.tol)
+        return lowest(ends, margin=10.0 * self.tol)
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
         first, second = self._pairs(A, B)
-        return PlaneFit.of(*first.dense_plane()), PlaneFit.of(*second.dense_plane())
+        return first.dense_plane(), second.dense_plane()

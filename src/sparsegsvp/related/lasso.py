@@ -14,29 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from .._typing import Float64Array as Array
-
-
-@dataclass(frozen=True)
-class LassoResult:
-    """A solution of the lasso with its certificate.
-
-    Attributes
-    ----------
-    z : ndarray of shape (m + 1,)
-    gradient : ndarray of shape (m + 1,)
-        Of the smooth part, equality included: ``2(Qz - c - multiplier g)``. At most l1 in size
-        for every weight that is zero.
-    multiplier : float
-        Of ``g'z = 1``; zero without the equality.
-    """
-
-    z: Array
-    gradient: Array
-    multiplier: float
+from .._typing import IntArray
 
 
 def lasso(
@@ -48,28 +29,19 @@ def lasso(
     *,
     equality: Array | None = None,
     tol: float = 1e-9,
-) -> LassoResult:
-    """Solve the lasso of this module's docstring, to the exact solution of its sign pattern.
+) -> tuple[Array, Array]:
+    """Return the solution z of this module's lasso and the gradient of its smooth part.
 
-    Parameters
-    ----------
-    F : ndarray of shape (n, m + 1)
-    ridge : float
-    c : ndarray of shape (m + 1,)
-    l1 : float
-    start : ndarray of shape (m + 1,)
-        Any point; with ``equality`` one that satisfies it. A start near the solution is cheap.
-    equality : ndarray of shape (m + 1,), optional
-        The vector g.
-    tol : float
-        Features whose gradient exceeds ``(1 + tol) l1`` violate optimality.
+    The gradient is ``2(Qz - c - multiplier g)``, at most ``(1 + tol) l1`` in size for every
+    weight that is zero. The start may be any point, with ``equality`` (the vector g) one that
+    satisfies it; one near the solution is cheap.
 
     Examples
     --------
     With Q = 2 I every weight is soft(c, l1/2) / 2:
 
     >>> F = np.eye(4)
-    >>> lasso(F, 1.0, np.array([3.0, -0.4, 1.0, 2.0]), 1.0, np.zeros(4)).z
+    >>> lasso(F, 1.0, np.array([3.0, -0.4, 1.0, 2.0]), 1.0, np.zeros(4))[0]
     array([1.25, 0.  , 0.25, 1.  ])
     """
     z = start.copy()
@@ -93,7 +65,7 @@ def lasso(
         excess[work] = -np.inf
         violators = np.flatnonzero(excess > 0)
         if len(violators) == 0:
-            return LassoResult(z, gradient, multiplier)
+            return z, gradient
         # As many again as are in use: few passes over F, and a small Gram matrix.
         most = max(10, int(np.count_nonzero(z)))
         if len(violators) > most:
@@ -162,7 +134,7 @@ class _SignSearch:
             z = points[values.argmin() if falls else times[:-1].argmin()]
             signs = np.append(np.where(signs[:-1] != 0, np.sign(z[:-1]), 0.0), 0.0)
 
-    def _stationary(self, a: NDArray[np.intp], signs: Array) -> tuple[Array, float]:
+    def _stationary(self, a: IntArray, signs: Array) -> tuple[Array, float]:
         """Stationary point of the smooth problem that fixed signs leave, and its multiplier."""
         factor = linalg.cho_factor(self.Q[np.ix_(a, a)], check_finite=False)
         point = linalg.cho_solve(factor, self.c[a] - 0.5 * self.l1 * signs, check_finite=False)

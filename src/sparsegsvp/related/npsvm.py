@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from .._typing import BoolArray
 from .._typing import Float64Array as Array
 from .._validate import check_choice, check_real
-from .base import PlaneFit, PlanePairClassifier, lower_end
+from .base import PlaneFit, PlanePairClassifier, RowSpace, lowest, with_bias
 from .gepsvm import ridge_plane
-from .problem import RowSpace, row_space, with_bias
 
 
 def starts(A: Array, B: Array) -> list[Array]:
@@ -25,7 +23,7 @@ def starts(A: Array, B: Array) -> list[Array]:
     ridge = 1e-3 if len(A) > A.shape[1] else 1.0
     across = B.mean(axis=0) - A.mean(axis=0)
     middle = np.append(across, -(A.mean(axis=0) @ across))
-    return [ridge_plane(A, B, ridge)[0], *([middle] if across.any() else [])]
+    return [ridge_plane(A, B, ridge).z, *([middle] if across.any() else [])]
 
 
 def l1_ratio(A: Array, B: Array, z: Array) -> float:
@@ -115,7 +113,7 @@ class Reweighting:
         z = weighted_solve(A, self.row_weights(residual), self.column_weights(z), tangent)
         return z / np.abs(B @ z).mean()
 
-    def stay_at_zero(self, A: Array, B: Array, z: Array) -> NDArray[np.bool_]:
+    def stay_at_zero(self, A: Array, B: Array, z: Array) -> BoolArray:
         """Whether each weight that is zero would stay below the floor, were it let go."""
         residual = A @ z
         row = self.row_weights(residual)
@@ -299,7 +297,7 @@ class NPSVM(PlanePairClassifier):
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         dense = self.penalty is None or self.penalty == "l2" or self.p == 2
-        space = row_space(A, B) if dense else RowSpace(with_bias(A), with_bias(B), None)
+        space = RowSpace.of(A, B) if dense else RowSpace(with_bias(A), with_bias(B), None)
         ends = []
         for z in starts(A, B):
             u = z if space.basis is None else space.basis.T @ z
@@ -310,16 +308,9 @@ class NPSVM(PlanePairClassifier):
                 u, history, converged = reweight(
                     space.A, space.B, u, self.delta, p, self.eps, self.tol, self.max_iter
                 )
-            ends.append(
-                PlaneFit.of(
-                    space.lift(u),
-                    history[-1],
-                    n_iter=max(len(history) - 1, 1),
-                    history=history,
-                    converged=converged,
-                )
-            )
-        return reduce(lambda one, other: lower_end(one, other, 10.0 * self.tol), ends)
+            n_iter = max(len(history) - 1, 1)
+            ends.append(PlaneFit(space.lift(u), history, n_iter=n_iter, converged=converged))
+        return lowest(ends, margin=10.0 * self.tol)
 
     def _least_ratio(self, space: RowSpace, u: Array) -> tuple[Array, list[float], bool]:
         """Ascend from u; where the samples determine a plane, reweight if that lowers the ratio."""

@@ -5,28 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import linalg
 
 from .._typing import Float64Array as Array
+from .._typing import IntArray
 from .._validate import check_integer, check_real
-from .base import PlaneFit, PlanePairClassifier, lower_end
+from .base import PlaneFit, PlanePairClassifier, eigenpair, lowest, moment_factor
 from .gepsvm import ridge_plane, ridge_planes
-from .problem import with_bias
 
 
 @dataclass(frozen=True)
 class RayleighQuotient:
-    """The quotient ``rho(z) = z'Hz / z'(G + tau I)z`` that the flow raises."""
+    """The quotient ``rho(z) = z'Hz / z'(G + tau I)z`` that the flow raises, G = A'A, H = B'B."""
 
     A: Array
     B: Array
     tau: float
-
-    @classmethod
-    def of(cls, A: Array, B: Array, tau: float) -> RayleighQuotient:
-        """Make it from class blocks without their bias columns."""
-        return cls(with_bias(A) / np.sqrt(len(A)), with_bias(B) / np.sqrt(len(B)), tau)
 
     def _images(self, z: Array) -> tuple[Array, Array, float]:
         used = np.flatnonzero(z)
@@ -42,18 +35,12 @@ class RayleighQuotient:
         pa, pb, rho = self._images(z)
         return (pb / rho) @ self.B - pa @ self.A - self.tau * z
 
-    def best_on(self, used: NDArray[np.intp]) -> Array:
+    def best_on(self, used: IntArray) -> Array:
         """Return the unit vector with entries in ``used`` alone for which rho is largest."""
         A, B = self.A[:, used], self.B[:, used]
-        last = len(used) - 1
-        _, u = linalg.eigh(
-            B.T @ B,
-            A.T @ A + self.tau * np.eye(len(used)),
-            subset_by_index=[last, last],
-            check_finite=False,
-        )
+        _, u = eigenpair(B.T @ B, A.T @ A + self.tau * np.eye(len(used)), -1)
         z = np.zeros(self.A.shape[1])
-        z[used] = u[:, 0] / np.linalg.norm(u[:, 0])
+        z[used] = u / np.linalg.norm(u)
         return z
 
 
@@ -84,10 +71,10 @@ def flow(quotient: RayleighQuotient, k: int, start: Array, tol: float, max_iter:
     history = [1.0 / rho]
     eta = longest = 1.0 / quotient.tau
     converged = False
-    while not converged and len(history) <= max_iter:
+    while len(history) <= max_iter:
         kept = np.flatnonzero(truncate(z + eta * slope, k))
-        if np.array_equal(kept, np.flatnonzero(z)):
-            converged = True
+        converged = np.array_equal(kept, np.flatnonzero(z))
+        if converged:
             break
         trial = quotient.best_on(kept)
         reached = quotient.value(trial)
@@ -97,14 +84,7 @@ def flow(quotient: RayleighQuotient, k: int, start: Array, tol: float, max_iter:
             eta = min(4.0 * eta, longest)
         else:
             eta *= 0.5
-    return PlaneFit.of(
-        z,
-        history[-1],
-        score=np.abs(slope[:-1]),
-        n_iter=len(history),
-        history=history,
-        converged=converged,
-    )
+    return PlaneFit(z, history, np.abs(slope[:-1]), len(history), converged)
 
 
 class TruncatedRayleighFlow(PlanePairClassifier):
@@ -192,18 +172,15 @@ class TruncatedRayleighFlow(PlanePairClassifier):
         check_real("tau", self.tau, above=0)
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
-        wanted = self.n_nonzero or self.n_features or 10
-        k = min(wanted, A.shape[1])
-        quotient = RayleighQuotient.of(A, B, self.tau)
-        dense, _ = ridge_plane(A, B, self.tau)
+        k = min(self.n_nonzero or self.n_features or 10, A.shape[1])
+        quotient = RayleighQuotient(moment_factor(A), moment_factor(B), self.tau)
+        dense = ridge_plane(A, B, self.tau).z
         flat = np.zeros(len(dense))
         flat[-1] = 1.0
         steepest = truncate(flat + quotient.slope(flat), k)
-        first, other = (
-            flow(quotient, k, start, self.tol, self.max_iter)
-            for start in (steepest, truncate(dense, k))
-        )
-        return lower_end(first, other, 1e-9)
+        starts = (steepest, truncate(dense, k))
+        ends = (flow(quotient, k, start, self.tol, self.max_iter) for start in starts)
+        return lowest(ends, margin=1e-9)
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
         return ridge_planes(A, B, self.tau)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from scipy import linalg
@@ -10,8 +10,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from .._typing import Float64Array as Array
 from .._validate import check_choice
-from .base import PlaneFit, PlanePairClassifier, check_pair
-from .problem import row_space, with_bias
+from .base import PlaneFit, PlanePairClassifier, RowSpace, check_pair, eigenpair, moment_factor
 
 # Up to this many unknowns the pair with diagonal shifts is formed; beyond, only products.
 DENSE = 300
@@ -26,7 +25,7 @@ def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[PlaneF
     features than samples a whole eigenspace attains each extreme; in it the plane of smallest
     ``||z||`` is taken, which is where a vanishing ridge would lead.
     """
-    space = row_space(A, B)
+    space = RowSpace.of(A, B)
     stacked = np.vstack([space.A / np.sqrt(len(A)), space.B / np.sqrt(len(B))])
     U, s, Vt = linalg.svd(stacked, full_matrices=False, check_finite=False)
     rank = int((s > s[0] * max(stacked.shape) * np.finfo(float).eps).sum())
@@ -39,52 +38,44 @@ def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[PlaneF
         _, t = linalg.eigh(scaled.T @ scaled, check_finite=False)
         z = space.lift(Vt.T @ (scaled @ t[:, 0]))
         c = float(np.clip(extreme, 0.0, 1.0))
-        return PlaneFit.of(z, (c + d1 * (1 - c)) / ((1 - c) + d2 * c))
+        return PlaneFit(z, [(c + d1 * (1 - c)) / ((1 - c) + d2 * c)])
 
     return plane(share[0]), plane(share[-1])
 
 
-def diagonal_shift_plane(A: Array, B: Array, d1: float, d2: float) -> tuple[Array, float]:
+def diagonal_shift_plane(A: Array, B: Array, d1: float, d2: float) -> PlaneFit:
     """Minimise ``z'(G + d1 diag H)z / z'(H + d2 diag G)z``.
 
     The two diagonals differ, so the row space does not hold the optimum. For many features
     Lanczos iteration runs on the inverted pair, the numerator's inverse by the identity of
     Woodbury: products with the blocks and one n_A x n_A factorisation, to machine precision.
-    Returns z, bias last, and the minimum.
     """
-    Ae, Be = with_bias(A) / np.sqrt(len(A)), with_bias(B) / np.sqrt(len(B))
+    Ae, Be = moment_factor(A), moment_factor(B)
     top, bottom = d1 * np.square(Be).sum(axis=0), d2 * np.square(Ae).sum(axis=0)
     # A feature that is zero throughout one class has no shift of its own there.
     top = np.maximum(top, 1e-12 * top.max())
     size = len(top)
     if size <= DENSE:
-        theta, Z = linalg.eigh(
-            Be.T @ Be + np.diag(bottom),
-            Ae.T @ Ae + np.diag(top),
-            subset_by_index=[size - 1, size - 1],
-            check_finite=False,
-        )
-    else:
-        scaled = Ae / top
-        core = Ae @ scaled.T
-        core.flat[:: len(core) + 1] += 1.0
-        factor = linalg.cho_factor(core, overwrite_a=True, check_finite=False)
+        inverse, z = eigenpair(Be.T @ Be + np.diag(bottom), Ae.T @ Ae + np.diag(top), -1)
+        return PlaneFit(z, [1.0 / inverse])
+    scaled = Ae / top
+    core = Ae @ scaled.T
+    core.flat[:: len(core) + 1] += 1.0
+    factor = linalg.cho_factor(core, overwrite_a=True, check_finite=False)
 
-        def operator(product: Any) -> LinearOperator:
-            return LinearOperator((size, size), matvec=product, dtype=np.float64)
+    def operator(product: Callable[[Array], Array]) -> LinearOperator:
+        return LinearOperator((size, size), lambda v: product(v.ravel()), dtype=np.float64)
 
-        theta, Z = eigsh(
-            operator(lambda v: Be.T @ (Be @ v.ravel()) + bottom * v.ravel()),
-            k=1,
-            M=operator(lambda v: Ae.T @ (Ae @ v.ravel()) + top * v.ravel()),
-            Minv=operator(
-                lambda v: v.ravel() / top - scaled.T @ linalg.cho_solve(factor, scaled @ v.ravel())
-            ),
-            which="LA",
-            v0=Be.sum(axis=0),
-            tol=0,
-        )
-    return Z[:, 0], float(1.0 / theta[0])
+    theta, Z = eigsh(
+        operator(lambda v: Be.T @ (Be @ v) + bottom * v),
+        k=1,
+        M=operator(lambda v: Ae.T @ (Ae @ v) + top * v),
+        Minv=operator(lambda v: v / top - scaled.T @ linalg.cho_solve(factor, scaled @ v)),
+        which="LA",
+        v0=Be.sum(axis=0),
+        tol=0,
+    )
+    return PlaneFit(Z[:, 0], [float(1.0 / theta[0])])
 
 
 class ReGEC(PlanePairClassifier):
@@ -169,8 +160,5 @@ class ReGEC(PlanePairClassifier):
         d1, d2 = check_pair("delta", self.delta)
         if self.shift == "cross":
             first, second = cross_shift_planes(A, B, d1, d2)
-            return first, PlaneFit(second.w, second.b, 1.0 / second.objective)
-        return (
-            PlaneFit.of(*diagonal_shift_plane(A, B, d1, d2)),
-            PlaneFit.of(*diagonal_shift_plane(B, A, d2, d1)),
-        )
+            return first, PlaneFit(second.z, [1.0 / second.objective])
+        return diagonal_shift_plane(A, B, d1, d2), diagonal_shift_plane(B, A, d2, d1)

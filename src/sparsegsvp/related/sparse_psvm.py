@@ -9,10 +9,9 @@ from scipy import linalg
 
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .base import PlaneFit, PlanePairClassifier
+from .base import PlaneFit, PlanePairClassifier, moment_factor
 from .gepsvm import ridge_plane, ridge_planes
 from .lasso import lasso
-from .problem import with_bias
 
 
 class RidgeInverse:
@@ -50,7 +49,7 @@ class Alternation:
     @classmethod
     def of(cls, A: Array, B: Array, delta: float, l2: float) -> Alternation:
         """Make it from class blocks without their bias columns; ``Q = F'F + ridge I``."""
-        Ae, Be = with_bias(A) / np.sqrt(len(A)), with_bias(B) / np.sqrt(len(B))
+        Ae, Be = moment_factor(A), moment_factor(B)
         return cls(Be, np.vstack([Be, np.sqrt(l2) * Ae]), l2 * delta, RidgeInverse(Ae, delta))
 
     def direction(self, beta: Array) -> tuple[Array, float]:
@@ -72,8 +71,7 @@ class Alternation:
         history: list[float] = []
         converged = False
         while not converged and len(history) < max_iter:
-            step = lasso(self.F, self.ridge, target, l1, beta)
-            beta, score = step.z, step.gradient
+            beta, score = lasso(self.F, self.ridge, target, l1, beta)
             if not beta[:-1].any():
                 return None
             target, length = self.direction(beta)
@@ -82,14 +80,7 @@ class Alternation:
             history.append(smooth + l1 * float(np.abs(beta[:-1]).sum()))
             if len(history) > 1:
                 converged = history[-2] - history[-1] <= tol * abs(history[-1])
-        return PlaneFit.of(
-            beta,
-            history[-1],
-            score=np.abs(score[:-1]),
-            n_iter=len(history),
-            history=history,
-            converged=converged,
-        )
+        return PlaneFit(beta, history, np.abs(score[:-1]), len(history), converged)
 
 
 class SparsePSVM(PlanePairClassifier):
@@ -195,7 +186,7 @@ class SparsePSVM(PlanePairClassifier):
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         steps = Alternation.of(A, B, self.delta, self.l2)
-        v, _ = ridge_plane(A, B, self.delta)
+        v = ridge_plane(A, B, self.delta).z
         target = steps.Be.T @ (steps.Be @ v)
         l1 = self.l1 * steps.largest_l1(target)
         # As l1 falls the iteration tends to stay at its start. Where the class means coincide
@@ -206,7 +197,7 @@ class SparsePSVM(PlanePairClassifier):
             if plane is not None:
                 return plane
             l1 /= 2.0
-        return PlaneFit(np.zeros(len(v) - 1), 1.0, np.nan)
+        return PlaneFit(np.append(np.zeros(len(v) - 1), 1.0), [np.nan])
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
         return ridge_planes(A, B, self.delta)

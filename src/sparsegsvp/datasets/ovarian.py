@@ -1,4 +1,4 @@
-"""The paper's data: breast cancer from scikit-learn's copy, ovarian cancer from a file."""
+"""The ovarian cancer data of the paper, read from a file that is not shipped."""
 
 from __future__ import annotations
 
@@ -10,21 +10,16 @@ from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer as _load_breast_cancer
 
 from .base import DATA_VARIABLE, Arrays, Dataset, data_folder
 
-_BREAST = """\
-Breast Cancer Wisconsin (Diagnostic): 569 fine-needle aspirates, 30 measurements of the
-cell nuclei in each image (ten properties; their mean, standard error and worst value).
-The rows are in the order of scikit-learn's copy. The classes are coded as in the paper,
-benign = 0 and malignant = 1, so that a positive is a cancer; scikit-learn codes them the
-other way round.
-"""
 _FILE_NAMES = ("ovarian_253x15154.npz", "Ovarian.arff", "ovarian.arff")
 _SHAPE = (253, 15154)
 _CLASS_COUNTS = {"Normal": 91, "Cancer": 162}
-_MZ_NAME = re.compile(r"MZ(-?\d+(?:\.\d*)?(?:E[+-]?\d+)?)", re.IGNORECASE)
+_MZ_NAME = re.compile(r"MZ-?\d+(?:\.\d*)?(?:E[+-]?\d+)?", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"""@attribute\s+(?:(['"])(?P<quoted>.*?)(?:\1|$)|(?P<bare>\S+))""", re.IGNORECASE
+)
 # First and last mass/charge value of the 8-7-02 series.
 _MZ_RANGE = (-7.86e-05, 19995.513)
 _SOURCE = (
@@ -41,47 +36,7 @@ genes. The series is reported to carry experimental bias and is easy to separate
 score on it proves little.
 """
 
-
-@overload
-def load_breast_cancer(*, return_X_y: Literal[False] = False) -> Dataset: ...
-@overload
-def load_breast_cancer(*, return_X_y: Literal[True]) -> Arrays: ...
-def load_breast_cancer(*, return_X_y: bool = False) -> Dataset | Arrays:
-    """Load the breast cancer data of scikit-learn with benign = 0 and malignant = 1.
-
-    Parameters
-    ----------
-    return_X_y : bool, default=False
-        Return only the pair ``(X, y)``.
-
-    Returns
-    -------
-    Dataset or tuple of ndarray
-        569 samples (357 benign, 212 malignant), 30 features.
-
-    Notes
-    -----
-    scikit-learn's own ``load_breast_cancer`` has malignant = 0. Here the classes are as in
-    the paper, where class 0 is benign; the row order is unchanged.
-
-    Examples
-    --------
-    >>> from sparsegsvp.datasets import load_breast_cancer
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X.shape, int(y.sum())
-    ((569, 30), 212)
-    """
-    bunch = _load_breast_cancer()
-    y = (1 - bunch.target).astype(np.int64)
-    if return_X_y:
-        return bunch.data, y
-    return Dataset(
-        X=bunch.data,
-        y=y,
-        feature_names=np.asarray(bunch.feature_names, dtype=np.str_),
-        class_names=np.array(["benign", "malignant"]),
-        description=_BREAST,
-    )
+Parts = tuple[NDArray[Any], NDArray[np.str_], NDArray[np.str_]]  # values, labels, column names
 
 
 @overload
@@ -115,8 +70,8 @@ def load_ovarian(
     FileNotFoundError
         No path is given or nothing is there.
     ValueError
-        The file is not this data set: its shape, its class counts or its column names
-        differ. The message says what is wrong and where the right file comes from.
+        The file is not this data set. The message says what is wrong with its shape, classes,
+        names or values, and where the right file comes from.
 
     Examples
     --------
@@ -125,9 +80,11 @@ def load_ovarian(
     Dataset(253 samples x 15154 features; Normal 91, Cancer 162)
     """
     file = _locate(path)
-    read = _read_arff if file.suffix.lower() == ".arff" else _read_npz
-    X, labels, names = read(file)
-    _check(file, X, labels, names)
+    try:
+        X, labels, names = (_read_arff if file.suffix.lower() == ".arff" else _read_npz)(file)
+        _check(X, labels, names)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}. {_SOURCE}") from error
     y = (labels == "Cancer").astype(np.int64)
     if return_X_y:
         return X, y
@@ -135,10 +92,9 @@ def load_ovarian(
 
 
 def _locate(path: str | os.PathLike[str] | None) -> Path:
+    path = data_folder() if path is None else path
     if path is None:
-        path = data_folder()
-        if path is None:
-            raise FileNotFoundError(f"path is not given and {DATA_VARIABLE} is not set. {_SOURCE}")
+        raise FileNotFoundError(f"path is not given and {DATA_VARIABLE} is not set. {_SOURCE}")
     found = Path(path)
     if found.is_dir():
         candidates = [found / name for name in _FILE_NAMES if (found / name).is_file()]
@@ -150,21 +106,21 @@ def _locate(path: str | os.PathLike[str] | None) -> Path:
     return found
 
 
-def _read_npz(file: Path) -> tuple[NDArray[Any], NDArray[np.str_], NDArray[np.str_]]:
+def _read_npz(file: Path) -> Parts:
     try:
         with np.load(file, allow_pickle=False) as arrays:
             X, y = arrays["X"], arrays["y"]
             names, classes = arrays["feature_names"], arrays["class_names"]
     except KeyError as error:
-        raise ValueError(f"{file} lacks an array: {error.args[0]}. {_SOURCE}") from error
+        raise ValueError(f"the file lacks an array: {error.args[0]}") from error
     except (OSError, ValueError, EOFError, TypeError, IndexError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{file} cannot be read as .npz ({error}). {_SOURCE}") from error
+        raise ValueError(f"it cannot be read as .npz ({error})") from error
     if y.ndim != 1 or y.dtype.kind not in "iu" or len(classes) != 2 or set(np.unique(y)) - {0, 1}:
-        raise ValueError(f"{file}: y must hold 0 and 1 for two class names. {_SOURCE}")
+        raise ValueError("y must hold 0 and 1 for two class names")
     return X, np.asarray(classes, dtype=np.str_)[y], np.asarray(names, dtype=np.str_)
 
 
-def _read_arff(file: Path) -> tuple[NDArray[Any], NDArray[np.str_], NDArray[np.str_]]:
+def _read_arff(file: Path) -> Parts:
     """Read a dense ARFF file whose last attribute is the class.
 
     A parser for general ARFF spends minutes on 15155 attributes; the file needed here has
@@ -180,57 +136,46 @@ def _read_arff(file: Path) -> tuple[NDArray[Any], NDArray[np.str_], NDArray[np.s
             if not text or text.startswith("%"):
                 continue
             if not in_data:
-                keyword = text.split(maxsplit=1)[0].lower()
-                if keyword == "@attribute":
-                    names.append(_attribute_name(text))
-                in_data = keyword == "@data"
+                attribute = _ATTRIBUTE.match(text)
+                if attribute:
+                    names.append((attribute["quoted"] or attribute["bare"] or "").strip())
+                in_data = text.split(maxsplit=1)[0].lower() == "@data"
                 continue
             values, _, label = text.rpartition(",")
             try:
-                row = np.array(values.split(","), dtype=np.float32)
+                rows.append(np.array(values.split(","), dtype=np.float32))
             except ValueError as error:
-                raise ValueError(f"{file}, line {number}: {error}. {_SOURCE}") from error
-            rows.append(row)
+                raise ValueError(f"line {number}: {error}") from error
             labels.append(label.strip().strip("'\"").capitalize())
     lengths = {len(row) for row in rows}
     if not rows or lengths != {len(names) - 1}:
         raise ValueError(
-            f"{file}: {len(rows)} rows of {sorted(lengths)} values do not fit its "
-            f"{len(names)} attributes. {_SOURCE}"
+            f"{len(rows)} rows of {sorted(lengths)} values do not fit {len(names)} attributes"
         )
     return np.vstack(rows), np.array(labels), np.array(names[:-1])
 
 
-def _attribute_name(text: str) -> str:
-    rest = text.split(maxsplit=1)[1] if len(text.split(maxsplit=1)) > 1 else ""
-    if rest[:1] in ("'", '"'):
-        return rest[1:].partition(rest[0])[0].strip()
-    return rest.split(maxsplit=1)[0] if rest else ""
-
-
-def _check(file: Path, X: NDArray[Any], labels: NDArray[np.str_], names: NDArray[np.str_]) -> None:
+def _check(X: NDArray[Any], labels: NDArray[np.str_], names: NDArray[np.str_]) -> None:
     """Raise ValueError unless the table is this data set: shape, classes, names, values."""
     if X.shape != _SHAPE or names.shape != (_SHAPE[1],) or labels.shape != (_SHAPE[0],):
         raise ValueError(
-            f"{file} holds a table of shape {X.shape} with {names.size} names and "
-            f"{labels.size} labels, not {_SHAPE}. {_SOURCE}"
+            f"a table of shape {X.shape} with {names.size} names and {labels.size} labels, "
+            f"not {_SHAPE}"
         )
     classes, counts = np.unique(labels, return_counts=True)
     found = dict(zip(classes.tolist(), counts.tolist()))
     if found != _CLASS_COUNTS:
-        raise ValueError(f"{file} has the classes {found}, not {_CLASS_COUNTS}. {_SOURCE}")
-    matches = [_MZ_NAME.fullmatch(name) for name in names]
-    wrong = [str(name) for name, match in zip(names, matches) if match is None]
+        raise ValueError(f"the classes are {found}, not {_CLASS_COUNTS}")
+    wrong = [str(name) for name in names if not _MZ_NAME.fullmatch(name)]
     if wrong:
         raise ValueError(
-            f"{file} has {len(wrong)} columns that are not named like MZ244.95, the first "
-            f"{wrong[0]!r}. {_SOURCE}"
+            f"{len(wrong)} columns are not named like MZ244.95, the first is {wrong[0]!r}"
         )
-    ends = [float(match.group(1)) for match in (matches[0], matches[-1]) if match is not None]
+    ends = [float(name[2:]) for name in (names[0], names[-1])]
     if not np.allclose(ends, _MZ_RANGE, rtol=1e-2, atol=1e-6):
         raise ValueError(
-            f"{file} runs from {names[0]} to {names[-1]}, not from MZ{_MZ_RANGE[0]:.3g} to "
-            f"MZ{_MZ_RANGE[1]}. {_SOURCE}"
+            f"the columns run from {names[0]} to {names[-1]}, not from MZ{_MZ_RANGE[0]:.3g} to "
+            f"MZ{_MZ_RANGE[1]}"
         )
     if X.dtype.kind != "f" or not np.isfinite(X).all():
-        raise ValueError(f"{file} has values that are missing or not finite numbers. {_SOURCE}")
+        raise ValueError("values are missing or not finite numbers")
