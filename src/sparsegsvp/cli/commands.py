@@ -215,7 +215,8 @@ def predict(
         float | None,
         typer.Option(
             metavar="P",
-            help="Share of the positive class where the model is used; adjusts probabilities.",
+            help="Share of the positive class where the model is used; moves probabilities and "
+            "labels.",
         ),
     ] = None,
     positive: Annotated[
@@ -226,21 +227,19 @@ def predict(
 
     Only the columns of the model's panel are needed, in any order; others are ignored.
     """
-    from ..io import load_model, read_table, write_atomic
+    from ..io import guess_positive, load_model, read_table, write_atomic
     from ..workflow import needed_features, predict_table, predictions_csv
 
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     fitted = load_model(model)
     data = read_table(table, features=needed_features(fitted), **values(layout))
     found = predict_table(fitted, data)
-    proba = found.proba
     if prevalence is not None:
-        proba = found.at_prevalence(positive or found.classes[-1], prevalence)
+        of_interest = positive or guess_positive(found.classes)
+        found.set_prevalence(of_interest, prevalence)
         if positive is None:
-            screen.remark(
-                f"--prevalence is taken for '{found.classes[-1]}'; --positive names the other"
-            )
-    text = predictions_csv(data, found, proba)
+            screen.remark(f"--prevalence is taken for '{of_interest}'; --positive names the other")
+    text = predictions_csv(data, found)
     if out is not None:
         write_atomic(out, text)
         screen.say(f"{data.source}: {found.counts()}")
@@ -253,7 +252,7 @@ def predict(
             "digest": data.digest,
             "out": None if out is None else str(out.resolve()),
             "predictions": [str(label) for label in found.labels],
-            "probabilities": None if proba is None else proba.tolist(),
+            "probabilities": None if found.proba is None else found.proba.tolist(),
             "classes": found.classes,
         }
     )

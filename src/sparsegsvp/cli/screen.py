@@ -148,6 +148,8 @@ class Screen:
         """Say what was read and what looks odd."""
         for sentence in table.record:
             self.say(sentence)
+        if table.positive is None and table.positive_class is not None:
+            self.say("--positive names another class of interest")
         for notice in table.notices:
             self.say(f"note: {notice}", style="yellow")
 

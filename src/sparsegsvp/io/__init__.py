@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .models import save_model as save_model
     from .table import Table as Table
     from .table import check_cohort as check_cohort
+    from .table import guess_positive as guess_positive
     from .table import read_table as read_table
 
 _MODULES = {
@@ -31,7 +32,7 @@ _MODULES = {
     "lazy": ("open_table",),
     "memory": ("make_table",),
     "models": ("Log2", "load_model", "save_model"),
-    "table": ("Table", "check_cohort", "read_table"),
+    "table": ("Table", "check_cohort", "guess_positive", "read_table"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_MODULE_OF)

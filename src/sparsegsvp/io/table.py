@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -68,7 +69,7 @@ class Table:
     >>> table.X.shape, table.class_counts(), table.n_missing
     ((3, 2), {'ill': 2, 'well': 1}, 1)
     >>> table.labels, table.positive_class
-    (array(['ill', 'well', 'ill'], dtype='<U4'), 'well')
+    (array(['ill', 'well', 'ill'], dtype='<U4'), 'ill')
     """
 
     X: Any
@@ -102,14 +103,14 @@ class Table:
 
     @property
     def positive_class(self) -> str | None:
-        """The class of interest: the one named, or the last of two in sorted order.
+        """The class of interest: the one named, or the one that `guess_positive` takes.
 
         None if there are more than two classes.
         """
         classes = list(self.class_counts())
         if len(classes) != 2:
             return None
-        return self.positive if self.positive is not None else classes[-1]
+        return guess_positive(classes) if self.positive is None else self.positive
 
     def describe(self) -> dict[str, Any]:
         """Return all but the numbers, labels and names, as JSON can hold it."""
@@ -128,6 +129,49 @@ class Table:
             "notices": [notice.to_dict() for notice in self.notices],
             "dropped": dict(self.dropped),
         }
+
+
+# Words in the name of a class that say which of two is the one of interest.
+_OF_INTEREST = """1 abnormal active affected bad cancer carcinoma case cases dead death died disease
+    diseased event failure ill infected malignant metastasis metastatic patient patients poor pos
+    positive present progression recurrence relapse relapsed resistant responder sick t true tumor
+    tumors tumour tumours yes"""
+_OF_COMPARISON = """0 absent alive benign censored control controls ctrl false good healthy n neg
+    negative no non none normal not reference sensitive survived uninfected well wildtype wt"""
+
+
+def guess_positive(classes: Sequence[str]) -> str:
+    """Guess from their names which of two classes is the one of interest.
+
+    Parameters
+    ----------
+    classes : sequence of str
+        Two names, sorted.
+
+    Returns
+    -------
+    str
+        The one whose name says so (case, cancer, died, positive, yes, 1, ...), the other than
+        the one to compare with (control, normal, healthy, no, 0, ...), or the last.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io.table import guess_positive
+    >>> guess_positive(["cancer", "normal"]), guess_positive(["no relapse", "relapse"])
+    ('cancer', 'relapse')
+    >>> guess_positive(["A", "B"])
+    'B'
+    """
+    words = [set(re.findall(r"[a-z]+|[0-9]+", name.lower())) for name in classes]
+    compared = [not found.isdisjoint(_OF_COMPARISON.split()) for found in words]
+    wanted = [
+        not found.isdisjoint(_OF_INTEREST.split()) and not other
+        for found, other in zip(words, compared)
+    ]
+    for marks in (wanted, [not c for c in compared]):
+        if marks.count(True) == 1:
+            return classes[marks.index(True)]
+    return classes[-1]
 
 
 def check_cohort(cohort: Table, table: Table) -> None:
@@ -312,8 +356,13 @@ def table_of(
     record = [opening]
     labels = raw.text.get("target")
     if labels is not None:
-        counts = [f"{quote(k)} {n}" for k, n in sorted(Counter(map(str, labels)).items())]
-        record.append(f"classes in {quote(target)}: {', '.join(counts)}")
+        counts = dict(sorted(Counter(map(str, labels)).items()))
+        listing = ", ".join(f"{quote(label)} {n}" for label, n in counts.items())
+        if len(counts) == 2:
+            of_interest = positive or guess_positive(list(counts))
+            listing += f"; the class of interest is {quote(of_interest)}"
+            listing += "" if positive else ", taken by its name or place"
+        record.append(f"classes in {quote(target)}: {listing}")
     if about_digest:
         record.append(about_digest)
     asked = [name for name, why in raw.dropped.items() if why == "asked for"]

@@ -77,10 +77,11 @@ class Predictions:
         drawn = Counter(str(label) for label in self.labels)
         return ", ".join(f"{drawn[label]} '{label}'" for label in self.classes)
 
-    def at_prevalence(self, positive: str, prevalence: float) -> NDArray[np.float64]:
-        """Return probabilities for another share of the positive class than one half.
+    def set_prevalence(self, positive: str, prevalence: float) -> None:
+        """Move probabilities and labels to another share of the positive class than one half.
 
-        The odds are multiplied by ``prevalence / (1 - prevalence)``.
+        The odds are multiplied by ``prevalence / (1 - prevalence)``, and every sample gets the
+        label that is then the more probable.
         """
         name = option("prevalence")
         if len(self.classes) != 2:
@@ -97,7 +98,8 @@ class Predictions:
         share = np.full(2, 1 - prevalence)
         share[self.classes.index(positive)] = prevalence
         weighted = self.proba * share
-        return weighted / weighted.sum(axis=1, keepdims=True)
+        self.proba = weighted / weighted.sum(axis=1, keepdims=True)
+        self.labels = np.array(self.classes)[self.proba.argmax(axis=1)]
 
 
 def _before_the_planes(model: Any, X: NDArray[np.float64], where: str) -> NDArray[np.float64]:
@@ -136,11 +138,9 @@ def predict_table(model: Any, table: Table) -> Predictions:
     return Predictions(model, table.X[:, [where[name] for name in names]], table.source)
 
 
-def predictions_csv(table: Table, found: Predictions, proba: Any) -> str:
-    """Write one line per sample: label, distance to each plane, probabilities if any.
-
-    ``proba`` may be adjusted for a prevalence.
-    """
+def predictions_csv(table: Table, found: Predictions) -> str:
+    """Write one line per sample: label, distance to each plane, probabilities if any."""
+    proba = found.proba
     header = ["sample", "prediction"] + ([] if table.y is None else ["label"])
     header += [f"distance to {label}" for label in found.classes]
     if proba is not None:

@@ -127,7 +127,7 @@ class Selection:
         """Write the files into a folder that exists, one after the other."""
         cohort = None
         if self.cohort is not None and self.cohort_table is not None:
-            cohort = predictions_csv(self.cohort_table, self.cohort, self.cohort.proba)
+            cohort = predictions_csv(self.cohort_table, self.cohort)
         write_texts(
             folder,
             {
