@@ -37,6 +37,11 @@ _SHARED_DOCS = {
 standardize : bool, default=True
     Scale features to mean 0 and variance 1 first. Weights of features in different units
     cannot be compared otherwise.""",
+    "sparse_panel": """\
+n_features : int or None, default=None
+    Size of the panel. None keeps the features with a weight in either plane; an integer keeps
+    the heaviest (then those nearest to entering) and solves for both planes anew on these,
+    without the l1 term.""",
     "planes": """\
 classes_ : ndarray of shape (2,)
 coef_ : ndarray of shape (2, n_features_in_)
@@ -60,13 +65,7 @@ feature_names_in_ : ndarray of shape (n_features_in_,)
 
 
 def check_pair(name: str, value: Any, **bounds: float) -> tuple[float, float]:
-    """Return a number twice, or a pair of numbers, each within the bounds of `check_real`.
-
-    Examples
-    --------
-    >>> check_pair("delta", 0.5, above=0)
-    (0.5, 0.5)
-    """
+    """Return a number twice, or a pair of numbers, each within the bounds of `check_real`."""
     values: NDArray[Any] = np.atleast_1d(np.asarray(value))
     if values.shape not in ((1,), (2,)):
         raise ValueError(f"{name} must be a number or a pair of numbers, got {value!r}")
@@ -192,15 +191,6 @@ class RowSpace:
 
         Costs one QR factorisation of an (m + 1) x (n_A + n_B) matrix when there are more
         features than samples, and nothing otherwise; no m x m matrix is formed.
-
-        Examples
-        --------
-        >>> rng = np.random.default_rng(0)
-        >>> A, B = rng.normal(size=(4, 1000)), rng.normal(size=(5, 1000))
-        >>> space = RowSpace.of(A, B)
-        >>> z = space.lift(np.ones(9))
-        >>> bool(np.allclose(A @ z[:-1] + z[-1], space.A.sum(axis=1)))
-        True
         """
         n, m = len(A) + len(B), A.shape[1]
         if m + 1 <= n:
@@ -345,17 +335,9 @@ class PanelMethod(SelectorMixin):
 class PlaneFit:
     """A plane ``z = [w; b]`` on the columns of the class blocks, and how it was found.
 
-    Attributes
-    ----------
-    z : ndarray of shape (k + 1,)
-        At any scale.
-    history : sequence of float
-        The objective after each iteration, start included; of a direct solution its value alone.
-    score : ndarray of shape (k,) or None
-        Ranks the features whose weight is exactly zero (sparse methods): larger is nearer to
-        entering the plane.
-    n_iter : int
-    converged : bool
+    z has any scale. `history` is the objective after each iteration, start included, or the value
+    of a direct solution. `score` ranks the features whose weight is exactly zero (sparse methods):
+    larger is nearer to entering the plane.
     """
 
     z: Array

@@ -53,15 +53,6 @@ def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[flo
     of the matrix of inner products. Returns the quotient or, where the smallest was taken, one
     over it; and a vector with which the inner products of the features are their loadings (the
     vector's column of X in the generalized SVD), up to scale.
-
-    Examples
-    --------
-    >>> rows = np.array([[1.0, 0.0], [1.0, 0.1], [-1.0, 3.0], [-1.0, -3.0]])
-    >>> ratio, direction = extreme_direction(rows, np.array([False, False, True, True]), 0.1)
-    >>> round(ratio, 1)
-    88.8
-    >>> int(np.abs(rows.T @ direction).argmax())
-    1
     """
     n, r = rows.shape
     G, H = (second_moment(with_bias(rows[members])) for members in (~second, second))
@@ -169,8 +160,7 @@ class GeneShaving(PanelMethod, BaseEstimator):
     n_permutations : int, default=10
         Permuted tables for the gap statistic, at least 1. Not used when `n_features` is given.
     n_features : int or None, default=None
-        Size of the panel. None takes the size with the largest gap (the smallest one if several
-        are equal).
+        Size of the panel. None takes the one with the largest gap, the smallest if several have.
     standardize : bool, default=True
         Scale features to variance 1 first. They are centred in any case.
     random_state : int, RandomState instance or None, default=0
@@ -197,9 +187,8 @@ class GeneShaving(PanelMethod, BaseEstimator):
     of the smallest; from [2]_ the tenth, the nested sets, the signed mean and the gap statistic.
     Chosen here: the samples of the two classes as the pair; the column of ones, which lets a
     difference of the class means count; the floor, without which every direction is extreme once
-    there are more features than samples; the variance between the classes in the place of the
-    variance between samples; and permutation of the labels, which leaves the features' own
-    correlations as they are, in the place of permutation within each feature.
+    there are more features than samples; the variance between classes, not samples; and
+    permutation of the labels, which keeps the features' correlations, not of each feature.
 
     References
     ----------

@@ -14,15 +14,6 @@ def ridge_plane(A: Array, B: Array, delta: float) -> PlaneFit:
     pair is solved: ``H z = (1/mu)(G + delta I) z`` for its largest eigenvalue.
 
     The plane has ``z'(G + delta I)z = 1``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> A = np.array([[0.0, 1.0], [0.0, -1.0], [0.0, 3.0]])
-    >>> B = np.array([[2.0, 0.0], [2.0, 1.0], [2.0, -1.0]])
-    >>> plane = ridge_plane(A, B, delta=1e-6)
-    >>> np.round(plane.z[:2] / plane.z[0], 3) + 0.0, round(plane.objective, 3)
-    (array([1., 0.]), 0.0)
     """
     space = RowSpace.of(A, B)
     shifted = second_moment(space.A)

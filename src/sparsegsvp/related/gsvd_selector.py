@@ -56,14 +56,6 @@ def class_components(A: Array, B: Array, tau: float) -> Components:
 
     tau is a floor under both second moments, in units of their mean over the directions of the
     row space; 0 is the plain decomposition.
-
-    Examples
-    --------
-    >>> A = np.array([[3.0, 0.0], [-3.0, 0.0], [3.0, 1.0], [-3.0, -1.0]])
-    >>> B = np.array([[0.0, 2.0], [0.0, -2.0], [0.0, 2.0], [0.0, -2.0]])
-    >>> found = class_components(A, B, tau=0.0)
-    >>> np.round(found.angle / (np.pi / 4), 2) + 0.0
-    array([ 1.  ,  0.  , -0.69])
     """
     basis, first, second = _feature_space(A, B)
     r = first.shape[1]

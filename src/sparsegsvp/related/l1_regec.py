@@ -38,13 +38,6 @@ class ShiftedPair:
         second = with_bias(self.B) * np.sqrt(self.d1 / len(self.B))
         return np.vstack([moment_factor(self.A), second])
 
-    def _product(self, z: Array, a: float, b: float) -> Array:
-        """``(a G + b H + ridge I) z``."""
-        w, bias = z[:-1], z[-1]
-        pa = (self.A @ w + bias) * (a / len(self.A))
-        pb = (self.B @ w + bias) * (b / len(self.B))
-        return np.append(pa @ self.A + pb @ self.B, pa.sum() + pb.sum()) + self.ridge * z
-
     def numerator(self, z: Array) -> Array:
         """``N z``."""
         return self._product(z, 1.0, self.d1)
@@ -52,6 +45,13 @@ class ShiftedPair:
     def denominator(self, z: Array) -> Array:
         """``D z``."""
         return self._product(z, self.d2, 1.0)
+
+    def _product(self, z: Array, a: float, b: float) -> Array:
+        """``(a G + b H + ridge I) z``."""
+        w, bias = z[:-1], z[-1]
+        pa = (self.A @ w + bias) * (a / len(self.A))
+        pb = (self.B @ w + bias) * (b / len(self.B))
+        return np.append(pa @ self.A + pb @ self.B, pa.sum() + pb.sum()) + self.ridge * z
 
     def dense_plane(self) -> PlaneFit:
         """Minimise ``z'Nz / z'Dz`` without the l1 term, exactly, in the row space.
@@ -108,10 +108,7 @@ def sparse_plane(
 
 
 def sparse_feasible(z: Array, g: Array) -> Array:
-    """Return a point with ``g'z = 1`` that is cheap to start a lasso from.
-
-    That is z itself when it is sparse. The lasso is convex, so nothing is lost otherwise.
-    """
+    """Return a point with ``g'z = 1`` to start the (convex) lasso from: z, if it is sparse."""
     if np.count_nonzero(z) <= 0.1 * len(z):
         return z
     start = np.zeros(len(z))
@@ -136,24 +133,20 @@ class L1ReGEC(PlanePairClassifier):
     The original's text was not at hand; it is described as ReGEC's eigenvalue problem with an
     l1 regularisation. Chosen here: the constraint as written; the ridge :math:`\rho`, without
     which more features than samples leave the problem unbounded; the procedure, which puts the
-    tangent in the constraint's place, solves the lasso that is left exactly, scales back onto
-    the set, and never raises the objective; and the unit of :math:`\lambda`: ``l1`` is a
-    fraction of the weight at which the plane w = 0 could not be improved. The problem is not
-    convex, so two starts are made, from w = 0 and from the plane without the l1 term, and the
-    lower end is kept.
+    tangent in the constraint's place, solves the lasso that is left, scales back onto the set,
+    and never raises the objective; and the unit of :math:`\lambda`, the weight at which the plane
+    w = 0 could not be improved. The problem is not convex: of two starts, w = 0 and the plane
+    without the l1 term, the lower end is kept.
 
     Parameters
     ----------
     l1 : float, default=0.2
-        In (0, 1): the fraction described above. Larger is sparser.
+        :math:`\lambda` in the unit above, in (0, 1]. Larger is sparser.
     delta : float or pair of float, default=0.1
         :math:`\delta_1, \delta_2 \ge 0`, product below 1; one number stands for both.
     ridge : float, default=0.1
         :math:`\rho > 0`.
-    n_features : int or None, default=None
-        Size of the panel. None keeps the features with a weight in either plane; an integer
-        keeps the heaviest (then those nearest to entering) and solves for both planes anew on
-        these, without the l1 term.
+    %(sparse_panel)s
     %(standardize)s
     tol : float, default=1e-6
         Stop when a step lowers the objective by less than this, relatively.

@@ -17,13 +17,13 @@ from .gepsvm import ridge_plane
 def starts(A: Array, B: Array) -> list[Array]:
     """Return two starting points: the plane of GEPSVM, and the one across the class means.
 
-    The first sees spread, the second position; the l1 problems have minima near both. The
-    ridge is next to nothing where the samples of A determine a plane.
+    The first sees spread, the second position; the l1 problems have minima near both.
     """
-    ridge = 1e-3 if len(A) > A.shape[1] else 1.0
+    # Next to no ridge where the samples of A determine a plane.
+    dense = ridge_plane(A, B, 1e-3 if len(A) > A.shape[1] else 1.0).z
     across = B.mean(axis=0) - A.mean(axis=0)
     middle = np.append(across, -(A.mean(axis=0) @ across))
-    return [ridge_plane(A, B, ridge).z, *([middle] if across.any() else [])]
+    return [dense, middle] if across.any() else [dense]
 
 
 def l1_ratio(A: Array, B: Array, z: Array) -> float:
@@ -197,21 +197,19 @@ class NPSVM(PlanePairClassifier):
 
     For the second plane the classes change roles.
 
-    *Without penalty* the procedure is the published ascent on the inverse ratio, with its step
-    chosen so that the ratio never rises. It ends at a kink, typically within a few percent of a
-    minimum; with enough samples of the own class to determine a plane, reweighted least squares
-    then takes it the rest of the way. With more features than samples a ratio of zero is
-    reachable for any labels, and the problem does not determine a plane: use a penalty there.
+    *Without penalty* the procedure is the published ascent on the inverse ratio, its step chosen
+    so that the ratio never rises. It ends at a kink, typically within a few percent of a minimum;
+    where the samples of the own class determine a plane, reweighted least squares go the rest of
+    the way. With more features than samples any labels allow a ratio of zero: use a penalty.
 
     *The penalised forms are reconstructions*, as their texts were not at hand. They are known as
-    the penalty added to the numerator of the ratio. For :math:`p \ne 1` that has no minimum, as
-    scaling z changes it; chosen here is the form above, which fixes the scale by the
-    denominator. The procedure reweights (a quadratic majorant of each absolute value) and puts
-    the denominator's tangent in its place: one linear system per step, and an objective that
-    never rises. For p at most 1 the planes are sparse.
+    the penalty added to the numerator of the ratio, which has no minimum for :math:`p \ne 1`, as
+    scaling z changes it; here the denominator fixes the scale. Each step reweights (a quadratic
+    majorant of each absolute value), puts the denominator's tangent in its place and solves a
+    linear system; the objective never rises. For p at most 1 the planes are sparse.
 
-    No form is convex, so two starts are made, from the plane of GEPSVM and from the one across
-    the class means, and the lower end is kept.
+    No form is convex: of two starts, the plane of GEPSVM and the one across the class means, the
+    lower end is kept.
 
     Parameters
     ----------
@@ -225,9 +223,9 @@ class NPSVM(PlanePairClassifier):
         over the two planes and fits both again on these.
     %(standardize)s
     eps : float, default=1e-4
-        Smoothing of the absolute values in the reweighted steps: of distances, in units of the
-        other class's mean distance, and of weights, in units of the heaviest at the start. For
-        p at most 1, weights below ten times that are set to zero.
+        Smoothing of absolute values in the reweighted steps, in units of the other class's mean
+        distance, and of the heaviest weight at the start. For p at most 1, weights below ten
+        times that are set to zero.
     tol : float, default=1e-6
         Stop when a step lowers the objective by less than this, relatively.
     max_iter : int, default=5000
@@ -236,8 +234,7 @@ class NPSVM(PlanePairClassifier):
     ----------
     %(planes)s
     objective_ : ndarray of shape (2,)
-        The ratio, or the smoothed penalised objective, at the end of the iteration on all
-        features.
+        The ratio, or the smoothed penalised objective, of the planes on all features.
     %(iterations)s
     %(panel)s
 

@@ -44,35 +44,29 @@ class RayleighQuotient:
         return z
 
 
-def truncate(z: Array, k: int) -> Array:
-    """Keep the k heaviest weights and the bias, and normalise.
-
-    Examples
-    --------
-    >>> truncate(np.array([3.0, -4.0, 1.0, 0.0]), 2)
-    array([ 0.6, -0.8,  0. ,  0. ])
-    """
+def truncated_support(z: Array, k: int) -> IntArray:
+    """Return the entries of the k heaviest weights and the bias, without those that are zero."""
     kept = np.append(np.argsort(-np.abs(z[:-1]), kind="stable")[:k], len(z) - 1)
-    out = np.zeros(len(z))
-    out[kept] = z[kept]
-    return out / np.linalg.norm(out)
+    return np.sort(kept[z[kept] != 0])
 
 
-def flow(quotient: RayleighQuotient, k: int, start: Array, tol: float, max_iter: int) -> PlaneFit:
-    """Follow the truncated flow from a start until a step no longer changes the support.
+def flow(
+    quotient: RayleighQuotient, k: int, start: IntArray, tol: float, max_iter: int
+) -> PlaneFit:
+    """Follow the truncated flow from a support until a step no longer changes it.
 
     On a fixed support the flow tends to the leading eigenvector there, so z goes to it at once.
     The slope of that point is zero on the support: what a step can change is which features are
     kept, fewer of them the shorter it is. It is halved until the quotient rises; when it leaves
     the support as it is, so does every shorter one, and the flow has ended.
     """
-    z = quotient.best_on(np.flatnonzero(start))
+    z = quotient.best_on(start)
     rho, slope = quotient.value(z), quotient.slope(z)
     history = [1.0 / rho]
     eta = longest = 1.0 / quotient.tau
     converged = False
     while len(history) <= max_iter:
-        kept = np.flatnonzero(truncate(z + eta * slope, k))
+        kept = truncated_support(z + eta * slope, k)
         converged = np.array_equal(kept, np.flatnonzero(z))
         if converged:
             break
@@ -100,11 +94,10 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     :math:`z \leftarrow z + (\eta / \rho) (H - \rho (G + \tau I)) z`, cut to the k heaviest
     weights and normalised. The bias is never cut.
 
-    Two things are done differently from the publication. The step :math:`\eta` is not fixed
-    but halved until the quotient rises, so that it never falls; and on a support that stays,
-    z goes to the limit of the flow, an eigenvector of size k + 1. The flow finds a local maximum:
-    it is started from the k heaviest weights of the plane without the limit, and from the
-    k steepest at w = 0, and the better end is kept.
+    Unlike in the publication the step :math:`\eta` is not fixed but halved until the quotient
+    rises, and on a support that stays z goes to the limit of the flow, an eigenvector of size
+    k + 1. The flow finds a local maximum: it is started from the k heaviest weights of the plane
+    without the limit and from the k steepest at w = 0, and the better end is kept.
 
     Parameters
     ----------
@@ -114,9 +107,8 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     tau : float, default=1.0
         Ridge, > 0.
     n_features : int or None, default=None
-        Size of the panel. None keeps the features of either plane; an integer keeps the
-        heaviest over the two planes (then those with the steepest slope) and solves for both
-        planes again on these.
+        Size of the panel. None keeps the features of either plane; an integer keeps the heaviest
+        (then those with the steepest slope) and solves for both planes again on these.
     %(standardize)s
     tol : float, default=1e-9
         A step must raise the quotient by more than this, relatively.
@@ -177,8 +169,7 @@ class TruncatedRayleighFlow(PlanePairClassifier):
         dense = ridge_plane(A, B, self.tau).z
         flat = np.zeros(len(dense))
         flat[-1] = 1.0
-        steepest = truncate(flat + quotient.slope(flat), k)
-        starts = (steepest, truncate(dense, k))
+        starts = (truncated_support(z, k) for z in (flat + quotient.slope(flat), dense))
         ends = (flow(quotient, k, start, self.tol, self.max_iter) for start in starts)
         return lowest(ends, margin=1e-9)
 

@@ -92,11 +92,10 @@ class ReGEC(PlanePairClassifier):
             && \text{shift="diagonal"}
 
     The cross shift is how later papers write the method. It changes the eigenvalues and not the
-    eigenvectors, and leaves a common null space of G and H where it was: here that is removed by
-    going to the row space, and where more features than samples leave a choice, the plane of
-    smallest norm is taken. So its planes do not depend on ``delta``. The diagonal shift is the
-    original's: there, diagonal matrices carry the diagonals of the two kernel blocks; here, for
-    planes in the features themselves, those of G and H.
+    eigenvectors, so its planes do not depend on ``delta``; a common null space of G and H is
+    removed by going to the row space, and where more features than samples leave a choice, the
+    plane of smallest norm is taken. The diagonal shift is the original's, with the diagonals of
+    G and H in the place of those of the two kernel blocks.
 
     Parameters
     ----------

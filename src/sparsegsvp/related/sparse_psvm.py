@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,22 +15,18 @@ from .gepsvm import ridge_plane, ridge_planes
 from .lasso import lasso
 
 
-class RidgeInverse:
-    """``(G + delta I)^-1`` as a product, for ``G = F'F`` with few rows or few columns."""
+def ridge_inverse(F: Array, delta: float) -> Callable[[Array], Array]:
+    """Return the product with ``(G + delta I)^-1``, for ``G = F'F`` of few rows or few columns."""
+    wide = F.shape[1] > F.shape[0]
+    core = F @ F.T if wide else F.T @ F
+    core.flat[:: len(core) + 1] += delta
+    factor = linalg.cho_factor(core, overwrite_a=True, check_finite=False)
 
-    def __init__(self, F: Array, delta: float) -> None:
-        self._F, self._delta = F, delta
-        self._wide = F.shape[1] > F.shape[0]
-        core = F @ F.T if self._wide else F.T @ F
-        core.flat[:: len(core) + 1] += delta
-        self._factor = linalg.cho_factor(core, overwrite_a=True, check_finite=False)
+    def product(v: Array) -> Array:
+        inner = linalg.cho_solve(factor, F @ v if wide else v, check_finite=False)
+        return (v - F.T @ inner) / delta if wide else inner
 
-    def __call__(self, v: Array) -> Array:
-        """Return ``(G + delta I)^-1 v``."""
-        if not self._wide:
-            return linalg.cho_solve(self._factor, v, check_finite=False)
-        inner = linalg.cho_solve(self._factor, self._F @ v, check_finite=False)
-        return (v - self._F.T @ inner) / self._delta
+    return product
 
 
 @dataclass(frozen=True)
@@ -44,13 +41,13 @@ class Alternation:
     Be: Array
     F: Array
     ridge: float
-    inverse: RidgeInverse
+    inverse: Callable[[Array], Array]
 
     @classmethod
     def of(cls, A: Array, B: Array, delta: float, l2: float) -> Alternation:
         """Make it from class blocks without their bias columns; ``Q = F'F + ridge I``."""
         Ae, Be = moment_factor(A), moment_factor(B)
-        return cls(Be, np.vstack([Be, np.sqrt(l2) * Ae]), l2 * delta, RidgeInverse(Ae, delta))
+        return cls(Be, np.vstack([Be, np.sqrt(l2) * Ae]), l2 * delta, ridge_inverse(Ae, delta))
 
     def direction(self, beta: Array) -> tuple[Array, float]:
         """Return the target ``H v`` of the best v for beta, and ``v'H beta``."""
@@ -104,22 +101,19 @@ class SparsePSVM(PlanePairClassifier):
 
     The original's text was not at hand; the problem and the alternation are known from later
     descriptions. Chosen here: means per class; a bias free of the l1 term; the elastic net
-    solved exactly; the start at the plane of GEPSVM; and the unit of :math:`\lambda_1`: ``l1``
-    is a fraction of the weight at which the first elastic net would have w = 0. A plane that
-    loses every feature on the way is sought again with half the weight.
+    solved exactly; the start at the plane of GEPSVM; and the unit of :math:`\lambda_1`, the
+    weight at which the first elastic net would have w = 0. A plane that loses every feature on
+    the way is sought again with half the weight.
 
     Parameters
     ----------
     l1 : float, default=0.3
-        In (0, 1): the fraction described above. Larger is sparser.
+        :math:`\lambda_1` in the unit above, in (0, 1]. Larger is sparser.
     l2 : float, default=0.1
         :math:`\lambda_2 > 0`.
     delta : float, default=1.0
         Ridge of the underlying quotient, > 0.
-    n_features : int or None, default=None
-        Size of the panel. None keeps the features with a weight in either plane; an integer
-        keeps the heaviest (then those nearest to entering) and solves for both planes anew on
-        these, without the l1 term, which is GEPSVM.
+    %(sparse_panel)s
     %(standardize)s
     tol : float, default=1e-6
         Stop when a round lowers the objective by less than this, relatively.
