@@ -17,7 +17,7 @@ from sparsegsvp._notices import Notice
 from sparsegsvp.evaluation import PermutationResult, repeated_samples
 from sparsegsvp.metrics import Interval
 from sparsegsvp.report import build_report, summarize, summarize_test, validate, words
-from sparsegsvp.report.notices import notices_about
+from sparsegsvp.report.words import notices_about
 
 
 def test_the_document_is_valid_json_and_repeats_itself(fitted, results):

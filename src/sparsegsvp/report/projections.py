@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, orthogonal_procrustes
 
 from .._typing import Float64Array
-from .schema import Scatter
 
 #: More samples than this are thinned, the same number per class.
 MAX_POINTS = 1200
@@ -50,7 +49,7 @@ def planes(
     *,
     names: Sequence[str] | None = None,
     pair: tuple[int, int] = (0, 1),
-) -> Scatter | None:
+) -> dict[str, Any] | None:
     """Out-of-fold samples in the plane of their distances to two of the planes.
 
     Absolute distances in standardised units, first repeat; None where the procedure has no
@@ -85,7 +84,7 @@ def planes(
 
 def pca_before(
     X: Any, codes: NDArray[np.intp], classes: Sequence[str], names: Sequence[str] | None = None
-) -> Scatter:
+) -> dict[str, Any]:
     """First two principal components of all standardised features; labels play no part.
 
     Missing values are set to the median of their column.
@@ -126,7 +125,7 @@ def pca_before(
 
 def pca_after(
     X: Any, evaluation: Mapping[str, Any], names: Sequence[str] | None = None
-) -> Scatter | None:
+) -> dict[str, Any] | None:
     """First two principal components of the panels, each sample placed by an unseeing fit.
 
     In every fold of the first repeat the components of the fold's own panel come from the
@@ -217,7 +216,7 @@ def _scatter(
     titles: tuple[str, str],
     n_total: int,
     note: str,
-) -> Scatter:
+) -> dict[str, Any]:
     return {
         "x": points[rows, 0].tolist(),
         "y": points[rows, 1].tolist(),
