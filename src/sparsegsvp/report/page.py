@@ -177,39 +177,38 @@ def build_comparison(results: Mapping[str, Any]) -> str:
 
 
 def render(template: str, drawn: Mapping[str, Any], **context: Any) -> str:
-    """Fill a template with plain values, which are escaped, and drawings, which are not.
+    """Fill a template with plain values, which are escaped, and with charts, which are not.
 
-    ``drawn`` are charts, SVG or JSON of this package, available as ``draw``: every name in them
-    was escaped where it was written. The page has its style sheet, its script and the policy
-    that allows exactly these.
+    ``drawn`` is available as ``draw``; every name in a chart was escaped where it was written.
+    The page has its style sheet, its script and the policy that allows exactly these.
     """
+    environment = template_environment(__package__)
+    environment.filters.update(
+        score=words.number, short=marks.short, p=words.p_value, plural=words.plural
+    )
+    style, script = f"{marks.style_sheet()}\n{_asset('report.css')}", _asset("report.js")
+    return environment.get_template(template).render(
+        policy=_policy(style, script),
+        style=style,
+        script=script,
+        shapes=marks.SHAPES,
+        draw=drawn,
+        **context,
+    )
+
+
+def template_environment(package: str) -> Any:
+    """The templates of a package for jinja2: values are escaped, an unknown name is an error."""
     try:
         import jinja2
-        from markupsafe import Markup
     except ImportError as error:
-        raise ImportError('the report needs jinja2: pip install "sparsegsvp[report]"') from error
-
-    def declared_safe(drawing: Any) -> Any:
-        return [*map(Markup, drawing)] if isinstance(drawing, list) else drawing and Markup(drawing)
-
-    style, script = f"{marks.style_sheet()}\n{_asset('report.css')}", _asset("report.js")
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
+        raise ImportError('the page needs jinja2: pip install "sparsegsvp[report]"') from error
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(package),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-    )
-    environment.filters.update(
-        score=words.number, short=marks.short, p=words.p_value, plural=words.plural
-    )
-    return environment.get_template(template).render(
-        policy=_policy(style, script),
-        style=Markup(style),
-        script=Markup(script),
-        shapes=marks.SHAPES,
-        draw={name: declared_safe(drawing) for name, drawing in drawn.items()},
-        **context,
     )
 
 

@@ -232,7 +232,7 @@ def confusion(y: Array, predicted: Array) -> Counts:
     return tn, fp, fn, tp
 
 
-def classification_report(counts: Counts) -> dict[str, float | int | None]:
+def classification_report(counts: Counts) -> dict[str, Any]:
     """The columns of the paper's classification reports; None where nothing is predicted.
 
     Examples
