@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import train_test_split
 
 Array = NDArray[Any]
@@ -194,7 +195,7 @@ def batch_normalised_predict(Z: Array, weights: Array, biases: Array) -> NDArray
     """
     distances = np.abs(Z @ weights.T + biases)
     distances /= np.linalg.norm(distances, axis=0)
-    return _nearer(distances)
+    return (distances[:, 0] > distances[:, 1]).astype(np.intp)
 
 
 def nearest_plane_predict(Z: Array, weights: Array, biases: Array) -> NDArray[np.intp]:
@@ -210,10 +211,7 @@ def nearest_plane_predict(Z: Array, weights: Array, biases: Array) -> NDArray[np
     >>> nearest_plane_predict(Z, np.eye(2), np.zeros(2))
     array([0, 1])
     """
-    return _nearer(np.abs(Z @ weights.T + biases) / np.linalg.norm(weights, axis=1))
-
-
-def _nearer(distances: Array) -> NDArray[np.intp]:
+    distances = np.abs(Z @ weights.T + biases) / np.linalg.norm(weights, axis=1)
     return (distances[:, 0] > distances[:, 1]).astype(np.intp)
 
 
@@ -227,8 +225,7 @@ def confusion(y: Array, predicted: Array) -> Counts:
     >>> confusion(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
     (1, 1, 0, 2)
     """
-    cells = np.bincount(2 * np.asarray(y) + np.asarray(predicted), minlength=4)
-    tn, fp, fn, tp = (int(cell) for cell in cells)
+    tn, fp, fn, tp = confusion_matrix(y, predicted, labels=[0, 1]).ravel().tolist()
     return tn, fp, fn, tp
 
 

@@ -18,7 +18,7 @@ from .._parallel import Task
 from ..datasets import Dataset
 from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
 from ..evaluation.journal import digest
-from ..solvers import sparse_gsvp
+from ..solvers import GSVPResult, sparse_gsvp
 from .protocol import (
     STUDIES,
     Parts,
@@ -172,19 +172,28 @@ def own_sweep_point(data: Dataset, study: str, q: float, eps: float) -> Result:
 
 def own_convergence(data: Dataset, study: str) -> Result:
     """The course of the objective on the published training part, for both planes."""
-    blocks = _standardised_classes(data, study)
-    planes = []
-    for k in (0, 1):
-        result = sparse_gsvp(blocks[k], blocks[1 - k], **_defaults())
-        planes.append(
-            {
-                "objective": np.asarray(result.history, dtype=float).tolist(),
-                "kkt_residual": float(result.kkt_residual),
-                "delta_max": float(result.delta_max),
-                "iterations": int(result.n_iter),
-            }
-        )
+    planes = [
+        {
+            "objective": np.asarray(result.history, dtype=float).tolist(),
+            "kkt_residual": float(result.kkt_residual),
+            "delta_max": float(result.delta_max),
+            "iterations": int(result.n_iter),
+        }
+        for result in _own_planes(data, study)
+    ]
     return {"planes": planes}
+
+
+def _own_planes(data: Dataset, study: str, start: Array | None = None) -> list[GSVPResult]:
+    """Both planes of `GSVPSVM()` on the published training part, by the function behind it."""
+    X, y = _parts(data, study).train
+    Z = _standardised(X, X)
+    model = GSVPSVM()
+    names = ("delta", "q", "tau", "pool", "eps", "tol", "max_iter")
+    settings = {name: getattr(model, name) for name in names}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return [sparse_gsvp(Z[y == k], Z[y != k], **settings, w0=start) for k in (0, 1)]
 
 
 # ------------------------------------------------------------------------- the sensitivity
@@ -225,39 +234,14 @@ def changed_run(
 
 def _own_start(data: Dataset, study: str, seed: int) -> Result:
     """Both planes of `GSVPSVM` from a random start instead of its own."""
-    blocks = _standardised_classes(data, study)
     start = np.random.RandomState(seed).uniform(size=data.X.shape[1])
-    panel: set[int] = set()
-    capped = False
-    for k in (0, 1):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            result = sparse_gsvp(blocks[k], blocks[1 - k], **_defaults(), w0=start)
-        panel |= set(np.flatnonzero(result.w).tolist())
-        capped |= not bool(result.converged)
-    columns = sorted(panel)
+    planes = _own_planes(data, study, start)
+    panel = np.flatnonzero(np.any([plane.w != 0.0 for plane in planes], axis=0))
     parts = _parts(data, study)
-    X, y = _held_out(parts)
-    model = _fit(GSVPSVM(delta=_NO_PENALTY), parts.train[0][:, columns], parts.train[1])
-    return {
-        "panel": columns,
-        "balanced_accuracy": float(balanced_accuracy_score(y, model.predict(X[:, columns]))),
-        "capped": capped,
-    }
-
-
-def _standardised_classes(data: Dataset, study: str) -> list[Array]:
-    X, y = _parts(data, study).train
-    mean, scale = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
-    scale[scale == 0.0] = 1.0
-    return [(X[y == k] - mean) / scale for k in (0, 1)]
-
-
-def _defaults() -> dict[str, Any]:
-    """The settings of `GSVPSVM()` for the function behind it."""
-    model = GSVPSVM()
-    names = ("delta", "q", "tau", "pool", "eps", "tol", "max_iter")
-    return {name: getattr(model, name) for name in names}
+    (X, y), (X_test, y_test) = parts.train, _held_out(parts)
+    found = _outcome(GSVPSVM(delta=_NO_PENALTY), X[:, panel], y, X_test[:, panel], y_test)
+    capped = not all(plane.converged for plane in planes)
+    return {**found, "panel": panel.tolist(), "capped": capped}
 
 
 # ----------------------------------------------------------------------------- fits, splits
@@ -279,6 +263,12 @@ def _outcome(model: Any, X: Array, y: Array, X_test: Array, y_test: Array) -> Re
         "balanced_accuracy": float(balanced_accuracy_score(y_test, model.predict(X_test))),
         "capped": any(issubclass(w.category, ConvergenceWarning) for w in caught),
     }
+
+
+def _standardised(X: Array, train: Array) -> Array:
+    mean, scale = train.mean(axis=0, dtype=np.float64), train.std(axis=0, dtype=np.float64)
+    scale[scale == 0.0] = 1.0
+    return (X - mean) / scale
 
 
 def _parts(data: Dataset, study: str) -> Parts:
@@ -340,12 +330,10 @@ def _project(parts: Parts, support: Array | None) -> Result:
     (X, _), (X_test, y_test) = parts.train, parts.test
     columns = np.arange(X.shape[1]) if support is None else np.flatnonzero(support)
     X, X_test = X[:, columns].astype(np.float64), X_test[:, columns].astype(np.float64)
-    mean, scale = X.mean(axis=0), X.std(axis=0)
-    scale[scale == 0.0] = 1.0
     n_components = min(2, columns.size)
-    pca = PCA(n_components, svd_solver="full").fit((X - mean) / scale)
+    pca = PCA(n_components, svd_solver="full").fit(_standardised(X, X))
     points = np.zeros((len(X_test), 2))
-    points[:, :n_components] = pca.transform((X_test - mean) / scale)
+    points[:, :n_components] = pca.transform(_standardised(X_test, X))
     return {"points": points.round(6).tolist(), "y": y_test.tolist(), "n_features": columns.size}
 
 
