@@ -176,7 +176,7 @@ def stability(
     if getattr(found, "selection_frequencies", None) is None:
         raise ValueError("the object holds no selection frequencies.")
     names = found.feature_names if feature_names is None else feature_names
-    names = range(found.n_features) if names is None else names
+    names = [str(j) for j in range(found.n_features)] if names is None else names
     bars = figures.stability_bars(found.selection_frequencies, names, found.final_panel or ())
     return _shown(drawings.stability_chart(bars[:most]), ax)
 

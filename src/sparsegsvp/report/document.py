@@ -343,28 +343,24 @@ def _figures(
 ) -> Part:
     final, names, ids = _last_step(model), table.feature_names, getattr(table, "ids", None)
     classes, codes = _classes(table, model)
-    shown: Part = dict.fromkeys(("roc", "calibration", "confusion", "permutation", "planes"))
-    if found is not None:
-        shown = {
-            "roc": figures.roc(found),
-            "calibration": figures.calibration(found),
-            "confusion": figures.confusion(found),
-            "permutation": figures.permutation_histogram(found),
-            "planes": projections.planes(found, names=ids),
-        }
-    shown["pca_before"] = projections.pca_before(table.X, codes, classes, ids)
-    shown["pca_after"] = None if found is None else projections.pca_after(table.X, found, ids)
-    shown["path"] = figures.path(final, names)
-    shown["weights"] = figures.weight_curves(final, names)
-    shown["stability"] = []
+    bars = []
     if selections is not None:
-        shown["stability"] = figures.stability_bars(
-            selections.mean(axis=0),
-            names,
-            np.flatnonzero(final.support_).tolist(),
-            group_frequencies=None if stability is None else stability.group_frequencies_,
-        )
-    return shown
+        panel = np.flatnonzero(final.support_).tolist()
+        groups = None if stability is None else stability.group_frequencies_
+        shares = selections.mean(axis=0)
+        bars = figures.stability_bars(shares, names, panel, group_frequencies=groups)
+    return {
+        "roc": found and figures.roc(found),
+        "calibration": found and figures.calibration(found),
+        "confusion": found and figures.confusion(found),
+        "permutation": found and figures.permutation_histogram(found),
+        "planes": found and projections.planes(found, names=ids),
+        "pca_before": projections.pca_before(table.X, codes, classes, ids),
+        "pca_after": found and projections.pca_after(table.X, found, ids),
+        "path": figures.path(final, names),
+        "weights": figures.weight_curves(final, names),
+        "stability": bars,
+    }
 
 
 # ---------------------------------------------------------------------------- the panel

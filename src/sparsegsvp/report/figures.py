@@ -322,10 +322,8 @@ def effect_sizes(
     means = np.array([part.mean() for part in parts])
     freedom = sum(part.size for part in parts) - n_classes
     squares = sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
-    if freedom < 1 or squares <= 0.0:
-        return [None] * n_classes
-    spread = np.sqrt(squares / freedom)
-    if spread <= 1e-12 * np.abs(means).max():  # only rounding is left
+    spread = np.sqrt(squares / max(freedom, 1))
+    if freedom < 1 or spread <= 1e-12 * np.abs(means).max():  # only rounding is left
         return [None] * n_classes
     others = (means.sum() - means) / (n_classes - 1)
     return [float(v) for v in (means - others) / spread]

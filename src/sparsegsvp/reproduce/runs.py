@@ -234,7 +234,7 @@ def changed_run(
 
 def _own_start(data: Dataset, study: str, seed: int) -> Result:
     """Both planes of `GSVPSVM` from a random start instead of its own."""
-    start = np.random.RandomState(seed).uniform(size=data.X.shape[1])
+    start = np.random.RandomState(seed).uniform(size=(data.X.shape[1],))
     planes = _own_planes(data, study, start)
     panel = np.flatnonzero(np.any([plane.w != 0.0 for plane in planes], axis=0))
     parts = _parts(data, study)

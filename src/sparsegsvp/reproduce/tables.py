@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,48 +106,53 @@ def elbow_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Row
     rows = []
     for method in study.methods:
         published = study.rows[method.key]
-        target = [*published.elbows, *published.features]
-        rows.append(_elbow_row(method.label, "published", target))
+        target = _elbows(published.elbows, published.features)
+        rows.append(_row(method.label, "published", target))
         for source, label in _SOURCE_LABELS.items():
             result = results[f"row/{method.key}/{source}"]
-            found = [*result["elbows"], *result["counts"]]
+            found = _elbows(result["elbows"], result["counts"])
             why = _reasons(study, method, source, plan, found == target, sensitivity)
-            rows.append(_elbow_row(method.label, label, found, _verdict(found, target), why))
+            rows.append(_row(method.label, label, found, target, why))
     for rule in plan.rules:
         own = results[f"own/{rule}"]
-        counts = [None, None, *own["counts"]]
-        row = _elbow_row("this package", f"GSVPSVMCV, {rule}", counts, reason=_RULE_NOTES[rule])
-        rows.append({**row, "total": len(own["panel"])})
+        found = {**_elbows([None, None], own["counts"]), "total": len(own["panel"])}
+        rows.append(_row("this package", f"GSVPSVMCV, {rule}", found, reason=_RULE_NOTES[rule]))
     return rows
 
 
-def _elbow_row(
-    method: str, source: str, values: list[Any], verdict: str = "", reason: str = ""
-) -> Row:
-    names = ("elbow_1", "elbow_2", "only_1", "only_2", "common")
-    row: Row = {"method": method, "source": source, **dict(zip(names, values))}
-    return {**row, "total": sum(values[2:]), "verdict": verdict, "reason": reason}
+def _elbows(elbows: Sequence[int | None], counts: Sequence[int]) -> Row:
+    names = ("elbow_1", "elbow_2", "only_1", "only_2", "common", "total")
+    return dict(zip(names, (*elbows, *counts, sum(counts))))
 
 
 def report_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Row]) -> list[Row]:
     """Classification reports of each part and method by source."""
     rows = []
     for part in ("validation", "test"):
+        mine = []
         for method in study.methods:
             target = classification_report(getattr(study.rows[method.key], part))
-            rows.append(_report_row(part, method.label, "published", target))
+            mine.append(_row(method.label, "published", target))
             for source, label in _SOURCE_LABELS.items():
-                report = scored(results[f"row/{method.key}/{source}"], source, part)
-                why = _reasons(study, method, source, plan, report == target, sensitivity, part)
-                verdict = _verdict(report, target)
-                rows.append(_report_row(part, method.label, label, report, verdict, why))
+                found = scored(results[f"row/{method.key}/{source}"], source, part)
+                why = _reasons(study, method, source, plan, found == target, sensitivity, part)
+                mine.append(_row(method.label, label, found, target, why))
         for rule in plan.rules:
             own = results[f"own/{rule}"]
             note = f"Another method: {len(own['panel'])} features."
-            report = own["reports"][part]
-            row = _report_row(part, "this package", f"GSVPSVMCV, {rule}", report, reason=note)
-            rows.append(row)
+            found = own["reports"][part]
+            mine.append(_row("this package", f"GSVPSVMCV, {rule}", found, reason=note))
+        rows += [{"part": part, **row} for row in mine]
     return rows
+
+
+def _row(
+    method: str, source: str, found: Row, published: Row | None = None, reason: str = ""
+) -> Row:
+    """What was found, and whether it is what was published, if that is to be said."""
+    verdict = "identical" if found == published else "differs"
+    row = {"method": method, "source": source, **found}
+    return {**row, "verdict": "" if published is None else verdict, "reason": reason}
 
 
 def scored(result: dict[str, Any], source: str, part: str) -> dict[str, Any]:
@@ -159,17 +164,6 @@ def scored(result: dict[str, Any], source: str, part: str) -> dict[str, Any]:
     if source == "code":
         return result["reports"][part]["batch"]["selected" if part == "validation" else "all"]
     return result["reports"][part]["distance"]["selected"]
-
-
-def _report_row(
-    part: str, method: str, source: str, report: Row, verdict: str = "", reason: str = ""
-) -> Row:
-    head: Row = {"part": part, "method": method, "source": source}
-    return {**head, **report, "verdict": verdict, "reason": reason}
-
-
-def _verdict(found: Any, published: Any) -> str:
-    return "identical" if found == published else "differs"
 
 
 def _reasons(
@@ -219,20 +213,18 @@ def _reasons(
 
 
 def _chaos(method: Method, same: bool, sensitivity: list[Row]) -> str:
-    rounding = [
-        row for row in sensitivity if row["kind"] == "rows" and row["method"] == method.label
-    ]
-    measured = (
-        f" {rounding[0]['runs']} orders of the same training rows gave "
-        f"{rounding[0]['distinct']} distinct panels."
-        if rounding
-        else ""
-    )
     luck = "That it agrees here is luck: the" if same else "The"
-    return (
+    said = (
         f"{luck} iteration does not settle at q = 1; it runs to the cap, and where it stands "
-        f"then depends on rounding.{measured}"
+        "then depends on rounding."
     )
+    for row in sensitivity:
+        if row["kind"] == "rows" and row["method"] == method.label:
+            said += (
+                f" {row['runs']} orders of the same training rows gave {row['distinct']} "
+                "distinct panels."
+            )
+    return said
 
 
 def change_rows(study: Study, results: Results) -> list[Row]:
