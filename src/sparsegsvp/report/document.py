@@ -51,15 +51,12 @@ def summarize(
     evaluation : EvaluationResult or its ``to_dict()``, optional
         Result of `sparsegsvp.nested_evaluate`.
     stability : StabilitySelection, optional
-        Fitted, for the section on stability and the substitutes. The frequencies of the
-        panel come from the outer folds wherever there are any.
+        Fitted, for the section on stability and the substitutes. The panel's frequencies come
+        from the outer folds if there are any.
     test : dict, optional
         Scores on an independent cohort, from `summarize_test`.
-    command : str, default=""
-        What repeats the run.
-    parameters : dict, optional
-        Parameters of the run.
-    seed : int, optional
+    command, parameters, seed
+        What repeats the run, and what it was given.
     skipped : sequence of str
         What was left out to save time, one sentence each.
     notices : sequence of Notice
@@ -147,7 +144,6 @@ def summarize_test(
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
-        Labels and predictions.
     classes : sequence
         All classes, in the order of the model.
     positive : label, optional
@@ -155,7 +151,7 @@ def summarize_test(
     source, digest : str
         The file and its digest.
     level : float, default=0.95
-        Coverage.
+        Coverage of the intervals.
 
     Returns
     -------

@@ -114,10 +114,9 @@ def build_comparison(results: Mapping[str, Any]) -> str:
     Parameters
     ----------
     results : dict
-        ``results.json`` of ``sparsegsvp compare``: ``format``, ``command``, ``data``,
-        ``parameters``, ``versions``, as ``comparison``
-        ``sparsegsvp.evaluation.Comparison.to_dict()``, and as ``verdict`` what
-        `comparison_verdict` says of it.
+        ``results.json`` of ``sparsegsvp compare``: ``comparison`` is
+        ``sparsegsvp.evaluation.Comparison.to_dict()``, ``verdict`` what `comparison_verdict`
+        says of it.
 
     Returns
     -------
@@ -141,10 +140,10 @@ def build_comparison(results: Mapping[str, Any]) -> str:
     >>> data = make_planted(60, 20, 2, effect=2.5)
     >>> methods = {"GSVPSVM": GSVPSVM(), "F test": SelectKBest()}
     >>> found = compare(methods, data.X, data.y, sizes=(2, 4), n_repeats=1)
-    >>> page = build_comparison({
-    ...     "format": "sparsegsvp-comparison", "command": "", "data": {}, "parameters": {},
-    ...     "versions": {"sparsegsvp": "0.1"}, "comparison": found.to_dict(),
-    ...     "verdict": comparison_verdict(found.to_dict())})
+    >>> results = {"format": "sparsegsvp-comparison", "versions": {"sparsegsvp": "0.1"},
+    ...            "command": "", "data": {}, "parameters": {}, "comparison": found.to_dict(),
+    ...            "verdict": comparison_verdict(found.to_dict())}
+    >>> page = build_comparison(results)
     >>> page.startswith("<!doctype html>"), "http://" in page
     (True, False)
     """
