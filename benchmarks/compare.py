@@ -28,6 +28,9 @@ from _peers import peers
 from sparsegsvp import compare
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.evaluation import Comparison, default_methods, permutation_test
+from sparsegsvp.report.charts import Sheet
+from sparsegsvp.report.drawings import accuracy_axes, mark_front
+from sparsegsvp.report.figures import accuracy_curves
 
 SETS = ("ovarian", "leukemia", "colon", "prostate", "gravier", "cns")
 SIZES = (2, 4, 8, 16, 32)
@@ -104,7 +107,7 @@ def run(name: str, methods: dict[str, Any], options: argparse.Namespace) -> Comp
         log=options.out / f"compare-{name}.jsonl",
         resume=options.resume,
         progress=lambda stage, done, total: print(
-            f"\r{name}: {stage} {done}/{total}", end="", file=sys.stderr
+            f"\r{name}: {stage} {done}/{total} ", end="", file=sys.stderr
         ),
     )
     print(file=sys.stderr)
@@ -191,12 +194,13 @@ def goals(pages: dict[str, dict[str, Any]]) -> list[str]:
     return [*lines, ""]
 
 
+# How the lines of each kind look: classes of the style sheet of charts; ours lies on top.
 KINDS = {
-    OURS: {"color": "black", "linewidth": 2.6, "marker": "o", "markersize": 6, "zorder": 5},
-    "methods the paper names": {"color": "#cf5f16", "linewidth": 1},
-    "scikit-learn": {"color": "#2a66ac", "linewidth": 1},
-    "other packages": {"color": "#23805a", "linewidth": 1},
-    "random panel": {"color": "#6b6b6b", "linewidth": 1.4, "linestyle": ":"},
+    "methods the paper names": "series fine c1",
+    "scikit-learn": "series fine c0",
+    "other packages": "series fine c2",
+    "random panel": "series dots c7",
+    OURS: "series thick",
 }
 
 
@@ -210,47 +214,24 @@ def kind_of(method: str) -> str:
 
 
 def draw(pages: dict[str, dict[str, Any]], path: Path) -> None:
-    """Accuracy against panel size, one panel per set, the front's points named."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    columns = min(2, len(pages))
-    rows = -(-len(pages) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(6 * columns, 4 * rows + 0.5), squeeze=False)
-    for axis, (name, page) in zip(axes.flat, pages.items()):
-        for method, curve in page["curves"]["methods"].items():
+    """Accuracy against panel size, one chart per set, the front's points named."""
+    charts = []
+    for name, page in pages.items():
+        found = accuracy_curves(page)
+        chart = accuracy_axes(found, "score")
+        for method, curve in sorted(
+            found["methods"].items(), key=lambda item: list(KINDS).index(kind_of(item[0]))
+        ):
             kind = kind_of(method)
-            axis.plot(curve["size"], curve["score"], alpha=0.8, label=kind, **KINDS[kind])
-        front = page["curves"]["front"]
-        for size in dict.fromkeys(point["size"] for point in front):
-            there = [point for point in front if point["size"] == size]
-            names = ", ".join(point["method"] for point in there[:2])
-            names += f" +{len(there) - 2}" if len(there) > 2 else ""
-            axis.plot(size, there[0]["score"], "o", ms=10, mfc="none", mec="black", label="front")
-            axis.annotate(
-                names, (size, there[0]["score"]), (0, 8), textcoords="offset points",
-                ha="center", fontsize=7.5,
-            )  # fmt: skip
+            at = [found["sizes"].index(size) for size in curve["size"]]
+            chart.line(at, curve["score"], KINDS[kind], label=kind, tips=[method])
+        mark_front(chart, found, label="Pareto front")
         p = page["permutation"]["p_value"]
         said = f"permutation p = {p:.2g}" if p <= 0.05 else f"no signal, p = {p:.2g}"
-        axis.set_title(f"{name} ({said})", fontsize=10)
-        axis.set(xlabel="features", ylabel="balanced accuracy")
-        axis.set_xscale("log", base=2)
-        axis.set_xticks(page["sizes"], [str(k) for k in page["sizes"]])
-        axis.margins(x=0.12, y=0.12)
-        axis.spines[["top", "right"]].set_visible(False)
-    for axis in axes.flat[len(pages) :]:
-        axis.axis("off")
-    found = dict(zip(*reversed(axes.flat[0].get_legend_handles_labels())))
-    labels = [label for label in (*KINDS, "front") if label in found]
-    handles = [found[label] for label in labels]
-    labels = ["Pareto front" if label == "front" else label for label in labels]
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    figure.set_layout_engine("constrained")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+        chart.title = f"{name} ({said})"
+        charts.append(chart)
+    rows = [charts[i : i + 2] for i in range(0, len(charts), 2)]
+    Sheet(rows, "balanced accuracy against panel size, by set and method").save(path)
 
 
 def main() -> None:

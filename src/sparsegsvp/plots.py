@@ -8,10 +8,12 @@
 `accuracy`   accuracy against panel size of several methods
 ===========  ===========================================================
 
-Every function takes ``ax``: matplotlib axes to draw on, None (the default) for those of a new
-pyplot figure, or False for the `sparsegsvp.report.charts.Chart` itself, which shows itself in a
-notebook and writes itself to a file (``save("x.svg")``, ``"x.png"``, ``"x.pdf"``). matplotlib
-(``pip install "sparsegsvp[report]"``) is needed for axes and for formats other than SVG.
+Every function takes ``ax`` and returns what it drew on: matplotlib axes to draw on, None (the
+default) for those of a new pyplot figure, or False for the `sparsegsvp.report.charts.Chart`
+itself, which shows itself in a notebook and writes itself to a file (``save("x.svg")``,
+``"x.png"``, ``"x.pdf"``). matplotlib (``pip install "sparsegsvp[report]"``) is needed for axes
+and for formats other than SVG. ``feature_names`` are by default those seen in fit, or column
+numbers.
 
 To add a plot: a function in `sparsegsvp.report.figures` that computes what it shows as plain
 numbers, and one here that makes a `Chart` of them and returns ``_shown(chart, ax)``. Drawings that
@@ -39,7 +41,6 @@ def path(
     model : GSVPSVMCV
         Fitted.
     feature_names : sequence of str, optional
-        By default those seen in fit, or column numbers.
     label : int, default=8
         How many of the chosen panel's heaviest features are named in the legend.
     ax : matplotlib axes, None or False
@@ -50,16 +51,16 @@ def path(
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sparsegsvp import GSVPSVMCV, plots
     >>> from sparsegsvp.datasets import make_planted
-    >>> data = make_planted(60, 20, 2, effect=2.5)
-    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(X, y)
+    >>> plots.path(model, ax=False).description
+    'weights along the path'
+    >>> from matplotlib.figure import Figure
     >>> ax = plots.path(model, ax=Figure().subplots())
     >>> ax.get_xscale(), ax.get_ylabel()
     ('log', 'largest |weight|')
-    >>> plots.path(model, ax=False).description
-    'weights along the path'
     """
     _check(ax)
     shown = figures.path(model, _names(model, feature_names))
@@ -78,7 +79,6 @@ def weights(
     plane : int, default=0
         Which class's plane, by its position in ``classes_``.
     feature_names : sequence of str, optional
-        By default those seen in fit, or column numbers.
     ax : matplotlib axes, None or False
 
     Returns
@@ -87,12 +87,11 @@ def weights(
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sparsegsvp import GSVPSVMCV, plots
     >>> from sparsegsvp.datasets import make_planted
-    >>> data = make_planted(60, 20, 2, effect=2.5)
-    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
-    >>> plots.weights(model, plane=1, ax=Figure().subplots()).get_title()
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(X, y)
+    >>> plots.weights(model, plane=1, ax=False).title
     'plane of 1'
     """
     _check(ax)
@@ -119,14 +118,12 @@ def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sparsegsvp import GSVPSVM, nested_evaluate, plots
     >>> from sparsegsvp.datasets import make_planted
-    >>> data = make_planted(60, 20, 2, effect=2.5)
-    >>> found = nested_evaluate(
-    ...     GSVPSVM(n_features=2), data.X, data.y, cv=3, n_repeats=1, n_permutations=0
-    ... )
-    >>> plots.planes(found, ax=Figure().subplots()).get_xlabel()
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> model = GSVPSVM(n_features=2)
+    >>> found = nested_evaluate(model, X, y, cv=3, n_repeats=1, n_permutations=0)
+    >>> plots.planes(found, ax=False).x.title
     'distance to the plane of 0'
     """
     _check(ax)
@@ -150,7 +147,6 @@ def stability(
     found : StabilitySelection or EvaluationResult
         A fitted selection, or a nested evaluation, whose panel is that of the final fit.
     feature_names : sequence of str, optional
-        By default those the object knows, or column numbers.
     most : int, default=25
         Largest number of bars.
     ax : matplotlib axes, None or False
@@ -161,32 +157,28 @@ def stability(
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sparsegsvp import GSVPSVM, StabilitySelection, plots
     >>> from sparsegsvp.datasets import make_planted
-    >>> data = make_planted(60, 20, 2, effect=2.5)
-    >>> stable = StabilitySelection(GSVPSVM(n_features=2), n_resamples=4).fit(data.X, data.y)
-    >>> plots.stability(stable, ax=Figure().subplots()).get_xlabel()
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> stable = StabilitySelection(GSVPSVM(n_features=2), n_resamples=4).fit(X, y)
+    >>> plots.stability(stable, ax=False).x.title
     'share of refits that choose the feature'
     """
     _check(ax)
-    threshold = None
     if hasattr(found, "selection_frequencies_"):
-        threshold = float(found.threshold)
         bars = figures.stability_bars(
             found.selection_frequencies_,
             _names(found, feature_names),
             found.get_support(indices=True).tolist(),
             group_frequencies=found.group_frequencies_,
         )
-    elif getattr(found, "selection_frequencies", None) is None:
+        return _shown(drawings.stability_chart(bars[:most], float(found.threshold)), ax)
+    if getattr(found, "selection_frequencies", None) is None:
         raise ValueError("the object holds no selection frequencies.")
-    else:
-        names = found.feature_names if feature_names is None else feature_names
-        names = [str(j) for j in range(found.n_features)] if names is None else names
-        panel = found.final_panel or ()
-        bars = figures.stability_bars(found.selection_frequencies, names, panel)
-    return _shown(drawings.stability_chart(bars[:most], threshold), ax)
+    names = found.feature_names if feature_names is None else feature_names
+    names = [str(j) for j in range(found.n_features)] if names is None else names
+    bars = figures.stability_bars(found.selection_frequencies, names, found.final_panel or ())
+    return _shown(drawings.stability_chart(bars[:most]), ax)
 
 
 def accuracy(comparison: Any, *, ax: Any = None) -> Any:
@@ -204,16 +196,12 @@ def accuracy(comparison: Any, *, ax: Any = None) -> Any:
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sparsegsvp import plots
-    >>> found = {"curves": {
-    ...     "methods": {"a": {"size": [2, 4], "score": [0.8, 0.9], "low": [0.7, 0.8],
-    ...                       "high": [0.9, 1.0], "on_front": [True, True]}},
-    ...     "front": [{"size": 2, "score": 0.8, "method": "a"},
-    ...               {"size": 4, "score": 0.9, "method": "a"}]}}
-    >>> ax = plots.accuracy(found, ax=Figure().subplots())
-    >>> [line.get_label() for line in ax.lines][-1]
-    'Pareto front'
+    >>> curve = {"size": [2, 4], "score": [0.8, 0.9], "low": [0.7, 0.8], "high": [0.9, 1.0]}
+    >>> front = [{"size": 2, "score": 0.8, "method": "a"}]
+    >>> found = {"curves": {"methods": {"a": curve}, "front": front}}
+    >>> [mark.label for mark in plots.accuracy(found, ax=False).marks if mark.label]
+    ['a', 'Pareto front']
     """
     _check(ax)
     return _shown(drawings.accuracy_lines(figures.accuracy_curves(comparison)), ax)

@@ -16,8 +16,8 @@ from sparsegsvp import GSVPSVMCV, evaluation
 from sparsegsvp._notices import Notice
 from sparsegsvp.evaluation import PermutationResult, repeated_samples
 from sparsegsvp.metrics import Interval
-from sparsegsvp.report import build_report, summarize, summarize_test, validate, words
-from sparsegsvp.report.notices import notices_about
+from sparsegsvp.report import build_report, schema, summarize, summarize_test, validate, words
+from sparsegsvp.report.words import notices_about
 
 
 def test_the_document_is_valid_json_and_repeats_itself(fitted, results):
@@ -51,6 +51,14 @@ def test_a_wrong_document_is_refused_by_place(results, where, value, message):
     part[where[-1]] = value
     with pytest.raises(ValueError, match=message):
         build_report(results)
+
+
+def test_the_description_of_the_document_is_complete():
+    kinds = schema._KINDS
+    scalars = {"str", "int", "float", "bool", "any"}
+    named = {kind.strip("[]{}?") for entries in kinds.values() for kind in entries.values()}
+    assert {kind for kind in named if "|" not in kind} <= kinds.keys() | scalars
+    assert named >= kinds.keys() - {"Results", "Comparison"}  # nothing is described in vain
 
 
 def test_panel_rows_agree_with_the_model(fitted, results):

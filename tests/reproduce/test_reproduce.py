@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -202,6 +203,13 @@ def test_a_finished_log_is_read_and_a_smaller_plan_loses_nothing(resumed, tmp_pa
     assert reproduce("breast", out=tmp_path, n_jobs=1, plan=changed).computed > 0
 
 
+def test_no_plotting_library_is_needed(resumed, tmp_path: Path, monkeypatch) -> None:
+    shutil.copy(resumed[0].page.parent / "breast.jsonl", tmp_path)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    made = reproduce("breast", out=tmp_path, n_jobs=1, plan=TINY)
+    assert made.page.read_bytes() == resumed[0].page.read_bytes()
+
+
 @pytest.mark.parametrize("name", ["version", "data", "study"])
 def test_a_log_of_another_version_or_other_data_is_refused(resumed, tmp_path, name) -> None:
     log = tmp_path / "breast.jsonl"
@@ -234,6 +242,6 @@ def test_what_is_asked_for_is_checked_first(tmp_path: Path, monkeypatch) -> None
     with pytest.raises(FileNotFoundError, match=r"csse\.szu\.edu\.cn"):
         reproduce("all", data=tmp_path, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"sparsegsvp\[report\]"):
         reproduce("breast", out=tmp_path / "out")

@@ -63,8 +63,10 @@ def class_components(A: Array, B: Array, tau: float) -> Components:
     floor = tau * spread_per_direction(
         float(np.vdot(first[:, :r], first[:, :r])), float(np.vdot(second[:, :r], second[:, :r])), r
     )
-    # Under the features only: a floor under the bias would tie the planes to the origin.
-    ridge = math.sqrt(floor) * np.eye(r if floor > 0.0 else 0, r + 1)
+    # Under the features only: a floor under the bias would tie the planes to the origin. One that
+    # is below rounding is none: its square root would decide what rounding left open.
+    needed = tau > np.finfo(np.float64).eps
+    ridge = math.sqrt(floor) * np.eye(r if needed else 0, r + 1)
     U, V, alpha, beta, X = gsvd(np.vstack([first, ridge]), np.vstack([second, ridge]))
     length = np.linalg.norm(X, axis=0)
     size = np.stack([alpha, beta]) * length

@@ -5,11 +5,10 @@ into a self-contained HTML page, and `build_comparison` does so for a comparison
 Nothing is fitted here, and nothing is computed on the way from the document to the page.
 """
 
-from .comparison import build_comparison, comparison_verdict
 from .document import describe_model, describe_panel, known_scores, summarize, summarize_test
-from .page import build_report
+from .page import build_comparison, build_report
 from .schema import FORMAT, FORMAT_VERSION, Results, validate
-from .words import verdict
+from .words import comparison_verdict, verdict
 
 __all__ = [
     "FORMAT",

@@ -12,41 +12,30 @@ from sklearn.metrics import confusion_matrix
 
 from .._notices import Notice
 from .._versions import versions
-from ..evaluation import Substitute, find_substitutes
+from ..evaluation import find_substitutes
 from ..evaluation.journal import plain
-from ..evaluation.stability import group_frequency
 from ..metrics import balanced_accuracy_interval, clopper_pearson
 from . import figures, projections, words
-from .notices import notices_about
-from .schema import (
-    FORMAT,
-    FORMAT_VERSION,
-    Data,
-    Figures,
-    IntervalDict,
-    Model,
-    PanelFeature,
-    Results,
-    StabilityDict,
-    Test,
-)
+from .schema import FORMAT, FORMAT_VERSION, Results
+
+Part = dict[str, Any]
 
 
 def summarize(
     table: Any,
     model: Any,
     *,
-    panel: Sequence[PanelFeature] | None = None,
+    panel: Sequence[Part] | None = None,
     evaluation: Any = None,
     stability: Any = None,
-    test: Test | None = None,
+    test: Part | None = None,
     command: str = "",
     parameters: Mapping[str, Any] | None = None,
     seed: int | None = None,
     skipped: Sequence[str] = (),
     notices: Sequence[Notice] = (),
     units: str | None = None,
-) -> dict[str, Any]:
+) -> Results:
     """Gather everything a report says into one JSON-ready document; nothing is fitted.
 
     Parameters
@@ -62,15 +51,12 @@ def summarize(
     evaluation : EvaluationResult or its ``to_dict()``, optional
         Result of `sparsegsvp.nested_evaluate`.
     stability : StabilitySelection, optional
-        Fitted, for the section on stability and the substitutes. The frequencies of the
-        panel come from the outer folds wherever there are any.
+        Fitted, for the section on stability and the substitutes. The panel's frequencies come
+        from the outer folds if there are any.
     test : dict, optional
         Scores on an independent cohort, from `summarize_test`.
-    command : str, default=""
-        What repeats the run.
-    parameters : dict, optional
-        Parameters of the run.
-    seed : int, optional
+    command, parameters, seed
+        What repeats the run, and what it was given.
     skipped : sequence of str
         What was left out to save time, one sentence each.
     notices : sequence of Notice
@@ -81,7 +67,7 @@ def summarize(
     Returns
     -------
     dict
-        See `sparsegsvp.report.schema.Results`.
+        As `sparsegsvp.report.schema.DOCUMENT` describes it.
 
     Examples
     --------
@@ -96,33 +82,29 @@ def summarize(
     >>> results["verdict"]["level"]
     'not tested'
     """
-    found = _as_dict(evaluation)
-    final = _last_step(model)
+    found = evaluation
+    if evaluation is not None and not isinstance(evaluation, Mapping):
+        found = evaluation.to_dict()
     names = [str(name) for name in table.feature_names]
-    classes, codes = _classes(table, final)
+    classes, codes = _classes(table, model)
     data = _data(table, classes, codes, units)
-    support = np.flatnonzero(final.support_)
-    selections = _selections(found, stability, len(names))
     # the outer folds repeat the whole procedure with its tuning, half samples may not
-    refits = _selections(found, None, len(names))
-    rows = _with_frequencies(
-        describe_panel(table, model) if panel is None else panel,
-        names,
-        selections if refits is None else refits,
-        _substitutes(table, codes, selections if refits is None else refits, stability),
-    )
+    folds = _panels_of_folds(found, len(names))
+    halves = None if stability is None else np.asarray(stability.selections_, dtype=bool)
+    rows = list(describe_panel(table, model) if panel is None else panel)
+    rows = _with_frequencies(rows, table, codes, halves if folds is None else folds, stability)
     steadiness = _stability(found, stability)
     scores = known_scores(found)
     used = versions()
     verdict = words.verdict(data, scores, found, size=len(rows), stability=steadiness)
     description = describe_model(model)
-    said = notices_about(data, rows, verdict["level"], scores, steadiness)
+    said = words.notices_about(data, rows, verdict["level"], scores, steadiness)
     said += [Notice(n["code"], n["severity"], n["text"]) for n in (found or {}).get("notices", [])]
     said += [*getattr(table, "notices", ()), *notices]
     said += [Notice("skipped", "note", text) for text in skipped]
-    rank = {"serious": 0, "caution": 1, "note": 2}
-    said.sort(key=lambda notice: rank[notice.severity])
-    document: Results = {
+    said.sort(key=lambda notice: ("serious", "caution", "note").index(notice.severity))
+    selections = folds if halves is None else halves
+    document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "versions": used,
@@ -135,18 +117,16 @@ def summarize(
         "data": data,
         "model": description,
         "verdict": verdict,
-        "notices": [n.to_dict() for n in said],  # type: ignore[misc]
+        "notices": [notice.to_dict() for notice in said],
         "panel": rows,
         "scores": scores,
         "stability": steadiness,
         "test": test,
-        "figures": _figures(
-            table, final, names, classes, codes, support, found, selections, stability
-        ),
+        "figures": _figures(table, model, found, selections, stability),
         "methods": words.methods(data, description, rows, scores, found, steadiness, used, seed),
         "evaluation": found,
     }
-    return cast("dict[str, Any]", plain(document))
+    return cast(Results, plain(document))
 
 
 def summarize_test(
@@ -158,13 +138,12 @@ def summarize_test(
     source: str = "",
     digest: str = "",
     level: float = 0.95,
-) -> Test:
+) -> dict[str, Any]:
     """Score predictions of an independent cohort, with exact intervals.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
-        Labels and predictions.
     classes : sequence
         All classes, in the order of the model.
     positive : label, optional
@@ -172,12 +151,12 @@ def summarize_test(
     source, digest : str
         The file and its digest.
     level : float, default=0.95
-        Coverage.
+        Coverage of the intervals.
 
     Returns
     -------
     dict
-        See `sparsegsvp.report.schema.Test`.
+        ``Test`` of `sparsegsvp.report.schema.DOCUMENT`.
 
     Examples
     --------
@@ -193,89 +172,27 @@ def summarize_test(
         raise ValueError(f"the cohort has class {unknown[0]!r}, which the model does not know.")
     counts = confusion_matrix(truth, predicted, labels=labels)
     totals = counts.sum(axis=1)
-    scores: dict[str, IntervalDict] = {}
+    scores = {}
     if (totals > 0).all():
         found = balanced_accuracy_interval(truth, predicted, level=level)
-        scores["balanced_accuracy"] = cast(IntervalDict, found.to_dict())
+        scores["balanced_accuracy"] = found.to_dict()
     if len(labels) == 2:
         one = labels.index(positive) if positive in labels else 1
         for name, k in (("sensitivity", one), ("specificity", 1 - one)):
             if totals[k]:
                 part = clopper_pearson(int(counts[k, k]), int(totals[k]), level=level)
-                scores[name] = cast(IntervalDict, part.to_dict())
+                scores[name] = part.to_dict()
     return {
         "source": source,
         "digest": digest,
         "n_samples": int(totals.sum()),
-        "class_counts": [int(n) for n in totals],
+        "class_counts": totals.tolist(),
         "scores": scores,
-        "confusion": {
-            "classes": [str(c) for c in labels],
-            "counts": [[int(v) for v in row] for row in counts],
-        },
+        "confusion": {"classes": [str(c) for c in labels], "counts": counts.tolist()},
     }
 
 
-# -------------------------------------------------------------------------------- parts
-
-
-def _as_dict(evaluation: Any) -> dict[str, Any] | None:
-    if evaluation is None:
-        return None
-    return dict(evaluation) if isinstance(evaluation, Mapping) else evaluation.to_dict()
-
-
-def _last_step(model: Any) -> Any:
-    return model[-1] if hasattr(model, "steps") else model
-
-
-def _classes(table: Any, final: Any) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the names of the classes, and the code of each sample."""
-    codes = np.searchsorted(final.classes_, np.asarray(table.y)).astype(np.intp)
-    return [str(c) for c in final.classes_.tolist()], codes
-
-
-def _seen_by_the_planes(model: Any, X: Any) -> Any:
-    """Return the table as the last step of a pipeline saw it."""
-    if not hasattr(model, "steps") or len(model.steps) == 1:
-        return X
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a model that knows names is given none
-        inner = model[:-1].transform(X)
-    if inner.shape[1] != X.shape[1]:
-        raise ValueError(
-            "the steps before the estimator must keep the columns, but they turn "
-            f"{X.shape[1]} into {inner.shape[1]}."
-        )
-    return inner
-
-
-def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | None) -> Data:
-    groups = getattr(table, "groups", None)
-    positive = getattr(table, "positive", None)
-    if len(classes) != 2:
-        positive = None
-    elif positive is None:
-        positive = classes[-1]
-    return {
-        "source": str(getattr(table, "source", "")),
-        "digest": str(getattr(table, "digest", "")),
-        "target": getattr(table, "target", None),
-        "n_samples": int(table.X.shape[0]),
-        "n_features": int(table.X.shape[1]),
-        "classes": classes,
-        "class_counts": np.bincount(codes, minlength=len(classes)).tolist(),
-        "positive": None if positive is None else str(positive),
-        "n_missing": int(getattr(table, "n_missing", 0)),
-        "n_groups": None if groups is None else int(np.unique(groups).size),
-        "group_association": None if groups is None else group_association(codes, groups),
-        "units": units,
-        "record": [str(text) for text in getattr(table, "record", ())],
-        "dropped": {str(k): str(v) for k, v in dict(getattr(table, "dropped", {})).items()},
-    }
-
-
-def describe_model(model: Any) -> Model:
+def describe_model(model: Any) -> Part:
     """Return the parameters and the certificate of the fit on all samples."""
     final = _last_step(model)
     return {
@@ -297,200 +214,58 @@ def describe_model(model: Any) -> Model:
     }
 
 
-def known_scores(found: Mapping[str, Any] | None) -> dict[str, IntervalDict]:
-    """Return the scores whose interval is known."""
-    if found is None:
-        return {}
+def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, Part]:
+    """Return the scores of ``EvaluationResult.to_dict()`` whose interval is known."""
     return {
         name: score
-        for name, score in found["scores"].items()
-        if all(score[end] is not None for end in ("value", "low", "high"))
+        for name, score in (evaluation or {"scores": {}})["scores"].items()
+        if None not in (score["value"], score["low"], score["high"])
     }
 
 
-def _selections(
-    found: Mapping[str, Any] | None, stability: Any, n_features: int
-) -> NDArray[np.bool_] | None:
-    """Which features each refit selected: of stability selection, or of the outer folds."""
-    if stability is not None:
-        return cast("NDArray[np.bool_]", np.asarray(stability.selections_, dtype=bool))
-    if found is None or any(fold["panel"] is None for fold in found["folds"]):
-        return None
-    selections = np.zeros((len(found["folds"]), n_features), dtype=bool)
-    for row, fold in zip(selections, found["folds"]):
-        row[np.asarray(fold["panel"], dtype=np.intp)] = True
-    return selections
+# ----------------------------------------------------------------- the table and the fits
 
 
-def _stability(found: Mapping[str, Any] | None, stability: Any) -> StabilityDict | None:
-    if stability is not None:
-        index = stability.stability_
-        return {
-            "source": "stability selection",
-            "n_panels": int(stability.selections_.shape[0]),
-            "mean_size": float(stability.mean_panel_size_),
-            "index": index.value,
-            "low": index.low,
-            "high": index.high,
-            "jaccard": None,
-            "threshold": float(stability.threshold),
-            "n_stable": int(stability.get_support().sum()),
-            "error_bound": stability.error_bound_,
-        }
-    if found is None or not found.get("panel_sizes"):
-        return None
-    index = found.get("stability") or {"value": None, "low": None, "high": None}
+def _last_step(model: Any) -> Any:
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def _classes(table: Any, model: Any) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the names of the classes, and the code of each sample."""
+    known = _last_step(model).classes_
+    codes = np.searchsorted(known, np.asarray(table.y)).astype(np.intp)
+    return [str(c) for c in known.tolist()], codes
+
+
+def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | None) -> Part:
+    groups = getattr(table, "groups", None)
+    positive = getattr(table, "positive", None)
+    if len(classes) != 2:
+        positive = None
+    elif positive is None:
+        positive = getattr(table, "positive_class", classes[-1])
     return {
-        "source": "outer folds",
-        "n_panels": len(found["panel_sizes"]),
-        "mean_size": float(np.mean(found["panel_sizes"])),
-        "index": index["value"],
-        "low": index["low"],
-        "high": index["high"],
-        "jaccard": found.get("jaccard"),
-        "threshold": None,
-        "n_stable": None,
-        "error_bound": None,
+        "source": str(getattr(table, "source", "")),
+        "digest": str(getattr(table, "digest", "")),
+        "target": getattr(table, "target", None),
+        "n_samples": int(table.X.shape[0]),
+        "n_features": int(table.X.shape[1]),
+        "classes": classes,
+        "class_counts": np.bincount(codes, minlength=len(classes)).tolist(),
+        "positive": None if positive is None else str(positive),
+        "n_missing": int(getattr(table, "n_missing", 0)),
+        "n_groups": None if groups is None else int(np.unique(groups).size),
+        "group_association": None if groups is None else group_association(codes, groups),
+        "units": units,
+        "record": [str(text) for text in getattr(table, "record", ())],
+        "dropped": {str(k): str(v) for k, v in dict(getattr(table, "dropped", {})).items()},
     }
-
-
-def _figures(
-    table: Any,
-    final: Any,
-    names: list[str],
-    classes: list[str],
-    codes: NDArray[np.intp],
-    support: NDArray[np.intp],
-    found: Mapping[str, Any] | None,
-    selections: NDArray[np.bool_] | None,
-    stability: Any,
-) -> Figures:
-    ids = getattr(table, "ids", None)
-    bars = []
-    if selections is not None:
-        groups = None if stability is None else stability.group_frequencies_
-        bars = figures.stability_bars(
-            selections.mean(axis=0), names, support.tolist(), group_frequencies=groups
-        )
-    return {
-        "roc": None if found is None else figures.roc(found),
-        "calibration": None if found is None else figures.calibration(found),
-        "confusion": None if found is None else figures.confusion(found),
-        "permutation": None if found is None else figures.permutation_histogram(found),
-        "planes": None if found is None else projections.planes(found, names=ids),
-        "pca_before": projections.pca_before(table.X, codes, classes, ids),
-        "pca_after": None if found is None else projections.pca_after(table.X, found, ids),
-        "path": figures.path(final, names),
-        "weights": figures.weight_curves(final, names),
-        "stability": bars,
-    }
-
-
-# ---------------------------------------------------------------------------- the panel
-
-
-def describe_panel(table: Any, model: Any) -> list[PanelFeature]:
-    """Describe each selected feature by weight, effect and values, the heaviest first.
-
-    How often it is chosen again, and what stands in for it, is added by `summarize`.
-
-    Parameters
-    ----------
-    table : object
-        As for `summarize`.
-    model : GSVPSVMCV or Pipeline that ends in one
-
-    Returns
-    -------
-    list of dict
-        See `sparsegsvp.report.schema.PanelFeature`.
-    """
-    final = _last_step(model)
-    inner_X = _seen_by_the_planes(model, table.X)
-    classes, codes = _classes(table, final)
-    support = np.flatnonzero(final.support_)
-    k = len(classes)
-    weights = np.array(final.coef_[:, support])
-    if final.standardize and support.size:
-        weights *= np.array([np.nanstd(figures.column(inner_X, int(j))) for j in support])
-        norms = np.linalg.norm(weights, axis=1, keepdims=True)
-        weights /= np.where(norms > 0.0, norms, 1.0)
-    listing: list[PanelFeature] = []
-    for rank, i in enumerate(np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")):
-        j = int(support[i])
-        values = figures.column(table.X, j)
-        effects = figures.effect_sizes(values, codes, k)
-        boxes = [figures.box(values[codes == c], classes[c]) for c in range(k)]
-        known = [abs(e) if e is not None and e > 0 else -1.0 for e in effects]
-        listing.append(
-            {
-                "feature": str(table.feature_names[j]),
-                "index": j,
-                "rank": rank + 1,
-                "weights": weights[:, i].tolist(),
-                "coefficients": final.coef_[:, j].tolist(),
-                "effects": effects,
-                "higher_in": classes[int(np.argmax(known))] if max(known) > 0 else None,
-                "auc": figures.single_auc(values, codes, k),
-                "frequency": None,
-                "group_frequency": None,
-                "substitutes": [],
-                "boxes": [b for b in boxes if b is not None],
-            }
-        )
-    return listing
-
-
-def _with_frequencies(
-    panel: Sequence[PanelFeature],
-    names: Sequence[str],
-    selections: NDArray[np.bool_] | None,
-    substitutes: Mapping[int, tuple[Substitute, ...]],
-) -> list[PanelFeature]:
-    """Add how often refits chose each feature, and which others stand in for it."""
-    rows = []
-    for row in panel:
-        j = row["index"]
-        others = substitutes.get(j, ())
-        added: dict[str, Any] = {
-            "substitutes": [
-                {
-                    "feature": names[s.feature],
-                    "index": s.feature,
-                    "correlation": s.correlation,
-                    "frequency": s.frequency,
-                }
-                for s in others
-            ]
-        }
-        if selections is not None:
-            added["frequency"] = float(selections[:, j].mean())
-            added["group_frequency"] = group_frequency(selections, j, others)
-        rows.append(cast(PanelFeature, {**row, **added}))
-    return rows
-
-
-def _substitutes(
-    table: Any, codes: NDArray[np.intp], selections: NDArray[np.bool_] | None, stability: Any
-) -> dict[int, tuple[Substitute, ...]]:
-    if stability is not None:
-        return dict(stability.substitutes_)
-    return {} if selections is None else find_substitutes(table.X, codes, selections)
 
 
 def group_association(codes: NDArray[np.intp], groups: ArrayLike) -> float | None:
     """Cramér's V of group and class, corrected for bias (Bergsma 2013).
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        Class codes.
-    groups : array-like of shape (n,)
-
-    Returns
-    -------
-    float or None
-        Between 0 and 1; None where every sample is a group of its own.
+    Between 0 and 1; None where every sample is a group of its own.
 
     Examples
     --------
@@ -511,3 +286,178 @@ def group_association(codes: NDArray[np.intp], groups: ArrayLike) -> float | Non
     phi2 = max(0.0, phi2 - (k - 1) * (r - 1) / (n - 1))
     room = min(r - (r - 1) ** 2 / (n - 1), k - (k - 1) ** 2 / (n - 1)) - 1
     return None if room <= 1e-9 else float(min(1.0, np.sqrt(phi2 / room)))
+
+
+def _panels_of_folds(found: Mapping[str, Any] | None, n_features: int) -> NDArray[np.bool_] | None:
+    """Which features each outer fold selected; None where that is not known."""
+    if found is None or any(fold["panel"] is None for fold in found["folds"]):
+        return None
+    selections = np.zeros((len(found["folds"]), n_features), dtype=bool)
+    for row, fold in zip(selections, found["folds"]):
+        row[np.asarray(fold["panel"], dtype=np.intp)] = True
+    return selections
+
+
+def _stability(found: Mapping[str, Any] | None, stability: Any) -> Part | None:
+    if stability is not None:
+        index = stability.stability_
+        return {
+            "source": "stability selection",
+            "n_panels": int(stability.selections_.shape[0]),
+            "mean_size": float(stability.mean_panel_size_),
+            "index": index.value,
+            "low": index.low,
+            "high": index.high,
+            "jaccard": None,
+            "threshold": float(stability.threshold),
+            "n_stable": int(stability.get_support().sum()),
+            "error_bound": stability.error_bound_,
+        }
+    if found is None or not found.get("panel_sizes"):
+        return None
+    agreement = found.get("stability") or {"value": None, "low": None, "high": None}
+    return {
+        "source": "outer folds",
+        "n_panels": len(found["panel_sizes"]),
+        "mean_size": float(np.mean(found["panel_sizes"])),
+        "index": agreement["value"],
+        "low": agreement["low"],
+        "high": agreement["high"],
+        "jaccard": found.get("jaccard"),
+        "threshold": None,
+        "n_stable": None,
+        "error_bound": None,
+    }
+
+
+def _figures(
+    table: Any,
+    model: Any,
+    found: Mapping[str, Any] | None,
+    selections: NDArray[np.bool_] | None,
+    stability: Any,
+) -> Part:
+    final, names, ids = _last_step(model), table.feature_names, getattr(table, "ids", None)
+    classes, codes = _classes(table, model)
+    bars = []
+    if selections is not None:
+        panel = np.flatnonzero(final.support_).tolist()
+        groups = None if stability is None else stability.group_frequencies_
+        shares = selections.mean(axis=0)
+        bars = figures.stability_bars(shares, names, panel, group_frequencies=groups)
+    return {
+        "roc": found and figures.roc(found),
+        "calibration": found and figures.calibration(found),
+        "confusion": found and figures.confusion(found),
+        "permutation": found and figures.permutation_histogram(found),
+        "planes": found and projections.planes(found, names=ids),
+        "pca_before": projections.pca_before(table.X, codes, classes, ids),
+        "pca_after": found and projections.pca_after(table.X, found, ids),
+        "path": figures.path(final, names),
+        "weights": figures.weight_curves(final, names),
+        "stability": bars,
+    }
+
+
+# ---------------------------------------------------------------------------- the panel
+
+
+def describe_panel(table: Any, model: Any) -> list[Part]:
+    """Describe each selected feature by weight, effect and values, the heaviest first.
+
+    How often it is chosen again, and what stands in for it, is added by `summarize`.
+
+    Parameters
+    ----------
+    table : object
+        As for `summarize`.
+    model : GSVPSVMCV or Pipeline that ends in one
+
+    Returns
+    -------
+    list of dict
+        Each a ``Feature`` of `sparsegsvp.report.schema.DOCUMENT`.
+    """
+    final = _last_step(model)
+    classes, codes = _classes(table, model)
+    support = np.flatnonzero(final.support_)
+    inner_X = _seen_by_the_planes(model, table.X)
+    weights = np.array(final.coef_[:, support])
+    if final.standardize and support.size:
+        weights *= np.array([np.nanstd(figures.column(inner_X, int(j))) for j in support])
+        norms = np.linalg.norm(weights, axis=1, keepdims=True)
+        weights /= np.where(norms > 0.0, norms, 1.0)
+    listing = []
+    for rank, i in enumerate(np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")):
+        j = int(support[i])
+        values = figures.column(table.X, j)
+        effects = figures.effect_sizes(values, codes, len(classes))
+        boxes = [figures.box(values[codes == k], name) for k, name in enumerate(classes)]
+        above = [-1.0 if effect is None else effect for effect in effects]
+        listing.append(
+            {
+                "feature": str(table.feature_names[j]),
+                "index": j,
+                "rank": rank + 1,
+                "weights": weights[:, i].tolist(),
+                "coefficients": final.coef_[:, j].tolist(),
+                "effects": effects,
+                "higher_in": classes[int(np.argmax(above))] if max(above) > 0 else None,
+                "auc": figures.single_auc(values, codes, len(classes)),
+                "frequency": None,
+                "group_frequency": None,
+                "substitutes": [],
+                "boxes": [found for found in boxes if found is not None],
+            }
+        )
+    return listing
+
+
+def _seen_by_the_planes(model: Any, X: Any) -> Any:
+    """Return the table as the last step of a pipeline saw it."""
+    if not hasattr(model, "steps") or len(model.steps) == 1:
+        return X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a model that knows names is given none
+        inner = model[:-1].transform(X)
+    if inner.shape[1] != X.shape[1]:
+        raise ValueError(
+            "the steps before the estimator must keep the columns, but they turn "
+            f"{X.shape[1]} into {inner.shape[1]}."
+        )
+    return inner
+
+
+def _with_frequencies(
+    panel: list[Part],
+    table: Any,
+    codes: NDArray[np.intp],
+    selections: NDArray[np.bool_] | None,
+    stability: Any,
+) -> list[Part]:
+    """Add how often refits chose each feature, and which others stand in for it."""
+    if selections is None:
+        return panel
+    if stability is None:
+        substitutes = find_substitutes(table.X, codes, selections)
+    else:
+        substitutes = stability.substitutes_
+    rows = []
+    for row in panel:
+        others = substitutes.get(row["index"], ())
+        group = [row["index"], *(other.feature for other in others)]
+        added = {
+            "frequency": float(selections[:, row["index"]].mean()),
+            "group_frequency": float(selections[:, group].any(axis=1).mean()),
+            "substitutes": [
+                {
+                    "feature": str(table.feature_names[other.feature]),
+                    "index": other.feature,
+                    "correlation": other.correlation,
+                    "frequency": other.frequency,
+                }
+                for other in others
+            ],
+        }
+        rows.append({**row, **added})
+    return rows

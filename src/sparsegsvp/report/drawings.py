@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ..evaluation.comparison import RANDOM_PANEL
 from .charts import Axis, Chart
 from .marks import cut, padded, short, ticks
-from .schema import (
-    Box,
-    Calibration,
-    Histogram,
-    IntervalDict,
-    PathFigure,
-    Roc,
-    Scatter,
-    StabilityBar,
-    WeightCurve,
-)
-from .words import interval, listed, number, plural
+from .words import RANDOM_PANEL, interval, listed, number, plural
 
-_INFINITE = math.inf
+Part = Mapping[str, Any]
+
 # Methods beyond which intervals would hide each other.
 _MAX_INTERVALS = 6
 
 # --------------------------------------------------------------------------- one number
 
 
-def gauge(found: IntervalDict, chance: float) -> Chart:
+def gauge(found: Part, chance: float) -> Chart:
     """An estimate and its interval, from a little below chance up to 1."""
     start = max(0.0, min(chance, found["low"]) - 0.1)
     chart = _strip(Axis(start, 1.0, ticks=()), 300, 32, 4, "estimate, interval and chance", "gauge")
@@ -42,7 +32,7 @@ def gauge(found: IntervalDict, chance: float) -> Chart:
     return chart
 
 
-def boxes(found: Sequence[Box], tones: Sequence[int]) -> Chart:
+def boxes(found: Sequence[Part], tones: Sequence[int]) -> Chart:
     """Box plots of one feature by class, on the feature's own axis."""
     values = [v for b in found for v in (b["low"], b["high"], *b["outliers"])]
     low, high = min(values), max(values)
@@ -63,7 +53,7 @@ def boxes(found: Sequence[Box], tones: Sequence[int]) -> Chart:
         chart.rects([(b["q1"], y, b["q3"], y + 12)], f"body c{tone}", radius=2)
         chart.line([b["median"], b["median"]], [y, y + 12], f"median c{tone}")
         chart.points(b["outliers"], [y + 6] * len(b["outliers"]), f"out c{tone}", radius=1.6)
-        chart.rects([(-_INFINITE, y - 2, _INFINITE, y - 2 + row)], "hit", tips=[words], radius=0)
+        chart.rects([(-math.inf, y - 2, math.inf, y - 2 + row)], "hit", tips=[words], radius=0)
     shown = ticks(low, high, 4)
     ends = (shown[0], shown[-1]) if len(shown) > 1 else (low, high)
     for value in dict.fromkeys(ends):
@@ -82,7 +72,7 @@ def _strip(x: Axis, width: int, height: int, side: int, description: str, css: s
 # -------------------------------------------------------------------------- the estimate
 
 
-def roc_chart(found: Roc) -> Chart:
+def roc_chart(found: Part) -> Chart:
     """The mean ROC curve with the middle 80% of the folds."""
     said = f"ROC curve for {found['label']}, averaged over folds"
     chart = _unit_square("1 − specificity", "sensitivity", said)
@@ -96,7 +86,7 @@ def roc_chart(found: Roc) -> Chart:
     return chart
 
 
-def calibration_chart(found: Calibration) -> Chart:
+def calibration_chart(found: Part) -> Chart:
     """Observed against predicted share, point size by count."""
     title, said = (f"{word} probability of {found['label']}" for word in ("predicted", "the"))
     chart = _unit_square(title, "observed share", f"calibration of {said}")
@@ -118,7 +108,7 @@ def _unit_square(x: str, y: str, description: str) -> Chart:
     return chart
 
 
-def permutation_chart(found: Histogram) -> Chart:
+def permutation_chart(found: Part) -> Chart:
     """The permutation distribution and the observed statistic."""
     edges, counts = found["edges"], found["counts"]
     highest = max(counts) * 1.18 or 1.0
@@ -138,7 +128,7 @@ def permutation_chart(found: Histogram) -> Chart:
 
 
 def scatter_chart(
-    found: Scatter, tones: Sequence[int] | None = None, *, diagonal: bool = False
+    found: Part, tones: Sequence[int] | None = None, *, diagonal: bool = False
 ) -> Chart:
     """Samples as points; wrong predictions get a ring."""
     xs, ys = found["x"], found["y"]
@@ -168,19 +158,19 @@ def scatter_chart(
 # ------------------------------------------------------------------------------ the path
 
 
-def path_charts(found: PathFigure) -> list[Chart]:
+def path_charts(found: Part) -> list[Chart]:
     """Inner cross-validation, and weights, along the path; a cursor marks one step."""
     return [_path_score(found), path_weights(found)]
 
 
-def _steps(found: PathFigure) -> Axis:
+def _steps(found: Part) -> Axis:
     n = len(found["steps"])
     every = max(1, math.ceil(n / 7))
     labels = [(i, str(len(found["steps"][i]["panel"]))) for i in range(0, n, every)]
     return Axis(-0.4, n - 0.6, "features in the panel (penalty falls →)", labels)
 
 
-def _path_score(found: PathFigure) -> Chart:
+def _path_score(found: Part) -> Chart:
     steps, chosen = found["steps"], found["chosen"]
     known = all(s["accuracy"] is not None for s in steps)
     values = [(s["accuracy"] if known else s["score"]) or 0.0 for s in steps]
@@ -206,7 +196,7 @@ def _path_score(found: PathFigure) -> Chart:
     return chart
 
 
-def path_weights(found: PathFigure, *, by_penalty: bool = False, label: int = 0) -> Chart:
+def path_weights(found: Part, *, by_penalty: bool = False, label: int = 0) -> Chart:
     """Weight of each feature along the path, by step, or by penalty with the heaviest named."""
     steps, table, chosen = found["steps"], found["weights"], found["chosen"]
     largest = max((max(row) for row in table), default=1.0)
@@ -239,7 +229,7 @@ def _cursor(chart: Chart, at: int, places: Sequence[float]) -> None:
     chart.line([at, at], [chart.y.low, chart.y.high], "cursor", places=places)
 
 
-def weights_chart(found: WeightCurve, tone: int, *, names: bool = False) -> Chart:
+def weights_chart(found: Part, tone: int, *, names: bool = False) -> Chart:
     """Sorted weights of one plane and their elbow; with ``names``, few features are named."""
     values, elbow = found["weights"], found["elbow"]
     n = len(values)
@@ -272,7 +262,7 @@ def weights_chart(found: WeightCurve, tone: int, *, names: bool = False) -> Char
 # ------------------------------------------------------------------------- the stability
 
 
-def stability_chart(found: Sequence[StabilityBar], threshold: float | None = None) -> Chart:
+def stability_chart(found: Sequence[Part], threshold: float | None = None) -> Chart:
     """Selection frequencies as horizontal bars, with those of the group behind them."""
     longest = max((len(cut(bar["feature"])) for bar in found), default=0)
     n, row = len(found), 22
@@ -303,19 +293,37 @@ def stability_chart(found: Sequence[StabilityBar], threshold: float | None = Non
         words = f"{bar['feature']}: chosen in {bar['frequency']:.0%} of refits"
         if group is not None and group > bar["frequency"]:
             words += f", it or a substitute in {group:.0%}"
-        chart.rects([(-_INFINITE, i, _INFINITE, i + 1)], "hit", tips=[words], radius=0)
+        chart.rects([(-math.inf, i, math.inf, i + 1)], "hit", tips=[words], radius=0)
     return chart
 
 
 # ------------------------------------------------------------------------ the comparison
 
 
-def accuracy_chart(found: Mapping[str, Any]) -> Chart:
+def accuracy_axes(found: Part, *scores: str) -> Chart:
+    """The empty chart of accuracy against panel size, with room for these values of a curve."""
+    values = [v for curve in found["methods"].values() for key in scores for v in curve[key]]
+    sizes = [(float(i), str(size)) for i, size in enumerate(found["sizes"])]
+    x = Axis(-0.25, len(sizes) - 0.75, "features in the panel", sizes)
+    y = Axis(*padded(values), "balanced accuracy", grid=True)
+    return Chart(x, y, "balanced accuracy against panel size, by method", 560, 400)
+
+
+def mark_front(chart: Chart, found: Part, label: str = "") -> None:
+    """Put a ring around each size's point of the Pareto front, and name its methods."""
+    for size in dict.fromkeys(point["size"] for point in found["front"]):
+        there = [point for point in found["front"] if point["size"] == size]
+        at = found["sizes"].index(size), there[0]["score"]
+        chart.points([at[0]], [at[1]], "ring", radius=7, label=label)
+        names = cut(listed([point["method"] for point in there], 2), 36)
+        chart.text(*at, names, "name mid", dy=-12)
+
+
+def accuracy_chart(found: Part) -> Chart:
     """Accuracy against panel size on a page: a thread per method, names where they matter."""
     sizes, reference, curves = found["sizes"], found["reference"], found["methods"]
-    scores = [v for curve in curves.values() for v in curve["score"]]
-    low, high = padded(scores)
-    chart = _by_size(sizes, low, min(high, 1.03))
+    chart = accuracy_axes(found, "score")
+    chart.y = replace(chart.y, high=min(chart.y.high, 1.03))
     chart.width, chart.height, chart.right, chart.top = 780, 420, 118, 26
     # the reference last, so that it lies on top
     for name in sorted(curves, key=lambda name: name == reference):
@@ -330,12 +338,7 @@ def accuracy_chart(found: Mapping[str, Any]) -> Chart:
         link = curve["link"]
         chart.line(xs, curve["score"], f"thread{mine}", tips=[name], link=link)
         chart.points(xs, curve["score"], f"bead{mine}", radius=3.4, tips=words, link=link)
-    for size in dict.fromkeys(point["size"] for point in found["front"]):
-        there = [point for point in found["front"] if point["size"] == size]
-        at = sizes.index(size), there[0]["score"]
-        chart.points([at[0]], [at[1]], "ring", radius=7)
-        names = cut(listed([point["method"] for point in there], 2), 36)
-        chart.text(*at, names, "name mid", dy=-12)
+    mark_front(chart, found)
     ends = []
     for name in (RANDOM_PANEL, reference):
         if name in curves:
@@ -348,33 +351,23 @@ def accuracy_chart(found: Mapping[str, Any]) -> Chart:
     return chart
 
 
-def accuracy_lines(found: Mapping[str, Any]) -> Chart:
+def accuracy_lines(found: Part) -> Chart:
     """Accuracy against panel size on paper: colours, intervals where they fit, and a legend."""
     sizes, curves, front = found["sizes"], found["methods"], found["front"]
     few = len(curves) <= _MAX_INTERVALS
-    shown = ("score", "low", "high") if few else ("score",)
-    chart = _by_size(sizes, *padded([v for c in curves.values() for key in shown for v in c[key]]))
-    chart.width, chart.height = 560, 400
+    chart = accuracy_axes(found, *(("score", "low", "high") if few else ("score",)))
     for i, (name, curve) in enumerate(curves.items()):
         # a small shift keeps intervals of different methods apart; of many only lines are drawn
         shift = 0.04 * (i - (len(curves) - 1) / 2) if few else 0.0
         xs = [sizes.index(size) + shift for size in curve["size"]]
-        kind = f"c{i % 8}"
+        tone = f"c{i % 8}"
         if few:
-            nan = math.nan
-            ends = [v for a, b in zip(curve["low"], curve["high"]) for v in (a, b, nan)]
-            chart.line([v for x in xs for v in (x, x, nan)], ends, f"series fine {kind}")
+            ends = [v for a, b in zip(curve["low"], curve["high"]) for v in (a, b, math.nan)]
+            chart.line([v for x in xs for v in (x, x, math.nan)], ends, f"series fine {tone}")
         dash = ("", " dashes", " dots")[i // 8 % 3]
-        chart.line(xs, curve["score"], f"series {kind}{dash}", label=name, tips=[name])
-        chart.points(xs, curve["score"], f"pt {kind}", shape=i)
+        chart.line(xs, curve["score"], f"series {tone}{dash}", label=name, tips=[name])
+        chart.points(xs, curve["score"], f"pt {tone}", shape=i)
     at = [sizes.index(point["size"]) for point in front]
     stairs = [(x, point["score"]) for k, point in enumerate(front) for x in at[k : k + 2]]
     chart.line([x for x, _ in stairs], [y for _, y in stairs], "series dots", label="Pareto front")
     return chart
-
-
-def _by_size(sizes: Sequence[int], low: float, high: float) -> Chart:
-    labels = [(float(i), str(size)) for i, size in enumerate(sizes)]
-    x = Axis(-0.25, len(sizes) - 0.75, "features in the panel", labels)
-    y = Axis(low, high, "balanced accuracy", grid=True)
-    return Chart(x, y, "balanced accuracy against panel size, by method")

@@ -1,7 +1,7 @@
 """What each picture shows, computed once: `drawings` and `sparsegsvp.plots` only draw it.
 
-Every function is pure and returns plain lists and numbers, in the shapes of
-`sparsegsvp.report.schema`.
+Every function is pure and returns plain lists and numbers, as `sparsegsvp.report.schema.DOCUMENT`
+describes them under ``Figures`` and ``Box``. ``evaluation`` is ``EvaluationResult.to_dict()``.
 """
 
 from __future__ import annotations
@@ -11,21 +11,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 
 from .._typing import Float64Array
 from ..estimators.elbow import find_elbow
-from .schema import (
-    Box,
-    Calibration,
-    Confusion,
-    Histogram,
-    PathFigure,
-    PathStep,
-    Roc,
-    StabilityBar,
-    WeightCurve,
-)
+
+Part = dict[str, Any]
 
 _ROC_GRID = np.linspace(0.0, 1.0, 101)
 _MAX_BARS = 30
@@ -36,7 +27,7 @@ _MAX_OUTLIERS = 12
 # ---------------------------------------------------------------------- the estimate
 
 
-def roc(evaluation: Mapping[str, Any]) -> Roc | None:
+def roc(evaluation: Mapping[str, Any]) -> Part | None:
     """ROC curves of all outer folds, averaged at equal false positive rates.
 
     Scores of different folds come from different fits, so they are never pooled. With more
@@ -44,11 +35,10 @@ def roc(evaluation: Mapping[str, Any]) -> Roc | None:
 
     None where the procedure has no decision values.
     """
-    classes = [str(c) for c in evaluation["classes"]]
+    classes, positive = [str(c) for c in evaluation["classes"]], str(evaluation["positive"])
     y = np.asarray(evaluation["y"])
-    positive = evaluation["positive"]
     binary = len(classes) == 2
-    ones = [classes.index(str(positive))] if binary else list(range(len(classes)))
+    ones = [classes.index(positive)] if binary else list(range(len(classes)))
     by_repeat = {entry["repeat"]: entry for entry in evaluation["out_of_fold"]}
     curves = []
     for fold in evaluation["folds"]:
@@ -75,11 +65,11 @@ def roc(evaluation: Mapping[str, Any]) -> Roc | None:
         "high": high.tolist(),
         "auc": evaluation["scores"].get("auc"),
         "n_folds": len(evaluation["folds"]),
-        "label": str(positive) if binary else "each class against the rest",
+        "label": positive if binary else "each class against the rest",
     }
 
 
-def calibration(evaluation: Mapping[str, Any]) -> Calibration | None:
+def calibration(evaluation: Mapping[str, Any]) -> Part | None:
     """The class-weighted calibration curve of the first repeat."""
     found = evaluation.get("calibration")
     if not found:
@@ -92,21 +82,17 @@ def calibration(evaluation: Mapping[str, Any]) -> Calibration | None:
     }
 
 
-def confusion(evaluation: Mapping[str, Any]) -> Confusion | None:
+def confusion(evaluation: Mapping[str, Any]) -> Part | None:
     """Count the out-of-fold predictions of the first repeat; rows are true classes."""
-    classes = [str(c) for c in evaluation["classes"]]
     if not evaluation["out_of_fold"]:
         return None
-    predicted = np.asarray(evaluation["out_of_fold"][0]["predicted"])
-    y = np.asarray(evaluation["y"])
-    counts = [
-        [int(np.sum((y == i) & (predicted == j))) for j in range(len(classes))]
-        for i in range(len(classes))
-    ]
-    return {"classes": classes, "counts": counts}
+    classes = [str(c) for c in evaluation["classes"]]
+    predicted = evaluation["out_of_fold"][0]["predicted"]
+    counts = confusion_matrix(evaluation["y"], predicted, labels=range(len(classes)))
+    return {"classes": classes, "counts": counts.tolist()}
 
 
-def permutation_histogram(evaluation: Mapping[str, Any], n_bins: int = 24) -> Histogram | None:
+def permutation_histogram(evaluation: Mapping[str, Any], n_bins: int = 24) -> Part | None:
     """The statistic under permuted labels, in bins that also reach the observed one."""
     found = evaluation.get("permutation")
     if not found or not found["distribution"]:
@@ -140,7 +126,7 @@ def chosen_step(model: Any) -> int:
     return int(np.argmin(np.abs(np.log(np.asarray(path["rho"])) - np.log(rho))))
 
 
-def path(model: Any, names: Sequence[str]) -> PathFigure:
+def path(model: Any, names: Sequence[str]) -> Part:
     """Panel, inner score, and features that enter and leave, at each step of the path.
 
     ``accuracy`` is the mean balanced accuracy of the inner folds at each step with its standard
@@ -153,7 +139,7 @@ def path(model: Any, names: Sequence[str]) -> PathFigure:
         for i in np.argsort(-heaviest, kind="stable"):
             order.setdefault(int(panel[i]), len(order))
     table = np.zeros((len(order), len(found["rho"])))
-    steps: list[PathStep] = []
+    steps = []
     before: set[int] = set()
     for s, (panel, weights) in enumerate(zip(found["panel"], found["weights"])):
         now = [order[int(f)] for f in panel]
@@ -181,14 +167,14 @@ def path(model: Any, names: Sequence[str]) -> PathFigure:
     }
 
 
-def weight_curves(model: Any, names: Sequence[str]) -> list[WeightCurve]:
+def weight_curves(model: Any, names: Sequence[str]) -> list[Part]:
     """Sorted penalised weights of each plane at the chosen step, with the paper's elbow.
 
     At most the 40 heaviest weights, then one of the zeros that follow.
     """
     step = chosen_step(model)
     panel = np.asarray(model.path_["panel"][step])
-    curves: list[WeightCurve] = []
+    curves = []
     for label, row in zip(model.classes_.tolist(), model.path_["weights"][step]):
         size = np.abs(row)
         order = np.argsort(-size, kind="stable")
@@ -217,7 +203,7 @@ def stability_bars(
     panel: Sequence[int],
     *,
     group_frequencies: Float64Array | None = None,
-) -> list[StabilityBar]:
+) -> list[Part]:
     """Selection frequencies, highest first: all features of the panel and the runners-up.
 
     ``group_frequencies`` say how often the feature or one of its substitutes was selected.
@@ -246,7 +232,7 @@ def stability_bars(
     ]
 
 
-def accuracy_curves(comparison: Any) -> dict[str, Any]:
+def accuracy_curves(comparison: Any) -> Part:
     """Accuracy against panel size: a curve per method, and the Pareto front.
 
     ``comparison`` is the result of `sparsegsvp.compare`, or its ``to_dict()``. To ``methods`` and
@@ -278,7 +264,7 @@ def column(X: Any, index: int) -> Float64Array:
     return part.ravel().astype(np.float64)
 
 
-def box(values: Float64Array, label: str) -> Box | None:
+def box(values: Float64Array, label: str) -> Part | None:
     """The numbers of a box plot: quartiles, whiskers to 1.5 times the box, and outliers.
 
     Missing values are left out; None when nothing is left. At most 12 outliers are listed, the
@@ -336,10 +322,8 @@ def effect_sizes(
     means = np.array([part.mean() for part in parts])
     freedom = sum(part.size for part in parts) - n_classes
     squares = sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
-    if freedom < 1 or squares <= 0.0:
-        return [None] * n_classes
-    spread = np.sqrt(squares / freedom)
-    if spread <= 1e-12 * np.abs(means).max():  # only rounding is left
+    spread = np.sqrt(squares / max(freedom, 1))
+    if freedom < 1 or spread <= 1e-12 * np.abs(means).max():  # only rounding is left
         return [None] * n_classes
     others = (means.sum() - means) / (n_classes - 1)
     return [float(v) for v in (means - others) / spread]

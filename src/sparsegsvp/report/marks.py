@@ -16,6 +16,8 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+import numpy as np
+
 #: Shapes of the classes, so that colour is not the only difference, and matplotlib's names.
 SHAPES = (
     "M-3.6 0A3.6 3.6 0 1 0 3.6 0A3.6 3.6 0 1 0 -3.6 0Z",
@@ -269,9 +271,8 @@ class Points(Mark):
     radius: float | Sequence[float] = 3.0
     shape: int | None = None
 
-    def _radii(self) -> Sequence[float]:
-        one = isinstance(self.radius, int | float)
-        return [self.radius] * len(self.x) if one else self.radius  # type: ignore[list-item,return-value]
+    def _radii(self) -> list[float]:
+        return np.broadcast_to(self.radius, len(self.x)).tolist()
 
     def svg(self, chart: Any, put: Put) -> str:
         tips = self.tips or [""] * len(self.x)

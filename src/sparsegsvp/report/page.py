@@ -1,4 +1,4 @@
-"""From the document to one self-contained HTML page.
+"""From a document to one self-contained HTML page, of a selection or of a comparison.
 
 The page carries its drawings as SVG, its style sheet and a short script, and a policy that
 lets nothing else run or load: it opens from disk, and asks the network for nothing.
@@ -11,11 +11,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from importlib import resources
-from typing import Any, cast
+from typing import Any
 
-from . import drawings, marks, words
-from .schema import PathFigure, Results, validate
+from . import drawings, figures, marks, words
+from .schema import check, validate
 
+COMPARISON_FORMAT = "sparsegsvp-comparison"
 _HERO_FEATURES = 14
 
 
@@ -35,7 +36,7 @@ def build_report(results: Mapping[str, Any]) -> str:
     Raises
     ------
     ValueError
-        If the document does not have the shape of `sparsegsvp.report.schema.Results`.
+        If the document does not have the shape of a report's; see `validate`.
     ImportError
         If jinja2 is missing.
 
@@ -53,60 +54,160 @@ def build_report(results: Mapping[str, Any]) -> str:
     (True, False)
     """
     validate(results)
-    document = cast(Results, results)
+    classes, positive = results["data"]["classes"], results["data"]["positive"]
+    # of two classes, the positive one gets the warm colour
+    tones = [1, 0] if positive == classes[0] else [k % 8 for k in range(len(classes))]
     return render(
         "report.html",
-        _drawings(document) | {"path_data": _data_block(document["figures"]["path"])},
-        r=document,
-        tones=_tones(document),
-        contrast=words.contrast(document["data"]["classes"], document["data"]["positive"]),
+        _drawings(results, tones),
+        r=results,
+        tones=tones,
+        contrast=words.contrast(classes, positive),
         stability_word=words.stability_word,
-        hero=document["panel"][:_HERO_FEATURES],
-        chance=1.0 / len(document["data"]["classes"]),
+        hero=results["panel"][:_HERO_FEATURES],
+        chance=1.0 / len(classes),
     )
 
 
-def render(template: str, drawn: Mapping[str, Any], **context: Any) -> str:
-    """Fill a template with plain values, which are escaped, and drawings, which are not.
+def _drawings(results: Mapping[str, Any], tones: list[int]) -> dict[str, Any]:
+    """Draw what the document shows; None or nothing where it has no numbers for it."""
+    classes, scores, found = results["data"]["classes"], results["scores"], results["figures"]
+    drawn: dict[str, Any] = {
+        "gauge": None,
+        "boxes": [
+            drawings.boxes(f["boxes"], [tones[classes.index(b["label"])] for b in f["boxes"]])
+            for f in results["panel"]
+        ],
+        "roc": found["roc"] and drawings.roc_chart(found["roc"]),
+        "calibration": found["calibration"] and drawings.calibration_chart(found["calibration"]),
+        "permutation": found["permutation"] and drawings.permutation_chart(found["permutation"]),
+        "planes": found["planes"] and drawings.scatter_chart(found["planes"], tones, diagonal=True),
+        "pca_before": found["pca_before"] and drawings.scatter_chart(found["pca_before"], tones),
+        "pca_after": found["pca_after"] and drawings.scatter_chart(found["pca_after"], tones),
+        "path": found["path"] and drawings.path_charts(found["path"]),
+        "path_data": _data_block(found["path"]),
+        "weights": [
+            drawings.weights_chart(curve, tone) for curve, tone in zip(found["weights"], tones)
+        ],
+        "stability": None,
+    }
+    if "balanced_accuracy" in scores:
+        drawn["gauge"] = drawings.gauge(scores["balanced_accuracy"], 1.0 / len(classes))
+    if found["stability"]:
+        threshold = (results["stability"] or {"threshold": None})["threshold"]
+        drawn["stability"] = drawings.stability_chart(found["stability"], threshold)
+    return drawn
+
+
+def _data_block(path: Mapping[str, Any] | None) -> str:
+    """What the slider needs, as JSON that cannot end its own element."""
+    if path is None:
+        return "null"
+    kept = {key: path[key] for key in ("features", "steps", "chosen", "score_name")}
+    text = json.dumps(kept, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def build_comparison(results: Mapping[str, Any]) -> str:
+    """Draw the page of a comparison: accuracy against panel size, and the table.
 
     Parameters
     ----------
-    template : str
-        File name, in the folder of templates.
-    drawn : mapping of str to Chart, str, list of these or None
-        SVG or JSON of this package, available as ``draw``. Every name in it was escaped where
-        it was written.
-    **context
-        Whatever else the template shows.
+    results : dict
+        ``results.json`` of ``sparsegsvp compare``: ``comparison`` is
+        ``sparsegsvp.evaluation.Comparison.to_dict()``, ``verdict`` what `comparison_verdict`
+        says of it.
 
     Returns
     -------
     str
-        HTML with its style sheet, its script and the policy that allows exactly these.
+        HTML, complete in itself. The same document gives the same text; timings, which never
+        repeat, are not on it.
+
+    Raises
+    ------
+    ValueError
+        If the document is of another kind.
+    ImportError
+        If jinja2 is missing.
+
+    Examples
+    --------
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sparsegsvp import GSVPSVM, compare
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.report import build_comparison, comparison_verdict
+    >>> data = make_planted(60, 20, 2, effect=2.5)
+    >>> methods = {"GSVPSVM": GSVPSVM(), "F test": SelectKBest()}
+    >>> found = compare(methods, data.X, data.y, sizes=(2, 4), n_repeats=1)
+    >>> results = {"format": "sparsegsvp-comparison", "versions": {"sparsegsvp": "0.1"},
+    ...            "command": "", "data": {}, "parameters": {}, "comparison": found.to_dict(),
+    ...            "verdict": comparison_verdict(found.to_dict())}
+    >>> page = build_comparison(results)
+    >>> page.startswith("<!doctype html>"), "http://" in page
+    (True, False)
     """
+    if not isinstance(results, Mapping) or results.get("format") != COMPARISON_FORMAT:
+        raise ValueError(
+            f"results['format'] must be {COMPARISON_FORMAT!r}: pass results.json of "
+            "`sparsegsvp compare`"
+        )
+    check(results, "Comparison", "results", open_ended=True)
+    found = results["comparison"]
+    methods = list(dict.fromkeys(row["method"] for row in found["rows"]))
+    rows = {(row["method"], row["size"]): row for row in found["rows"]}
+    return render(
+        "comparison.html",
+        {"chart": drawings.accuracy_chart(figures.accuracy_curves(found))},
+        r=results,
+        found=found,
+        headline=results["verdict"]["headline"],
+        sentences=results["verdict"]["sentences"],
+        middle=found["sizes"][len(found["sizes"]) // 2],
+        lines=[
+            {"name": name, "link": i, "cells": [rows[name, size] for size in found["sizes"]]}
+            for i, name in enumerate(methods)
+        ],
+        control=words.RANDOM_PANEL,
+        problems=list(
+            dict.fromkeys((r["method"], r["error"]) for r in found["rows"] if r["error"])
+        ),
+    )
+
+
+def render(template: str, drawn: Mapping[str, Any], **context: Any) -> str:
+    """Fill a template with plain values, which are escaped, and with charts, which are not.
+
+    ``drawn`` is available as ``draw``; every name in a chart was escaped where it was written.
+    The page has its style sheet, its script and the policy that allows exactly these.
+    """
+    environment = template_environment(__package__)
+    environment.filters.update(
+        score=words.number, short=marks.short, p=words.p_value, plural=words.plural
+    )
+    style, script = f"{marks.style_sheet()}\n{_asset('report.css')}", _asset("report.js")
+    return environment.get_template(template).render(
+        policy=_policy(style, script),
+        style=style,
+        script=script,
+        shapes=marks.SHAPES,
+        draw=drawn,
+        **context,
+    )
+
+
+def template_environment(package: str) -> Any:
+    """The templates of a package for jinja2: values are escaped, an unknown name is an error."""
     try:
         import jinja2
-        from markupsafe import Markup
     except ImportError as error:
-        raise ImportError('the report needs jinja2: pip install "sparsegsvp[report]"') from error
-    style, script = f"{marks.style_sheet()}\n{_asset('report.css')}", _asset("report.js")
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
+        raise ImportError('the page needs jinja2: pip install "sparsegsvp[report]"') from error
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(package),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-    )
-    environment.filters.update(
-        score=words.number, short=marks.short, p=words.p_value, plural=words.plural
-    )
-    return environment.get_template(template).render(
-        policy=_policy(style, script),
-        style=Markup(style),
-        script=Markup(script),
-        shapes=marks.SHAPES,
-        draw={name: _marked(drawing, Markup) for name, drawing in drawn.items()},
-        **context,
     )
 
 
@@ -117,69 +218,12 @@ def _asset(name: str) -> str:
 
 def _policy(style: str, script: str) -> str:
     """Allow exactly this style sheet and this script."""
+
+    def hashed(text: str) -> str:
+        digest = hashlib.sha256(text.encode("utf-8")).digest()
+        return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
     return (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        f"default-src 'none'; style-src {hashed(style)}; script-src {hashed(script)}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode("utf-8")).digest()
-    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
-
-
-def _data_block(path: PathFigure | None) -> str:
-    """What the slider needs, as JSON that cannot end its own element."""
-    if path is None:
-        return "null"
-    kept = {key: path[key] for key in ("features", "steps", "chosen", "score_name")}
-    text = json.dumps(kept, allow_nan=False, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _tones(document: Results) -> list[int]:
-    """The colour of each class; of two, the positive one gets the warm colour."""
-    classes, positive = document["data"]["classes"], document["data"]["positive"]
-    if len(classes) == 2 and positive == classes[0]:
-        return [1, 0]
-    return [k % 8 for k in range(len(classes))]
-
-
-def _drawings(document: Results) -> dict[str, Any]:
-    found, tones = document["figures"], _tones(document)
-    classes = document["data"]["classes"]
-    scores = document["scores"]
-    chance = 1.0 / len(classes)
-    drawn: dict[str, Any] = {
-        "gauge": None,
-        "boxes": [
-            drawings.boxes(f["boxes"], [tones[classes.index(b["label"])] for b in f["boxes"]])
-            for f in document["panel"]
-        ],
-        "roc": found["roc"] and drawings.roc_chart(found["roc"]),
-        "calibration": found["calibration"] and drawings.calibration_chart(found["calibration"]),
-        "permutation": found["permutation"] and drawings.permutation_chart(found["permutation"]),
-        "planes": found["planes"] and drawings.scatter_chart(found["planes"], tones, diagonal=True),
-        "pca_before": found["pca_before"] and drawings.scatter_chart(found["pca_before"], tones),
-        "pca_after": found["pca_after"] and drawings.scatter_chart(found["pca_after"], tones),
-        "path": found["path"] and drawings.path_charts(found["path"]),
-        "weights": [
-            drawings.weights_chart(curve, tone) for curve, tone in zip(found["weights"], tones)
-        ],
-        "stability": None,
-    }
-    if "balanced_accuracy" in scores:
-        drawn["gauge"] = drawings.gauge(scores["balanced_accuracy"], chance)
-    if found["stability"]:
-        steady = document["stability"]
-        drawn["stability"] = drawings.stability_chart(
-            found["stability"], None if steady is None else steady["threshold"]
-        )
-    return drawn
-
-
-def _marked(drawing: Any, mark: Any) -> Any:
-    """Declare drawings safe: a chart gives its SVG."""
-    if isinstance(drawing, list):
-        return [mark(part) for part in drawing]
-    return None if drawing is None else mark(drawing)

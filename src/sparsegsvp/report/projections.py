@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, orthogonal_procrustes
 
 from .._typing import Float64Array
-from .schema import Scatter
 
 #: More samples than this are thinned, the same number per class.
 MAX_POINTS = 1200
@@ -50,7 +49,7 @@ def planes(
     *,
     names: Sequence[str] | None = None,
     pair: tuple[int, int] = (0, 1),
-) -> Scatter | None:
+) -> dict[str, Any] | None:
     """Out-of-fold samples in the plane of their distances to two of the planes.
 
     Absolute distances in standardised units, first repeat; None where the procedure has no
@@ -58,26 +57,17 @@ def planes(
     """
     if not evaluation["out_of_fold"] or evaluation["out_of_fold"][0].get("distances") is None:
         return None
-    first = evaluation["out_of_fold"][0]
-    classes = [str(c) for c in evaluation["classes"]]
-    y = np.asarray(evaluation["y"], dtype=np.intp)
+    classes = evaluation["classes"]
     nowhere = [float("nan")] * len(classes)
-    distances = np.array(
-        [nowhere if d is None or None in d else d for d in first["distances"]], dtype=np.float64
-    )
-    predicted = np.asarray(first["predicted"])
-    tested = np.flatnonzero(np.isfinite(distances).all(axis=1))
-    rows = tested[thin(y[tested])]
-    a, b = pair
+    found = evaluation["out_of_fold"][0]["distances"]
+    distances = np.array([nowhere if d is None or None in d else d for d in found], dtype=float)
     return _scatter(
-        np.abs(distances[:, [a, b]]),
-        rows,
-        y,
-        predicted != y,
+        np.abs(distances[:, list(pair)]),
+        evaluation["y"],
+        evaluation["out_of_fold"][0]["predicted"],
         classes,
         names,
-        titles=(f"distance to the plane of {classes[a]}", f"distance to the plane of {classes[b]}"),
-        n_total=tested.size,
+        titles=[f"distance to the plane of {classes[k]}" for k in pair],
         note="Each sample is placed by a fit that did not see it (first repeat of the outer "
         "folds). A sample near one plane and far from the other belongs to the first.",
     )
@@ -85,7 +75,7 @@ def planes(
 
 def pca_before(
     X: Any, codes: NDArray[np.intp], classes: Sequence[str], names: Sequence[str] | None = None
-) -> Scatter:
+) -> dict[str, Any]:
     """First two principal components of all standardised features; labels play no part.
 
     Missing values are set to the median of their column.
@@ -107,26 +97,26 @@ def pca_before(
         gram += Z @ Z.T
     values, vectors = eigh(gram, subset_by_index=_last_two(rows.size))
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    scores = np.zeros((codes.size, 2))
+    scores = np.full((codes.size, 2), np.nan)
+    scores[rows] = 0.0
     scores[np.ix_(rows, np.arange(vectors.shape[1]))] = _signed(vectors * np.sqrt(values))
     total = float(np.trace(gram)) or 1.0
     shares = [*(values / total), 0.0][:2]
     return _scatter(
         scores,
-        rows,
         codes,
-        np.zeros(codes.size, dtype=bool),
+        codes,
         classes,
         names,
-        titles=(f"PC1 ({shares[0]:.0%} of variance)", f"PC2 ({shares[1]:.0%})"),
-        n_total=codes.size,
+        titles=[f"PC1 ({shares[0]:.0%} of variance)", f"PC2 ({shares[1]:.0%})"],
         note=f"All {X.shape[1]:,} features, standardised; the labels only colour the points.",
+        n_total=codes.size,
     )
 
 
 def pca_after(
     X: Any, evaluation: Mapping[str, Any], names: Sequence[str] | None = None
-) -> Scatter | None:
+) -> dict[str, Any] | None:
     """First two principal components of the panels, each sample placed by an unseeing fit.
 
     In every fold of the first repeat the components of the fold's own panel come from the
@@ -139,8 +129,6 @@ def pca_after(
     if any(not f["panel"] for f in folds):
         return None
     n = int(evaluation["n_samples"])
-    y = np.asarray(evaluation["y"], dtype=np.intp)
-    classes = [str(c) for c in evaluation["classes"]]
     scores = np.full((n, 2), np.nan)
     reference: tuple[NDArray[np.bool_], Float64Array] | None = None
     for fold in folds:
@@ -159,17 +147,13 @@ def pca_after(
             rotation, _ = orthogonal_procrustes(all_scores[shared], reference[1][shared])
             all_scores = all_scores @ rotation
         scores[test] = all_scores[test]
-    predicted = np.asarray(evaluation["out_of_fold"][0]["predicted"])
-    tested = np.flatnonzero(np.isfinite(scores).all(axis=1))
     return _scatter(
         scores,
-        tested[thin(y[tested])],
-        y,
-        predicted != y,
-        classes,
+        evaluation["y"],
+        evaluation["out_of_fold"][0]["predicted"],
+        evaluation["classes"],
         names,
-        titles=("PC1 of the panel", "PC2 of the panel"),
-        n_total=tested.size,
+        titles=["PC1 of the panel", "PC2 of the panel"],
         note="Selected features only. Panel and components come from the training part of each "
         "outer fold, and the samples shown were not in it.",
     )
@@ -208,25 +192,29 @@ def _standardized(
 
 def _scatter(
     points: Float64Array,
-    rows: NDArray[np.intp],
-    codes: NDArray[np.intp],
-    wrong: NDArray[np.bool_],
+    y: ArrayLike,
+    predicted: ArrayLike,
     classes: Sequence[str],
     names: Sequence[str] | None,
     *,
-    titles: tuple[str, str],
-    n_total: int,
+    titles: Sequence[str],
     note: str,
-) -> Scatter:
+    n_total: int | None = None,
+) -> dict[str, Any]:
+    """Thin the samples that have a place, and name them."""
+    codes = np.asarray(y, dtype=np.intp)
+    wrong = np.asarray(predicted) != codes
+    placed = np.flatnonzero(np.isfinite(points).all(axis=1))
+    rows = placed[thin(codes[placed])]
     return {
         "x": points[rows, 0].tolist(),
         "y": points[rows, 1].tolist(),
-        "label": [int(k) for k in codes[rows]],
-        "wrong": [bool(w) for w in wrong[rows]],
+        "label": codes[rows].tolist(),
+        "wrong": wrong[rows].tolist(),
         "name": [f"sample {i + 1}" if names is None else str(names[i]) for i in rows],
         "classes": [str(c) for c in classes],
         "x_title": titles[0],
         "y_title": titles[1],
-        "n_total": int(n_total),
+        "n_total": placed.size if n_total is None else n_total,
         "note": note,
     }

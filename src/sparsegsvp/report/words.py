@@ -1,11 +1,18 @@
-"""Numbers and findings in words: the verdict at the top of the page, the methods paragraph."""
+"""Numbers and findings in words: the verdict, the reasons for doubt, the methods paragraph.
+
+``data``, ``scores``, ``panel`` and ``stability`` are those parts of the document, ``evaluation``
+is ``EvaluationResult.to_dict()``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .schema import Data, IntervalDict, Methods, Model, PanelFeature, StabilityDict, Verdict
+from .._notices import Notice
+from ..evaluation.comparison import RANDOM_PANEL
+
+Part = Mapping[str, Any]
 
 # Fleiss's words for kappa, which Nogueira et al. (2018) suggest for their index too
 POOR, EXCELLENT = 0.4, 0.75
@@ -26,7 +33,7 @@ def number(value: float, digits: int = 2) -> str:
     return text
 
 
-def interval(found: IntervalDict) -> str:
+def interval(found: Part) -> str:
     """Write an estimate with its interval."""
     return (
         f"{number(found['value'])} ({found['level']:.0%} interval {number(found['low'])} to "
@@ -101,16 +108,7 @@ _HEADLINES = {
 
 
 def headline(level: str, classes: Sequence[str], positive: str | None, share: str) -> str:
-    """Write the verdict as a headline.
-
-    Parameters
-    ----------
-    level : {"signal", "inconclusive", "none", "not tested"}
-        Of `sparsegsvp.evaluation.verdict`.
-    classes, positive
-        The classes, and the one of interest of two.
-    share : str
-        What tells them apart, such as "4 of 2,000 features".
+    """Write the verdict as a headline; ``share`` says what tells the classes apart.
 
     Examples
     --------
@@ -129,59 +127,63 @@ def headline(level: str, classes: Sequence[str], positive: str | None, share: st
 
 
 def verdict(
-    data: Mapping[str, Any],
-    scores: Mapping[str, IntervalDict],
-    evaluation: Mapping[str, Any] | None,
+    data: Part,
+    scores: Part,
+    evaluation: Part | None,
     *,
     size: int | None = None,
-    stability: StabilityDict | None = None,
-) -> Verdict:
+    stability: Part | None = None,
+) -> dict[str, Any]:
     """Say what was found, in a headline and one or two sentences.
 
     Parameters
     ----------
-    data : Data
-        The classes, their counts, and the numbers of samples and features.
-    scores : dict of IntervalDict
-        Of the outer folds; empty when nothing was estimated.
+    data, scores : dict
+        The parts of the document of these names; no scores when nothing was estimated.
     evaluation : dict or None
         ``EvaluationResult.to_dict()``, whose ``verdict`` is the level.
     size : int, optional
         Number of features of the panel; None where a method is evaluated without one.
-    stability : StabilityDict, optional
+    stability : dict, optional
+        The part of the document of this name.
 
     Returns
     -------
-    Verdict
+    dict
+        ``level``, ``headline`` and ``sentences``.
+
+    Examples
+    --------
+    >>> from sparsegsvp.report import verdict
+    >>> data = {"classes": ["ill", "well"], "class_counts": [9, 11], "positive": "ill",
+    ...         "source": "blood.csv", "n_samples": 20, "n_features": 300}
+    >>> verdict(data, {}, None, size=4)["headline"]
+    '4 of 300 features selected, not tested against chance'
     """
     level = "not tested" if evaluation is None else evaluation["verdict"]
     share, sentences = "the features", []
     if size is not None:
         share = f"{size:,} of {plural(data['n_features'], 'feature')}"
-        sentences.append(_what_was_done(data, size))
+        counts = [f"{n:,} {c}" for n, c in zip(data["class_counts"], data["classes"])]
+        sentences.append(
+            f"In {data['source'] or 'the table'}, {plural(data['n_samples'], 'sample')} "
+            f"({', '.join(counts)}) with {plural(data['n_features'], 'feature')} each, "
+            f"sparsegsvp selected a panel of {plural(size, 'feature')}."
+        )
     sentences.append(_what_was_found(level, data, scores, evaluation, stability))
     return {
-        "level": level,  # type: ignore[typeddict-item]
+        "level": level,
         "headline": headline(level, data["classes"], data["positive"], share),
         "sentences": sentences,
     }
 
 
-def _what_was_done(data: Mapping[str, Any], size: int) -> str:
-    counts = [f"{n:,} {c}" for n, c in zip(data["class_counts"], data["classes"])]
-    return (
-        f"In {data['source'] or 'the table'}, {plural(data['n_samples'], 'sample')} "
-        f"({', '.join(counts)}) with {plural(data['n_features'], 'feature')} each, "
-        f"sparsegsvp selected a panel of {plural(size, 'feature')}."
-    )
-
-
 def _what_was_found(
     level: str,
-    data: Mapping[str, Any],
-    scores: Mapping[str, IntervalDict],
-    evaluation: Mapping[str, Any] | None,
-    stability: StabilityDict | None,
+    data: Part,
+    scores: Part,
+    evaluation: Part | None,
+    stability: Part | None,
 ) -> str:
     if evaluation is None or "balanced_accuracy" not in scores:
         return (
@@ -211,6 +213,151 @@ def _what_was_found(
     return text + "."
 
 
+def comparison_verdict(found: Part) -> dict[str, Any]:
+    """Say how small a panel does as well as the best, and by what method.
+
+    The headline names the smallest panel within one standard error of the best score of
+    ``Comparison.to_dict()``; the sentences say what stands behind it, and what to beware of.
+    """
+
+    def value(row: Part) -> float:
+        return float(row["score"]["value"])
+
+    done = [row for row in found["rows"] if row["score"] is not None]
+    tried = [row for row in done if row["method"] != RANDOM_PANEL]
+    if not tried:
+        return {
+            "headline": "No method finished",
+            "sentences": ["Why each of them did not is said below."],
+        }
+    best = max(tried, key=value)
+    reach = value(best) - (best["standard_error"] or 0.0)
+    near = [row for row in tried if value(row) >= reach]
+    smallest = min(row["size"] for row in near)
+    peers = sorted((row for row in near if row["size"] == smallest), key=value, reverse=True)
+    names = listed([row["method"] for row in peers], 3)
+    score = number(value(peers[0]))
+    sentences = [
+        f"The best of {plural(len(tried), 'row')} is {best['method']} with "
+        f"{plural(best['size'], 'feature')}: balanced accuracy {interval(best['score'])}; "
+        f"the panels named here lie within one standard error of it.",
+        "The best of many is flattered by being picked: estimate the one you choose "
+        "on folds of another seed or on other samples.",
+    ]
+    control = next((r for r in done if r["method"] == RANDOM_PANEL and r["size"] == smallest), None)
+    if control is not None:
+        sentences.insert(1, f"A random panel of {smallest} scores {number(value(control))}.")
+    headline = f"{plural(smallest, 'feature').capitalize()} will do: {names} ({score})"
+    if control is not None and value(control) >= reach:
+        headline = f"A random panel of {plural(smallest, 'feature')} does as well as any method"
+    return {"headline": headline, "sentences": sentences}
+
+
+# --------------------------------------------------------------------- reasons for doubt
+
+# Conventions for readers, not tests.
+_FEW = 20  # samples of the smallest class
+_IMBALANCE = 3.0
+_BATCH = 0.5  # Cramer's V of group and class
+_MISSING = 0.05
+_WEAK = 0.1  # a lower end less than this above chance is a weak signal
+_PERFECT = 0.99
+
+
+def notices_about(
+    data: Part, panel: Sequence[Part], level: str, scores: Part, stability: Part | None
+) -> list[Notice]:
+    """Reasons for doubt that a document shows by itself; ``level`` is the verdict's."""
+    return [
+        *_about_score(level, scores.get("balanced_accuracy"), 1 / len(data["classes"])),
+        *_about_data(data),
+        *_about_stability(panel, stability),
+    ]
+
+
+def _about_score(level: str, score: Part | None, chance: float) -> Iterator[Notice]:
+    if score is None:
+        return
+    if level == "signal" and score["low"] <= chance + _WEAK:
+        yield Notice(
+            "weak",
+            "caution",
+            f"The interval of the balanced accuracy begins at {number(score['low'])}, close "
+            f"to chance ({chance:.2f}). The panel may help a little, or hardly at all.",
+        )
+    elif score["value"] >= _PERFECT:
+        yield Notice(
+            "perfect",
+            "note",
+            "This is rare in biology and common where the classes were measured on other "
+            "days, machines or sites. Check how the samples were run before believing it.",
+        )
+
+
+def _about_data(data: Part) -> Iterator[Notice]:
+    smallest, largest = min(data["class_counts"]), max(data["class_counts"])
+    rare = data["classes"][data["class_counts"].index(smallest)]
+    if smallest < _FEW:
+        yield Notice(
+            "few",
+            "caution",
+            f"Class {rare} has {plural(smallest, 'sample')}. One sample more or less on the "
+            f"right side moves its recall by {1 / smallest:.0%}, and panels chosen from so "
+            "few samples tend to change.",
+        )
+    if largest >= _IMBALANCE * smallest:
+        yield Notice(
+            "imbalance",
+            "caution",
+            f"The largest class has {largest / smallest:.1f} times the samples of the "
+            "smallest. Scores here count both alike; plain accuracy would flatter, and "
+            "probabilities are for equal shares, so adjust them to the prevalence you expect.",
+        )
+    association, groups = data["group_association"], data["n_groups"]
+    batch_like = groups is not None and groups <= max(8, data["n_samples"] // 10)
+    if association is not None and batch_like and association >= _BATCH:
+        yield Notice(
+            "batch",
+            "serious",
+            f"Group and class go together (Cramér's V = {number(association)}, 1 is "
+            "complete). If groups are batches or sites, the panel may tell batches apart "
+            "and not the classes; no method can separate the two in these data.",
+        )
+    cells = data["n_samples"] * data["n_features"]
+    if data["n_missing"] > _MISSING * cells:
+        yield Notice(
+            "missing",
+            "caution",
+            f"{data['n_missing'] / cells:.0%} of the values are missing. They were filled "
+            "within each training part; if values are missing more often in one class, "
+            "that alone can look like signal.",
+        )
+
+
+def _about_stability(panel: Sequence[Part], stability: Part | None) -> Iterator[Notice]:
+    if stability is not None and stability["index"] is not None and stability["index"] < POOR:
+        yield Notice(
+            "unstable",
+            "caution",
+            f"Selected anew on other samples, the panels agree little (stability "
+            f"{number(stability['index'])} of 1). Other panels predict about as well; look "
+            "at the substitutes before following up single features.",
+        )
+    rare = []
+    for feature in panel:
+        group = feature["group_frequency"]
+        chosen = feature["frequency"] if group is None else group
+        if chosen is not None and chosen < 0.5:
+            rare.append(feature["feature"])
+    if rare:
+        yield Notice(
+            "rare",
+            "note",
+            f"{listed(rare)} {'is' if len(rare) == 1 else 'are'} in the panel but, even with "
+            "substitutes counted, chosen in fewer than half of the refits.",
+        )
+
+
 # ---------------------------------------------------------------- the methods paragraph
 
 
@@ -224,15 +371,15 @@ PAPER_TITLE = (
 
 
 def methods(
-    data: Data,
-    model: Model,
-    panel: Sequence[PanelFeature],
-    scores: Mapping[str, IntervalDict],
-    evaluation: Mapping[str, Any] | None,
-    stability: StabilityDict | None,
+    data: Part,
+    model: Part,
+    panel: Sequence[Part],
+    scores: Part,
+    evaluation: Part | None,
+    stability: Part | None,
     versions: Mapping[str, str],
     seed: int | None,
-) -> Methods:
+) -> dict[str, Any]:
     """Write the paragraph for a paper, with what to cite."""
     deltas = ", ".join(f"{d:.3g}" for d in model["delta"])
     text = [
@@ -282,9 +429,7 @@ def methods(
     return {"paragraph": " ".join(text), "citations": citations}
 
 
-def _evaluation_methods(
-    data: Data, scores: Mapping[str, IntervalDict], evaluation: Mapping[str, Any]
-) -> str:
+def _evaluation_methods(data: Part, scores: Part, evaluation: Part) -> str:
     repeats = len({fold["repeat"] for fold in evaluation["folds"]})
     folds = len(evaluation["folds"]) // max(repeats, 1)
     grouped = ", keeping groups together," if data["n_groups"] is not None else ""

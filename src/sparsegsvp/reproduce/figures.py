@@ -10,9 +10,9 @@ from typing import Any
 
 from ..report.charts import Axis, Chart, Sheet
 from ..report.marks import padded, power
-from .plan import Plan
-from .protocol import Study
-from .tables import KINDS, Results, Table, method_labels, runs_of
+from .protocol import Study, classification_report
+from .runs import Plan
+from .tables import KINDS, Results, Row, method_labels, runs_of
 
 # Colours of the methods and of the two classes: classes of the style sheet of charts.
 TONES = {"l1": "c1", "q=1": "c4", "q=0.1": "c3", "GSVPSVM": "c2", "GSVPSVMCV": "c0"}
@@ -20,7 +20,7 @@ CLASS_TONES = ("c0", "c5")
 EPS_TONES = ("c0", "c1", "c3", "c7")
 
 
-def sensitivity(study: Study, results: Results, table: Table) -> Sheet:
+def sensitivity(study: Study, results: Results, table: Sequence[Row]) -> Sheet:
     """Barcodes of the panels, one line per run, and the scores over random splits.
 
     A method whose panel does not depend on the run draws vertical bars; one that does draws
@@ -28,7 +28,7 @@ def sensitivity(study: Study, results: Results, table: Table) -> Sheet:
     """
     labels = method_labels(study)
     kinds = [kind for kind in KINDS if runs_of(results, kind, study.methods[0].key)]
-    found = {(row["kind"], row["method"]): row for row in table.rows}
+    found = {(row["kind"], row["method"]): row for row in table}
     rows: list[list[Chart]] = []
     for method, label in labels.items():
         line = []
@@ -102,8 +102,7 @@ def _scores(study: Study, runs: Sequence[Mapping[str, Any]], method: str, title:
         mean = sum(scores) / len(scores)
         chart.line([mean, mean], [0.05, 0.95], f"series thick {TONES[method]}")
     if method in study.rows:
-        tn, fp, fn, tp = study.rows[method].test
-        published = (tn / (tn + fp) + tp / (tp + fn)) / 2
+        published = classification_report(study.rows[method].test)["balanced_accuracy"]
         chart.line([published] * 2, [0, 1], "series fine dashes", label="published")
     return chart
 
@@ -181,7 +180,9 @@ def _log_axis(values: Iterable[float], title: str) -> Axis:
     return Axis(10**low, 10**high, title, log=True)
 
 
-def features_by_q(study: Study, plan: Plan, results: Results, jaccard: Table | None) -> Sheet:
+def features_by_q(
+    study: Study, plan: Plan, results: Results, jaccard: Sequence[Row] | None
+) -> Sheet:
     """Number of features against q for each eps, and the average Jaccard index across q."""
     qs = sorted({q for q, _ in plan.grid(study)})
     levels = list(dict.fromkeys(eps for _, eps in plan.grid(study)))
@@ -204,16 +205,16 @@ def features_by_q(study: Study, plan: Plan, results: Results, jaccard: Table | N
     return Sheet([charts], "features against q, and how alike the panels are")
 
 
-def _jaccard(table: Table) -> Chart:
+def _jaccard(table: Sequence[Row]) -> Chart:
     title = "average Jaccard index across q"
-    marks = [(float(i), power(row["eps"])) for i, row in enumerate(table.rows)]
-    x = Axis(-0.6, len(table.rows) - 0.4, "eps", marks)
+    marks = [(float(i), power(row["eps"])) for i, row in enumerate(table)]
+    x = Axis(-0.6, len(table) - 0.4, "eps", marks)
     chart = Chart(x, Axis(0, 1.1, grid=True), title, 440, 300, title=title)
     series = (("published", "plain"), ("obtained", TONES["q=1"]), ("GSVPSVM", TONES["GSVPSVM"]))
     for offset, (column, tone) in enumerate(series):
         known = [
             (place + 0.27 * (offset - 1), row[column])
-            for place, row in enumerate(table.rows)
+            for place, row in enumerate(table)
             if row[column] is not None
         ]
         bars = [(at - 0.125, 0.0, at + 0.125, value) for at, value in known]
@@ -304,7 +305,7 @@ def pca(study: Study, plan: Plan, results: Results) -> Sheet:
 
 
 def make_figures(
-    study: Study, plan: Plan, results: Results, tables: Mapping[str, Table]
+    study: Study, plan: Plan, results: Results, tables: Mapping[str, Sequence[Row]]
 ) -> dict[str, str]:
     """Draw every figure of one study, as SVG by name: complete in itself, themed by a page."""
     drawn: dict[str, Sheet] = {}

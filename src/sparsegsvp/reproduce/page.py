@@ -1,16 +1,29 @@
-"""One page, complete in itself: tables, figures and what they say."""
+"""The whole reproduction: compute or resume, then write tables, figures and one page."""
 
 from __future__ import annotations
 
+import json
+import os
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
+from .. import __version__
+from .._typing import Progress
+from .._versions import versions
+from ..datasets import Dataset, load_breast_cancer, load_ovarian
+from ..evaluation.journal import Journal, digest, run_logged
 from ..report.marks import style_sheet
-from .plan import Plan
-from .protocol import Study
-from .tables import KINDS, Row, Table
+from ..report.page import template_environment
+from .figures import make_figures
+from .protocol import STUDIES, Study, paper_split
+from .runs import PLANS, Plan, stages
+from .tables import CODE, KINDS, Row, make_tables, to_csv
+
+Which = Literal["breast", "ovarian", "all"]
 
 CAPTIONS = {
     "sorted_weights": (
@@ -47,116 +60,217 @@ CAPTIONS = {
 
 
 @dataclass(frozen=True)
-class StudyPage:
-    """What the page shows of one study."""
+class Reproduction:
+    """What a reproduction wrote.
 
-    study: Study
-    plan: Plan
-    tables: Mapping[str, Table]
-    figures: Mapping[str, str]
+    Attributes
+    ----------
+    page : Path
+        The page, complete in itself.
+    results : dict of str to Path
+        Study -> JSON file with every table and every result behind the figures.
+    tables : dict of str to dict
+        Study -> table name -> rows.
+    computed : int
+        Experiments computed in this run; the others were taken from an earlier one.
+    """
 
-    def context(self) -> dict[str, Any]:
-        """Return what the template needs, as plain values."""
-        from markupsafe import Markup
-
-        tables = {name: table.rows for name, table in self.tables.items()}
-        # The figures are this package's own drawings, so they may pass unescaped.
-        figures = {name: Markup(svg) for name, svg in self.figures.items()}
-        return {
-            "key": self.study.key,
-            "title": self.study.title,
-            "shape": self.study.shape,
-            "classes": self.study.class_names,
-            "sweep": self.study.sweep,
-            "plan": self.plan,
-            "full": self.plan.max_iter >= 10_000,
-            "tiles": tiles(self.study, tables),
-            "tables": tables,
-            "elbows": _grouped(tables["elbows"], "method"),
-            "reports": {
-                part: _grouped([row for row in tables["reports"] if row["part"] == part], "method")
-                for part in ("validation", "test")
-            },
-            "changes": _grouped(tables["changes"], "method"),
-            "sensitivity": [
-                (KINDS[kind], list(rows))
-                for kind, rows in groupby(tables.get("sensitivity", []), lambda row: row["kind"])
-            ],
-            "hero": figures.pop("sensitivity", None),
-            "figures": [(*CAPTIONS[name], svg) for name, svg in figures.items()],
-        }
+    page: Path
+    results: dict[str, Path]
+    tables: dict[str, dict[str, list[dict[str, Any]]]]
+    computed: int
 
 
-def tiles(study: Study, tables: Mapping[str, list[Row]]) -> list[dict[str, str]]:
-    """The findings that fit into one line each."""
-    exact = sum(
-        all(
-            row["verdict"] == "identical"
-            for name in ("elbows", "reports")
-            for row in tables[name]
-            if row["method"] == method.label and row["source"] == "authors' conventions"
-        )
-        for method in study.methods
+def reproduce(
+    which: Which = "breast",
+    data: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] = "reproduction",
+    progress: Progress | None = None,
+    *,
+    n_jobs: int | None = -1,
+    plan: Plan | None = None,
+) -> Reproduction:
+    """Run the paper's experiments and write published and obtained numbers side by side.
+
+    Every experiment is logged in ``out/<study>.jsonl`` as soon as it is finished, so an
+    interrupted run resumes where it was and a second run only writes its files again, byte for
+    byte the same. Timings go to ``timings.json`` and, while it runs, beside the log.
+
+    Parameters
+    ----------
+    which : {"breast", "ovarian", "all"}, default="breast"
+        The breast cancer data come with scikit-learn and take a minute or two; the ovarian
+        data take hours, most of them in runs of the paper's method that do not settle.
+    data : path-like, optional
+        Where the ovarian data are; see `sparsegsvp.datasets.load_ovarian`.
+    out : path-like, default="reproduction"
+        Folder for the page (``index.html``), the results (``<study>.json``,
+        ``<study>-<table>.csv``), the figures and the log.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)`` when a stage begins and whenever an
+        experiment is finished.
+    n_jobs : int or None, default=-1
+        Worker processes, as in joblib; -1 is one per core. Results do not depend on it.
+    plan : Plan, optional
+        How much to run; the full reproduction by default.
+
+    Returns
+    -------
+    Reproduction
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        The ovarian data are missing, or the file is another one; or ``out`` holds the log of
+        another version or other data. Checked before anything is computed.
+    ImportError
+        jinja2 is missing.
+
+    Examples
+    --------
+    >>> from sparsegsvp.reproduce import reproduce
+    >>> made = reproduce("breast", out="reproduction")  # doctest: +SKIP
+    >>> made.page  # doctest: +SKIP
+    PosixPath('reproduction/index.html')
+    """
+    if which not in (*STUDIES, "all"):
+        raise ValueError(f"which must be 'breast', 'ovarian' or 'all', got {which!r}.")
+    environment = template_environment(__package__)
+    studies = list(STUDIES.values()) if which == "all" else [STUDIES[which]]
+    loaded = [load_breast_cancer() if s.key == "breast" else load_ovarian(data) for s in studies]
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    began = time.perf_counter()
+    contexts, files, timings, every, computed = [], {}, {}, {}, 0
+    for study, dataset in zip(studies, loaded):
+        key, chosen = study.key, plan or PLANS[study.key]
+        results, timings[key], new = _experiments(folder, study, dataset, chosen, progress, n_jobs)
+        computed += new
+        parts = paper_split(dataset.X, dataset.y, study.second_split)
+        tables = make_tables(study, dataset, parts, chosen, results)
+        every[key] = tables
+        for name, rows in tables.items():
+            _write(folder / f"{key}-{name}.csv", to_csv(rows))
+        files[key] = folder / f"{key}.json"
+        content = {"study": asdict(study), "plan": asdict(chosen), "versions": versions()}
+        _write(files[key], _json({**content, "tables": tables, "results": results}))
+        figures = make_figures(study, chosen, results, tables)
+        (folder / "figures").mkdir(exist_ok=True)
+        for name, svg in figures.items():
+            _write(folder / "figures" / f"{key}-{name}.svg", svg)
+        contexts.append(_context(study, chosen, tables, figures))
+    environment.filters["percent"] = lambda x: "–" if x is None else f"{100 * x:.2f}"
+    environment.filters["number"] = lambda x: "–" if x is None else f"{x:.6g}"
+    template = environment.get_template("page.html")
+    page = folder / "index.html"
+    _write(page, template.render(studies=contexts, versions=versions(), chart_style=style_sheet()))
+    elapsed = time.perf_counter() - began
+    _write(
+        folder / "timings.json",
+        _json({"this_run_seconds": elapsed, "seconds_per_experiment": timings}),
     )
-    found = [
-        {
-            "value": f"{exact} of {len(study.methods)}",
-            "label": "published rows obtained exactly with the authors' conventions",
-        }
-    ]
+    return Reproduction(page=page, results=files, tables=every, computed=computed)
+
+
+def _experiments(
+    folder: Path,
+    study: Study,
+    dataset: Dataset,
+    plan: Plan,
+    progress: Progress | None,
+    n_jobs: int | None,
+) -> tuple[dict[str, dict[str, Any]], dict[str, float], int]:
+    """Results and seconds of all experiments of a study by name, and how many are new."""
+    header = {
+        "kind": "reproduce",
+        "study": study.key,
+        "version": __version__,
+        "data": digest(dataset.X, dataset.y, dataset.feature_names),
+    }
+    results, seconds, computed = {}, {}, 0
+    with Journal(folder / f"{study.key}.jsonl", header, resume=True) as journal:
+        for title, tasks in stages(study, plan):
+            stage = f"{study.title}: {title}"
+            computed += run_logged(
+                tasks, dataset, journal, stage=stage, progress=progress, n_jobs=n_jobs
+            )
+            for task in tasks:
+                name = task.key[0]
+                results[name] = journal.read(task.key, dict)
+                seconds[name] = journal.timings.get(task.key, 0.0)
+        journal.finish(keep_others=True)  # a smaller plan throws nothing of a larger one away
+    return results, seconds, computed
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8", newline="\n")
+
+
+# ----------------------------------------------------------------------------- the page
+
+
+def _context(
+    study: Study, plan: Plan, tables: Mapping[str, list[Row]], figures: Mapping[str, str]
+) -> dict[str, Any]:
+    """What the template shows of one study."""
+    return {
+        "key": study.key,
+        "title": study.title,
+        "shape": study.shape,
+        "sweep": study.sweep,
+        "plan": plan,
+        "full": plan.max_iter >= 10_000,
+        "tiles": _tiles(study, tables),
+        "tables": tables,
+        "elbows": _grouped(tables["elbows"], "method"),
+        "reports": {
+            part: _grouped([row for row in tables["reports"] if row["part"] == part], "method")
+            for part in ("validation", "test")
+        },
+        "changes": _grouped(tables["changes"], "method"),
+        "sensitivity": [
+            (KINDS[kind], rows) for kind, rows in _grouped(tables.get("sensitivity", []), "kind")
+        ],
+        "hero": figures.get("sensitivity"),
+        "figures": [(*CAPTIONS[name], figures[name]) for name in CAPTIONS],
+    }
+
+
+def _tiles(study: Study, tables: Mapping[str, list[Row]]) -> list[dict[str, str]]:
+    """The findings that fit into one line each."""
+    differing = {
+        row["method"]
+        for row in (*tables["elbows"], *tables["reports"])
+        if row["source"] == CODE and row["verdict"] != "identical"
+    }
+    n = len(study.methods)
+    label = "published rows obtained exactly with the authors' conventions"
+    found = [{"value": f"{n - len(differing)} of {n}", "label": label}]
     rows = {(row["kind"], row["method"]): row for row in tables.get("sensitivity", [])}
     labels = [method.label for method in study.methods]
-    for kind, label in (
-        ("starts", "distinct panels from as many random starts"),
-        ("rows", "distinct panels from the same samples in other orders"),
+    for kind, column, label in (
+        ("starts", "distinct", "distinct panels from as many random starts ({runs})"),
+        ("rows", "distinct", "distinct panels from the same samples in other orders ({runs})"),
+        (
+            "splits",
+            "accuracy_mean",
+            "mean balanced accuracy over {runs} random splits, equation 21",
+        ),
     ):
-        counts = [rows[kind, name]["distinct"] for name in labels if (kind, name) in rows]
+        values = [rows[kind, name][column] for name in labels if (kind, name) in rows]
         own = rows.get((kind, "GSVPSVM"))
-        if counts and own is not None:
-            total = own["runs"]
-            found.append(
-                {
-                    "value": f"{_span(counts)} → {own['distinct']}",
-                    "label": f"{label} ({total}): the paper's methods → GSVPSVM",
-                }
-            )
-    scores = [rows["splits", name]["accuracy_mean"] for name in labels if ("splits", name) in rows]
-    own = rows.get(("splits", "GSVPSVM"))
-    if scores and own is not None:
-        low, high = min(scores), max(scores)
-        found.append(
-            {
-                "value": f"{low:.2f}–{high:.2f} → {own['accuracy_mean']:.2f}",
-                "label": (
-                    f"mean balanced accuracy over {own['runs']} random splits, equation 21: the "
-                    "paper's methods → GSVPSVM"
-                ),
-            }
-        )
+        if values and own is not None:
+            form = "{:.2f}" if kind == "splits" else "{}"
+            low, high, mine = map(form.format, (min(values), max(values), own[column]))
+            both = low if min(values) == max(values) else f"{low}–{high}"
+            label = f"{label.format(**own)}: the paper's methods → GSVPSVM"
+            found.append({"value": f"{both} → {mine}", "label": label})
     return found
-
-
-def _span(counts: list[int]) -> str:
-    return str(counts[0]) if min(counts) == max(counts) else f"{min(counts)}–{max(counts)}"
 
 
 def _grouped(rows: list[Row], column: str) -> list[tuple[str, list[Row]]]:
     return [(name, list(members)) for name, members in groupby(rows, lambda row: row[column])]
-
-
-def render(pages: list[StudyPage], versions: Mapping[str, str]) -> str:
-    """Render the page; it asks nothing of the network."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("sparsegsvp.reproduce"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percent"] = lambda x: "–" if x is None else f"{100 * x:.2f}"
-    environment.filters["number"] = lambda x: "–" if x is None else f"{x:.6g}"
-    template = environment.get_template("page.html")
-    studies = [page.context() for page in pages]
-    return template.render(studies=studies, versions=versions, chart_style=style_sheet())

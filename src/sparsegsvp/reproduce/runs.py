@@ -1,11 +1,10 @@
-"""The experiments: one function each, from a data set and plain arguments to plain values.
-
-The paper's method first, then this package's in the same experiments (``own_`` and ``tuned_``).
-"""
+"""The experiments, from a data set and plain arguments to plain values, and which are run when."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
+from .._parallel import Task
 from ..datasets import Dataset
 from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
-from ..solvers import sparse_gsvp
+from ..evaluation.journal import digest
+from ..solvers import GSVPResult, sparse_gsvp
 from .protocol import (
     STUDIES,
     Parts,
+    Study,
     batch_normalised_predict,
     classification_report,
     confusion,
@@ -89,23 +91,11 @@ def published_row(data: Dataset, study: str, method: str, source: str, max_iter:
 
 
 def sweep_point(
-    data: Dataset,
-    study: str,
-    q: float,
-    eps: float,
-    delta: tuple[float, float],
-    step_size: float,
-    max_iter: int,
+    data: Dataset, study: str, q: float, eps: float, delta: tuple[float, float], **settings: Any
 ) -> Result:
     """The features selected at one (q, eps) of the paper's section 5.4."""
-    model = PGDGSVPSVM(
-        q=q,
-        eps=eps,
-        delta=(delta[0], delta[1]),
-        step_size=step_size,
-        conventions="code",
-        max_iter=max_iter,
-    )
+    both = (delta[0], delta[1])  # a list when it comes from a log
+    model = PGDGSVPSVM(q=q, eps=eps, delta=both, conventions="code", **settings)
     model = _fit(model, *_parts(data, study).train)
     return {
         "q": q,
@@ -115,29 +105,6 @@ def sweep_point(
         "converged": model.converged_.tolist(),
         "sorted": [_sorted_weights(w) for w in model.weights_],
     }
-
-
-def start_run(data: Dataset, study: str, method: str, seed: int, max_iter: int) -> Result:
-    """The published split and settings from another start; the held-out 30% scored."""
-    parts = _parts(data, study)
-    model = PGDGSVPSVM(**_settings(study, method, "code", max_iter), random_state=seed)
-    return _outcome(model, *parts.train, *_held_out(parts))
-
-
-def row_order_run(data: Dataset, study: str, method: str, seed: int, max_iter: int) -> Result:
-    """The published split, settings and start with the training rows in another order.
-
-    Mathematically nothing changes; sums are rounded differently.
-    """
-    parts = _parts(data, study)
-    model = PGDGSVPSVM(**_settings(study, method, "code", max_iter))
-    return _outcome(model, *_reordered(parts.train, seed), *_held_out(parts))
-
-
-def split_run(data: Dataset, study: str, method: str, seed: int, max_iter: int) -> Result:
-    """The published settings on another random, stratified 70/30 split."""
-    model = PGDGSVPSVM(**_settings(study, method, "code", max_iter))
-    return _outcome(model, *_random_split(data, seed))
 
 
 def _settings(study: str, method: str, source: str, max_iter: int) -> dict[str, Any]:
@@ -205,78 +172,76 @@ def own_sweep_point(data: Dataset, study: str, q: float, eps: float) -> Result:
 
 def own_convergence(data: Dataset, study: str) -> Result:
     """The course of the objective on the published training part, for both planes."""
-    blocks = _standardised_classes(data, study)
-    planes = []
-    for k in (0, 1):
-        result = sparse_gsvp(blocks[k], blocks[1 - k], **_defaults())
-        planes.append(
-            {
-                "objective": np.asarray(result.history, dtype=float).tolist(),
-                "kkt_residual": float(result.kkt_residual),
-                "delta_max": float(result.delta_max),
-                "iterations": int(result.n_iter),
-            }
-        )
+    planes = [
+        {
+            "objective": np.asarray(result.history, dtype=float).tolist(),
+            "kkt_residual": float(result.kkt_residual),
+            "delta_max": float(result.delta_max),
+            "iterations": int(result.n_iter),
+        }
+        for result in _own_planes(data, study)
+    ]
     return {"planes": planes}
 
 
-def own_start_run(data: Dataset, study: str, seed: int) -> Result:
-    """Both planes of `GSVPSVM` from a random start instead of its own."""
-    blocks = _standardised_classes(data, study)
-    start = np.random.RandomState(seed).uniform(size=data.X.shape[1])
-    panel: set[int] = set()
-    capped = False
-    for k in (0, 1):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            result = sparse_gsvp(blocks[k], blocks[1 - k], **_defaults(), w0=start)
-        panel |= set(np.flatnonzero(result.w).tolist())
-        capped |= not bool(result.converged)
-    columns = sorted(panel)
-    parts = _parts(data, study)
-    X, y = _held_out(parts)
-    model = _fit(GSVPSVM(delta=_NO_PENALTY), parts.train[0][:, columns], parts.train[1])
-    return {
-        "panel": columns,
-        "balanced_accuracy": float(balanced_accuracy_score(y, model.predict(X[:, columns]))),
-        "capped": capped,
-    }
-
-
-def own_row_order_run(data: Dataset, study: str, seed: int) -> Result:
-    """`GSVPSVM` with the training rows in another order."""
-    parts = _parts(data, study)
-    return _outcome(GSVPSVM(), *_reordered(parts.train, seed), *_held_out(parts))
-
-
-def own_split_run(data: Dataset, study: str, seed: int) -> Result:
-    """`GSVPSVM` on a random, stratified 70/30 split."""
-    return _outcome(GSVPSVM(), *_random_split(data, seed))
-
-
-def tuned_fold_run(data: Dataset, study: str, seed: int, **settings: Any) -> Result:
-    """`GSVPSVMCV` with other folds: the only thing in it that is drawn at random."""
-    parts = _parts(data, study)
-    return _outcome(GSVPSVMCV(random_state=seed, **settings), *parts.train, *_held_out(parts))
-
-
-def tuned_split_run(data: Dataset, study: str, seed: int, **settings: Any) -> Result:
-    """`GSVPSVMCV` on a random, stratified 70/30 split."""
-    return _outcome(GSVPSVMCV(**settings), *_random_split(data, seed))
-
-
-def _standardised_classes(data: Dataset, study: str) -> list[Array]:
+def _own_planes(data: Dataset, study: str, start: Array | None = None) -> list[GSVPResult]:
+    """Both planes of `GSVPSVM()` on the published training part, by the function behind it."""
     X, y = _parts(data, study).train
-    mean, scale = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
-    scale[scale == 0.0] = 1.0
-    return [(X[y == k] - mean) / scale for k in (0, 1)]
-
-
-def _defaults() -> dict[str, Any]:
-    """The settings of `GSVPSVM()` for the function behind it."""
+    Z = _standardised(X, X)
     model = GSVPSVM()
     names = ("delta", "q", "tau", "pool", "eps", "tol", "max_iter")
-    return {name: getattr(model, name) for name in names}
+    settings = {name: getattr(model, name) for name in names}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return [sparse_gsvp(Z[y == k], Z[y != k], **settings, w0=start) for k in (0, 1)]
+
+
+# ------------------------------------------------------------------------- the sensitivity
+
+# Settings of this package's methods; the rest is at its defaults. The study is about panels, so
+# GSVPSVMCV follows its rule for small ones; one tau instead of four takes a quarter of the time.
+OWN: dict[str, dict[str, Any]] = {"GSVPSVM": {}, "GSVPSVMCV": {"rule": "1se", "tau": [1.0]}}
+
+
+def changed_run(
+    data: Dataset, study: str, method: str, change: str, seed: int, **settings: Any
+) -> Result:
+    """Panel of a method after a change, and its score on the samples it did not see.
+
+    The change is "starts" (another start; of `GSVPSVMCV` other folds, the only thing in it that
+    is drawn), "rows" (the training rows in another order, which only rounds sums differently)
+    or "splits" (another random, stratified 70/30 split instead of the published one).
+    """
+    if method == "GSVPSVM" and change == "starts":
+        return _own_start(data, study, seed)
+    if method in OWN:
+        model = {"GSVPSVM": GSVPSVM, "GSVPSVMCV": GSVPSVMCV}[method](**settings)
+    else:
+        model = PGDGSVPSVM(**_settings(study, method, "code", **settings))
+    if change == "splits":
+        splitter = StratifiedShuffleSplit(n_splits=1, test_size=0.3, random_state=seed)
+        train, test = next(splitter.split(data.X, data.y))
+        return _outcome(model, data.X[train], data.y[train], data.X[test], data.y[test])
+    parts = _parts(data, study)
+    X, y = parts.train
+    if change == "rows":
+        order = np.random.RandomState(seed).permutation(len(y))
+        X, y = X[order], y[order]
+    else:
+        model.set_params(random_state=seed)
+    return _outcome(model, X, y, *_held_out(parts))
+
+
+def _own_start(data: Dataset, study: str, seed: int) -> Result:
+    """Both planes of `GSVPSVM` from a random start instead of its own."""
+    start = np.random.RandomState(seed).uniform(size=(data.X.shape[1],))
+    planes = _own_planes(data, study, start)
+    panel = np.flatnonzero(np.any([plane.w != 0.0 for plane in planes], axis=0))
+    parts = _parts(data, study)
+    (X, y), (X_test, y_test) = parts.train, _held_out(parts)
+    found = _outcome(GSVPSVM(delta=_NO_PENALTY), X[:, panel], y, X_test[:, panel], y_test)
+    capped = not all(plane.converged for plane in planes)
+    return {**found, "panel": panel.tolist(), "capped": capped}
 
 
 # ----------------------------------------------------------------------------- fits, splits
@@ -300,6 +265,12 @@ def _outcome(model: Any, X: Array, y: Array, X_test: Array, y_test: Array) -> Re
     }
 
 
+def _standardised(X: Array, train: Array) -> Array:
+    mean, scale = train.mean(axis=0, dtype=np.float64), train.std(axis=0, dtype=np.float64)
+    scale[scale == 0.0] = 1.0
+    return (X - mean) / scale
+
+
 def _parts(data: Dataset, study: str) -> Parts:
     return paper_split(data.X, data.y, STUDIES[study].second_split)
 
@@ -308,19 +279,6 @@ def _held_out(parts: Parts) -> tuple[Array, Array]:
     """Validation and test part together."""
     X = np.concatenate([parts.validation[0], parts.test[0]])
     return X, np.concatenate([parts.validation[1], parts.test[1]])
-
-
-def _reordered(part: tuple[Array, Array], seed: int) -> tuple[Array, Array]:
-    X, y = part
-    order = np.random.RandomState(seed).permutation(len(y))
-    return X[order], y[order]
-
-
-def _random_split(data: Dataset, seed: int) -> tuple[Array, Array, Array, Array]:
-    """Training samples and labels, then the others, of a random, stratified 70/30 split."""
-    splitter = StratifiedShuffleSplit(n_splits=1, test_size=0.3, random_state=seed)
-    train, test = next(splitter.split(data.X, data.y))
-    return data.X[train], data.y[train], data.X[test], data.y[test]
 
 
 # ---------------------------------------------------------------------- what is kept of a fit
@@ -372,10 +330,118 @@ def _project(parts: Parts, support: Array | None) -> Result:
     (X, _), (X_test, y_test) = parts.train, parts.test
     columns = np.arange(X.shape[1]) if support is None else np.flatnonzero(support)
     X, X_test = X[:, columns].astype(np.float64), X_test[:, columns].astype(np.float64)
-    mean, scale = X.mean(axis=0), X.std(axis=0)
-    scale[scale == 0.0] = 1.0
     n_components = min(2, columns.size)
-    pca = PCA(n_components, svd_solver="full").fit((X - mean) / scale)
+    pca = PCA(n_components, svd_solver="full").fit(_standardised(X, X))
     points = np.zeros((len(X_test), 2))
-    points[:, :n_components] = pca.transform((X_test - mean) / scale)
+    points[:, :n_components] = pca.transform(_standardised(X_test, X))
     return {"points": points.round(6).tolist(), "y": y_test.tolist(), "n_features": columns.size}
+
+
+# ---------------------------------------------------------------------------- what is run when
+
+SOURCES = ("code", "paper")
+# Raise when an experiment returns something else than it did for the same arguments.
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much to run.
+
+    The defaults are the full reproduction; smaller numbers make a quick look, which the
+    page then says.
+
+    Attributes
+    ----------
+    n_starts, n_splits : int
+        Random starts and random splits of the sensitivity study.
+    n_row_orders : int
+        Orders of the training rows, a change of rounding only.
+    n_tuned : int or None
+        Largest number of runs of `GSVPSVMCV` in each; None sets no limit.
+    max_iter : int
+        Cap on the iterations of the paper's method.
+    rules : tuple of str
+        Rules of `GSVPSVMCV` on the published split; the figures show the last one.
+    qs, eps : tuple of float or None
+        The grid of the study of q; None is the published one.
+    """
+
+    n_starts: int = 20
+    n_splits: int = 20
+    n_row_orders: int = 10
+    n_tuned: int | None = None
+    max_iter: int = 10_000
+    rules: tuple[str, ...] = ("best", "1se")
+    qs: tuple[float, ...] | None = None
+    eps: tuple[float, ...] | None = None
+
+    def grid(self, study: Study) -> list[tuple[float, float]]:
+        """All pairs (q, eps) of the study of q."""
+        qs, eps = self.qs or study.sweep.qs, self.eps or study.sweep.eps
+        return [(q, e) for e in eps for q in qs]
+
+
+PLANS = {
+    "breast": Plan(),
+    # Reordering rows shows chaos as well on the small set, in minutes instead of an hour.
+    "ovarian": Plan(n_row_orders=0),
+}
+
+
+def _task(name: str, function: Callable[..., Any], **arguments: Any) -> Task:
+    """Return an experiment, known by its name and by a digest of what it computes."""
+    identity = digest([_FORMAT, f"{function.__module__}.{function.__qualname__}", arguments])
+    return Task((name, identity[:16]), function, keywords=arguments)
+
+
+def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Task]]]:
+    """Yield the stages of a reproduction: what to call it, and its tasks."""
+    base = {"study": study.key}
+    capped = {**base, "max_iter": plan.max_iter}
+    methods = [method.key for method in study.methods]
+    yield (
+        "the published rows",
+        [
+            _task(f"row/{method}/{source}", published_row, method=method, source=source, **capped)
+            for method in methods
+            for source in SOURCES
+        ],
+    )
+    yield (
+        "this package's method on the same split",
+        [
+            *[_task(f"own/{rule}", tuned, rule=rule, **base) for rule in plan.rules],
+            _task("own/convergence", own_convergence, **base),
+        ],
+    )
+    sweep = {"delta": list(study.sweep.delta), "step_size": study.sweep.step_size, **capped}
+    tasks = []
+    for q, eps in plan.grid(study):
+        at = f"{q:g}/{eps:.4g}"
+        tasks.append(_task(f"sweep/paper/{at}", sweep_point, q=q, eps=eps, **sweep))
+        tasks.append(_task(f"sweep/own/{at}", own_sweep_point, q=q, eps=eps, **base))
+    yield "the study of q and eps", tasks
+    for change, count, title in (
+        ("starts", plan.n_starts, "the sensitivity to the start"),
+        ("rows", plan.n_row_orders, "the sensitivity to rounding"),
+        ("splits", plan.n_splits, "the sensitivity to the split"),
+    ):
+        # other orders of rows are other folds to GSVPSVMCV: the same as other starts
+        counts = dict.fromkeys([*methods, "GSVPSVM"], count)
+        tuned_runs = count if plan.n_tuned is None else min(count, plan.n_tuned)
+        counts["GSVPSVMCV"] = 0 if change == "rows" else tuned_runs
+        tasks = [
+            _task(
+                f"{change}/{method}/{seed}",
+                changed_run,
+                **{**(base if method in OWN else capped), **OWN.get(method, {})},
+                method=method,
+                change=change,
+                seed=seed,
+            )
+            for method, runs in counts.items()
+            for seed in range(runs)
+        ]
+        if tasks:
+            yield title, tasks

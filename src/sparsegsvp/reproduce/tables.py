@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..datasets import Dataset
 from ..metrics import average_jaccard
-from .plan import OWN, Plan
 from .protocol import Method, Parts, Study, classification_report
+from .runs import OWN, Plan
 
 Results = Mapping[str, dict[str, Any]]
 Row = dict[str, Any]
 
-PUBLISHED, CODE, PAPER, OURS = (
-    "published",
-    "authors' conventions",
-    "the text, literally",
-    "GSVPSVMCV",
-)
+CODE = "authors' conventions"
+_SOURCE_LABELS = {"code": CODE, "paper": "the text, literally"}
 _RULE_NOTES = {
     "best": (
         "Another method. The best score in cross-validation inside the training part; the "
@@ -31,7 +26,6 @@ _RULE_NOTES = {
     ),
     "1se": "Another method. The sparsest panel within one standard error of the best.",
 }
-_SOURCE_LABELS = {"code": CODE, "paper": PAPER}
 KINDS = {
     "starts": "random starts",
     "rows": "orders of the same rows",
@@ -39,35 +33,28 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rows that share their columns."""
+def to_csv(rows: list[Row]) -> str:
+    """Write rows that share their columns as CSV; numbers to their last digit.
 
-    name: str
-    rows: list[Row]
-
-    def to_csv(self) -> str:
-        """Return the table as CSV text; numbers are written to their last digit.
-
-        Examples
-        --------
-        >>> from sparsegsvp.reproduce.tables import Table
-        >>> Table("t", [{"q": 0.1, "features": 4}]).to_csv()
-        'q,features\\n0.1,4\\n'
-        """
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(self.rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        return text.getvalue()
+    Examples
+    --------
+    >>> from sparsegsvp.reproduce.tables import to_csv
+    >>> to_csv([{"q": 0.1, "features": 4}])
+    'q,features\\n0.1,4\\n'
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def make_tables(
     study: Study, data: Dataset, parts: Parts, plan: Plan, results: Results
-) -> dict[str, Table]:
-    """Build all tables of one study."""
-    sensitivity = sensitivity_rows(study, plan, results)
-    rows = {
+) -> dict[str, list[Row]]:
+    """Build all tables of one study; those without rows are left out."""
+    sensitivity = sensitivity_rows(study, results)
+    tables = {
         "split": split_rows(study, parts),
         "settings": settings_rows(study),
         "elbows": elbow_rows(study, plan, results, sensitivity),
@@ -76,9 +63,9 @@ def make_tables(
         "sweep": sweep_rows(study, plan, results),
         "jaccard": jaccard_rows(study, plan, results),
         "sensitivity": sensitivity,
-        "runs": run_rows(study, plan, results, data),
+        "runs": run_rows(study, results, data),
     }
-    return {name: Table(name, entries) for name, entries in rows.items() if entries}
+    return {name: rows for name, rows in tables.items() if rows}
 
 
 def split_rows(study: Study, parts: Parts) -> list[Row]:
@@ -119,46 +106,53 @@ def elbow_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Row
     rows = []
     for method in study.methods:
         published = study.rows[method.key]
-        target = [*published.elbows, *published.features]
-        rows.append(_elbow_row(method.label, PUBLISHED, target, "", ""))
+        target = _elbows(published.elbows, published.features)
+        rows.append(_row(method.label, "published", target))
         for source, label in _SOURCE_LABELS.items():
             result = results[f"row/{method.key}/{source}"]
-            found = [*result["elbows"], *result["counts"]]
-            same = found == target
-            why = _reasons(study, method, source, plan, same, sensitivity)
-            rows.append(_elbow_row(method.label, label, found, _verdict(same), why))
+            found = _elbows(result["elbows"], result["counts"])
+            why = _reasons(study, method, source, plan, found == target, sensitivity)
+            rows.append(_row(method.label, label, found, target, why))
     for rule in plan.rules:
         own = results[f"own/{rule}"]
-        counts = [None, None, *own["counts"]]
-        row = _elbow_row("this package", f"{OURS}, {rule}", counts, "", _RULE_NOTES[rule])
-        rows.append({**row, "total": len(own["panel"])})
+        found = {**_elbows([None, None], own["counts"]), "total": len(own["panel"])}
+        rows.append(_row("this package", f"GSVPSVMCV, {rule}", found, reason=_RULE_NOTES[rule]))
     return rows
 
 
-def _elbow_row(method: str, source: str, values: list[Any], verdict: str, reason: str) -> Row:
-    names = ("elbow_1", "elbow_2", "only_1", "only_2", "common")
-    row: Row = {"method": method, "source": source, **dict(zip(names, values))}
-    return {**row, "total": sum(values[2:]), "verdict": verdict, "reason": reason}
+def _elbows(elbows: Sequence[int | None], counts: Sequence[int]) -> Row:
+    names = ("elbow_1", "elbow_2", "only_1", "only_2", "common", "total")
+    return dict(zip(names, (*elbows, *counts, sum(counts))))
 
 
 def report_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Row]) -> list[Row]:
     """Classification reports of each part and method by source."""
     rows = []
     for part in ("validation", "test"):
+        mine = []
         for method in study.methods:
             target = classification_report(getattr(study.rows[method.key], part))
-            rows.append(_report_row(part, method.label, PUBLISHED, target, "", ""))
+            mine.append(_row(method.label, "published", target))
             for source, label in _SOURCE_LABELS.items():
-                report = scored(results[f"row/{method.key}/{source}"], source, part)
-                same = report == target
-                why = _reasons(study, method, source, plan, same, sensitivity, part)
-                rows.append(_report_row(part, method.label, label, report, _verdict(same), why))
+                found = scored(results[f"row/{method.key}/{source}"], source, part)
+                why = _reasons(study, method, source, plan, found == target, sensitivity, part)
+                mine.append(_row(method.label, label, found, target, why))
         for rule in plan.rules:
             own = results[f"own/{rule}"]
-            source = f"{OURS}, {rule}"
             note = f"Another method: {len(own['panel'])} features."
-            rows.append(_report_row(part, "this package", source, own["reports"][part], "", note))
+            found = own["reports"][part]
+            mine.append(_row("this package", f"GSVPSVMCV, {rule}", found, reason=note))
+        rows += [{"part": part, **row} for row in mine]
     return rows
+
+
+def _row(
+    method: str, source: str, found: Row, published: Row | None = None, reason: str = ""
+) -> Row:
+    """What was found, and whether it is what was published, if that is to be said."""
+    verdict = "identical" if found == published else "differs"
+    row = {"method": method, "source": source, **found}
+    return {**row, "verdict": "" if published is None else verdict, "reason": reason}
 
 
 def scored(result: dict[str, Any], source: str, part: str) -> dict[str, Any]:
@@ -172,17 +166,6 @@ def scored(result: dict[str, Any], source: str, part: str) -> dict[str, Any]:
     return result["reports"][part]["distance"]["selected"]
 
 
-def _report_row(
-    part: str, method: str, source: str, report: Mapping[str, Any], verdict: str, reason: str
-) -> Row:
-    head: Row = {"part": part, "method": method, "source": source}
-    return {**head, **report, "verdict": verdict, "reason": reason}
-
-
-def _verdict(same: bool) -> str:
-    return "identical" if same else "differs"
-
-
 def _reasons(
     study: Study,
     method: Method,
@@ -193,7 +176,9 @@ def _reasons(
     part: str | None = None,
 ) -> str:
     """Say why a number is not the published one; empty where there is nothing to say."""
-    said: list[str] = []
+    if same and not (source == "code" and method.q == 1.0):
+        return ""
+    said = []
     if plan.max_iter < 10_000:
         said.append(f"The cap on iterations was lowered to {plan.max_iter} for this run.")
     if source == "code":
@@ -204,9 +189,7 @@ def _reasons(
                 "The split is drawn by row position, and the order of the rows in the authors' "
                 "file is not known: these are other training samples."
             )
-        return " ".join(said) if said and not (same and method.q != 1.0) else ""
-    if same:
-        return ""
+        return " ".join(said)
     if method.step_run != method.step_printed:
         said.append(
             f"The printed step is {method.step_printed:g}; the authors ran {method.step_run:g}."
@@ -230,20 +213,18 @@ def _reasons(
 
 
 def _chaos(method: Method, same: bool, sensitivity: list[Row]) -> str:
-    rounding = [
-        row for row in sensitivity if row["kind"] == "rows" and row["method"] == method.label
-    ]
-    measured = (
-        f" {rounding[0]['runs']} orders of the same training rows gave "
-        f"{rounding[0]['distinct']} distinct panels."
-        if rounding
-        else ""
-    )
     luck = "That it agrees here is luck: the" if same else "The"
-    return (
+    said = (
         f"{luck} iteration does not settle at q = 1; it runs to the cap, and where it stands "
-        f"then depends on rounding.{measured}"
+        "then depends on rounding."
     )
+    for row in sensitivity:
+        if row["kind"] == "rows" and row["method"] == method.label:
+            said += (
+                f" {row['runs']} orders of the same training rows gave {row['distinct']} "
+                "distinct panels."
+            )
+    return said
 
 
 def change_rows(study: Study, results: Results) -> list[Row]:
@@ -334,7 +315,7 @@ def method_labels(study: Study) -> dict[str, str]:
     return {**{m.key: m.label for m in study.methods}, **{name: name for name in OWN}}
 
 
-def sensitivity_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
+def sensitivity_rows(study: Study, results: Results) -> list[Row]:
     """How much each method changes with the start, the order of rows and the split."""
     rows = []
     for kind in KINDS:
@@ -365,7 +346,7 @@ def sensitivity_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
     return rows
 
 
-def run_rows(study: Study, plan: Plan, results: Results, data: Dataset) -> list[Row]:
+def run_rows(study: Study, results: Results, data: Dataset) -> list[Row]:
     """Every run of the sensitivity study, its panel by name."""
     return [
         {
