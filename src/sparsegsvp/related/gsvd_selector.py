@@ -70,7 +70,7 @@ def class_components(A: Array, B: Array, tau: float) -> Components:
     U, V, alpha, beta, X = gsvd(np.vstack([first, ridge]), np.vstack([second, ridge]))
     length = np.linalg.norm(X, axis=0)
     size = np.stack([alpha, beta]) * length
-    if floor > 0.0:
+    if needed:
         # The floor takes part in the comparison, but is no part of the data.
         size[0] *= np.linalg.norm(U[: len(A)], axis=0)
         size[1] *= np.linalg.norm(V[: len(B)], axis=0)
