@@ -179,9 +179,9 @@ def test_rtol_removes_noise():
 def test_a_wide_pair_takes_seconds():
     rng = np.random.default_rng(6)
     A, B = rng.standard_normal((91, 15155)), rng.standard_normal((85, 15155)) + 1.0
-    start = time.perf_counter()
+    start = time.process_time()
     result = gsvd(A, B)
-    assert time.perf_counter() - start < 20.0
+    assert time.process_time() - start < 20.0
     assert_laws(A, B, result)
 
 

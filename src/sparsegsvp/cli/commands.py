@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -75,8 +76,6 @@ def select(
     Writes report.html, panel.csv, predictions.csv, results.json and model.skops into DIR,
     all of them or none.
     """
-    from ..workflow import Selection, results_folder, select_panel
-
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     groups = (
         roles, layout, cohort, method, transform, folds, permutations, resamples, running, logging
@@ -88,17 +87,40 @@ def select(
         _select_lazily(table, out, dask, refused, roles, layout, method, running, text, screen)
         return
     _check_resume(logging)
-    with screen, results_folder(out, Selection) as folder:
+
+    def read() -> tuple[Table, Table | None]:
         data = _read(table, screen, roles, layout)
-        test = None if cohort.test is None else _read_cohort(cohort, data, roles, layout, screen)
+        return data, _read_cohort(cohort, data, roles, layout, screen)
+
+    _select(
+        read,
+        out,
+        text,
+        screen,
+        fast=fast,
+        **values(method, transform, folds, permutations, resamples, running, logging),
+    )
+
+
+def _select(
+    read: Callable[[], tuple[Table, Table | None]],
+    out: Path,
+    text: str,
+    screen: Screen,
+    **parameters: Any,
+) -> None:
+    """Read a table and perhaps a cohort, select, show what was found and write it."""
+    from ..workflow import Selection, results_folder, select_panel
+
+    with screen, results_folder(out, Selection) as folder:
+        data, test = read()
         found = select_panel(
             data,
             test=test,
-            fast=fast,
             command=text,
             progress=screen.progress,
             on_panel=screen.show_panel,
-            **values(method, transform, folds, permutations, resamples, running, logging),
+            **parameters,
         )
         screen.show_estimate(found.document)
         with screen.stage("writing the page"):
@@ -175,28 +197,19 @@ def demo(
     Settled for about a minute: the smallest panel within one standard error, 2 repeats
     instead of 5, and 20 half samples instead of 50.
     """
-    from ..workflow import Selection, demo_table, results_folder, select_panel
+    from ..workflow import demo_table
 
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
-    text = spell("demo", None, running, fast=fast)
-    data = demo_table()
-    with screen, results_folder(out, Selection) as folder:
+
+    def read() -> tuple[Table, None]:
+        data = demo_table()
         screen.show_table(data)
-        found = select_panel(
-            data,
-            rule="1se",
-            repeats=2,
-            resamples=20,
-            fast=fast,
-            command=text,
-            progress=screen.progress,
-            on_panel=screen.show_panel,
-            **values(running),
-        )
-        screen.show_estimate(found.document)
-        with screen.stage("writing the page"):
-            found.write(folder)
-    screen.finish(found.document, out, text)
+        return data, None
+
+    text = spell("demo", None, running, fast=fast)
+    _select(
+        read, out, text, screen, rule="1se", repeats=2, resamples=20, fast=fast, **values(running)
+    )
 
 
 @command
@@ -445,11 +458,12 @@ def _read(path: Path, screen: Screen, roles: Roles, layout: Layout) -> Table:
 
 def _read_cohort(
     cohort: Cohort, data: Table, roles: Roles, layout: Layout, screen: Screen
-) -> Table:
-    """Read an independent cohort: the same features, and labels the training table knows."""
+) -> Table | None:
+    """Read an independent cohort, if one is named: the same features, and known labels."""
     from ..io import read_table
 
-    assert cohort.test is not None
+    if cohort.test is None:
+        return None
     with screen.stage(f"reading {cohort.test.name}"):
         return read_table(
             cohort.test,
