@@ -307,11 +307,8 @@ def _run_folds(
 
 def _run_final(procedure: _Procedure, journal: Journal) -> tuple[int, ...] | None:
     run_logged([Task(("final",), _final_panel)], procedure, journal)
-    return journal.read(("final",), _panel_of)
-
-
-def _panel_of(record: dict[str, Any]) -> tuple[int, ...] | None:
-    return None if record["panel"] is None else tuple(int(j) for j in record["panel"])
+    panel = journal.read(("final",), lambda record: record["panel"])
+    return None if panel is None else tuple(int(j) for j in panel)
 
 
 def _run_permutations(

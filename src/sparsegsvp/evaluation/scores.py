@@ -70,15 +70,9 @@ def counts_of(y: IntArray, predicted: IntArray, n_classes: int) -> list[list[int
     """Return (true positives, positives, true negatives, negatives) of each class."""
     result = []
     for k in range(n_classes):
-        own = y == k
-        result.append(
-            [
-                int(np.sum(predicted[own] == k)),
-                int(own.sum()),
-                int(np.sum(predicted[~own] != k)),
-                int((~own).sum()),
-            ]
-        )
+        own, said = y == k, predicted == k
+        counts = (own & said).sum(), own.sum(), (~own & ~said).sum(), (~own).sum()
+        result.append([int(count) for count in counts])
     return result
 
 
@@ -93,16 +87,7 @@ def score_fold(
 ) -> dict[str, float]:
     """Return every score of a fold; ``nan`` where the fold cannot define it.
 
-    Parameters
-    ----------
-    y, predicted : ndarray of shape (n,)
-        Class codes.
-    decision, proba : ndarray of shape (n, K), optional
-        Decision values and probabilities.
-    n_classes : int
-        K.
-    positive : int
-        Code of the positive class, used when K = 2.
+    ``positive`` is the code of the positive class, used for two classes only.
     """
     nan = float("nan")
     counts = counts_of(y, predicted, n_classes)

@@ -28,7 +28,7 @@ from .._typing import BoolArray, Float64Array, IntArray, Progress
 from .._validate import check_choice, check_integer, check_real, check_seed
 from .._versions import versions
 from ..metrics import nogueira_stability
-from .folds import bootstrap, complementary_pair, derive_seed, subsample
+from .folds import complementary_pair, derive_seed, subsample
 from .journal import Journal, digest, open_journal, run_logged
 from .panels import describe, fit_with_groups, selected_features, with_seed
 
@@ -289,11 +289,11 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 for i in range(self.n_resamples // 2)
             )
             return [half for pair in pairs for half in pair]
-        draw = subsample if self.resampling == "subsample" else bootstrap
-        return [
-            draw(y, groups, fraction, np.random.default_rng(derive_seed(seed, 0, i)))
-            for i in range(self.n_resamples)
-        ]
+        replace = self.resampling == "bootstrap"
+        generators = (
+            np.random.default_rng(derive_seed(seed, 0, i)) for i in range(self.n_resamples)
+        )
+        return [subsample(y, groups, fraction, rng, replace=replace) for rng in generators]
 
     def substitutes(self, feature: int | str) -> tuple[Substitute, ...]:
         """Return the substitutes of one feature, most frequent first.
@@ -395,25 +395,18 @@ def within_class_scores(X: Any, y: NDArray[Any], columns: IntArray) -> Float64Ar
     """
     part = X[:, columns]
     C = np.array(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
+    missing = np.isnan(C)
+    C[missing] = 0.0
+    # a column constant within each class keeps only rounding errors, which must not correlate
+    floor = 1e-12 * np.sqrt(C.shape[0]) * np.abs(C).max(axis=0)
     for label in np.unique(y):
         rows = y == label
-        block = C[rows]
-        missing = np.isnan(block)
-        if missing.any():
-            counts = np.maximum((~missing).sum(axis=0), 1)
-            mean = np.where(missing, 0.0, block).sum(axis=0) / counts
-            C[rows] = np.where(missing, 0.0, block - mean)
-        else:
-            C[rows] = block - block.mean(axis=0)
-    # a column constant within each class keeps only rounding errors, which must not correlate
-    floor = 1e-12 * np.sqrt(C.shape[0]) * np.maximum(np.abs(np.nan_to_num(_dense(part))).max(0), 0)
+        counts = np.maximum((~missing[rows]).sum(axis=0), 1)
+        C[rows] -= C[rows].sum(axis=0) / counts
+    C[missing] = 0.0
     norms = np.linalg.norm(C, axis=0)
     scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > floor)
     return C * scale
-
-
-def _dense(part: Any) -> Float64Array:
-    return part.toarray() if hasattr(part, "toarray") else np.asarray(part, dtype=np.float64)
 
 
 def find_substitutes(
@@ -472,8 +465,7 @@ def find_substitutes(
         share_without = np.divide(
             times - together, without_f, out=np.zeros_like(together), where=without_f > 0
         )
-        close = np.abs(correlation) >= min_correlation
-        hits = close & (share_without > share_with)
+        hits = (np.abs(correlation) >= min_correlation) & (share_without > share_with)
         hits[np.arange(hits.shape[0]), np.arange(block.start, block.stop)] = False
         for i in np.flatnonzero(hits.any(axis=1)):
             others = np.flatnonzero(hits[i])
