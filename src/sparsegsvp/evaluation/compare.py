@@ -31,7 +31,7 @@ from .panels import (
     with_seed,
     with_size,
 )
-from .scores import counts_of, mean_recall, panel_score, score_fold
+from .scores import area_variance, counts_of, mean_recall, panel_score, score_fold
 
 COMPARISON = "comparison"
 _FIT = 21  # seed stream
@@ -257,20 +257,22 @@ def _judge(shared: _Samples, X: Any, model: Any, fold: Fold, size: int) -> dict[
     truth = shared.codes[fold.test]
     _, predicted, proba = panel_score(X, shared.codes, fold, panel)
     scores = score_fold(truth, predicted, proba, proba, n_classes=n_classes, positive=1)
-    native = None
+    native = native_counts = None
     if hasattr(model, "predict"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            own = model.predict(X[fold.test])
-            native = mean_recall(shared.y[fold.test], np.asarray(own))
+            own = np.searchsorted(np.unique(shared.y), model.predict(X[fold.test]))
+        native, native_counts = mean_recall(truth, own), counts_of(truth, own, n_classes)
     return {
         "status": "ok",
         "error": None,
         "panel": panel,
         "score": scores["balanced_accuracy"],
         "auc": scores["auc"],
+        "auc_variance": area_variance(truth, proba, [1] if n_classes == 2 else range(n_classes)),
         "counts": counts_of(truth, predicted, n_classes),
         "native": native,
+        "native_counts": native_counts,
     }
 
 
@@ -323,8 +325,10 @@ def _check_record(record: dict[str, Any]) -> dict[str, Any]:
     """Return a record; raise KeyError or TypeError if it lacks something that is used of it."""
     _ = [record[name] for name in ("status", "error", "dropped", "limit")]
     for entry in record["sizes"]:
-        names = ("panel", "score", "auc", "counts", "native") if entry["status"] == "ok" else ()
-        _ = [entry[name] for name in ("size", "error", *names)]
+        _ = [entry[name] for name in ("size", "error")]
+        if entry["status"] == "ok":
+            _ = [entry[name] for name in ("panel", "score", "auc", "auc_variance", "counts")]
+            _ = [entry[name] for name in ("native", "native_counts")]
     return record
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from .._typing import Float64Array, IntArray
+from ..metrics import StabilityIndex, nogueira_stability
 
 # ------------------------------------------------------------------ reading a fitted one
 
@@ -91,6 +93,15 @@ def exact_panel(estimator: Any, size: int, n_features: int) -> IntArray:
     inside = np.isin(order, own)
     unranked = np.setdiff1d(own, order)
     return np.sort(np.concatenate([order[inside], unranked, order[~inside]])[:size])
+
+
+def panel_stability(panels: Any, n_features: int) -> StabilityIndex:
+    """Return Nogueira's index of panels from overlapping samples, without an interval.
+
+    The known one supposes independent panels and is too narrow here.
+    """
+    none: dict[str, Any] = {"variance": None, "low": None, "high": None}
+    return replace(nogueira_stability(panels, n_features), **none)
 
 
 def _unwrap(estimator: Any) -> Any:

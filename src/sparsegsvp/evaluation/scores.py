@@ -7,6 +7,7 @@ rates are averaged over each class against the rest.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .._typing import Float64Array, IntArray
 from ..metrics import balanced_brier_score, balanced_log_loss
 from .baselines import common_classifier
 from .folds import Fold
+from .intervals import delong_variance
 
 #: Scores of a fold and their range.
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -117,6 +119,13 @@ def score_fold(
         scores["brier"] = balanced_brier_score(y, np.clip(proba, 0, 1), labels=labels)
         scores["log_loss"] = balanced_log_loss(y, np.clip(proba, 0, 1), labels=labels)
     return scores
+
+
+def area_variance(y: IntArray, decision: Float64Array | None, ones: Iterable[int]) -> float:
+    """Return DeLong's variance of the area, its mean over the classes that are averaged."""
+    if decision is None:
+        return float("nan")
+    return float(np.mean([delong_variance(y == k, decision[:, k]) for k in ones]))
 
 
 def panel_score(
