@@ -28,6 +28,7 @@ TITLES = {
     "weak": "The signal is weak",
     "perfect": "Almost perfect separation",
     "random": "Random panels do about as well",
+    "sizes": "The folds' panels differ in size from this one",
     "fits": "Some fits warned",
     # the panel
     "unstable": "The panel is unstable",

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sparsegsvp.evaluation import StabilitySelection, find_substitutes
 from sparsegsvp.evaluation.baselines import l1_logistic
-from sparsegsvp.evaluation.folds import bootstrap, complementary_pair, subsample
+from sparsegsvp.evaluation.folds import complementary_pair, subsample
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_resampling_keeps_groups_whole():
     assert np.unique(groups[a]).size == np.unique(groups[b]).size == 10
     part = subsample(y, groups, 0.7, rng)
     assert all(np.sum(groups[part] == g) == 3 for g in np.unique(groups[part]))
-    drawn = bootstrap(y, groups, 1.0, rng)
+    drawn = subsample(y, groups, 1.0, rng, replace=True)
     assert drawn.size == 60 and np.all(np.bincount(groups[drawn]) % 3 == 0)
     # mixed labels within groups: the groups are halved all the same
     a, b = complementary_pair(np.arange(60) % 2, groups, rng)

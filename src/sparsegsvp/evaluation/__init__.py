@@ -8,19 +8,29 @@ from .intervals import (
     PairedDifference,
     auc_interval,
     corrected_interval,
+    delong_variance,
     holm,
     paired_differences,
     rate_interval,
+    score_interval,
 )
 from .nested import nested_evaluate
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict
-from .result import EvaluationResult, FoldResult
-from .stability import StabilitySelection, Substitute, error_bound, find_substitutes
+from .result import EvaluationResult, FoldResult, sizes_notice
+from .stability import (
+    ErrorControl,
+    StabilitySelection,
+    Substitute,
+    error_bound,
+    error_control,
+    find_substitutes,
+)
 
 __all__ = [
     "Comparison",
     "ComparisonRow",
+    "ErrorControl",
     "EvaluationResult",
     "Fold",
     "FoldResult",
@@ -33,7 +43,9 @@ __all__ = [
     "compare",
     "corrected_interval",
     "default_methods",
+    "delong_variance",
     "error_bound",
+    "error_control",
     "find_substitutes",
     "holm",
     "make_folds",
@@ -43,6 +55,8 @@ __all__ = [
     "permutation_test",
     "rate_interval",
     "repeated_samples",
+    "score_interval",
     "selected_features",
+    "sizes_notice",
     "verdict",
 ]

@@ -5,7 +5,6 @@ Each gives a panel of a chosen size, and an order of the features to cut or fill
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from typing import Any
 
@@ -289,17 +288,16 @@ def default_methods() -> dict[str, Any]:
     >>> {"l1 logistic", "RFE", "F test"} <= set(default_methods())
     True
     """
-    methods: dict[str, Any] = {}
-    estimators = importlib.import_module("sparsegsvp.estimators")
-    related = importlib.import_module("sparsegsvp.related")
-    methods["GSVPSVM"] = estimators.GSVPSVM()
-    for name in related.__all__:
-        kind = getattr(related, name)
-        if isinstance(kind, type) and hasattr(kind, "fit"):
-            methods[name] = kind()
-    methods["l1 logistic"] = make_pipeline(StandardScaler(), L1Logistic())
-    methods["RFE"] = make_pipeline(StandardScaler(), RecursiveElimination())
-    methods["F test"] = SelectKBest(f_classif)
-    methods["chi-squared"] = make_pipeline(MinMaxScaler(), SelectKBest(chi2))
-    methods["mutual information"] = SelectKBest(mutual_information)
-    return methods
+    from .. import related
+    from ..estimators import GSVPSVM
+
+    kinds = {name: getattr(related, name) for name in related.__all__}
+    return {
+        "GSVPSVM": GSVPSVM(),
+        **{k: v() for k, v in kinds.items() if isinstance(v, type) and hasattr(v, "fit")},
+        "l1 logistic": make_pipeline(StandardScaler(), L1Logistic()),
+        "RFE": make_pipeline(StandardScaler(), RecursiveElimination()),
+        "F test": SelectKBest(f_classif),
+        "chi-squared": make_pipeline(MinMaxScaler(), SelectKBest(chi2)),
+        "mutual information": SelectKBest(mutual_information),
+    }

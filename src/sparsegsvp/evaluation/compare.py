@@ -31,7 +31,7 @@ from .panels import (
     with_seed,
     with_size,
 )
-from .scores import counts_of, mean_recall, panel_score, score_fold
+from .scores import area_variance, counts_of, mean_recall, panel_score, score_fold
 
 COMPARISON = "comparison"
 _FIT = 21  # seed stream
@@ -257,20 +257,22 @@ def _judge(shared: _Samples, X: Any, model: Any, fold: Fold, size: int) -> dict[
     truth = shared.codes[fold.test]
     _, predicted, proba = panel_score(X, shared.codes, fold, panel)
     scores = score_fold(truth, predicted, proba, proba, n_classes=n_classes, positive=1)
-    native = None
+    native = native_counts = None
     if hasattr(model, "predict"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            own = model.predict(X[fold.test])
-            native = mean_recall(shared.y[fold.test], np.asarray(own))
+            own = np.searchsorted(np.unique(shared.y), model.predict(X[fold.test]))
+        native, native_counts = mean_recall(truth, own), counts_of(truth, own, n_classes)
     return {
         "status": "ok",
         "error": None,
         "panel": panel,
         "score": scores["balanced_accuracy"],
         "auc": scores["auc"],
+        "auc_variance": area_variance(truth, proba, [1] if n_classes == 2 else range(n_classes)),
         "counts": counts_of(truth, predicted, n_classes),
         "native": native,
+        "native_counts": native_counts,
     }
 
 
@@ -284,26 +286,25 @@ def _run(
     progress: Progress | None,
 ) -> None:
     """Do what the journal does not hold yet; drop a method whose process had to be replaced."""
-    for key in journal.records:
-        journal.read(key, _check_record)
-    journal.forget(
-        [k for k, value in journal.records.items() if _was_stopped_by(value, time_limit)]
-    )
+    for key in list(journal.records):
+        record = journal.read(key, _check_record)
+        if record["limit"] is not None and (time_limit is None or time_limit > record["limit"]):
+            journal.forget([key])  # stopped at a smaller limit than this: it gets another try
     dropped = {
-        key[0]: _Drop(value["status"], value["error"], value["limit"])
+        key[0]: {name: value[name] for name in ("status", "error", "limit")}
         for key, value in journal.records.items()
         if value["dropped"]
     }
 
-    def record(outcome: Outcome) -> tuple[dict[str, Any], list[Any]]:
+    def record_of(outcome: Outcome) -> tuple[dict[str, Any], list[Any]]:
         name, repeat, index = outcome.task.key
         if outcome.status in ("timeout", "died"):
             late = outcome.status == "timeout"
-            dropped[name] = _Drop(
-                "timeout" if late else "failed",
-                f"{outcome.error} in repeat {repeat + 1}, fold {index + 1}",
-                time_limit if late else None,
-            )
+            dropped[name] = {
+                "status": "timeout" if late else "failed",
+                "error": f"{outcome.error} in repeat {repeat + 1}, fold {index + 1}",
+                "limit": time_limit if late else None,
+            }
         return _record(outcome, sizes, dropped.get(name))
 
     run_logged(
@@ -312,7 +313,7 @@ def _run(
         journal,
         stage=COMPARISON,
         progress=progress,
-        record=record,
+        record=record_of,
         n_jobs=n_jobs,
         isolate=True,
         time_limit=time_limit,
@@ -320,60 +321,30 @@ def _run(
     )
 
 
-def _check_record(record: dict[str, Any]) -> None:
-    """Raise KeyError or TypeError for a record that lacks something that is used of it."""
-    for name in ("status", "error", "dropped", "limit"):
-        record[name]
+def _check_record(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record; raise KeyError or TypeError if it lacks something that is used of it."""
+    _ = [record[name] for name in ("status", "error", "dropped", "limit")]
     for entry in record["sizes"]:
-        names = ("panel", "score", "auc", "counts", "native") if entry["status"] == "ok" else ()
-        for name in ("size", "error", *names):
-            entry[name]
-
-
-@dataclass(frozen=True)
-class _Drop:
-    """Why a method is not tried any more; ``limit`` is the time it was stopped at, if it was."""
-
-    status: str
-    error: str
-    limit: float | None
-
-
-def _was_stopped_by(record: dict[str, Any], time_limit: float | None) -> bool:
-    """Whether a method was stopped at a smaller limit than this, so that it gets another try."""
-    limit = record["limit"]
-    return limit is not None and (time_limit is None or time_limit > limit)
+        _ = [entry[name] for name in ("size", "error")]
+        if entry["status"] == "ok":
+            _ = [entry[name] for name in ("panel", "score", "auc", "auc_variance", "counts")]
+            _ = [entry[name] for name in ("native", "native_counts")]
+    return record
 
 
 def _record(
-    outcome: Outcome, sizes: tuple[int, ...], dropped: _Drop | None
+    outcome: Outcome, sizes: tuple[int, ...], why_dropped: dict[str, Any] | None
 ) -> tuple[dict[str, Any], list[Any]]:
     """Return what the log keeps of a method in a fold, and apart from it the seconds."""
-    status: str = outcome.status
-    error = outcome.error
-    early = status in ("timeout", "died", "cancelled")
-    limit = None
-    if early and dropped is not None:
-        status, error, limit = dropped.status, dropped.error, dropped.limit
-    by_size = {part["size"]: part for part in outcome.value or ()}
-    entries: list[dict[str, Any]] = []
-    seconds: list[Any] = []
-    for size in sizes:
-        part = by_size.get(size)
-        if part is None:
-            entries.append({"size": size, "status": status, "error": error})
-            seconds.append(None)
-        else:
-            entries.append({k: v for k, v in part.items() if k != "seconds"})
-            seconds.append(part["seconds"])
-    if status == "ok" and any(entry["status"] != "ok" for entry in entries):
-        status = "failed"
-        error = next(entry["error"] for entry in entries if entry["status"] != "ok")
-    record = {
-        "status": status,
-        "error": error,
-        "dropped": early,
-        "limit": limit,
-        "sizes": entries,
-    }
-    return record, seconds
+    early = outcome.status in ("timeout", "died", "cancelled")
+    record = {"status": outcome.status, "error": outcome.error, "dropped": early, "limit": None}
+    if early and why_dropped is not None:
+        record.update(why_dropped)
+    missing = {"status": record["status"], "error": record["error"]}
+    by_size = {part["size"]: dict(part) for part in outcome.value or ()}
+    entries = [by_size.get(size, {"size": size, **missing}) for size in sizes]
+    seconds = [entry.pop("seconds", None) for entry in entries]
+    problem = next((entry for entry in entries if entry["status"] != "ok"), None)
+    if record["status"] == "ok" and problem is not None:
+        record.update(status="failed", error=problem["error"])
+    return {**record, "sizes": entries}, seconds

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import BoolArray, Float64Array
-from ..metrics import Interval, StabilityIndex, average_jaccard, nogueira_stability
+from ..metrics import Interval, StabilityIndex, average_jaccard
 from .folds import Fold, holdout_ratio
 from .intervals import (
-    DEGENERATE_RATIO,
     PairedDifference,
     auc_interval,
     corrected_error,
-    corrected_interval,
     counting_deviation,
     paired_differences,
     rate_interval,
 )
 from .journal import Journal, plain
+from .panels import panel_stability
+from .result import data_frame, html_table, ranged
 
 RANDOM_PANEL = "random panel"
+#: Fold-wise differences that vary less than this share of what counting alone would give a
+#: fold's score are not believed: two folds with the same difference are no proof of it.
+LEAST_SPREAD = 0.5
 
 NOTES = (
     "Every method gives exactly as many features as the row says, cut or filled by its own "
@@ -33,7 +36,8 @@ NOTES = (
     "Folds are the same for all methods; nothing is tuned, except what a method does inside.",
     "Differences are to the reference at the same size, over paired folds, corrected for "
     "overlapping training sets and adjusted by Holm over the whole table.",
-    "The Pareto front holds the rows that no other row beats with as few features.",
+    "The Pareto front holds the rows that no other row beats with as few features; near it are "
+    "those whose gap to it is within one standard error of the paired difference.",
 )
 
 
@@ -74,6 +78,8 @@ class ComparisonRow:
         better in one of the two.
     front_gap : float or None
         How far the score lies below the best with at most as many features.
+    front_gap_error : float or None
+        Standard error of that gap, over paired folds and corrected; 0 on the front.
     """
 
     method: str
@@ -91,20 +97,21 @@ class ComparisonRow:
     difference: PairedDifference | None
     on_front: bool
     front_gap: float | None
+    front_gap_error: float | None
 
     @property
     def near_front(self) -> bool:
-        """Whether it lies on the front or within one standard error of it."""
-        if self.front_gap is None or self.standard_error is None:
+        """Whether it lies on the front, or below it by at most the gap's standard error."""
+        if self.front_gap is None or self.front_gap_error is None:
             return False
-        return self.front_gap <= self.standard_error
+        return self.front_gap <= self.front_gap_error
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
         return plain({**self.__dict__, "near_front": self.near_front})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Result of :func:`~sparsegsvp.compare`.
 
@@ -125,14 +132,39 @@ class Comparison:
         :meth:`to_dict`, so that results can be compared byte for byte.
     """
 
-    rows: tuple[ComparisonRow, ...] = field(repr=False)
+    rows: tuple[ComparisonRow, ...]
     reference: str
     sizes: tuple[int, ...]
     n_samples: int
     n_features: int
     n_folds: int
-    description: dict[str, Any] = field(repr=False)
-    seconds: dict[tuple[str, int], float] = field(repr=False, compare=False)
+    description: dict[str, Any]
+    seconds: dict[tuple[str, int], float] = field(compare=False)
+
+    def __repr__(self) -> str:
+        lines = [self._title()]
+        for size in self.sizes:
+            done = [r for r in self.rows if r.size == size and r.score is not None]
+            if not done:
+                lines.append(f"  {size} features: no method finished")
+                continue
+            best = max(done, key=lambda r: r.score.value if r.score is not None else 0.0)
+            assert best.score is not None
+            lines.append(f"  {size} features: {best.method} {ranged(best.score)}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [name, *(ranged(self.row(name, size).score) for size in self.sizes)]
+            for name in self.methods
+        ]
+        return html_table(self._title(), ["method", *map(str, self.sizes)], rows)
+
+    def _title(self) -> str:
+        return (
+            f"Comparison of {len(self.methods)} methods: balanced accuracy by panel size "
+            f"({self.n_samples} samples, {self.n_features} features, {self.n_folds} folds)"
+        )
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -164,13 +196,7 @@ class Comparison:
 
     def to_frame(self) -> Any:
         """Return the table as a pandas data frame, with the seconds of a fit."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                'to_frame needs pandas: pip install "sparsegsvp[cli]". to_dict needs nothing.'
-            ) from error
-        return pd.DataFrame([self._flat(row) for row in self.rows])
+        return data_frame([self._flat(row) for row in self.rows])
 
     def _flat(self, row: ComparisonRow) -> dict[str, Any]:
         nan = float("nan")
@@ -251,12 +277,6 @@ def pareto_front(sizes: ArrayLike, scores: ArrayLike) -> BoolArray:
     return ~np.any(no_worse & better, axis=0)
 
 
-def front_gaps(sizes: Sequence[int], scores: Sequence[float]) -> list[float]:
-    """Return how far each score lies below the best score with at most as many features."""
-    k, s = np.asarray(sizes), np.asarray(scores)
-    return [float(s[k <= size].max() - score) for size, score in zip(k, s)]
-
-
 # ----------------------------------------------------------------------- the rows, from the log
 
 
@@ -266,7 +286,7 @@ class MethodAtSize:
 
     entries: tuple[dict[str, Any], ...]
     n_classes: int
-    n_first: int
+    n_repeats: int
 
     @classmethod
     def collect(
@@ -277,7 +297,7 @@ class MethodAtSize:
         for fold in folds:
             record = journal.records[name, fold.repeat, fold.index]
             entries.append(next(e for e in record["sizes"] if e["size"] == size))
-        return cls(tuple(entries), n_classes, sum(f.repeat == folds[0].repeat for f in folds))
+        return cls(tuple(entries), n_classes, len({f.repeat for f in folds}))
 
     @property
     def complete(self) -> bool:
@@ -288,36 +308,41 @@ class MethodAtSize:
         found = [entry[name] for entry in self.entries]
         return np.array([np.nan if v is None else v for v in found], dtype=np.float64)
 
-    def counts(self) -> list[tuple[int, int, int, int]]:
-        total = np.sum([entry["counts"] for entry in self.entries[: self.n_first]], axis=0)
-        return [tuple(int(v) for v in row) for row in total]  # type: ignore[misc]
+    def counts(self, name: str = "counts") -> list[list[float]]:
+        """Return the counts of each class in a repeat, the mean over repeats."""
+        return (np.sum([e[name] for e in self.entries], axis=0) / self.n_repeats).tolist()
 
-    def floor(self) -> float:
+    def least_spread(self) -> float:
         """Return the spread of fold scores below which they are not believed."""
         pairs = [(tp, p) for tp, p, _, _ in self.counts()]
-        return DEGENERATE_RATIO * counting_deviation(pairs, self.n_first)
+        return LEAST_SPREAD * counting_deviation(pairs, len(self.entries) / self.n_repeats)
 
     def score(self, ratio: float, level: float) -> Interval:
         pairs = [(tp, p) for tp, p, _, _ in self.counts()]
-        return rate_interval(self.values("score"), ratio, pairs, self.n_first, level=level)
+        return rate_interval(self.values("score"), ratio, pairs, level=level)
 
     def auc(self, ratio: float, level: float) -> Interval:
-        ones = self.counts()[1:] if self.n_classes == 2 else self.counts()
-        return auc_interval(self.values("auc"), ratio, ones, self.n_first, level=level)
+        return auc_interval(
+            self.values("auc"),
+            ratio,
+            self.values("auc_variance"),
+            len(self.entries) / self.n_repeats,
+            min(p for _, p, _, _ in self.counts()),
+            level=level,
+        )
 
     def native(self, ratio: float, level: float) -> Interval | None:
         values = self.values("native")
         if not np.isfinite(values).all():
             return None
-        return corrected_interval(values, ratio, level=level)
+        pairs = [(tp, p) for tp, p, _, _ in self.counts("native_counts")]
+        return rate_interval(values, ratio, pairs, level=level)
 
-    def stability(
-        self, n_features: int, level: float
-    ) -> tuple[StabilityIndex | None, float | None]:
+    def stability(self, n_features: int) -> tuple[StabilityIndex | None, float | None]:
         panels = [entry["panel"] for entry in self.entries]
         if len(panels) < 2:
             return None, None
-        return nogueira_stability(panels, n_features, level=level), average_jaccard(panels)
+        return panel_stability(panels, n_features), average_jaccard(panels)
 
 
 def comparison_rows(
@@ -331,39 +356,60 @@ def comparison_rows(
     ratio = holdout_ratio(folds)
     complete = [key for key, cell in cells.items() if cell.complete]
     scores = {key: cells[key].score(ratio, level) for key in complete}
-    sizes, values = [k for _, k in complete], [scores[key].value for key in complete]
-    front = dict(zip(complete, pareto_front(sizes, values).tolist())) if complete else {}
-    gaps = dict(zip(complete, front_gaps(sizes, values))) if complete else {}
+    values = [scores[key].value for key in complete]
+    front = pareto_front([size for _, size in complete], values).tolist() if complete else []
+    on_front: dict[tuple[str, int], bool] = dict(zip(complete, front))
     differences = _differences(cells, complete, reference, ratio, level)
     rows = []
     for key, cell in cells.items():
         finished = [entry for entry in cell.entries if entry["status"] == "ok"]
         problem = next((entry for entry in cell.entries if entry["status"] != "ok"), None)
-        stability, jaccard = cell.stability(n_features, level) if problem is None else (None, None)
-        rows.append(
-            ComparisonRow(
-                method=key[0],
-                size=key[1],
-                status="ok" if problem is None else problem["status"],
-                error=None if problem is None else problem["error"],
-                n_folds=len(finished),
-                score=scores.get(key),
-                standard_error=corrected_error(cell.values("score"), ratio)
-                if problem is None
-                else None,
-                auc=cell.auc(ratio, level) if problem is None else None,
-                native=cell.native(ratio, level) if problem is None else None,
-                panel_size=float(np.mean([len(e["panel"]) for e in finished]))
-                if finished
-                else None,
+        row = ComparisonRow(
+            method=key[0],
+            size=key[1],
+            status="ok" if problem is None else problem["status"],
+            error=None if problem is None else problem["error"],
+            n_folds=len(finished),
+            score=scores.get(key),
+            standard_error=None,
+            auc=None,
+            native=None,
+            panel_size=float(np.mean([len(e["panel"]) for e in finished])) if finished else None,
+            stability=None,
+            jaccard=None,
+            difference=differences.get(key),
+            on_front=on_front.get(key, False),
+            front_gap=None,
+            front_gap_error=None,
+        )
+        if problem is None:
+            # the best with at most as many features; of several, the row itself if it is one
+            rivals = [other for other in complete if other[1] <= key[1]]
+            best = max(rivals, key=lambda other: (scores[other].value, other == key))
+            gap, error = _front_gap(cell, cells[best], ratio)
+            stability, jaccard = cell.stability(n_features)
+            row = replace(
+                row,
+                standard_error=corrected_error(cell.values("score"), ratio),
+                auc=cell.auc(ratio, level),
+                native=cell.native(ratio, level),
                 stability=stability,
                 jaccard=jaccard,
-                difference=differences.get(key),
-                on_front=front.get(key, False),
-                front_gap=gaps.get(key),
+                front_gap=gap,
+                front_gap_error=error,
             )
-        )
+        rows.append(row)
     return tuple(rows)
+
+
+def _front_gap(cell: MethodAtSize, best: MethodAtSize, ratio: float) -> tuple[float, float]:
+    """Return how far a method lies below the best, and the paired standard error of that."""
+    gaps = best.values("score") - cell.values("score")
+    gap = float(gaps.mean())
+    if gap <= 0 or gaps.size < 2:
+        return max(gap, 0.0), 0.0
+    least = max(cell.least_spread(), best.least_spread()) * np.sqrt(1 / gaps.size + ratio)
+    return gap, max(corrected_error(gaps, ratio), float(least))
 
 
 def _differences(
@@ -382,7 +428,9 @@ def _differences(
     if not keys or len(cells[keys[0]].entries) < 2:
         return {}
     gaps = [cells[key].values("score") - cells[reference, key[1]].values("score") for key in keys]
-    floors = [max(cells[key].floor(), cells[reference, key[1]].floor()) for key in keys]
+    floors = [
+        max(cells[key].least_spread(), cells[reference, key[1]].least_spread()) for key in keys
+    ]
     return dict(zip(keys, paired_differences(gaps, ratio, floors=floors, level=level)))
 
 

@@ -59,7 +59,7 @@ def derive_seed(random_state: int, *keys: int) -> int:
 def check_labels(
     y: ArrayLike, groups: ArrayLike | None
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-    """Validate labels and groups; return labels, sorted classes and groups."""
+    """Check labels and groups; return labels, sorted classes and groups."""
     labels = column_or_1d(y, warn=True)
     check_classification_targets(labels)
     classes = np.unique(labels)
@@ -108,7 +108,7 @@ def make_folds(
     seed = check_seed(random_state)
     check_integer("n_splits", n_splits, least=2)
     check_integer("n_repeats", n_repeats, least=1)
-    counts = np.array([np.sum(labels == c) for c in classes])
+    counts = np.unique(labels, return_counts=True)[1]
     if counts.min() < n_splits:
         raise ValueError(
             f"n_splits={n_splits} exceeds the {counts.min()} samples of class "
@@ -201,7 +201,7 @@ def _units(y: NDArray[Any], groups: NDArray[Any] | None) -> tuple[list[IntArray]
     return rows, [np.flatnonzero(stratum == s) for s in np.unique(stratum)]
 
 
-def _join(rows: list[IntArray], units: IntArray) -> IntArray:
+def _join(rows: list[IntArray], units: Iterable[int]) -> IntArray:
     return np.sort(np.concatenate([rows[u] for u in units]))
 
 
@@ -222,45 +222,34 @@ def complementary_pair(
     (3, 3, 0)
     """
     rows, strata = _units(y, groups)
-    halves: tuple[list[int], list[int]] = ([], [])
+    left: list[int] = []
+    right: list[int] = []
     odd: list[int] = []
     for units in strata:
         drawn = rng.permutation(units)
         half = drawn.size // 2
-        halves[0].extend(drawn[:half])
-        halves[1].extend(drawn[half : 2 * half])
+        left.extend(drawn[:half])
+        right.extend(drawn[half : 2 * half])
         odd.extend(drawn[2 * half :])
     odd = list(rng.permutation(odd)) if odd else []
-    for first, second in zip(odd[::2], odd[1::2]):
-        halves[0].append(first)
-        halves[1].append(second)
-    return _join(rows, np.array(halves[0], dtype=np.intp)), _join(
-        rows, np.array(halves[1], dtype=np.intp)
-    )
+    even = len(odd) - len(odd) % 2
+    left.extend(odd[:even:2])
+    right.extend(odd[1:even:2])
+    return _join(rows, left), _join(rows, right)
 
 
 def subsample(
-    y: NDArray[Any], groups: NDArray[Any] | None, fraction: float, rng: np.random.Generator
+    y: NDArray[Any],
+    groups: NDArray[Any] | None,
+    fraction: float,
+    rng: np.random.Generator,
+    *,
+    replace: bool = False,
 ) -> IntArray:
-    """Return a share of the units of each stratum, drawn without replacement."""
+    """Draw a share of the units of each stratum; with replacement, rows repeat with their unit."""
     rows, strata = _units(y, groups)
-    parts = []
-    for units in strata:
-        size = max(1, round(fraction * units.size))
-        parts.append(rng.choice(units, size, replace=False))
-    return _join(rows, np.concatenate(parts))
-
-
-def bootstrap(
-    y: NDArray[Any], groups: NDArray[Any] | None, fraction: float, rng: np.random.Generator
-) -> IntArray:
-    """Return units of each stratum drawn with replacement; rows repeat with their unit."""
-    rows, strata = _units(y, groups)
-    parts = []
-    for units in strata:
-        size = max(1, round(fraction * units.size))
-        parts.append(rng.choice(units, size, replace=True))
-    return _join(rows, np.concatenate(parts))
+    drawn = [rng.choice(u, max(1, round(fraction * u.size)), replace=replace) for u in strata]
+    return _join(rows, np.concatenate(drawn).tolist())
 
 
 # ------------------------------------------------------------ samples that occur more than once
@@ -325,14 +314,9 @@ def repeated_samples(
     )
     texts = []
     keys = _row_keys(X)
-    rows = _repeats(keys, groups)
-    if rows:
-        texts.append(
-            f"{rows} of {len(keys)} rows are exact duplicates of another row"
-            f"{'' if groups is None else ' in another group'}. {remedy}"
-        )
-    if ids is not None:
-        repeated = _repeats(list(np.asarray(ids).tolist()), groups)
-        if repeated:
-            texts.append(f"{repeated} of {len(keys)} rows share an identifier. {remedy}")
-    return [Notice("repeats", "serious", text) for text in texts]
+    if rows := _repeats(keys, groups):
+        where = "" if groups is None else " in another group"
+        texts.append(f"{rows} of {len(keys)} rows are exact duplicates of another row{where}.")
+    if ids is not None and (rows := _repeats(np.asarray(ids).tolist(), groups)):
+        texts.append(f"{rows} of {len(keys)} rows share an identifier.")
+    return [Notice("repeats", "serious", f"{text} {remedy}") for text in texts]

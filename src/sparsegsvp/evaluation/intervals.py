@@ -1,9 +1,16 @@
 r"""Intervals of cross-validated scores and of paired differences.
 
-Fold scores share training samples, so their spread understates the error of their mean.
-Nadeau and Bengio (2003) correct the variance to :math:`(1/J + n_{test}/n_{train}) s^2`.
-Where the folds hardly differ (perfect separation) this still collapses to a point; then
-the counts of the first repeat, where every sample is predicted once, take over.
+A score is of the procedure on new samples of the same source. Two things move it: the samples
+that it was trained on and those that it was tested on. Fold scores share training samples, so
+their spread understates the first; Nadeau and Bengio (2003) correct the variance to
+:math:`(1/J + n_{test}/n_{train}) s^2`. The second is what counting gives: with recalls
+:math:`p_k` of :math:`n_k` samples, :math:`K^{-2} \sum_k p_k (1 - p_k) / n_k`, and for an area
+under the curve the mean of DeLong's variances of the folds over the number of folds in a repeat.
+
+The sum of both is turned into a number of trials, and the interval is that of a proportion
+(Korn and Graubard, 1998): it stays within [0, 1], leans the right way near its ends, and is the
+exact one of the samples counted where there is nothing to add up, at a perfect score.
+``benchmarks/coverage.py`` simulates what these intervals cover.
 """
 
 from __future__ import annotations
@@ -13,18 +20,11 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import beta, norm, rankdata
 from scipy.stats import t as student
 
-from .._typing import Float64Array
-from ..metrics import Interval, clopper_pearson
-
-#: Fold scores that vary less than this share of what counting alone would produce are
-#: taken as degenerate, and the interval from pooled counts is computed too.
-DEGENERATE_RATIO = 0.5
-#: The same for areas under the curve, whose expected spread is known less well. Both were
-#: chosen among a few values by simulating fixed rules on 50 samples, where nominal intervals
-#: of 0.95 covered 0.92 or more, for rates from 0.6 and areas from 0.7 up to perfection.
-DEGENERATE_AREA_RATIO = 0.25
+from .._typing import BoolArray, Float64Array
+from ..metrics import Interval
 
 
 @dataclass(frozen=True)
@@ -105,52 +105,91 @@ def corrected_interval(
     return Interval(mean, max(bounds[0], mean - half), min(bounds[1], mean + half), level)
 
 
-def counting_deviation(counts: Sequence[tuple[int, int]], n_folds: int) -> float:
-    """Return the standard deviation that a fold's mean rate would have by counting alone.
+def score_interval(
+    scores: ArrayLike,
+    test_train_ratio: float,
+    sampling_variance: float,
+    trials: float,
+    *,
+    value: float | None = None,
+    level: float = 0.95,
+) -> Interval:
+    r"""Interval of a score between 0 and 1, of the procedure on new samples.
 
-    ``counts`` holds (correct, total) of each class over all folds of one repeat; rates are
-    smoothed (Laplace), so that a perfect count still has a deviation.
+    With :math:`V = (1/J + n_{test}/n_{train}) s^2 + V_{sampling}`, the score p is treated as a
+    proportion in
+
+    .. math:: n^* = \min\Bigl(n,\; \frac{p (1 - p)}{V} \Bigl(\frac{z}{t_{J-1}}\Bigr)^2\Bigr)
+
+    trials, n being those that were counted. Its limits are Jeffreys'; where there is less than
+    one hit or one miss they go over into Clopper and Pearson's, which are exact for a perfect
+    score (Brown, Cai and DasGupta, 2001, modify Jeffreys' interval like that).
+
+    Parameters
+    ----------
+    scores : array-like of shape (J,)
+        Fold scores; those that are ``nan`` (undefined in their fold) are left out.
+    test_train_ratio : float
+        :math:`n_{test}/n_{train}`.
+    sampling_variance : float
+        :math:`V_{sampling}`, of the score on as many samples as one repeat tests.
+    trials : float
+        n: how many trials a perfect score would stand for.
+    value : float, optional
+        The estimate p; the mean of the scores by default.
+    level : float, default=0.95
+        Nominal coverage.
+
+    Returns
+    -------
+    Interval
+        From 0 to 1 with one fold or none, whose spread is unknown.
+
+    References
+    ----------
+    Korn, Graubard (1998), Confidence intervals for proportions with small expected number of
+    positive counts estimated from survey data, Survey Methodology 24(2), 193-201.
+
+    Brown, Cai, DasGupta (2001), Interval estimation for a binomial proportion, Statistical
+    Science 16(2), 101-133.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import score_interval
+    >>> found = score_interval([0.8, 0.9, 0.7, 0.8, 0.8], 0.25, 0.8 * 0.2 / 50, 50)
+    >>> round(found.low, 2), round(found.high, 2)
+    (0.55, 0.94)
     """
-    variance = 0.0
-    for correct, total in counts:
-        rate = (correct + 1) / (total + 2)
-        variance += rate * (1 - rate) / (total / n_folds)
-    return float(np.sqrt(variance) / len(counts))
-
-
-def area_deviation(area: float, positives: int, negatives: int, n_folds: int) -> float:
-    """Return the standard deviation of a fold's area under the curve (Hanley and McNeil, 1982).
-
-    The area is drawn towards 1/2 by one sample's weight, so that a perfect one still has a
-    deviation.
-    """
-    n = min(positives, negatives)
-    a = (area * n + 0.5) / (n + 1)
-    p, q = positives / n_folds, negatives / n_folds
-    higher, lower = a / (2 - a), 2 * a**2 / (1 + a)
-    variance = a * (1 - a) + (p - 1) * (higher - a**2) + (q - 1) * (lower - a**2)
-    return float(np.sqrt(max(variance, 0.0) / (p * q)))
-
-
-def is_degenerate(scores: ArrayLike, least: float) -> bool:
-    """Tell whether fold scores vary too little for their spread to be believed."""
     s = np.asarray(scores, dtype=np.float64)
     s = s[np.isfinite(s)]
-    return s.size < 2 or float(np.std(s, ddof=1)) < least
+    if value is None:
+        value = float(s.mean()) if s.size else float("nan")
+    if s.size < 2:
+        return Interval(value, 0.0, 1.0, level)
+    variance = corrected_error(s, test_train_ratio) ** 2 + sampling_variance
+    tail = (1 - level) / 2
+    if variance > 0:
+        shrink = float(norm.ppf(tail) / student.ppf(tail, s.size - 1)) ** 2
+        trials = min(trials, value * (1 - value) / variance * shrink)
+    hits, misses = value * trials, (1 - value) * trials
+    half = min(hits, misses, 1.0) / 2
+    low = float(beta.ppf(tail, hits + half, misses + 1 - half)) if hits > 0 else 0.0
+    high = float(beta.ppf(1 - tail, hits + 1 - half, misses + half)) if misses > 0 else 1.0
+    return Interval(value, low, high, level)
 
 
 def rate_interval(
     scores: ArrayLike,
     test_train_ratio: float,
-    counts: Sequence[tuple[int, int]],
-    n_folds: int,
+    counts: Sequence[tuple[float, float]],
     *,
+    value: float | None = None,
     level: float = 0.95,
 ) -> Interval:
     """Interval of a mean of rates (balanced accuracy, sensitivity, specificity).
 
-    The corrected interval; where the fold scores hardly vary, the wider of it and the mean
-    of the Clopper-Pearson intervals of the first repeat's pooled counts.
+    :func:`score_interval` with the variance of counting. A perfect mean of K rates stands for K
+    times as many trials as the smallest class has samples: errors might all be in that one.
 
     Parameters
     ----------
@@ -159,9 +198,9 @@ def rate_interval(
     test_train_ratio : float
         :math:`n_{test}/n_{train}`.
     counts : sequence of (correct, total)
-        One pair per rate, over the first repeat.
-    n_folds : int
-        Folds in the first repeat.
+        One pair per rate, over one repeat, or the mean over repeats.
+    value : float, optional
+        The estimate; the mean of the scores by default.
     level : float, default=0.95
         Nominal coverage.
 
@@ -172,69 +211,97 @@ def rate_interval(
     Examples
     --------
     >>> from sparsegsvp.evaluation import rate_interval
-    >>> perfect = rate_interval([1.0] * 5, 0.25, [(30, 30), (20, 20)], 5)
-    >>> perfect.low < 0.9
-    True
+    >>> perfect = rate_interval([1.0] * 5, 0.25, [(30, 30), (20, 20)])
+    >>> round(perfect.low, 3), perfect.high
+    (0.912, 1.0)
     """
-    corrected = corrected_interval(scores, test_train_ratio, level=level)
-    if not is_degenerate(scores, DEGENERATE_RATIO * counting_deviation(counts, n_folds)):
-        return corrected
-    parts = [clopper_pearson(*pair, level=level ** (1 / len(counts))) for pair in counts]
-    low = float(np.mean([part.low for part in parts]))
-    high = float(np.mean([part.high for part in parts]))
-    return Interval(corrected.value, *_wider(corrected, low, high), level)
+    right, total = np.asarray(counts, dtype=np.float64).T
+    rates = right / total
+    variance = float(np.sum(rates * (1 - rates) / total)) / rates.size**2
+    trials = rates.size * float(total.min())
+    return score_interval(scores, test_train_ratio, variance, trials, value=value, level=level)
 
 
 def auc_interval(
     scores: ArrayLike,
     test_train_ratio: float,
-    counts: Sequence[tuple[int, int, int, int]],
-    n_folds: int,
+    variances: ArrayLike,
+    n_folds: float,
+    n_smallest: float,
     *,
     level: float = 0.95,
 ) -> Interval:
-    r"""Interval of the mean area under the curve, with the same widening.
+    r"""Interval of the mean area under the curve over folds.
 
-    A rule with sensitivity a and specificity b has an area between :math:`ab` and
-    :math:`1 - (1-a)(1-b)`: where the fold scores hardly vary, the exact intervals of the
-    two rates in the first repeat bound the area without pooling scores across folds.
+    :func:`score_interval` with DeLong's variance. A perfect area stands for twice as many
+    trials as the smaller class has samples. The reason: a curve that is concave, as that of any
+    sensible score is, lies above the two lines from its corners to a point with sensitivity a
+    and specificity b, so that the area is at least (a + b) / 2. A sample that is not separated
+    lies among the other class and is misranked against half of it. So an area near 1 is a mean
+    of two rates near 1.
 
     Parameters
     ----------
     scores : array-like of shape (J,)
-        Fold scores.
+        Areas of the folds.
     test_train_ratio : float
         :math:`n_{test}/n_{train}`.
-    counts : sequence of (true positives, positives, true negatives, negatives)
-        One entry, or one per class against the rest; the areas are averaged.
-    n_folds : int
-        Folds in the first repeat.
+    variances : array-like of shape (J,)
+        DeLong's variance of each (:func:`delong_variance`); ``nan`` where a fold has one sample
+        of a class. If all are, the largest possible one, A (1 - A) / n_smallest, is taken.
+    n_folds : float
+        Folds in a repeat.
+    n_smallest : float
+        Samples of the smallest class.
     level : float, default=0.95
         Nominal coverage.
 
     Returns
     -------
     Interval
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import auc_interval
+    >>> areas = [1.0] * 24 + [0.975]
+    >>> found = auc_interval(areas, 0.25, [0.0] * 24 + [0.0006], 5, 30)
+    >>> round(found.value, 4), round(found.low, 2)
+    (0.999, 0.94)
     """
-    corrected = corrected_interval(scores, test_train_ratio, level=level)
-    spread = np.mean([area_deviation(corrected.value, p, n, n_folds) for _, p, _, n in counts])
-    if not is_degenerate(scores, DEGENERATE_AREA_RATIO * float(spread)):
-        return corrected
-    share = level ** (1 / (2 * len(counts)))
-    lows, highs = [], []
-    for tp, p, tn, n in counts:
-        a, b = clopper_pearson(tp, p, level=share), clopper_pearson(tn, n, level=share)
-        lows.append(a.low * b.low)
-        highs.append(1 - (1 - a.high) * (1 - b.high))
-    low, high = float(np.mean(lows)), float(np.mean(highs))
-    return Interval(corrected.value, *_wider(corrected, low, high), level)
+    known = np.asarray(variances, dtype=np.float64)
+    known = known[np.isfinite(known)]
+    if known.size:
+        variance = float(known.mean()) / n_folds
+    else:
+        area = float(np.nanmean(np.asarray(scores, dtype=np.float64)))
+        variance = area * (1 - area) / n_smallest
+    return score_interval(scores, test_train_ratio, variance, 2 * n_smallest, level=level)
 
 
-def _wider(first: Interval, low: float, high: float) -> tuple[float, float]:
-    """Return the wider of two intervals, stretched where needed to hold the estimate."""
-    if high - low <= first.high - first.low:
-        return first.low, first.high
-    return min(low, first.value), max(high, first.value)
+def delong_variance(positive: BoolArray, decision: Float64Array) -> float:
+    """Return DeLong's variance of an area under the curve; ``nan`` with one sample of a class.
+
+    DeLong, DeLong, Clarke-Pearson (1988), Biometrics 44(3), 837-845: each sample's share of the
+    other class that it is ranked right against, and the variance of these shares.
+    """
+    ranks = rankdata(decision)
+    own, others = ranks[positive], ranks[~positive]
+    if min(own.size, others.size) < 2:
+        return float("nan")
+    above = (own - rankdata(decision[positive])) / others.size
+    below = (others - rankdata(decision[~positive])) / own.size
+    return float(above.var(ddof=1) / own.size + below.var(ddof=1) / others.size)
+
+
+def counting_deviation(counts: Sequence[tuple[float, float]], n_folds: float) -> float:
+    """Return the standard deviation that a fold's mean rate would have by counting alone.
+
+    ``counts`` holds (correct, total) of each class over all folds of one repeat; rates are
+    smoothed (Laplace), so that a perfect count still has a deviation.
+    """
+    right, total = np.asarray(counts, dtype=np.float64).T
+    rates = (right + 1) / (total + 2)
+    return float(np.sqrt(np.sum(rates * (1 - rates) / (total / n_folds)))) / total.size
 
 
 def holm(p_values: ArrayLike) -> Float64Array:

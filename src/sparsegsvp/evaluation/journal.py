@@ -35,8 +35,6 @@ Key = tuple[Any, ...]
 LogPath = str | os.PathLike[str]
 Parsed = TypeVar("Parsed")
 
-# Of a message that is kept, in characters.
-_LONGEST = 300
 _TIMINGS_HEADER = {"timings": "sparsegsvp"}
 
 
@@ -134,15 +132,7 @@ class Journal:
         self.records[key] = value
 
     def read(self, key: Key, parse: Callable[[Any], Parsed]) -> Parsed:
-        """Return what ``parse`` makes of a record; name the line where it cannot.
-
-        Parameters
-        ----------
-        key : tuple
-            The key of a record.
-        parse : callable
-            Turns the recorded value into what is wanted.
-        """
+        """Return what ``parse`` makes of a record; name the line where it cannot."""
         try:
             return parse(self.records[key])
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -163,13 +153,7 @@ class Journal:
         self._order += keys
 
     def finish(self, *, keep_others: bool = False) -> None:
-        """Rewrite the log in canonical order and close it.
-
-        Parameters
-        ----------
-        keep_others : bool, default=False
-            Also keep the pieces that no part of the work planned, after the others.
-        """
+        """Rewrite the log in canonical order, pieces that nobody planned last or not at all."""
         keys = [key for key in dict.fromkeys(self._order) if key in self.records]
         if keep_others:
             keys += sorted(self.records.keys() - set(keys), key=_dumps)
@@ -216,29 +200,10 @@ def run_logged(
     record: Callable[[Outcome], tuple[Any, Any]] | None = None,
     **options: Any,
 ) -> int:
-    """Run the tasks that a journal does not hold yet, and record them under their keys.
+    """Run the tasks that a journal does not hold yet; return how many that were.
 
-    Parameters
-    ----------
-    tasks : sequence of Task
-        The work; their keys become the next ones of the journal's canonical order.
-    shared : object
-        First argument of every task.
-    journal : Journal
-        Where finished tasks are found and recorded.
-    stage : str, optional
-        What this work is called in ``progress``.
-    progress : callable, optional
-        Called as ``progress(stage, done, total)`` at the beginning and after each task.
-    record : callable, optional
-        From an outcome to the value and the seconds to record; its own by default.
-    **options
-        Of `run_tasks`.
-
-    Returns
-    -------
-    int
-        How many tasks were run.
+    Their keys become the next ones of the journal's canonical order. ``record`` turns an
+    outcome into the value and the seconds to keep; ``options`` are those of `run_tasks`.
     """
     journal.plan(task.key for task in tasks)
     left = [task for task in tasks if task.key not in journal]
@@ -286,15 +251,7 @@ def plain(value: Any) -> Any:
 
 
 def digest(*parts: Any) -> str:
-    """Return a short digest of arrays and plain values, to recognise the same work.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.journal import digest
-    >>> digest(np.eye(2), ["a"]) == digest(np.eye(2), ["a"]) != digest(np.eye(2), ["b"])
-    True
-    """
+    """Return a short digest of arrays and plain values, to recognise the same work."""
     state = hashlib.sha256()
     for part in parts:
         if hasattr(part, "tocsr"):
@@ -310,16 +267,9 @@ def digest(*parts: Any) -> str:
 
 
 def message_of(kind: type, said: object) -> str:
-    """Return an error or a warning as one short text.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation.journal import message_of
-    >>> message_of(ValueError, "no")
-    'ValueError: no'
-    """
+    """Return an error or a warning as one text of at most 300 characters."""
     text = f"{kind.__name__}: {said}"
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+    return text if len(text) <= 300 else text[:297] + "..."
 
 
 def _dumps(value: Any) -> str:
@@ -386,11 +336,10 @@ class _LineFile:
         found = {}
         for number, line in enumerate(self._lines[1:], start=2):
             known = isinstance(line, dict) and line.keys() == {"key", name}
-            if not known or not isinstance(line["key"], list):
+            key = line["key"] if known else None
+            if not isinstance(key, list) or not all(isinstance(k, (int, str)) for k in key):
                 raise _damaged(self.path, number)
-            if not all(isinstance(part, (int, str)) for part in line["key"]):
-                raise _damaged(self.path, number)
-            found[tuple(line["key"])] = number, line[name]
+            found[tuple(key)] = number, line[name]
         return found
 
     def start(self, *, afresh: bool) -> None:

@@ -32,11 +32,11 @@ from .result import (
     fit_notices,
     panel_statistics,
     signal_notices,
+    sizes_notice,
 )
 from .scores import class_scores, counts_of, panel_score, score_fold
 
 FOLDS = "nested cross-validation"
-PERMUTATIONS = "permutation test"
 _FIT, _CONTROL, _FINAL = 11, 12, 13  # seed streams
 
 
@@ -50,6 +50,7 @@ def nested_evaluate(
     cv: Any = 5,
     n_repeats: int = 5,
     n_permutations: int = 99,
+    max_permutations: int = 999,
     permutation: str = "fixed",
     pos_label: Any = None,
     feature_names: Sequence[str] | None = None,
@@ -70,9 +71,10 @@ def nested_evaluate(
     tuning belong into ``estimator`` (a pipeline); nothing is fitted outside the folds, so
     selection cannot leak.
 
-    The mean of the J fold scores gets the interval of Nadeau and Bengio,
-    :math:`\bar s \pm t_{J-1} \sqrt{(1/J + n_{test}/n_{train})\, s^2}`, or, where the folds
-    hardly vary, the wider one from the counts of the first repeat.
+    Rates are pooled over all folds, so that they are those of the confusion matrix; areas and
+    other scores are averaged over folds. Intervals of rates and of the area under the curve are
+    of the procedure on new samples (:func:`~sparsegsvp.evaluation.score_interval`); those of
+    the other scores are Nadeau and Bengio's, of the fitted models alone.
 
     Parameters
     ----------
@@ -94,7 +96,9 @@ def nested_evaluate(
     n_repeats : int, default=5
         Repeats, when ``cv`` is a number.
     n_permutations : int, default=99
-        Draws of the permutation test; 0 leaves it out.
+        First draws of the permutation test; 0 leaves it out.
+    max_permutations : int, default=999
+        Where 99 first draws leave p between 0.01 and 0.1, drawing goes on up to this number.
     permutation : {"fixed", "full"}, default="fixed"
         The statistic: a cheap one fixed in advance, or ``estimator`` with all its tuning.
     pos_label : label, optional
@@ -157,6 +161,7 @@ def nested_evaluate(
     check_consistent_length(X, labels)
     check_choice("permutation", permutation, ("fixed", "full"))
     check_integer("n_permutations", n_permutations, least=0)
+    check_integer("max_permutations", max_permutations, least=1)
     if not hasattr(estimator, "predict"):
         raise ValueError(
             f"{type(estimator).__name__} cannot predict; put a classifier after it in a pipeline."
@@ -181,13 +186,14 @@ def nested_evaluate(
         "n_random_panels": n_random_panels,
         "permutation": permutation if n_permutations else None,
         "n_permutations": int(n_permutations),
+        "max_permutations": int(max_permutations),
         "final_fit": final_fit,
         "positive": positive if classes.size == 2 else None,
     }
 
     def header() -> dict[str, Any]:
         # more draws may be added to finished ones
-        settings = {k: v for k, v in description.items() if k != "n_permutations"}
+        settings = {k: v for k, v in description.items() if not k.endswith("_permutations")}
         return {
             "kind": "nested_evaluate",
             "data": digest(matrix, labels, [] if group_ids is None else group_ids),
@@ -202,9 +208,8 @@ def nested_evaluate(
         final = _run_final(procedure, journal) if final_fit else None
         test = None
         if n_permutations:
-            test = _run_permutations(
-                procedure, permutation, int(n_permutations), journal, n_jobs, progress
-            )
+            wanted = int(n_permutations), int(max_permutations)
+            test = _run_permutations(procedure, permutation, *wanted, journal, n_jobs, progress)
         seconds = {
             "/".join(map(str, key)): value
             for key, value in journal.timings.items()
@@ -212,11 +217,14 @@ def nested_evaluate(
         }
 
     binary = positive if classes.size == 2 else None
-    scores = aggregate_scores(found, folds, binary, level)
-    frequencies, stability, jaccard = panel_statistics(found, matrix.shape[1], level)
+    scores = aggregate_scores(found, folds, codes, binary, level)
+    frequencies, stability, jaccard = panel_statistics(found, matrix.shape[1])
     control = aggregate_control(found, folds, level)
     notices += fit_notices(found)
     notices += signal_notices(test, scores["balanced_accuracy"], classes.size, control)
+    if final is not None:
+        sizes = [f.panel.size for f in found if f.panel is not None]
+        notices += [n for n in [sizes_notice(len(final), sizes)] if n is not None]
     return EvaluationResult(
         classes=tuple(classes.tolist()),
         positive=None if binary is None else classes.tolist()[positive],
@@ -307,44 +315,33 @@ def _run_folds(
 
 def _run_final(procedure: _Procedure, journal: Journal) -> tuple[int, ...] | None:
     run_logged([Task(("final",), _final_panel)], procedure, journal)
-    return journal.read(("final",), _panel_of)
-
-
-def _panel_of(record: dict[str, Any]) -> tuple[int, ...] | None:
-    return None if record["panel"] is None else tuple(int(j) for j in record["panel"])
+    panel = journal.read(("final",), lambda record: record["panel"])
+    return None if panel is None else tuple(int(j) for j in panel)
 
 
 def _run_permutations(
     procedure: _Procedure,
     permutation: str,
     n_permutations: int,
+    max_permutations: int,
     journal: Journal,
     n_jobs: int | None,
     progress: Progress | None,
 ) -> PermutationResult:
     known = {key[1]: journal.read(key, float) for key in journal.records if key[0] == "permutation"}
-    done = len(known.keys() - {0})
-    if progress is not None:
-        progress(PERMUTATIONS, done, n_permutations)
-
-    def report(draw: int, value: float) -> None:
-        nonlocal done
-        journal.add(("permutation", draw), value)
-        if draw and progress is not None:
-            done += 1
-            progress(PERMUTATIONS, done, n_permutations)
-
     found = permutation_test(
         procedure.X if permutation == "full" else procedure.matrix,
         procedure.y,
         groups=procedure.groups,
         estimator=procedure.estimator if permutation == "full" else None,
         n_permutations=n_permutations,
+        max_permutations=max_permutations,
         n_splits=min(5, _most_folds(procedure)),
         random_state=procedure.seed,
         n_jobs=n_jobs,
         known=known,
-        report=report,
+        report=lambda draw, value: journal.add(("permutation", draw), value),
+        progress=progress,
     )
     journal.plan(("permutation", draw) for draw in range(len(found.distribution) + 1))
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from .._typing import Float64Array, IntArray
-
-#: Parameters that set the number of selected features, in order of preference. The last
-#: two mean other things elsewhere (neighbours, features per tree): selectors only.
-_SIZE_PARAMETERS = ("n_features", "n_features_to_select")
-_SELECTOR_SIZE_PARAMETERS = ("k", "max_features")
-
+from ..metrics import StabilityIndex, nogueira_stability
 
 # ------------------------------------------------------------------ reading a fitted one
 
@@ -72,16 +68,12 @@ def feature_order(estimator: Any, n_features: int) -> IntArray:
     ``feature_importances_``; features with weight zero are not ranked. In a pipeline the
     last ranking step comes first and earlier ones continue where it ends.
     """
-    parts = []
+    order: list[int] = []
     for step, columns in _trace(estimator, n_features):
-        own = _own_order(step) if columns is not None else None
+        own = None if columns is None else _own_order(step)
         if own is not None and columns is not None:
-            parts.append(columns[own])
-    if not parts:
-        return np.empty(0, dtype=np.intp)
-    joined = np.concatenate(parts[::-1])
-    _, first = np.unique(joined, return_index=True)
-    return joined[np.sort(first)]
+            order = [*columns[own].tolist(), *order]
+    return np.array(list(dict.fromkeys(order)), dtype=np.intp)
 
 
 def exact_panel(estimator: Any, size: int, n_features: int) -> IntArray:
@@ -101,6 +93,15 @@ def exact_panel(estimator: Any, size: int, n_features: int) -> IntArray:
     inside = np.isin(order, own)
     unranked = np.setdiff1d(own, order)
     return np.sort(np.concatenate([order[inside], unranked, order[~inside]])[:size])
+
+
+def panel_stability(panels: Any, n_features: int) -> StabilityIndex:
+    """Return Nogueira's index of panels from overlapping samples, without an interval.
+
+    The known one supposes independent panels and is too narrow here.
+    """
+    none: dict[str, Any] = {"variance": None, "low": None, "high": None}
+    return replace(nogueira_stability(panels, n_features), **none)
 
 
 def _unwrap(estimator: Any) -> Any:
@@ -163,16 +164,15 @@ def _own_order(step: Any) -> IntArray | None:
     if hasattr(step, "feature_order_"):
         return np.asarray(step.feature_order_, dtype=np.intp)
     weights = _weights(step)
-    if weights is None and hasattr(step, "ranking_"):
+    if weights is not None:
+        return np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+    if hasattr(step, "ranking_"):
         return np.argsort(np.asarray(step.ranking_), kind="stable")
-    if weights is None and hasattr(step, "scores_"):
+    if hasattr(step, "scores_"):
         scores = np.asarray(step.scores_, dtype=np.float64)
         return np.argsort(-np.where(np.isnan(scores), -np.inf, scores), kind="stable")
-    if weights is None and hasattr(step, "estimator_"):
-        return _own_order(step.estimator_)  # SelectFromModel ranks by what it wraps
-    if weights is None:
-        return None
-    return np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+    # SelectFromModel ranks by what it wraps
+    return _own_order(step.estimator_) if hasattr(step, "estimator_") else None
 
 
 # ------------------------------------------------------------------- preparing a fresh one
@@ -193,9 +193,9 @@ def _size_parameter(estimator: Any) -> str | None:
             if inner is not None:
                 return f"{name}__{inner}"
         return None
-    names: tuple[str, ...] = _SIZE_PARAMETERS
-    if hasattr(type(estimator), "get_support"):
-        names += _SELECTOR_SIZE_PARAMETERS
+    # the last two mean other things elsewhere (neighbours, features per tree): selectors only
+    names = ["n_features", "n_features_to_select"]
+    names += ["k", "max_features"] if hasattr(type(estimator), "get_support") else []
     for name in names:
         if name in params:
             return name
@@ -245,15 +245,7 @@ def _groups_parameter(estimator: Any) -> str | None:
 
 
 def describe(value: Any) -> Any:
-    """Describe an estimator by its class and parameters, the same in every process.
-
-    Examples
-    --------
-    >>> from sklearn.feature_selection import SelectKBest
-    >>> from sparsegsvp.evaluation.panels import describe
-    >>> describe(SelectKBest(k=3))["params"]
-    {'k': 3, 'score_func': 'sklearn.feature_selection._univariate_selection.f_classif'}
-    """
+    """Describe an estimator by its class and parameters, the same in every process."""
     if hasattr(value, "get_params") and not isinstance(value, type):
         params = value.get_params(deep=False)
         kind = type(value)

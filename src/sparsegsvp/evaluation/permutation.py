@@ -4,7 +4,10 @@ r"""The permutation test of whether there is any signal, and the verdict it give
 
 The statistic is a cross-validated balanced accuracy, fixed before the labels are seen and
 the same for true and permuted ones, which is all that validity asks for. Drawing stops at
-the 10th exceedance: then p = 10 / draws (Besag and Clifford, 1991).
+the 10th exceedance: then p = 10 / draws (Besag and Clifford, 1991). Where a first batch of 99
+draws leaves p between 0.01 and 0.1, drawing goes on to 999. The chance of p <= 0.05 without
+signal stays 0.05; that of p <= 0.01 becomes 0.0135, since 99 draws without an exceedance are
+not gone on with.
 
 It detects neither leakage nor batch effects that happened before the table was made: what
 is built into the rows survives a permutation of the labels only if it depends on them.
@@ -13,7 +16,7 @@ is built into the rows survives a permutation of the labels only if it depends o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -28,18 +31,23 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import _safe_indexing, check_array
 
 from .._parallel import Task, run_tasks
+from .._typing import Progress
 from .._validate import check_integer, check_seed
 from ..metrics import Interval
 from .folds import check_labels, derive_seed, make_folds
 from .panels import fit_with_groups, with_seed
 from .scores import mean_recall
 
+PERMUTATIONS = "permutation test"
 Verdict = Literal["signal", "inconclusive", "none", "not tested"]
 
 #: Exceedances after which more draws would not change the conclusion.
 MAX_EXCEEDANCES = 10
 #: Draws below which no p-value reaches 0.05.
 FEWEST_DRAWS = 19
+#: Draws of a first batch after which drawing may go on, and the p-values for which it does.
+FIRST_BATCH = 99
+UNDECIDED = (0.01, 0.1)
 _STREAM = 7  # keeps these seeds apart from those of the outer folds
 
 
@@ -84,7 +92,10 @@ class PermutationResult:
 
 
 def fixed_statistic(X: Any) -> Any:
-    """Return the estimator whose cross-validated accuracy is the default statistic."""
+    """Return the estimator whose cross-validated accuracy is the default statistic.
+
+    Every parameter that matters is given here, so that it stays what it is when defaults change.
+    """
     from ..estimators import GSVPSVM
 
     model = GSVPSVM(tau=1.0, pool=0.5, n_features=min(10, X.shape[1]), decision="scaled")
@@ -157,6 +168,44 @@ def _statistic(
     return float(np.mean(scores))
 
 
+def sequential_p_value(exceeds: Sequence[bool]) -> tuple[float, int, bool]:
+    """Return p-value, number of draws it rests on, and whether the 10th exceedance ended them.
+
+    Parameters
+    ----------
+    exceeds : sequence of bool
+        For each draw, in order, whether permuted labels score at least as well as true ones.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation.permutation import sequential_p_value
+    >>> sequential_p_value([False] * 18 + [True])
+    (0.1, 19, False)
+    >>> sequential_p_value([True] * 12)
+    (1.0, 10, True)
+    """
+    hits = np.cumsum(exceeds, dtype=int)
+    if hits.size and hits[-1] >= MAX_EXCEEDANCES:
+        draws = int(np.argmax(hits >= MAX_EXCEEDANCES)) + 1
+        return MAX_EXCEEDANCES / draws, draws, True
+    return (1 + int(hits[-1] if hits.size else 0)) / (hits.size + 1), hits.size, False
+
+
+def draws_wanted(exceeds: Sequence[bool], n_permutations: int, max_permutations: int) -> int:
+    """Return how many draws there are to be, given the first ones; not more if it is decided.
+
+    A first batch of fewer than 99 draws is never gone on with: who asks for so few wants it fast.
+    """
+    p, draws, stopped = sequential_p_value(exceeds)
+    if stopped:
+        return draws
+    if draws < n_permutations or n_permutations < FIRST_BATCH:
+        return n_permutations
+    p, _, _ = sequential_p_value(exceeds[:n_permutations])
+    undecided = UNDECIDED[0] < p <= UNDECIDED[1]
+    return max(n_permutations, max_permutations) if undecided else n_permutations
+
+
 def permutation_test(
     X: Any,
     y: ArrayLike,
@@ -164,11 +213,13 @@ def permutation_test(
     groups: ArrayLike | None = None,
     estimator: Any = None,
     n_permutations: int = 99,
+    max_permutations: int = 999,
     n_splits: int = 5,
     random_state: int = 0,
     n_jobs: int | None = None,
     known: dict[int, float] | None = None,
     report: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> PermutationResult:
     """Test whether labels can be predicted better than permuted ones.
 
@@ -185,7 +236,10 @@ def permutation_test(
         The full version: this procedure, with all its tuning, is the statistic. By default
         ``GSVPSVM(tau=1, pool=0.5, n_features=10, decision="scaled")``, which is cheap.
     n_permutations : int, default=99
-        Largest number of draws.
+        Draws of the first batch; fewer are made when the 10th exceedance comes before.
+    max_permutations : int, default=999
+        Where a first batch of at least 99 leaves p between 0.01 and 0.1, drawing goes on up to
+        this number. A smaller one than ``n_permutations`` changes nothing.
     n_splits : int, default=5
         Folds of the one repeat; drawn anew, stratified by the permuted labels.
     random_state : int, default=0
@@ -196,6 +250,9 @@ def permutation_test(
         Statistics already computed, by draw (0 for the true labels).
     report : callable, optional
         Called with the number and the statistic of each new draw.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)`` at the beginning and after each draw; the
+        stage is "permutation test", and the total grows when drawing goes on.
 
     Returns
     -------
@@ -219,11 +276,17 @@ def permutation_test(
     labels, _, ids = check_labels(y, groups)
     seed = check_seed(random_state)
     check_integer("n_permutations", n_permutations, least=1)
+    check_integer("max_permutations", max_permutations, least=1)
     if estimator is None:
         X = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
     model = fixed_statistic(X) if estimator is None else estimator
     done = dict(known or {})
     workers = effective_n_jobs(n_jobs)
+    total = n_permutations
+
+    def tell() -> None:
+        if progress is not None:
+            progress(PERMUTATIONS, min(len(done.keys() - {0}), total), total)
 
     def compute(draws: list[int]) -> None:
         tasks = [Task((d,), _statistic, (n_splits, seed, d)) for d in draws if d not in done]
@@ -233,23 +296,24 @@ def permutation_test(
                 done[draw] = outcome.value
                 if report is not None:
                     report(draw, outcome.value)
+                if draw:
+                    tell()
 
+    tell()
     compute([0])
-    observed = done[0]
-    draws = exceedances = 0
-    while draws < n_permutations and exceedances < MAX_EXCEEDANCES:
-        compute(list(range(draws + 1, min(draws + workers, n_permutations) + 1)))
-        while draws < n_permutations and exceedances < MAX_EXCEEDANCES and draws + 1 in done:
-            draws += 1
+    exceeds: list[bool] = []
+    while len(exceeds) < total:
+        compute(list(range(len(exceeds) + 1, min(len(exceeds) + workers, total) + 1)))
+        while len(exceeds) < total and len(exceeds) + 1 in done:
             # equal counts give equal scores only up to rounding
-            exceedances += done[draws] >= observed - 1e-12
-    stopped = exceedances >= MAX_EXCEEDANCES
-    p_value = exceedances / draws if stopped else (1 + exceedances) / (draws + 1)
+            exceeds.append(done[len(exceeds) + 1] >= done[0] - 1e-12)
+            total = draws_wanted(exceeds, n_permutations, max_permutations)
+    p_value, draws, stopped = sequential_p_value(exceeds)
     return PermutationResult(
-        observed,
+        done[0],
         tuple(done[d] for d in range(1, draws + 1)),
-        float(p_value),
-        bool(stopped),
+        p_value,
+        stopped,
         "fixed" if estimator is None else "full",
         permutation_scheme(labels, ids),
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -16,24 +19,26 @@ from ..metrics import (
     StabilityIndex,
     average_jaccard,
     balanced_calibration_curve,
-    nogueira_stability,
 )
 from .folds import Fold, holdout_ratio
 from .intervals import auc_interval, corrected_interval, rate_interval
 from .journal import plain
+from .panels import panel_stability
 from .permutation import FEWEST_DRAWS, PermutationResult, Verdict, verdict
-from .scores import BOUNDS
+from .scores import BOUNDS, area_variance
 
 NOTES = (
     "The scores estimate the procedure (scaling, selection, tuning and all), not the one panel "
     "that a final fit on all samples gives.",
     "Selection frequencies come from re-running the whole procedure in every fold.",
-    "Intervals are corrected for overlapping training sets (Nadeau and Bengio); where the folds "
-    "hardly differ, the wider interval from the counts of the first repeat is given.",
+    "Intervals of rates and of the area under the curve are of the procedure on new samples: "
+    "corrected for overlapping training sets (Nadeau and Bengio), with the sampling of the test "
+    "samples added; those of the other scores are corrected alone.",
+    "Sensitivity, specificity and balanced accuracy are those of the confusion matrix averaged "
+    "over the repeats.",
+    "The sizes of the folds' panels belong to the scores.",
     "The permutation test detects neither leakage nor batch effects that happened before the "
     "table was made.",
-    "The stability interval supposes independent panels; training sets overlap, so it is too "
-    "narrow.",
     "Brier score and calibration curve weigh the classes equally; average precision is to be "
     "read beside the prevalence.",
 )
@@ -132,7 +137,7 @@ def _finite(value: float | None) -> float:
     return float(value) if value is not None and np.isfinite(value) else float("nan")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EvaluationResult:
     """Result of :func:`~sparsegsvp.nested_evaluate`.
 
@@ -151,18 +156,18 @@ class EvaluationResult:
     folds : tuple of FoldResult
         Every outer fold.
     scores : dict of str to Interval
-        Mean over folds with its interval: balanced_accuracy, auc, average_precision,
-        prevalence, sensitivity, specificity, and brier and log_loss where probabilities
-        exist.
+        Estimates with intervals: balanced_accuracy, sensitivity and specificity, pooled over
+        all folds as in :attr:`confusion`; auc, average_precision, prevalence, and brier and
+        log_loss where probabilities exist, averaged over folds.
     selection_frequencies : ndarray of shape (n_features,) or None
         Share of the outer fits that use each feature; None when the estimator does not say.
     stability : StabilityIndex or None
-        Nogueira's index of the panels.
+        Nogueira's index of the panels, without an interval, since training sets overlap.
     jaccard : float or None
         Mean Jaccard similarity of the panels.
     control : dict of str to Interval, or None
         ``"selected"`` and ``"random"``: the common classifier on the panel and on random
-        panels of the same size.
+        panels of the same size; ``"difference"``: the first minus the second, over paired folds.
     calibration : CalibrationCurve or None
         Of the first repeat, for two classes with probabilities.
     permutation : PermutationResult or None
@@ -184,19 +189,49 @@ class EvaluationResult:
     n_samples: int
     n_features: int
     feature_names: tuple[str, ...] | None
-    y: IntArray = field(repr=False)
-    folds: tuple[FoldResult, ...] = field(repr=False)
+    y: IntArray
+    folds: tuple[FoldResult, ...]
     scores: dict[str, Interval]
-    selection_frequencies: Float64Array | None = field(repr=False)
+    selection_frequencies: Float64Array | None
     stability: StabilityIndex | None
     jaccard: float | None
     control: dict[str, Interval] | None
-    calibration: CalibrationCurve | None = field(repr=False)
-    permutation: PermutationResult | None = field(repr=False)
+    calibration: CalibrationCurve | None
+    permutation: PermutationResult | None
     final_panel: tuple[int, ...] | None
     notices: tuple[Notice, ...]
-    description: dict[str, Any] = field(repr=False)
-    seconds: dict[str, float] = field(repr=False, compare=False)
+    description: dict[str, Any]
+    seconds: dict[str, float] = field(compare=False)
+
+    def __repr__(self) -> str:
+        return "\n".join([self._title(), *(f"  {name}: {text}" for name, text in self._lines())])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._title(), ["", ""], self._lines())
+
+    def _title(self) -> str:
+        return (
+            f"Nested evaluation: {self.n_samples} samples, {self.n_features} features, "
+            f"{len(self.folds)} fits"
+        )
+
+    def _lines(self) -> list[tuple[str, str]]:
+        verdict: str = self.verdict
+        if self.permutation is not None:
+            draws = len(self.permutation.distribution)
+            verdict += f" (p = {self.permutation.p_value:.2g}, {draws} draws)"
+        names = ("balanced_accuracy", "auc", "sensitivity", "specificity")
+        shown = [name for name in names if name in self.scores]
+        lines = [("verdict", verdict)]
+        lines += [(name.replace("_", " "), ranged(self.scores[name])) for name in shown]
+        if self.panel_size_summary is not None:
+            middle, low, high = self.panel_size_summary
+            lines.append(("panel sizes", f"{middle:g} ({low} to {high})"))
+        return lines
+
+    def to_frame(self) -> Any:
+        """Return the scores as a pandas data frame: one row each, with its interval."""
+        return data_frame([{"score": k, **v.to_dict()} for k, v in self.scores.items()])
 
     @property
     def verdict(self) -> Verdict:
@@ -212,6 +247,28 @@ class EvaluationResult:
     def panel_sizes(self) -> tuple[int, ...]:
         """Number of features of each outer fit."""
         return tuple(int(f.panel.size) for f in self.folds if f.panel is not None)
+
+    @property
+    def panel_size_summary(self) -> tuple[float, int, int] | None:
+        """Median, smallest and largest number of features of the outer fits."""
+        sizes = self.panel_sizes
+        return (float(median(sizes)), min(sizes), max(sizes)) if sizes else None
+
+    @property
+    def confusion(self) -> dict[str, list[list[float]]]:
+        """Samples by true class (rows) and predicted class (columns), out of fold.
+
+        ``"first_repeat"`` holds the counts of the first repeat, whole numbers that are easy to
+        read; ``"mean"`` the mean over all repeats. Sensitivity, specificity and balanced accuracy
+        are the rates of ``"mean"``.
+        """
+        k = len(self.classes)
+        by_repeat: dict[int, Any] = {}
+        for fold in self.folds:
+            cells = np.bincount(self.y[fold.test] * k + fold.predicted, minlength=k * k)
+            by_repeat[fold.repeat] = by_repeat.get(fold.repeat, 0) + cells.reshape(k, k)
+        tables = list(by_repeat.values())
+        return {"first_repeat": tables[0].tolist(), "mean": np.mean(tables, axis=0).tolist()}
 
     def out_of_fold(self, repeat: int = 0) -> dict[str, Any]:
         """Return the predictions of one repeat, each sample predicted by a fit without it.
@@ -278,7 +335,11 @@ class EvaluationResult:
                 "scores": {k: v.to_dict() for k, v in self.scores.items()},
                 "folds": [f.to_dict() for f in self.folds],
                 "out_of_fold": [{"repeat": r, **self.out_of_fold(r)} for r in repeats],
+                "confusion": self.confusion,
                 "panel_sizes": self.panel_sizes,
+                "panel_size_summary": None
+                if self.panel_size_summary is None
+                else dict(zip(("median", "low", "high"), self.panel_size_summary)),
                 "features": features,
                 "final_panel": self.final_panel,
                 "final_panel_names": None
@@ -296,39 +357,72 @@ class EvaluationResult:
         )
 
 
+# ------------------------------------------------------------------------------ text and tables
+
+
+def ranged(score: Interval | None) -> str:
+    """Return a score with its interval as text."""
+    return "-" if score is None else f"{score.value:.2f} ({score.low:.2f} to {score.high:.2f})"
+
+
+def html_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a plain table for notebooks."""
+    lines = ["".join(f"<th>{html.escape(head)}</th>" for head in heads)]
+    lines += ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+    body = "".join(f"<tr>{line}</tr>" for line in lines if line != "<th></th>" * len(heads))
+    return f"<table><caption>{html.escape(title)}</caption>{body}</table>"
+
+
+def data_frame(rows: Sequence[dict[str, Any]]) -> Any:
+    """Return rows as a pandas data frame; say how to get pandas where it is missing."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            'to_frame needs pandas: pip install "sparsegsvp[cli]". to_dict needs nothing.'
+        ) from error
+    return pd.DataFrame(rows)
+
+
 # --------------------------------------------------------------------------- aggregation
 
 
-def pooled_counts(folds: tuple[FoldResult, ...]) -> tuple[list[tuple[int, int, int, int]], int]:
-    """Return the counts of the first repeat, summed over its folds, and how many there are."""
-    first = [f for f in folds if f.repeat == folds[0].repeat]
-    totals = np.sum([f.counts for f in first], axis=0)
-    return [tuple(int(v) for v in row) for row in totals], len(first)  # type: ignore[misc]
-
-
 def aggregate_scores(
-    folds: tuple[FoldResult, ...], splits: list[Fold], positive: int | None, level: float
+    folds: tuple[FoldResult, ...],
+    splits: list[Fold],
+    y: IntArray,
+    positive: int | None,
+    level: float,
 ) -> dict[str, Interval]:
-    """Return the mean of every score that some fold defines, with its interval."""
+    """Return the estimate of every score that some fold defines, with its interval."""
     ratio = holdout_ratio(splits)
-    counts, n_first = pooled_counts(folds)
-    ones = range(len(counts)) if positive is None else [positive]
-    usable = all(p > 0 and n > 0 for _, p, _, n in counts)
+    n_repeats = len({f.repeat for f in folds})
+    # of each class, in a repeat, the mean over repeats
+    counts = np.sum([f.counts for f in folds], axis=0) / n_repeats
+    ones = list(range(len(counts))) if positive is None else [positive]
+    every_class_tested = bool(np.all(counts[:, [1, 3]] > 0))
     rates = {
-        "balanced_accuracy": [(tp, p) for tp, p, _, _ in counts],
-        "sensitivity": [counts[k][:2] for k in ones],
-        "specificity": [counts[k][2:] for k in ones],
+        "balanced_accuracy": counts[:, :2],
+        "sensitivity": counts[ones, :2],
+        "specificity": counts[ones, 2:],
     }
     scores = {}
     for name, bounds in BOUNDS.items():
         values = np.array([f.scores[name] for f in folds])
         if not np.isfinite(values).any():
             continue
-        if usable and name in rates:
-            scores[name] = rate_interval(values, ratio, rates[name], n_first, level=level)
-        elif usable and name == "auc":
+        if every_class_tested and name in rates:
+            pairs = rates[name]
+            pooled = float(np.mean(pairs[:, 0] / pairs[:, 1]))
+            scores[name] = rate_interval(values, ratio, pairs.tolist(), value=pooled, level=level)
+        elif every_class_tested and name == "auc":
             scores[name] = auc_interval(
-                values, ratio, [counts[k] for k in ones], n_first, level=level
+                values,
+                ratio,
+                [area_variance(y[f.test], f.decision, ones) for f in folds],
+                len(folds) / n_repeats,
+                float(counts[:, 1].min()),
+                level=level,
             )
         else:
             scores[name] = corrected_interval(values, ratio, level=level, bounds=bounds)
@@ -338,20 +432,23 @@ def aggregate_scores(
 def aggregate_control(
     folds: tuple[FoldResult, ...], splits: list[Fold], level: float
 ) -> dict[str, Interval] | None:
-    """Return the intervals of the common classifier on the panels and on random ones."""
-    if any(f.control is None for f in folds):
+    """Return the common classifier's intervals on panels, on random ones, and of the difference.
+
+    The difference is taken fold by fold: both saw the same samples.
+    """
+    controls = [f.control for f in folds if f.control is not None]
+    if len(controls) < len(folds):
         return None
     ratio = holdout_ratio(splits)
-    return {
-        name: corrected_interval(
-            [f.control[name] for f in folds if f.control is not None], ratio, level=level
-        )
-        for name in ("selected", "random")
-    }
+    values = {k: np.array([c[k] for c in controls]) for k in ("selected", "random")}
+    found = {k: corrected_interval(v, ratio, level=level) for k, v in values.items()}
+    gaps = values["selected"] - values["random"]
+    found["difference"] = corrected_interval(gaps, ratio, level=level, bounds=(-1.0, 1.0))
+    return found
 
 
 def panel_statistics(
-    folds: tuple[FoldResult, ...], n_features: int, level: float
+    folds: tuple[FoldResult, ...], n_features: int
 ) -> tuple[Float64Array | None, StabilityIndex | None, float | None]:
     """Return selection frequencies, Nogueira's index and the mean Jaccard similarity."""
     panels = [f.panel for f in folds if f.panel is not None]
@@ -364,11 +461,7 @@ def panel_statistics(
     if len(panels) < 2:
         return frequencies, None, None
     lists = [panel.tolist() for panel in panels]
-    return (
-        frequencies,
-        nogueira_stability(lists, n_features, level=level),
-        average_jaccard(lists),
-    )
+    return frequencies, panel_stability(lists, n_features), average_jaccard(lists)
 
 
 def calibration_of(
@@ -423,14 +516,53 @@ def signal_notices(
         text += ", so it is open whether the score, however high, is more than chance."
         found.append(Notice("not tested", "caution", text))
     looks_good = decided == "signal" or score.low > 1 / n_classes
-    if looks_good and control is not None and control["random"].value >= control["selected"].low:
+    if looks_good and control is not None and control["difference"].low <= 0:
+        gap = control["difference"]
         text = (
             "Random panels of the same size predict about as well "
-            f"({control['random'].value:.2f} against {control['selected'].value:.2f}): many "
-            "features carry the signal, and these are not special."
+            f"({control['random'].value:.2f} against {control['selected'].value:.2f}, a difference "
+            f"between {gap.low:.2f} and {gap.high:.2f}): many features carry the signal, and "
+            "these are not special."
         )
         found.append(Notice("random", "caution", text))
     return found
+
+
+def sizes_notice(final_size: int, sizes: Sequence[int]) -> Notice | None:
+    """Return a notice if a panel differs much in size from those behind the score.
+
+    Parameters
+    ----------
+    final_size : int
+        Number of features of the panel that is shown.
+    sizes : sequence of int
+        Those of the outer fits (:attr:`EvaluationResult.panel_sizes`).
+
+    Returns
+    -------
+    Notice or None
+        If the size lies outside their range, or is more than twice or less than half their median.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import sizes_notice
+    >>> print(sizes_notice(2, [2, 30, 40, 50, 238]).text)
+    The panel has 2 features, but the score is of panels with 2 to 238 (median 40)...
+    >>> sizes_notice(10, [8, 10, 12]) is None
+    True
+    """
+    if not sizes:
+        return None
+    middle, low, high = median(sizes), min(sizes), max(sizes)
+    if low <= final_size <= high and middle / 2 <= final_size <= 2 * middle:
+        return None
+    spread = f"{low}" if low == high else f"{low} to {high} (median {middle:g})"
+    features = "1 feature" if final_size == 1 else f"{final_size} features"
+    text = (
+        f"The panel has {features}, but the score is of panels with {spread}: it says little "
+        "about a panel of this size."
+    )
+    return Notice("sizes", "caution", text)
 
 
 def fit_notices(folds: tuple[FoldResult, ...]) -> list[Notice]:

@@ -7,6 +7,7 @@ rates are averaged over each class against the rest.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .._typing import Float64Array, IntArray
 from ..metrics import balanced_brier_score, balanced_log_loss
 from .baselines import common_classifier
 from .folds import Fold
+from .intervals import delong_variance
 
 #: Scores of a fold and their range.
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -70,15 +72,9 @@ def counts_of(y: IntArray, predicted: IntArray, n_classes: int) -> list[list[int
     """Return (true positives, positives, true negatives, negatives) of each class."""
     result = []
     for k in range(n_classes):
-        own = y == k
-        result.append(
-            [
-                int(np.sum(predicted[own] == k)),
-                int(own.sum()),
-                int(np.sum(predicted[~own] != k)),
-                int((~own).sum()),
-            ]
-        )
+        own, said = y == k, predicted == k
+        counts = (own & said).sum(), own.sum(), (~own & ~said).sum(), (~own).sum()
+        result.append([int(count) for count in counts])
     return result
 
 
@@ -93,16 +89,7 @@ def score_fold(
 ) -> dict[str, float]:
     """Return every score of a fold; ``nan`` where the fold cannot define it.
 
-    Parameters
-    ----------
-    y, predicted : ndarray of shape (n,)
-        Class codes.
-    decision, proba : ndarray of shape (n, K), optional
-        Decision values and probabilities.
-    n_classes : int
-        K.
-    positive : int
-        Code of the positive class, used when K = 2.
+    ``positive`` is the code of the positive class, used for two classes only.
     """
     nan = float("nan")
     counts = counts_of(y, predicted, n_classes)
@@ -132,6 +119,13 @@ def score_fold(
         scores["brier"] = balanced_brier_score(y, np.clip(proba, 0, 1), labels=labels)
         scores["log_loss"] = balanced_log_loss(y, np.clip(proba, 0, 1), labels=labels)
     return scores
+
+
+def area_variance(y: IntArray, decision: Float64Array | None, ones: Iterable[int]) -> float:
+    """Return DeLong's variance of the area, its mean over the classes that are averaged."""
+    if decision is None:
+        return float("nan")
+    return float(np.mean([delong_variance(y == k, decision[:, k]) for k in ones]))
 
 
 def panel_score(

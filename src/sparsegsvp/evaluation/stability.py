@@ -3,12 +3,13 @@ r"""Stability selection, and features that stand in for one another.
 Twenty neighbouring peaks split the vote, so that none is selected often although one of
 them nearly always is. A feature g is a substitute of f when their pooled within-class
 correlation is at least 0.8 in size (the total correlation would link any two features that
-discriminate) and g is selected more often where f is not. That is a description of these
-resamples, not a proof that one can replace the other.
+discriminate) and g is selected more often where f is not (Fisher's exact test at 0.05). That is
+a description of these resamples, not a proof that one can replace the other.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import hypergeom
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
@@ -27,18 +29,21 @@ from .._parallel import Task
 from .._typing import BoolArray, Float64Array, IntArray, Progress
 from .._validate import check_choice, check_integer, check_real, check_seed
 from .._versions import versions
-from ..metrics import nogueira_stability
-from .folds import bootstrap, complementary_pair, derive_seed, subsample
+from .folds import complementary_pair, derive_seed, subsample
 from .journal import Journal, digest, open_journal, run_logged
-from .panels import describe, fit_with_groups, selected_features, with_seed
+from .panels import describe, fit_with_groups, panel_stability, selected_features, with_seed
 
 HALVES = "stability in half samples"
 MIN_CORRELATION = 0.8
+#: Largest p-value at which g is taken to be selected more often where f is not.
+SUBSTITUTE_LEVEL = 0.05
 _BLOCK = 512  # features whose correlations are computed at a time
 _RESAMPLING = ("complementary_pairs", "subsample", "bootstrap")
 
 
-def error_bound(mean_size: float, n_features: int, threshold: float) -> float | None:
+def error_bound(
+    mean_size: float, n_features: int, threshold: float, *, n_pairs: int | None = None
+) -> float | None:
     r"""Bound the expected number of rarely chosen features among the stable ones.
 
     .. math:: E\,\bigl|\hat S \cap \{f : p_f \le q/m\}\bigr| \le \frac{q^2}{(2\pi - 1)\,m}
@@ -46,6 +51,16 @@ def error_bound(mean_size: float, n_features: int, threshold: float) -> float | 
     for complementary pairs, with q the mean panel size, m the number of features,
     :math:`\pi` the threshold and :math:`p_f` the probability that f is chosen on half of
     the samples. Calling those features false needs exchangeable noise features.
+
+    With the number of pairs B given, the smaller bound for unimodal distributions of the share
+    of pairs whose halves both choose a feature,
+
+    .. math:: \frac{q^2}{m} \cdot \begin{cases}
+        \frac{1}{2 (2\pi - 1 - 1/(2B))} & \pi \le 3/4 \\
+        \frac{4 (1 - \pi + 1/(2B))}{1 + 1/B} & \pi > 3/4 \end{cases}
+
+    where :math:`q/m \le 1/\sqrt3` and :math:`\pi > \frac12 + \min\bigl((q/m)^2,
+    \frac{1}{2B} + \frac34 (q/m)^2\bigr)`.
 
     Parameters
     ----------
@@ -55,6 +70,8 @@ def error_bound(mean_size: float, n_features: int, threshold: float) -> float | 
         m.
     threshold : float
         :math:`\pi`; at or below 0.5 theory gives no bound.
+    n_pairs : int, optional
+        B, for the unimodal bound.
 
     Returns
     -------
@@ -63,17 +80,130 @@ def error_bound(mean_size: float, n_features: int, threshold: float) -> float | 
     References
     ----------
     Shah, Samworth (2013), Variable selection with error control: another look at stability
-    selection, JRSS B 75(1), 55-80.
+    selection, JRSS B 75(1), 55-80: equation 8, and theorem 3 with its constant as in the
+    authors' and the R package stabs' code.
 
     Examples
     --------
     >>> from sparsegsvp.evaluation import error_bound
-    >>> round(error_bound(10, 5000, 0.6), 3)
-    0.1
+    >>> round(error_bound(10, 5000, 0.6), 3), round(error_bound(10, 5000, 0.9, n_pairs=50), 3)
+    (0.1, 0.009)
     """
-    if threshold <= 0.5:
+    share = mean_size / n_features
+    if n_pairs is None:
+        return mean_size * share / (2 * threshold - 1) if threshold > 0.5 else None
+    # frequencies are multiples of 1/(2B), so the threshold that counts is the next of them
+    step = 1 / (2 * n_pairs)
+    threshold = math.ceil(threshold / step - 1e-9) * step
+    least = 0.5 + min(share**2, step + 0.75 * share**2)
+    if share > 1 / math.sqrt(3) or threshold <= max(least, 0.5 + step):
         return None
-    return mean_size**2 / ((2 * threshold - 1) * n_features)
+    if threshold <= 0.75:
+        return mean_size * share / (2 * (2 * threshold - 1 - step))
+    return mean_size * share * 4 * (1 - threshold + step) / (1 + 2 * step)
+
+
+@dataclass(frozen=True)
+class ErrorControl:
+    """How many wrong features there are at most, on average, among those found.
+
+    Attributes
+    ----------
+    threshold : float
+        Selection frequency that the features reach.
+    n_found : int
+        How many reach it.
+    bound : float
+        Expected number of them that are rarely chosen, at most; below ``n_found``.
+    assumption : {"none", "unimodal"}
+        What the bound supposes beyond complementary pairs.
+    is_raised : bool
+        Whether the threshold had to be raised for the bound to say something.
+    """
+
+    threshold: float
+    n_found: int
+    bound: float
+    assumption: str
+    is_raised: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary."""
+        return asdict(self)
+
+
+def error_control(
+    frequencies: Float64Array, threshold: float, n_pairs: int
+) -> tuple[ErrorControl | None, str]:
+    r"""Find a bound on the number of wrong features that is below the number of features found.
+
+    In this order: the bound at ``threshold``; at the raised threshold
+    :math:`\pi^* = (1 + q^2/m)/2` where at most one wrong feature is expected, if that is at
+    most 1; the unimodal bound at ``threshold``.
+
+    Parameters
+    ----------
+    frequencies : ndarray of shape (m,)
+        Selection frequencies over complementary pairs.
+    threshold : float
+        Smallest frequency of a feature that is kept.
+    n_pairs : int
+        Number of pairs.
+
+    Returns
+    -------
+    ErrorControl or None
+    str
+        It in a sentence, or why there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation import error_control
+    >>> control, words = error_control(np.r_[np.ones(2), np.full(198, 0.045)], 0.6, 50)
+    >>> round(control.threshold, 3), control.n_found, control.bound
+    (0.798, 2, 1.0)
+    >>> words
+    '2 features are chosen in at least 80% of the halves; at most 1 of them is expected to be...
+    """
+    m = frequencies.size
+    q = float(frequencies.sum())
+
+    def found(level: float) -> int:
+        return int(np.sum(frequencies >= level - 1e-12))
+
+    raised = (1 + q * q / m) / 2
+    candidates = [
+        (threshold, error_bound(q, m, threshold), "none"),
+        (raised, 1.0 if threshold < raised <= 1 else None, "none"),
+        (threshold, error_bound(q, m, threshold, n_pairs=n_pairs), "unimodal"),
+    ]
+    for level, bound, assumption in candidates:
+        if bound is not None and bound < found(level):
+            control = ErrorControl(
+                level, found(level), bound, assumption, is_raised=level > threshold
+            )
+            return control, _control_words(control)
+    if not found(threshold):
+        return None, f"No feature is chosen in at least {threshold:.0%} of the halves."
+    if threshold <= 0.5:
+        return None, "A threshold of at most 50% allows no bound on wrong features."
+    return None, (
+        f"With {q:.1f} features chosen on average out of only {m}, the number of wrong ones among "
+        f"the {found(threshold)} found cannot be bounded below it."
+    )
+
+
+def _control_words(control: ErrorControl) -> str:
+    bound = f"{control.bound:.2g}"
+    text = (
+        f"{control.n_found} feature{' is' if control.n_found == 1 else 's are'} chosen in at least "
+        f"{math.ceil(100 * control.threshold - 1e-9)}% of the halves; at most {bound} of them "
+        f"{'is expected to be one that is' if bound == '1' else 'are expected to be'} rarely chosen"
+    )
+    if control.assumption == "unimodal":
+        text += ", if the frequencies of such features are unimodal"
+    return f"{text}."
 
 
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
@@ -115,13 +245,19 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     mean_panel_size_ : float
         Mean number of features a run selects.
     stability_ : StabilityIndex
-        Nogueira's index over the runs. The subsets overlap, so its interval is too narrow.
+        Nogueira's index over the runs, without an interval, since the subsets overlap.
+    error_control_ : ErrorControl or None
+        A bound on the number of wrong features that says something: one that is below the
+        number of features found, at ``threshold`` or a higher one; see
+        :func:`~sparsegsvp.evaluation.error_control`.
+    error_words_ : str
+        The same in a sentence, or why there is none.
     error_bound_ : float or None
-        See :func:`~sparsegsvp.evaluation.error_bound`. None with other resampling than
-        complementary pairs, or with ``threshold`` at most 0.5, where theory gives none.
+        The bound of ``error_control_`` if it holds at ``threshold``.
     substitutes_ : dict
         From a feature to those that stand in for it: pooled within-class correlation of at
-        least 0.8 and selected more often where it is not. Not a proof of equivalence.
+        least 0.8 and selected more often where it is not (Fisher's exact test at 0.05). Not a
+        proof of equivalence.
     group_frequencies_ : ndarray of shape (n_features,)
         How often the feature or any of its substitutes is selected.
     n_features_in_ : int
@@ -253,11 +389,19 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.selections_ = Z
         self.selection_frequencies_ = Z.mean(axis=0)
         self.mean_panel_size_ = float(Z.sum(axis=1).mean())
-        self.stability_ = nogueira_stability(Z)
-        paired = self.resampling == "complementary_pairs"
-        self.error_bound_ = (
-            error_bound(self.mean_panel_size_, X.shape[1], self.threshold) if paired else None
-        )
+        self.stability_ = panel_stability(Z, X.shape[1])
+        if self.resampling == "complementary_pairs":
+            self.error_control_, self.error_words_ = error_control(
+                self.selection_frequencies_, self.threshold, len(subsets) // 2
+            )
+        else:
+            self.error_control_ = None
+            self.error_words_ = (
+                f"How many of the features are wrong is bounded for complementary pairs only, "
+                f"not for resampling={self.resampling!r}."
+            )
+        control = self.error_control_
+        self.error_bound_ = None if control is None or control.is_raised else control.bound
         self.substitutes_ = find_substitutes(X, labels, Z)
         self.group_frequencies_ = self.selection_frequencies_.copy()
         for feature, others in self.substitutes_.items():
@@ -289,11 +433,11 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 for i in range(self.n_resamples // 2)
             )
             return [half for pair in pairs for half in pair]
-        draw = subsample if self.resampling == "subsample" else bootstrap
-        return [
-            draw(y, groups, fraction, np.random.default_rng(derive_seed(seed, 0, i)))
-            for i in range(self.n_resamples)
-        ]
+        replace = self.resampling == "bootstrap"
+        generators = (
+            np.random.default_rng(derive_seed(seed, 0, i)) for i in range(self.n_resamples)
+        )
+        return [subsample(y, groups, fraction, rng, replace=replace) for rng in generators]
 
     def substitutes(self, feature: int | str) -> tuple[Substitute, ...]:
         """Return the substitutes of one feature, most frequent first.
@@ -395,25 +539,18 @@ def within_class_scores(X: Any, y: NDArray[Any], columns: IntArray) -> Float64Ar
     """
     part = X[:, columns]
     C = np.array(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
+    missing = np.isnan(C)
+    C[missing] = 0.0
+    # a column constant within each class keeps only rounding errors, which must not correlate
+    floor = 1e-12 * np.sqrt(C.shape[0]) * np.abs(C).max(axis=0)
     for label in np.unique(y):
         rows = y == label
-        block = C[rows]
-        missing = np.isnan(block)
-        if missing.any():
-            counts = np.maximum((~missing).sum(axis=0), 1)
-            mean = np.where(missing, 0.0, block).sum(axis=0) / counts
-            C[rows] = np.where(missing, 0.0, block - mean)
-        else:
-            C[rows] = block - block.mean(axis=0)
-    # a column constant within each class keeps only rounding errors, which must not correlate
-    floor = 1e-12 * np.sqrt(C.shape[0]) * np.maximum(np.abs(np.nan_to_num(_dense(part))).max(0), 0)
+        counts = np.maximum((~missing[rows]).sum(axis=0), 1)
+        C[rows] -= C[rows].sum(axis=0) / counts
+    C[missing] = 0.0
     norms = np.linalg.norm(C, axis=0)
     scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > floor)
     return C * scale
-
-
-def _dense(part: Any) -> Float64Array:
-    return part.toarray() if hasattr(part, "toarray") else np.asarray(part, dtype=np.float64)
 
 
 def find_substitutes(
@@ -450,13 +587,11 @@ def find_substitutes(
     >>> y = np.repeat([0, 1], 20)
     >>> x = rng.normal(size=40)
     >>> X = np.column_stack([x, x + 0.1 * rng.normal(size=40), rng.normal(size=40)])
-    >>> Z = np.array([[1, 0, 1], [0, 1, 1], [1, 0, 1], [0, 1, 1]], dtype=bool)
+    >>> Z = np.array([[1, 0, 1], [0, 1, 1]] * 4, dtype=bool)
     >>> [s.feature for s in find_substitutes(X, y, Z)[0]]
     [1]
     """
     used = np.flatnonzero(selections.any(axis=0))
-    if used.size == 0:
-        return {}
     Z = selections[:, used].astype(np.float64)
     C = within_class_scores(X, y, used)
     times = Z.sum(axis=0)
@@ -472,9 +607,11 @@ def find_substitutes(
         share_without = np.divide(
             times - together, without_f, out=np.zeros_like(together), where=without_f > 0
         )
-        close = np.abs(correlation) >= min_correlation
-        hits = close & (share_without > share_with)
-        hits[np.arange(hits.shape[0]), np.arange(block.start, block.stop)] = False
+        hits = (np.abs(correlation) >= min_correlation) & (share_without > share_with)
+        f, g = np.nonzero(hits)
+        # Fisher: how rarely would both be selected together, if the one did not matter to the other
+        rarely = hypergeom.cdf(together[f, g], total, times[block][f], times[g])
+        hits[f, g] = rarely <= SUBSTITUTE_LEVEL
         for i in np.flatnonzero(hits.any(axis=1)):
             others = np.flatnonzero(hits[i])
             others = others[np.lexsort((others, -times[others]))]

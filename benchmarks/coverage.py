@@ -1,0 +1,373 @@
+"""What the intervals cover, and the size and power of the permutation test.
+
+    python benchmarks/coverage.py                        1,000 replicates a cell, a stand-in
+    python benchmarks/coverage.py --procedure real       100 replicates a cell, GSVPSVM
+    python benchmarks/coverage.py --cells 60-even-weak   some cells only
+    python benchmarks/coverage.py --tiny                 one cell, seconds
+
+A cell is a number of samples, a balance of the classes and a strength of the signal: 200
+independent normal features, 10 of which (if any) are shifted between the classes. The stand-in
+keeps the 10 features with the largest t and is a diagonal discriminant on them; all its fits,
+25 a replicate, are products of matrices. Its true scores are known exactly from its weights, so
+the truth of a cell is the mean of them over all fits: what the procedure reaches on new samples.
+
+For each cell: the share of replicates whose interval holds the truth, by score; how wide the
+intervals are; how often the permutation test gives p <= 0.05, and after how many draws. Cells
+below the goal are printed. Writes benchmarks/results/coverage.json (of the real procedure:
+coverage-real.json), and the table in docs/intervals.md when all cells of the stand-in were run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+from threadpoolctl import threadpool_limits
+
+from _common import save
+from sparsegsvp.evaluation import auc_interval, corrected_interval, make_folds, rate_interval
+from sparsegsvp.evaluation.folds import holdout_ratio
+from sparsegsvp.evaluation.permutation import draws_wanted, sequential_p_value
+
+GOAL = 0.93
+SCORES = ("balanced_accuracy", "auc", "sensitivity", "specificity")
+# what Nadeau and Bengio's correction alone would cover
+ALONE = ("balanced_accuracy alone", "auc alone")
+FEATURES, INFORMATIVE, SELECTED, FOLDS, REPEATS = 200, 10, 10, 5, 5
+FIRST, MOST = 99, 999
+SAMPLES, BALANCES = (30, 60, 160), ("even", "3to1")
+# shifts in standard deviations; smaller ones serve where more samples find the features
+SHIFTS = {
+    "none": (0.0, 0.0, 0.0),
+    "weak": (0.75, 0.6, 0.45),
+    "strong": (1.3, 1.1, 0.9),
+    "perfect": (1.75, 1.45, 1.25),
+}
+DOCS = Path(__file__).parents[1] / "docs" / "intervals.md"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Samples, balance and signal of a simulation."""
+
+    n_samples: int
+    balance: str
+    signal: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.n_samples}-{self.balance}-{self.signal}"
+
+    @property
+    def y(self) -> np.ndarray:
+        """True for the positives, a half or a quarter of the samples."""
+        positives = self.n_samples // (2 if self.balance == "even" else 4)
+        return np.arange(self.n_samples) < positives
+
+    @property
+    def shift(self) -> np.ndarray:
+        """Difference of the class means, by feature."""
+        size = SHIFTS[self.signal][SAMPLES.index(self.n_samples)]
+        return np.where(np.arange(FEATURES) < INFORMATIVE, size, 0.0)
+
+    def draw(self, rng: np.random.Generator, y: np.ndarray, *shape: int) -> np.ndarray:
+        X = rng.normal(size=(*shape, y.size, FEATURES))
+        X[..., y, :] += self.shift
+        return X
+
+
+CELLS = [Cell(*cell) for cell in itertools.product(SAMPLES, BALANCES, SHIFTS)]
+
+
+def fit(X: np.ndarray, positive: np.ndarray, negative: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (..., J, m) and biases (..., J) of J stand-ins.
+
+    X is (..., n, m); the masks (J, n) mark each one's training samples of the two classes.
+    """
+    a, b = positive.sum(axis=1)[:, None], negative.sum(axis=1)[:, None]
+    squares = X * X
+    mean_a, mean_b = positive @ X / a, negative @ X / b
+    spread_a = positive @ squares - a * mean_a**2
+    spread_b = negative @ squares - b * mean_b**2
+    variance = (spread_a + spread_b) / (a + b - 2)
+    difference = mean_a - mean_b
+    t = np.abs(difference) / np.sqrt(variance)
+    least = np.partition(t, FEATURES - SELECTED, axis=-1)[..., [FEATURES - SELECTED]]
+    weights = np.where(t >= least, difference / variance, 0.0)
+    return weights, -np.sum(weights * (mean_a + mean_b) / 2, axis=-1)
+
+
+# ---------------------------------------------------------------------------------- intervals
+
+
+def stand_in(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
+    """Truth, and low and high end of every interval, by score."""
+    y, rng = cell.y, np.random.default_rng(seed)
+    folds = make_folds(y.astype(int), n_splits=FOLDS, n_repeats=REPEATS)
+    train = np.zeros((len(folds), y.size))
+    for row, fold in zip(train, folds):
+        row[fold.train] = 1
+    truths: dict[str, list[np.ndarray]] = {name: [] for name in SCORES}
+    ends: dict[str, list[tuple[float, float]]] = {name: [] for name in SCORES + ALONE}
+    for start in range(0, replicates, 50):
+        X = cell.draw(rng, y, min(50, replicates - start))
+        weights, biases = fit(X, train * y, train * ~y)
+        length = np.linalg.norm(weights, axis=-1)
+        pull = weights @ cell.shift
+        a, b = norm.cdf((pull + biases) / length), norm.cdf(-biases / length)
+        true = ((a + b) / 2, norm.cdf(pull / length / np.sqrt(2)), a, b)
+        for name, values in zip(SCORES, true):
+            truths[name].append(values)
+        decisions = weights @ np.swapaxes(X, -1, -2) + biases[..., None]
+        for name, found in _intervals(decisions, y, folds).items():
+            ends[name] += found
+    return {
+        "truth": {name: float(np.concatenate(truths[name]).mean()) for name in SCORES},
+        "ends": {name: np.array(found) for name, found in ends.items()},
+    }
+
+
+def _intervals(
+    decisions: np.ndarray, y: np.ndarray, folds: list[Any]
+) -> dict[str, list[tuple[float, float]]]:
+    """The package's intervals of decisions (replicates, J, n), as `nested_evaluate` has them."""
+    shape = decisions.shape[:2]
+    right = np.zeros((2, *shape))  # positives and negatives that are called so
+    total = np.zeros((2, len(folds)))
+    areas, variances = np.zeros(shape), np.full(shape, np.nan)
+    for j, fold in enumerate(folds):
+        p, q = (decisions[:, j, fold.test[y[fold.test] == k]] for k in (True, False))
+        right[:, :, j] = (p > 0).sum(axis=1), (q <= 0).sum(axis=1)
+        total[:, j] = p.shape[1], q.shape[1]
+        above = p[:, :, None] > q[:, None, :]
+        areas[:, j] = above.mean(axis=(1, 2))
+        if min(p.shape[1], q.shape[1]) > 1:  # DeLong
+            parts = above.mean(axis=2), above.mean(axis=1)
+            variances[:, j] = sum(part.var(axis=1, ddof=1) / part.shape[1] for part in parts)
+    rates = right / total[:, None]
+    counts = right.sum(axis=2) / REPEATS, total.sum(axis=1) / REPEATS
+    ratio, ends = holdout_ratio(folds), {name: [] for name in SCORES + ALONE}
+    for i in range(shape[0]):
+        pairs = [(float(counts[0][k, i]), float(counts[1][k])) for k in (0, 1)]
+        pooled = [x / n for x, n in pairs]
+        smallest = min(n for _, n in pairs)
+        found = {
+            "balanced_accuracy": rate_interval(
+                rates[:, i].mean(axis=0), ratio, pairs, value=sum(pooled) / 2
+            ),
+            "sensitivity": rate_interval(rates[0, i], ratio, pairs[:1], value=pooled[0]),
+            "specificity": rate_interval(rates[1, i], ratio, pairs[1:], value=pooled[1]),
+            "auc": auc_interval(areas[i], ratio, variances[i], FOLDS, smallest),
+            "balanced_accuracy alone": corrected_interval(rates[:, i].mean(axis=0), ratio),
+            "auc alone": corrected_interval(areas[i], ratio),
+        }
+        for name, interval in found.items():
+            ends[name].append((interval.low, interval.high))
+    return ends
+
+
+# --------------------------------------------------------------------------- permutation test
+
+
+def statistics(X: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Balanced accuracy over one repeat of folds, stratified anew, for each row of labels."""
+    draws, n = labels.shape
+    positives = int(labels[0].sum())
+    # sorted by class, at random within it; dealt to the folds in turn
+    order = np.argsort(labels + rng.random((draws, n)) / 2, axis=1)
+    fold = np.empty((draws, n), dtype=int)
+    deal = np.concatenate([np.arange(n - positives) % FOLDS, np.arange(positives) % FOLDS])
+    np.put_along_axis(fold, order, np.broadcast_to(deal, (draws, n)), axis=1)
+    test = fold[:, None, :] == np.arange(FOLDS)[:, None]
+    truth = np.broadcast_to(labels[:, None, :], test.shape)
+    masks = [(~test & truth), (~test & ~truth), (test & truth), (test & ~truth)]
+    train_p, train_n, test_p, test_n = (m.reshape(-1, n).astype(float) for m in masks)
+    weights, biases = fit(X, train_p, train_n)
+    says = weights @ X.T + biases[:, None] > 0
+    a = (says * test_p).sum(axis=1) / test_p.sum(axis=1)
+    b = (~says * test_n).sum(axis=1) / test_n.sum(axis=1)
+    return ((a + b) / 2).reshape(draws, FOLDS).mean(axis=1)
+
+
+def permutation_p_value(
+    X: np.ndarray, y: np.ndarray, rng: np.random.Generator
+) -> tuple[float, int]:
+    """The package's p-value for the stand-in's statistic, and the number of draws."""
+    observed = statistics(X, y[None], rng)[0]
+    exceeds: list[bool] = []
+    wanted = FIRST
+    while len(exceeds) < wanted:
+        # enough to stop on noise, then the rest of the first batch, then larger parts
+        part = min(wanted - len(exceeds), 20 if not exceeds else 225)
+        labels = rng.permuted(np.broadcast_to(y, (part, y.size)), axis=1)
+        for value in statistics(X, labels, rng):
+            exceeds.append(bool(value >= observed - 1e-12))
+            wanted = draws_wanted(exceeds, FIRST, MOST)
+            if len(exceeds) >= wanted:
+                break
+    p_value, draws, _ = sequential_p_value(exceeds)
+    return p_value, draws
+
+
+# ---------------------------------------------------------------------------- real procedure
+
+
+def real(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
+    """The same of the classifier of this package, evaluated as a user would.
+
+    The truth is the mean score on 2,000 new samples of a fit on four fifths of each replicate.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    from sparsegsvp import GSVPSVM, nested_evaluate
+
+    y, rng = cell.y, np.random.default_rng(seed)
+    new_y = np.arange(2000) < 1000
+    ends: dict[str, list[tuple[float, float]]] = {name: [] for name in SCORES}
+    truths: dict[str, list[float]] = {name: [] for name in SCORES}
+    p_values, draws = [], []
+    for replicate in range(replicates):
+        X = cell.draw(rng, y)
+        procedure = GSVPSVM(n_features=SELECTED, tau=1.0, pool=0.5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = nested_evaluate(
+                procedure, X, y, random_state=replicate, final_fit=False, n_random_panels=0
+            )
+            train = make_folds(y.astype(int), n_splits=FOLDS, random_state=replicate)[0].train
+            model = procedure.fit(X[train], y[train])
+            new_X = cell.draw(rng, new_y)
+            says, decision = model.predict(new_X), model.decision_function(new_X)
+        a, b = float(np.mean(says[new_y])), float(np.mean(~says[~new_y]))
+        true = ((a + b) / 2, float(roc_auc_score(new_y, decision)), a, b)
+        for name, value in zip(SCORES, true):
+            truths[name].append(value)
+            ends[name].append((found.scores[name].low, found.scores[name].high))
+        assert found.permutation is not None
+        p_values.append(found.permutation.p_value)
+        draws.append(len(found.permutation.distribution))
+    return {
+        "truth": {name: float(np.mean(truths[name])) for name in SCORES},
+        "ends": {name: np.array(ends[name]) for name in SCORES},
+        "p_values": np.array(p_values),
+        "draws": np.array(draws),
+    }
+
+
+# ------------------------------------------------------------------------------------- report
+
+
+def run(cell: Cell, replicates: int, *, procedure: str = "stand-in", seed: int = 0) -> dict:
+    """All results of a cell."""
+    if procedure == "real":
+        found = real(cell, replicates, seed)
+    else:
+        found = stand_in(cell, replicates, seed)
+        rng = np.random.default_rng(seed + 1)
+        tests = [
+            permutation_p_value(cell.draw(rng, cell.y), cell.y, rng) for _ in range(replicates)
+        ]
+        found["p_values"], found["draws"] = np.array(tests).T
+    result: dict[str, Any] = {
+        "cell": cell.name,
+        "replicates": replicates,
+        "truth": found["truth"],
+        "coverage": {},
+        "width": {},
+        "rejected": float(np.mean(found["p_values"] <= 0.05)),
+        "draws": float(np.mean(found["draws"])),
+    }
+    for name, ends in found["ends"].items():
+        low, high = ends.T
+        truth = found["truth"][name.removesuffix(" alone")]
+        result["coverage"][name] = float(np.mean((low <= truth) & (truth <= high)))
+        result["width"][name] = float(np.mean(high - low))
+    return result
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    """The results as Markdown: coverage, with the mean width; then the test."""
+    lines = [
+        "| samples, balance, signal | true BA | true AUC | balanced accuracy | AUC | sensitivity "
+        "| specificity | p ≤ 0.05 | draws |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in results:
+        parts = [
+            f"{'**' if row['coverage'][k] < GOAL else ''}{row['coverage'][k]:.3f}"
+            f"{'**' if row['coverage'][k] < GOAL else ''} ({row['width'][k]:.2f})"
+            for k in SCORES
+        ]
+        n, balance, signal = row["cell"].split("-")
+        lines.append(
+            f"| {n}, {balance.replace('to', ' to ')}, {signal} "
+            f"| {row['truth']['balanced_accuracy']:.3f} | {row['truth']['auc']:.4f} "
+            f"| {' | '.join(parts)} | {row['rejected']:.3f} | {row['draws']:.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def misses(results: list[dict[str, Any]]) -> list[str]:
+    """The cells and scores below the goal."""
+    return [
+        f"{row['cell']} {name}: {row['coverage'][name]:.3f}"
+        for row in results
+        for name in SCORES
+        if row["coverage"][name] < GOAL
+    ]
+
+
+def write_docs(results: list[dict[str, Any]], path: Path = DOCS) -> None:
+    """Put the table between the marks of the page."""
+    text = path.read_text()
+    marked = re.compile(r"(<!-- coverage -->\n).*?(<!-- end -->)", re.DOTALL)
+    alone = [[row["coverage"][name] for row in results] for name in ALONE]
+    spans = [f"{min(values):.2f} to {max(values):.2f}" for values in alone]
+    said = (
+        f"Below the goal of {GOAL}: {'; '.join(misses(results)) or 'no cell'}. Nadeau and Bengio's "
+        f"interval alone covers {spans[0]} (balanced accuracy) and {spans[1]} (AUC) in these cells."
+    )
+    path.write_text(marked.sub(lambda m: f"{m[1]}{table(results)}\n\n{said}\n{m[2]}", text))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--procedure", choices=("stand-in", "real"), default="stand-in")
+    parser.add_argument("--replicates", type=int, help="1000; 100 of the real procedure")
+    parser.add_argument("--cells", nargs="+", choices=[cell.name for cell in CELLS])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tiny", action="store_true", help="one cell, 100 replicates")
+    options = parser.parse_args()
+    replicates = options.replicates or (1000 if options.procedure == "stand-in" else 100)
+    chosen = [cell for cell in CELLS if not options.cells or cell.name in options.cells]
+    if options.tiny:
+        chosen, replicates = [Cell(30, "even", "weak")], 100
+    results = []
+    with threadpool_limits(1):
+        for cell in chosen:
+            start = time.perf_counter()
+            results.append(run(cell, replicates, procedure=options.procedure, seed=options.seed))
+            seconds = time.perf_counter() - start
+            print(table(results).splitlines()[-1], f"{seconds:.0f} s", flush=True)
+    print(f"\nbelow {GOAL}:", "; ".join(misses(results)) or "none")
+    if options.tiny:
+        return
+    name = "coverage" if options.procedure == "stand-in" else "coverage-real"
+    print("written:", save(name, {"seed": options.seed, "cells": results}))
+    if len(chosen) == len(CELLS) and options.procedure == "stand-in":
+        write_docs(results)
+        print("written:", DOCS)
+
+
+if __name__ == "__main__":
+    main()
