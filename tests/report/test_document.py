@@ -80,6 +80,24 @@ def test_panel_rows_agree_with_the_model(fitted, results):
         assert f["group_frequency"] >= f["frequency"]
 
 
+def test_weights_speak_for_the_class_a_feature_is_higher_in(results):
+    classes = results["data"]["classes"]
+    for f in results["panel"]:
+        if f["auc"] > 0.9:  # a feature that discriminates by itself
+            assert f["weights"][classes.index(f["higher_in"])] > 0
+
+
+def test_the_sizes_behind_the_score_are_beside_it(fitted, results):
+    low, high = min(fitted.evaluation.panel_sizes), max(fitted.evaluation.panel_sizes)
+    assert low < high
+    assert f"with panels of {low} to {high} features" in results["verdict"]["sentences"][1]
+    assert f"the score is of panels of {low} to {high}" in build_report(results)
+    folds = [replace(f, panel=np.arange(25)) for f in fitted.evaluation.folds]
+    told = replace(fitted.evaluation, folds=tuple(folds))
+    codes = [n["code"] for n in summarize(fitted.table, fitted.model, evaluation=told)["notices"]]
+    assert "sizes" in codes and "sizes" not in [n["code"] for n in results["notices"]]
+
+
 def test_a_pipeline_is_read_through(fitted):
     X = fitted.table.X.copy()
     X[0, 0] = np.nan

@@ -55,12 +55,20 @@ def test_the_mean_roc_curve_has_the_mean_area(fitted):
     assert np.all(np.diff(found["tpr"]) >= 0)
 
 
-def test_confusion_counts_the_first_repeat(fitted):
-    found = figures.confusion(fitted.evaluation.to_dict())
-    expected = confusion_matrix(
-        fitted.evaluation.y, fitted.evaluation.out_of_fold(0)["predicted"], labels=[0, 1]
-    )
-    assert found["counts"] == expected.tolist()
+def test_confusion_is_averaged_over_the_repeats_and_gives_the_rates(fitted):
+    evaluation = fitted.evaluation
+    found = figures.confusion(evaluation.to_dict())
+    tables = [
+        confusion_matrix(evaluation.y, evaluation.out_of_fold(r)["predicted"], labels=[0, 1])
+        for r in (0, 1)
+    ]
+    np.testing.assert_allclose(found["counts"], np.mean(tables, axis=0))
+    counts = np.array(found["counts"])
+    positive = list(evaluation.classes).index(evaluation.positive)
+    rates = counts.diagonal() / counts.sum(axis=1)
+    assert evaluation.scores["sensitivity"].value == pytest.approx(rates[positive])
+    assert evaluation.scores["specificity"].value == pytest.approx(rates[1 - positive])
+    assert evaluation.scores["balanced_accuracy"].value == pytest.approx(rates.mean())
 
 
 def test_every_permutation_is_in_a_bin(fitted):

@@ -185,6 +185,10 @@ class Screen:
             score = evaluation["scores"].get(name)
             if score is not None and score["low"] is not None:
                 self.say(f"{title}: {_interval(score)}")
+        sizes = evaluation["panel_size_summary"]
+        if sizes is not None:
+            spread = f"median {sizes['median']:g}, {sizes['low']} to {sizes['high']}"
+            self.say(f"Panels behind these scores: {spread} features")
         test = evaluation["permutation"]
         if test is not None:
             drawn = test["n_permutations"]

@@ -12,7 +12,7 @@ from sklearn.metrics import confusion_matrix
 
 from .._notices import Notice
 from .._versions import versions
-from ..evaluation import find_substitutes
+from ..evaluation import find_substitutes, sizes_notice
 from ..evaluation.journal import plain
 from ..metrics import balanced_accuracy_interval, clopper_pearson
 from . import figures, projections, words
@@ -99,7 +99,10 @@ def summarize(
     verdict = words.verdict(data, scores, found, size=len(rows), stability=steadiness)
     description = describe_model(model)
     said = words.notices_about(data, rows, verdict["level"], scores, steadiness)
-    said += [Notice(n["code"], n["severity"], n["text"]) for n in (found or {}).get("notices", [])]
+    if found is not None:
+        said += [Notice(n["code"], n["severity"], n["text"]) for n in found["notices"]]
+        differing = sizes_notice(len(rows), found["panel_sizes"])
+        said += [] if differing is None else [differing]
     said += [*getattr(table, "notices", ()), *notices]
     said += [Notice("skipped", "note", text) for text in skipped]
     said.sort(key=lambda notice: ("serious", "caution", "note").index(notice.severity))
@@ -306,27 +309,23 @@ def _stability(found: Mapping[str, Any] | None, stability: Any) -> Part | None:
             "n_panels": int(stability.selections_.shape[0]),
             "mean_size": float(stability.mean_panel_size_),
             "index": index.value,
-            "low": index.low,
-            "high": index.high,
             "jaccard": None,
             "threshold": float(stability.threshold),
             "n_stable": int(stability.get_support().sum()),
-            "error_bound": stability.error_bound_,
+            "error_words": stability.error_words_,
         }
     if found is None or not found.get("panel_sizes"):
         return None
-    agreement = found.get("stability") or {"value": None, "low": None, "high": None}
+    agreement = found.get("stability") or {"value": None}
     return {
         "source": "outer folds",
         "n_panels": len(found["panel_sizes"]),
         "mean_size": float(np.mean(found["panel_sizes"])),
         "index": agreement["value"],
-        "low": agreement["low"],
-        "high": agreement["high"],
         "jaccard": found.get("jaccard"),
         "threshold": None,
         "n_stable": None,
-        "error_bound": None,
+        "error_words": None,
     }
 
 
@@ -382,7 +381,9 @@ def describe_panel(table: Any, model: Any) -> list[Part]:
     classes, codes = _classes(table, model)
     support = np.flatnonzero(final.support_)
     inner_X = _seen_by_the_planes(model, table.X)
-    weights = np.array(final.coef_[:, support])
+    # a plane has the other classes on its positive side: turned round, a weight is positive
+    # where larger values speak for the class
+    weights = -np.array(final.coef_[:, support])
     if final.standardize and support.size:
         weights *= np.array([np.nanstd(figures.column(inner_X, int(j))) for j in support])
         norms = np.linalg.norm(weights, axis=1, keepdims=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
+from sklearn.metrics import roc_auc_score, roc_curve
 
 from .._typing import Float64Array
 from ..estimators.elbow import find_elbow
@@ -83,13 +83,12 @@ def calibration(evaluation: Mapping[str, Any]) -> Part | None:
 
 
 def confusion(evaluation: Mapping[str, Any]) -> Part | None:
-    """Count the out-of-fold predictions of the first repeat; rows are true classes."""
-    if not evaluation["out_of_fold"]:
-        return None
+    """Return the out-of-fold predictions, averaged over the repeats; rows are true classes.
+
+    The rates of this table are the sensitivity, specificity and balanced accuracy that are shown.
+    """
     classes = [str(c) for c in evaluation["classes"]]
-    predicted = evaluation["out_of_fold"][0]["predicted"]
-    counts = confusion_matrix(evaluation["y"], predicted, labels=range(len(classes)))
-    return {"classes": classes, "counts": counts.tolist()}
+    return {"classes": classes, "counts": evaluation["confusion"]["mean"]}
 
 
 def permutation_histogram(evaluation: Mapping[str, Any], n_bins: int = 24) -> Part | None:

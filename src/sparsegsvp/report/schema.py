@@ -70,7 +70,7 @@ Box  # a box plot of one feature in one class; low and high are the ends of the 
 
 Stability  # how much the panel changes when the samples do; the index is Nogueira's
     source: stability selection|outer folds; n_panels: int; n_stable: int?; mean_size: float
-    index, low, high, jaccard, threshold, error_bound: float?
+    index, jaccard, threshold: float?; error_words: str?  # how many wrong features, or why unknown
 
 Test  # scores on an independent cohort
     source, digest: str; n_samples: int; class_counts: [int]
@@ -90,8 +90,8 @@ Roc  # ROC curves of the outer folds, averaged at equal false positive rates
 Calibration  # observed against predicted share of the positive class, classes weighted equally
     predicted, observed: [float]; count: [int]; label: str
 
-Confusion  # out-of-fold predictions of the first repeat; rows are true classes
-    classes: [str]; counts: [[int]]
+Confusion  # rows are true classes; out of fold, the mean over the repeats
+    classes: [str]; counts: [[float]]
 
 Histogram  # the permutation distribution
     edges: [float]; counts: [int]; observed, p_value, chance: float; n: int; stopped_early: bool

@@ -178,6 +178,19 @@ def verdict(
     }
 
 
+def _sizes(evaluation: Mapping[str, Any]) -> str:
+    """Write the sizes of the panels that a score belongs to."""
+    found = evaluation.get("panel_size_summary")
+    if found is None:
+        return ""
+    if found["low"] == found["high"]:
+        return f", with panels of {plural(found['low'], 'feature')}"
+    return (
+        f", with panels of {found['low']} to {plural(found['high'], 'feature')} "
+        f"(median {found['median']:g})"
+    )
+
+
 def _what_was_found(
     level: str,
     data: Part,
@@ -197,6 +210,7 @@ def _what_was_found(
         f"balanced accuracy of {interval(scores['balanced_accuracy'])}, where guessing gives "
         f"{chance:.2f}"
     )
+    text += _sizes(evaluation)
     if level == "none":
         if permutation is not None:
             text += f" and shuffled labels do about as well ({p_value(permutation['p_value'])})"

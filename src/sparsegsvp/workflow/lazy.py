@@ -144,7 +144,7 @@ def _describe(table: Table, model: Any, settings: Settings, command: str) -> dic
             "folds": int(model.n_splits_),
         },
         "panel": [
-            {"feature": table.feature_names[j], "weights": model.coef_[:, j].tolist()}
+            {"feature": table.feature_names[j], "weights": (-model.coef_[:, j]).tolist()}
             for j in model.feature_order_
             if model.support_[j]
         ],
