@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from .._parallel import one_thread, sharing
-from .._typing import IntArray
+from .._typing import BoolArray, IntArray
 from .._validate import check_choice, check_integer, check_real
 from ..linalg import Covariances
 from ..solvers.penalties import Penalty, exponent, make_penalties
@@ -80,7 +80,7 @@ class GSVPSVMCV(PlaneClassifier):
     n_features : int, optional
         Only points whose panel, on all data, has at most this many features. Larger panels
         of a fold are cut to their heaviest features; so is the panel of the first point,
-        should even that have more.
+        should even that have more. Overrides `max_features`.
     selection, refit, standardize, eps, tol, max_iter
         See `GSVPSVM`.
     random_state : int, RandomState or None, default=0
@@ -91,6 +91,10 @@ class GSVPSVMCV(PlaneClassifier):
         With 1, a line per fold.
     penalty : L1, Lq or an object like them, optional
         The penalty, instead of a choice of `q`; see `sparse_gsvp`.
+    max_features : int, optional
+        A path ends before the first point at which its planes together have more features
+        than this; by default, more than there are rows it is fitted on. Only points that the
+        paths of all folds and that on all rows reached can be chosen.
 
     Attributes
     ----------
@@ -101,15 +105,15 @@ class GSVPSVMCV(PlaneClassifier):
     decision_ : str
         Decision rule chosen.
     cv_results_ : dict of ndarray
-        One row per setting, point and decision: ``param_q``, ``param_tau``,
+        One row per setting, point and decision that could be chosen: ``param_q``, ``param_tau``,
         ``param_pool``, ``param_decision``, ``rho_0``, ``rho_1``, ... of the planes, and
         panel sizes and scores of each fold with their mean, spread, standard error and
         rank, and ``mean_balanced_accuracy``. ``pandas.DataFrame`` reads it.
     path_ : dict
-        The path of the chosen setting on all data: ``rho``, ``delta``, ``panel`` (indices
-        at each point), ``weights``, ``n_features``, ``score``, ``score_error``,
-        ``accuracy``, ``accuracy_error``, ``objective``, ``quotient``, ``kkt_residual`` and
-        ``gap``. ``accuracy`` is the balanced accuracy of the held-out rows, whatever
+        The path of the chosen setting on all data, as far as the folds reached: ``rho``,
+        ``delta``, ``panel`` (indices at each point), ``weights``, ``n_features``, ``score``,
+        ``score_error``, ``accuracy``, ``accuracy_error``, ``objective``, ``quotient``,
+        ``kkt_residual`` and ``gap``. ``accuracy`` is the balanced accuracy of the held-out rows, whatever
         `scoring` is; both it and ``score`` are means over the folds, with their standard
         errors.
     best_index_ : int
@@ -129,6 +133,8 @@ class GSVPSVMCV(PlaneClassifier):
     >>> int(model.support_.sum()) < 20
     True
     """
+
+    max_features: int | None = None  # for models that were saved before they had it
 
     def __init__(
         self,
@@ -153,6 +159,7 @@ class GSVPSVMCV(PlaneClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
         penalty: Penalty | None = None,
+        max_features: int | None = None,
     ) -> None:
         self.q = q
         self.tau = tau
@@ -175,6 +182,7 @@ class GSVPSVMCV(PlaneClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.penalty = penalty
+        self.max_features = max_features
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> GSVPSVMCV:
         """Choose the parameters by cross-validation and fit on all rows.
@@ -236,6 +244,8 @@ class GSVPSVMCV(PlaneClassifier):
         check_choice("rule", self.rule, ("best", "1se"))
         check_integer("n_deltas", self.n_deltas, least=1)
         check_real("ratio", self.ratio, above=0, below=1)
+        if self.max_features is not None:
+            check_integer("max_features", self.max_features, least=1)
         scorer: Scorer | None = None
         if self.scoring != _DEFAULT_SCORING:
             scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
@@ -257,6 +267,7 @@ class GSVPSVMCV(PlaneClassifier):
             scorer=scorer,
             standardize=bool(self.standardize),
             n_features=self.n_features,
+            max_features=self.max_features,
         )
 
     def _splitter(self, y: Any = None, *, grouped: bool, n_splits: int | None = None) -> Any:
@@ -348,29 +359,51 @@ class GSVPSVMCV(PlaneClassifier):
     ) -> None:
         """Pick a point, fit it on all rows and calibrate on the folds' held-out distances."""
 
+        n_rows = len(rows.codes) if rows.weight is None else int(np.count_nonzero(rows.weight))
+
         @cache
         def solved(s: int) -> tuple[PlaneProblems, list[list[Solution]]]:
             problems = PlaneProblems(cov, search.settings[s])
-            return problems, problems.paths(search.rhos)
+            most = search.path_end(search.settings[s], n_rows)
+            return problems, problems.paths(search.rhos, max_features=most)
 
         table = np.stack([fold.scores for fold in folds])  # fold, setting, point, decision
         accuracies = np.stack([fold.accuracies for fold in folds])
         sizes = np.stack([fold.sizes for fold in folds])
-        allowed = np.ones(table.shape[1:], dtype=bool)
+        reached: BoolArray = np.asarray((sizes > 0).all(axis=0))  # setting, point
+        allowed = np.repeat(reached[:, :, None], table.shape[3], axis=2)
+        highest = np.array([max(point) for point in search.points])
+
+        def restrict(s: int) -> None:
+            """Rule out what the path on all rows did not reach, or where it has too much."""
+            problems, paths = solved(s)
+            reached[s] &= highest < len(paths[0])
+            allowed[s] &= reached[s][:, None]
+            if search.n_features is not None:
+                # the first point is there in any case, cut to size if need be
+                for p in np.flatnonzero(reached[s])[1:]:
+                    panel = problems.select(at_point(paths, search.points[p]))
+                    allowed[s, p] &= len(panel) <= search.n_features
+
         if search.n_features is not None:
             for s in range(len(search.settings)):
-                problems, paths = solved(s)
-                panels = [problems.select(at_point(paths, point)) for point in search.points]
-                # the first point is there in any case, cut to size if need be
-                allowed[s, 1:] = [[len(panel) <= search.n_features] for panel in panels[1:]]
-        s, p, d = pick(table, sizes, allowed, self.rule)
+                restrict(s)
+        while True:
+            s, p, d = pick(table, sizes, allowed, self.rule)
+            restrict(s)
+            if allowed[s, p, d]:
+                break
         problems, paths = solved(s)
         chosen = search.settings[s]
         self.q_, self.tau_, self.pool_ = exponent(chosen.penalty), chosen.tau, chosen.pool
         self.decision_ = search.decisions[d]
-        self.cv_results_ = results_table(table, accuracies, sizes, search)
-        self.best_index_ = int(np.ravel_multi_index((s, p, d), table.shape[1:]))
-        self.path_ = path_table(problems, paths, search, table[:, s, :, d], accuracies[:, s, :, d])
+        self.cv_results_ = results_table(table, accuracies, sizes, search, allowed)
+        self.best_index_ = int(
+            np.count_nonzero(allowed.ravel()[: np.ravel_multi_index((s, p, d), allowed.shape)])
+        )
+        self.path_ = path_table(
+            problems, paths, search, table[:, s, :, d], accuracies[:, s, :, d], reached[s]
+        )
         solutions = [
             _with_gradient(problems, i, solution)
             for i, solution in enumerate(at_point(paths, search.points[p]))
@@ -389,7 +422,7 @@ class GSVPSVMCV(PlaneClassifier):
 
 def _with_gradient(problems: PlaneProblems, i: int, solution: Solution) -> Solution:
     """The solution with its gradient over all features, which paths do not keep."""
-    problem = problems.solvers[i].problem
+    problem = problems.problems[i]
     problem.cov.extend(solution.features)
     gradient = full_gradient(
         problem.cov, problem.plane, problem.tau, solution.features, solution.w, solution.bias

@@ -204,10 +204,11 @@ class PathSolver:
             # a gradient over all features for every delta would outweigh the data
             path.append(replace(last, gradient=_NOTHING))
         if upward and last is not None:
-            self._walk_up(path, last)
+            self.walk_up(path, last)
         return path
 
-    def _walk_up(self, path: list[Solution], last: Solution) -> None:
+    def walk_up(self, path: list[Solution], last: Solution) -> None:
+        """Solve up a path from its last solution, replacing those that end lower."""
         current = last
         for index in range(len(path) - 2, -1, -1):
             down = path[index]
