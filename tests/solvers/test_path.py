@@ -10,6 +10,7 @@ from sparsegsvp.datasets import make_planted
 from sparsegsvp.linalg import DataCovariances, as_matrix
 from sparsegsvp.solvers import L1, Lq
 from sparsegsvp.solvers.path import PathSolver, delta_grid
+from sparsegsvp.solvers.rounds import run
 from sparsegsvp.solvers.working_set import Problem, solve_reweighted
 
 
@@ -146,7 +147,7 @@ def test_a_concave_path_is_never_above_reweighting_from_l1_alone(classes):
         linear = _solver(blocks)
         for result in path[1:]:
             l1 = linear.at(result.delta)
-            alone = solve_reweighted(solver.problem, result.delta, l1, tol=1e-8, max_iter=1000)
+            alone = run(solve_reweighted(solver.problem, result.delta, l1, tol=1e-8, max_iter=1000))
             assert result.objective <= alone.objective * (1 + 1e-8)
 
 

@@ -364,8 +364,7 @@ class GSVPSVMCV(PlaneClassifier):
         @cache
         def solved(s: int) -> tuple[PlaneProblems, list[list[Solution]]]:
             problems = PlaneProblems(cov, search.settings[s])
-            most = search.path_end(search.settings[s], n_rows)
-            return problems, problems.paths(search.rhos, max_features=most)
+            return problems, problems.paths(search.rhos, max_features=search.path_end(n_rows))
 
         table = np.stack([fold.scores for fold in folds])  # fold, setting, point, decision
         accuracies = np.stack([fold.accuracies for fold in folds])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -19,7 +19,7 @@ from .._typing import Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_real
 from ..linalg import Covariances
 from ..solvers.exact import solve_unpenalized
-from ..solvers.path import PathSolver
+from ..solvers.path import PathSolver, walk_together
 from ..solvers.penalties import Penalty
 from ..solvers.quotient import OneVsRest, best_bias, check_definite
 from ..solvers.working_set import Problem, Solution
@@ -104,18 +104,7 @@ class PlaneProblems:
         The paths end before the first point, other than the first of all, at which the
         planes together have more than ``max_features`` features.
         """
-        steps: list[list[Solution]] = []
-        for _, solutions in self.walk(rhos):
-            if steps and _too_many(solutions, max_features):
-                break
-            # a gradient over all features for every delta would outweigh the data
-            steps.append([replace(solution, gradient=np.empty(0)) for solution in solutions])
-        paths = [list(path) for path in zip(*steps)]
-        for solver, path in zip(self.solvers, paths):
-            solver.walk_up(path, path[-1])
-        # on the way up planes may have changed
-        ends = [i for i in range(1, len(steps)) if _too_many(at_index(paths, i), max_features)]
-        return [path[: min(ends, default=len(steps))] for path in paths]
+        return shared_paths([self], rhos, max_features=max_features, final=True)[0]
 
     def walk(self, rhos: Float64Array) -> Iterator[tuple[float, list[Solution]]]:
         """The solutions of all planes at each rho in turn, solved as they are asked for."""
@@ -133,10 +122,9 @@ class PlaneProblems:
         With ``at_most``, only that many, those with the largest weight in any plane.
         """
         if self.settings.selection == "nonzero":
-            parts = [solution.features for solution in solutions]
+            panel = _features(solutions)
         else:
-            parts = [_up_to_elbow(solution) for solution in solutions]
-        panel = np.unique(np.concatenate(parts))
+            panel = np.unique(np.concatenate([_up_to_elbow(solution) for solution in solutions]))
         if at_most is None or len(panel) <= at_most:
             return panel
         weight = largest_weights(solutions, self.cov.means.shape[1])[panel]
@@ -214,16 +202,48 @@ def refit_pair(cov: Covariances, plane: OneVsRest, tau: float, panel: IntArray) 
     return Planes(panel, w, b, np.where(scale > 0.0, scale, 1.0))
 
 
-def at_index(paths: Sequence[Sequence[Solution]], i: int) -> list[Solution]:
-    """The solution of each plane at the same point of its path."""
-    return [path[i] for path in paths]
+def shared_paths(
+    settings: Sequence[PlaneProblems],
+    rhos: Float64Array,
+    *,
+    tol: float | None = None,
+    max_features: int | None,
+    final: bool = False,
+) -> list[list[list[Solution]]]:
+    """The paths of the planes of several settings on the same data, solved side by side.
+
+    The paths of a setting end before the first point, other than the first of all, at which
+    its planes together have more than ``max_features`` features. With ``final`` they are
+    walked down and up again to the settings' own tolerance; otherwise down alone, to ``tol``,
+    which is relative to the penalty at each point.
+    """
+    k = len(settings[0].problems)
+    starts = range(0, k * len(settings), k)
+    chosen = settings[0].settings
+    found = walk_together(
+        [problem for problems in settings for problem in problems.problems],
+        rhos,
+        tol=chosen.tol if tol is None else tol,
+        max_iter=chosen.max_iter,
+        max_features=max_features,
+        groups=[range(start, start + k) for start in starts],
+        final=final,
+    )
+    out = []
+    for start in starts:
+        paths = found[start : start + k]
+        end = len(paths[0])
+        if max_features is not None:
+            # the last point has too many, and on the way up others may have come to
+            panels = [_features([path[i] for path in paths]) for i in range(end)]
+            end = next((i for i in range(1, end) if len(panels[i]) > max_features), end)
+        out.append([path[:end] for path in paths])
+    return out
 
 
-def _too_many(solutions: Sequence[Solution], most: int | None) -> bool:
-    """Whether the planes together have more than so many features."""
-    if most is None:
-        return False
-    return len(np.unique(np.concatenate([solution.features for solution in solutions]))) > most
+def _features(solutions: Sequence[Solution]) -> IntArray:
+    """All features of some planes, sorted."""
+    return np.unique(np.concatenate([solution.features for solution in solutions]))
 
 
 def warn_about(solutions: Sequence[Solution], planes: Planes, labels: Sequence[object]) -> None:

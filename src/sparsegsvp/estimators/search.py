@@ -7,7 +7,7 @@ each. Rows held out get weight zero, so no fold copies X.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -18,7 +18,7 @@ from .._typing import BoolArray, Float64Array, IntArray
 from ..linalg import Covariances
 from ..solvers.penalties import exponent
 from ..solvers.working_set import Solution
-from .planes import PlaneProblems, PlaneSettings, at_index
+from .planes import PlaneProblems, PlaneSettings, shared_paths
 from .scoring import FoldScores, LabelledRows, RawPlanes, Scorer, score_fold
 
 # Points beyond which a free combination of planes is refused.
@@ -41,9 +41,9 @@ class Search:
     n_features: int | None = None  # the largest panel
     max_features: int | None = None  # where paths end; None: at the number of rows
 
-    def path_end(self, settings: PlaneSettings, n_rows: int) -> int:
+    def path_end(self, n_rows: int) -> int:
         """The number of features beyond which a path fitted on so many rows ends."""
-        if self.n_features is not None and settings.selection == "nonzero":
+        if self.n_features is not None and self.settings[0].selection == "nonzero":
             return panels_to_try(self.n_features)
         return n_rows if self.max_features is None else self.max_features
 
@@ -75,10 +75,12 @@ def solve_fold(cov: Covariances, search: Search, n_rows: int) -> list[list[RawPl
     one refit.
     """
     std = cov.standardization
+    every = [PlaneProblems(cov, settings) for settings in search.settings]
+    most = search.path_end(n_rows)
     out = []
-    for settings in search.settings:
-        problems = PlaneProblems(cov, settings)
-        paths = _walk_down(problems, search, n_rows)
+    for problems, paths in zip(
+        every, shared_paths(every, search.rhos, tol=_FOLD_TOL, max_features=most)
+    ):
         seen: dict[bytes, RawPlanes] = {}
         planes: list[RawPlanes | None] = []
         for point in search.points:
@@ -88,7 +90,7 @@ def solve_fold(cov: Covariances, search: Search, n_rows: int) -> list[list[RawPl
             solutions = at_point(paths, point)
             panel = problems.select(solutions, search.n_features)
             # with a refit the planes depend on the panel alone
-            key = panel.tobytes() if settings.refit else repr(point).encode()
+            key = panel.tobytes() if problems.settings.refit else repr(point).encode()
             if key not in seen:
                 found = problems.planes(solutions, panel)
                 seen[key] = RawPlanes(panel, *found.raw(std.center, std.inverse), found.scale)
@@ -115,41 +117,6 @@ def run_fold(rows: LabelledRows, search: Search, split: tuple[IntArray, IntArray
         cov = rows.covariances(search.standardize, weight)
         planes = solve_fold(cov, search, int(np.count_nonzero(weight)))
         return score_fold(planes, rows, search.decisions, search.scorer, train, test)
-
-
-def _walk_down(problems, search, n_rows):
-    from ..solvers.working_set import solve
-
-    most = search.path_end(problems.settings, n_rows)
-    settings = problems.settings
-    if not settings.penalty.linear:
-        walk = (s for _, s in problems.walk(search.rhos))
-    else:
-
-        def gen():
-            last = [replace(s.single, delta=s.linear_max) for s in problems.solvers]
-            yield last
-            for rho in search.rhos[1:]:
-                last = [
-                    solve(
-                        p,
-                        rho * s.linear_max,
-                        l,
-                        tol=_FOLD_TOL * rho * s.linear_max,
-                        max_iter=settings.max_iter,
-                    )
-                    for p, s, l in zip(problems.problems, problems.solvers, last)
-                ]
-                yield last
-
-        walk = gen()
-    steps = []
-    for solutions in walk:
-        size = len(np.unique(np.concatenate([s.features for s in solutions])))
-        if steps and size > most:
-            break
-        steps.append([replace(solution, gradient=np.empty(0)) for solution in solutions])
-    return [list(path) for path in zip(*steps)]
 
 
 def pick(
@@ -200,7 +167,7 @@ def path_table(
     rhos = search.rhos[shown]
     diagonal = [diagonal[i] for i in shown]
     scores, accuracies = table[:, diagonal], accuracies[:, diagonal]
-    steps = [at_index(paths, i) for i in shown]
+    steps = [[path[i] for path in paths] for i in shown]
     panels = [problems.select(step) for step in steps]
     weights = []
     for step, panel in zip(steps, panels):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal, get_args
 
 import numpy as np
@@ -79,6 +80,10 @@ class _Alike:
         return found
 
 
+# coef, features and w of a product: w is non-zero on the features only.
+Term = tuple[Float64Array, IntArray, Float64Array]
+
+
 class Covariances(ABC):
     """Class covariances of standardised features, as the working-set solver reads them.
 
@@ -102,8 +107,12 @@ class Covariances(ABC):
         """``sum_k coef_k Cov_k`` between these features, for each row of `coef`."""
 
     @abstractmethod
+    def products(self, terms: Sequence[Term]) -> Float64Array:
+        """``sum_k coef_k Cov_k w`` for all features, a row for each term, in one pass."""
+
     def product(self, coef: Float64Array, features: IntArray, w: Float64Array) -> Float64Array:
         """``sum_k coef_k Cov_k w`` for all features, w being non-zero on `features` only."""
+        return self.products([(coef, features, w)])[0]
 
     @abstractmethod
     def class_variances(self, features: IntArray, w: Float64Array) -> Float64Array:
@@ -185,7 +194,12 @@ class DataCovariances(Covariances):
         )
         self._features = np.empty(0, dtype=np.intp)
         self._place = np.full(matrix.shape[1], -1, dtype=np.int32)
-        self._factor = np.empty((0, self.n_samples))  # one row per cached feature
+        # rows that count, those of each class side by side
+        order = np.argsort(codes, kind="stable")
+        self._order = order[self.weight[order] > 0.0]
+        ends = np.searchsorted(codes[self._order], np.arange(n_classes + 1))
+        self._spans = [slice(int(a), int(b)) for a, b in pairwise(ends)]
+        self._factor = np.empty((0, len(self._order)))  # one row per cached feature
         self._gram = [np.empty((0, 0)) for _ in range(n_classes)]
 
     def columns(self, features: IntArray) -> Float64Array:
@@ -196,10 +210,15 @@ class DataCovariances(Covariances):
         return out
 
     def project(self, features: IntArray, w: Float64Array) -> Float64Array:
-        """X w, each class centred, for w that is non-zero on ``features`` only."""
+        """X w, each class centred, for w that is non-zero on ``features`` only.
+
+        Rows of weight zero may be left out, that is zero.
+        """
         at = self._place[features]
         if (at >= 0).all():
-            return w @ self._factor[at]
+            out = np.zeros(self.n_samples)
+            out[self._order] = w @ self._factor[at]
+            return out
         scaled = w * self.standardization.inverse[features]
         if self.costly_passes or _FEW * len(features) < self.matrix.shape[1]:
             # where passes are costly these columns were fetched, or will be wanted again
@@ -219,26 +238,20 @@ class DataCovariances(Covariances):
         k, size = len(self._features), len(self._features) + len(new)
         if size > len(self._factor):
             self._grow(min(size + max(32, size // 4), max(size, self.matrix.shape[1])), k)
-        rows = self.columns(new).T
-        # each class centred by itself: the products are then covariances at once
-        rows -= self.means.T[new][:, self.codes]
-        self._factor[k:size] = rows
-        for c in range(self.n_classes):
-            # the rows of a class are gathered, not masked: half of the work for two classes
-            inside = self._rows[c]
-            left = rows[:, inside] * self.weight[inside]
-            cross = left @ self._factor[:size, inside].T
+        rows = self.columns(new)[self._order].T
+        weight = self.weight[self._order]
+        for c, inside in enumerate(self._spans):
+            # each class centred by itself: the products are then covariances at once
+            part = self._factor[k:size, inside]
+            np.subtract(rows[:, inside], self.means[c, new, None], out=part)
+            cross = (part * weight[inside]) @ self._factor[:size, inside].T
             self._gram[c][k:size, :size] = cross
             self._gram[c][:k, k:size] = cross[:, :k].T
         self._place[new] = np.arange(k, size)
         self._features = np.concatenate([self._features, new])
 
-    @cached_property
-    def _rows(self) -> list[IntArray]:
-        return [np.flatnonzero(self.codes == c) for c in range(self.n_classes)]
-
     def _grow(self, capacity: int, k: int) -> None:
-        factor = np.empty((capacity, self.n_samples))
+        factor = np.empty((capacity, len(self._order)))
         factor[:k] = self._factor[:k]
         self._factor = factor
         for c in range(self.n_classes):
@@ -248,15 +261,10 @@ class DataCovariances(Covariances):
             self._gram[c] = gram
 
     def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
-        at = self._place[features]
-        grid = (at[:, None], at)
-        out = np.zeros((len(coef), len(at), len(at)))
-        for c in range(self.n_classes):
-            block = self._gram[c][grid]
-            for row, target in zip(coef, out):
-                if row[c] != 0.0:
-                    target += row[c] * block
-        return out
+        at = self._place[features].astype(np.intp)
+        flat = (at[:, None] * len(self._factor) + at).reshape(-1)
+        classes = np.stack([gram.reshape(-1).take(flat) for gram in self._gram])
+        return (coef @ classes).reshape(len(coef), len(at), len(at))
 
     def cached_product(
         self, coef: Float64Array, features: IntArray, w: Float64Array
@@ -271,13 +279,14 @@ class DataCovariances(Covariances):
         std = self.standardization
         return index, (out - std.center[index] * u.sum()) * std.inverse[index]
 
-    def product(self, coef: Float64Array, features: IntArray, w: Float64Array) -> Float64Array:
-        u = self.project(features, w)
-        u *= (coef[self.codes]) * self.weight
+    def products(self, terms: Sequence[Term]) -> Float64Array:
+        u = np.array(
+            [self.project(at, w) * coef[self.codes] * self.weight for coef, at, w in terms]
+        )
         self.n_passes += 1
         std = self.standardization
         out = self.matrix.tdot(u, exact=self._exact)
-        out -= std.center * u.sum()
+        out -= u.sum(axis=1)[:, None] * std.center
         out *= std.inverse
         return out
 
@@ -358,12 +367,9 @@ class MomentCovariances(Covariances):
             return np.tensordot(coef, self._cov, axes=1)
         return np.tensordot(coef, self._cov[:, features[:, None], features], axes=1)
 
-    def product(self, coef: Float64Array, features: IntArray, w: Float64Array) -> Float64Array:
+    def products(self, terms: Sequence[Term]) -> Float64Array:
         # symmetric, so rows serve as columns, and rows are contiguous
-        return sum(
-            (c * (w @ cov[features]) for c, cov in zip(coef, self._cov) if c != 0.0),
-            start=np.zeros(self._cov.shape[1]),
-        )
+        return np.array([coef @ (w @ self._cov[:, features]) for coef, features, w in terms])
 
     def class_variances(self, features: IntArray, w: Float64Array) -> Float64Array:
         blocks = self.blocks(features, np.eye(len(self.share)))

@@ -48,7 +48,7 @@ class Matrix(ABC):
 
     @abstractmethod
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
-        """X' u, in float64; ``exact`` as in `dot`."""
+        """X' u, in float64; ``exact`` as in `dot`. Of several rows u, one row each."""
 
     @abstractmethod
     def columns(self, index: IntArray) -> Float64Array:
@@ -216,10 +216,10 @@ class DenseMatrix(Matrix):
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
         if self._blas and not (exact and self.dtype != np.float64):
-            return (self.X.T @ u.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
-        out = np.empty(self.shape[1])
+            return (u.astype(self.dtype, copy=False) @ self.X).astype(np.float64, copy=False)
+        out = np.empty((*u.shape[:-1], self.shape[1]))
         for cols in _spans(self.shape[1], max(1, BLOCK // max(1, self.shape[0]))):
-            out[cols] = u @ self.X[:, cols].astype(np.float64)
+            out[..., cols] = u @ self.X[:, cols].astype(np.float64)
         return out
 
     def columns(self, index: IntArray) -> Float64Array:
@@ -282,11 +282,11 @@ class SparseMatrix(Matrix):
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
         if exact and self.dtype != np.float64:
-            out = np.zeros(self.shape[1])
+            out = np.zeros((self.shape[1], *u.shape[:-1]))
             for rows in self._spans():
-                out += self.X[rows].astype(np.float64).T @ u[rows]
-            return out
-        return np.asarray(self.X.T @ u.astype(self.dtype, copy=False), dtype=np.float64)
+                out += self.X[rows].astype(np.float64).T @ u[..., rows].T
+            return out.T
+        return np.asarray(self.X.T @ u.T.astype(self.dtype, copy=False), dtype=np.float64).T
 
     def columns(self, index: IntArray) -> Float64Array:
         return self.X[:, index].toarray().astype(np.float64, copy=False)
@@ -360,9 +360,9 @@ class StackedMatrix(Matrix):
         return np.concatenate([part.dot(v, exact=exact) for part in self.parts])
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
-        out = self.parts[0].tdot(u[self._rows[0]], exact=exact)
+        out = self.parts[0].tdot(u[..., self._rows[0]], exact=exact)
         for part, rows in zip(self.parts[1:], self._rows[1:]):
-            out = out + part.tdot(u[rows], exact=exact)
+            out = out + part.tdot(u[..., rows], exact=exact)
         return out
 
     def columns(self, index: IntArray) -> Float64Array:
