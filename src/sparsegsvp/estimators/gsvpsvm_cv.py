@@ -5,20 +5,21 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from .._parallel import one_thread, sharing
-from .._typing import BoolArray, IntArray
+from .._parallel import Task, on_cluster, one_thread, run_tasks
+from .._typing import IntArray
 from .._validate import check_choice, check_integer, check_real
 from ..linalg import Covariances
 from ..solvers.penalties import Penalty, exponent, make_penalties
@@ -33,8 +34,8 @@ from .search import (
     Scorer,
     Search,
     at_point,
+    choose_point,
     path_table,
-    pick,
     points_of,
     results_table,
     run_fold,
@@ -42,6 +43,8 @@ from .search import (
 from .tall import fold_of_rows, search_by_blocks
 
 _DEFAULT_SCORING = "balanced_log_loss"
+# Seconds of work on one core below which processes take longer to start than they save.
+_WORTH_A_POOL = 2.0
 
 
 class GSVPSVMCV(PlaneClassifier):
@@ -86,7 +89,8 @@ class GSVPSVMCV(PlaneClassifier):
     random_state : int, RandomState or None, default=0
         Shuffles the folds when `cv` is an integer.
     n_jobs : int, optional
-        Folds solved at the same time. The result does not depend on it.
+        Folds solved at the same time, where they take long enough to be worth processes. The
+        result does not depend on it.
     verbose : int, default=0
         With 1, a line per fold.
     penalty : L1, Lq or an object like them, optional
@@ -113,9 +117,9 @@ class GSVPSVMCV(PlaneClassifier):
         The path of the chosen setting on all data, as far as the folds reached: ``rho``,
         ``delta``, ``panel`` (indices at each point), ``weights``, ``n_features``, ``score``,
         ``score_error``, ``accuracy``, ``accuracy_error``, ``objective``, ``quotient``,
-        ``kkt_residual`` and ``gap``. ``accuracy`` is the balanced accuracy of the held-out rows, whatever
-        `scoring` is; both it and ``score`` are means over the folds, with their standard
-        errors.
+        ``kkt_residual`` and ``gap``. ``accuracy`` is the balanced accuracy of the held-out
+        rows, whatever `scoring` is; both it and ``score`` are means over the folds, with their
+        standard errors.
     best_index_ : int
         The chosen row of `cv_results_`.
     n_splits_ : int
@@ -329,19 +333,29 @@ class GSVPSVMCV(PlaneClassifier):
         held_out = fold_of_rows(rows, search, splits)
         if held_out is not None:
             return search_by_blocks(rows, search, held_out, report)
-        folds: list[FoldScores] = []
-        with sharing(rows) as (shared,):
-            found: Iterable[FoldScores]
-            if rows.X.costly_passes:
-                # the chunks are what runs in parallel, and the folds share what they fetch
-                found = (run_fold(rows, search, split) for split in splits)
-            else:
-                jobs = (delayed(run_fold)(shared, search, split) for split in splits)
-                found = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
-            for fold in found:
-                folds.append(fold)
-                report()
-        return folds, rows.covariances(search.standardize)
+        folds: dict[int, FoldScores] = {}
+        for f, fold in self._run_folds(rows, search, splits):
+            folds[f] = fold
+            report()
+        return [folds[f] for f in range(len(splits))], rows.covariances(search.standardize)
+
+    def _run_folds(
+        self, rows: LabelledRows, search: Search, splits: list[tuple[IntArray, IntArray]]
+    ) -> Iterator[tuple[int, FoldScores]]:
+        """Solve the folds one by one or in processes, in whatever order they end."""
+        tasks = [Task((f,), run_fold, (search, split)) for f, split in enumerate(splits)]
+        # of data that is read anew, the chunks run in parallel, and folds share what they fetch
+        n_jobs = 1 if rows.X.costly_passes else self.n_jobs
+        if not on_cluster() and effective_n_jobs(n_jobs) > 1:
+            # the first fold tells whether the others are worth a pool
+            start = time.perf_counter()
+            yield 0, run_fold(rows, search, splits[0])
+            del tasks[0]
+            if (time.perf_counter() - start) * len(tasks) < _WORTH_A_POOL:
+                n_jobs = 1
+        with closing(run_tasks(tasks, rows, n_jobs=n_jobs)) as outcomes:
+            for outcome in outcomes:
+                yield outcome.task.key[0], outcome.value
 
     def _reporter(self, n_splits: int) -> Callable[[], None]:
         """A function that prints a line at every call, or with ``verbose=0`` nothing."""
@@ -358,7 +372,6 @@ class GSVPSVMCV(PlaneClassifier):
         self, rows: LabelledRows, search: Search, folds: list[FoldScores], cov: Covariances
     ) -> None:
         """Pick a point, fit it on all rows and calibrate on the folds' held-out distances."""
-
         n_rows = len(rows.codes) if rows.weight is None else int(np.count_nonzero(rows.weight))
 
         @cache
@@ -369,37 +382,14 @@ class GSVPSVMCV(PlaneClassifier):
         table = np.stack([fold.scores for fold in folds])  # fold, setting, point, decision
         accuracies = np.stack([fold.accuracies for fold in folds])
         sizes = np.stack([fold.sizes for fold in folds])
-        reached: BoolArray = np.asarray((sizes > 0).all(axis=0))  # setting, point
-        allowed = np.repeat(reached[:, :, None], table.shape[3], axis=2)
-        highest = np.array([max(point) for point in search.points])
-
-        def restrict(s: int) -> None:
-            """Rule out what the path on all rows did not reach, or where it has too much."""
-            problems, paths = solved(s)
-            reached[s] &= highest < len(paths[0])
-            allowed[s] &= reached[s][:, None]
-            if search.n_features is not None:
-                # the first point is there in any case, cut to size if need be
-                for p in np.flatnonzero(reached[s])[1:]:
-                    panel = problems.select(at_point(paths, search.points[p]))
-                    allowed[s, p] &= len(panel) <= search.n_features
-
-        if search.n_features is not None:
-            for s in range(len(search.settings)):
-                restrict(s)
-        while True:
-            s, p, d = pick(table, sizes, allowed, self.rule)
-            restrict(s)
-            if allowed[s, p, d]:
-                break
+        (s, p, d), reached, allowed = choose_point(table, sizes, search, solved, self.rule)
         problems, paths = solved(s)
         chosen = search.settings[s]
         self.q_, self.tau_, self.pool_ = exponent(chosen.penalty), chosen.tau, chosen.pool
         self.decision_ = search.decisions[d]
         self.cv_results_ = results_table(table, accuracies, sizes, search, allowed)
-        self.best_index_ = int(
-            np.count_nonzero(allowed.ravel()[: np.ravel_multi_index((s, p, d), allowed.shape)])
-        )
+        before = int(np.ravel_multi_index((s, p, d), allowed.shape))
+        self.best_index_ = int(np.count_nonzero(allowed.ravel()[:before]))
         self.path_ = path_table(
             problems, paths, search, table[:, s, :, d], accuracies[:, s, :, d], reached[s]
         )

@@ -168,12 +168,16 @@ def refit_pair(cov: Covariances, plane: OneVsRest, tau: float, panel: IntArray) 
     cov.extend(features)
     k = len(features)
     within, means = cov.blocks(features, np.eye(2)), cov.means[:, features]
-    mixed = np.stack([plane.own, plane.other]) @ within.reshape(2, -1)
+    spreads = (plane.own, plane.other)
     forms = np.empty((2, k + 1, k + 1))
-    forms[:, :k, :k] = mixed.reshape(2, k, k) + means[:, :, None] * means[:, None, :]
-    forms[:, np.arange(k), np.arange(k)] += tau
-    forms[:, :k, k] = forms[:, k, :k] = means
-    forms[:, k, k] = 1.0
+    for form, (first, second), mean in zip(forms, spreads, means):
+        block = form[:k, :k]
+        np.multiply(within[0], first, out=block)
+        block += second * within[1]
+        block += np.multiply.outer(mean, mean)
+        form[:k, k] = form[k, :k] = mean
+        form[k, k] = 1.0
+        form.flat[: -1 : k + 2] += tau
     total = forms[0] + forms[1]
     _, vectors, info = dsygvd(forms[0], total)
     if info != 0:
@@ -184,13 +188,11 @@ def refit_pair(cov: Covariances, plane: OneVsRest, tau: float, panel: IntArray) 
         return None
     w = w / norms[:, None]
     # variances and means of the classes (columns) along the planes (rows)
-    variances = np.maximum(np.einsum("pf,cfg,pg->pc", w, within, w, optimize=True), 0.0)
+    variances = np.maximum(((w @ within) * w).sum(axis=2), 0.0).T
     centers = w @ means.T
     b = np.empty(2)
-    for i, spread in enumerate((plane.own, plane.other)):
-        j = 1 - i
-        own = float(spread @ variances[i]) + tau
-        other = float((plane.other, plane.own)[i] @ variances[i]) + tau
+    for i, j in ((0, 1), (1, 0)):
+        own, other = (float(spreads[c] @ variances[i]) + tau for c in (i, j))
         bias = best_bias(own, other, float(centers[i, j] - centers[i, i]))
         b[i] = bias.own - centers[i, i]
         if bias.other < 0.0:  # the other class lies on the positive side

@@ -6,7 +6,7 @@ each. Rows held out get weight zero, so no fold copies X.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -117,6 +117,44 @@ def run_fold(rows: LabelledRows, search: Search, split: tuple[IntArray, IntArray
         cov = rows.covariances(search.standardize, weight)
         planes = solve_fold(cov, search, int(np.count_nonzero(weight)))
         return score_fold(planes, rows, search.decisions, search.scorer, train, test)
+
+
+# The problems and paths on all rows of a setting, given its index.
+FinalPaths = Callable[[int], tuple[PlaneProblems, Sequence[Sequence[Solution]]]]
+
+
+def choose_point(
+    table: Float64Array, sizes: IntArray, search: Search, final: FinalPaths, rule: str
+) -> tuple[tuple[int, int, int], BoolArray, BoolArray]:
+    """Choose a setting, point and decision that all folds and the path on all rows reached.
+
+    ``table`` and ``sizes`` are as in `pick`, sizes of zero saying that a fold did not reach a
+    point. The path on all rows is solved for the settings that come first, or, where the size
+    of the panels decides, for all. Beside the choice: which settings and points are reached,
+    and which settings, points and decisions may be chosen, as far as these paths tell.
+    """
+    reached: BoolArray = np.asarray((sizes > 0).all(axis=0))
+    allowed = np.repeat(reached[:, :, None], len(search.decisions), axis=2)
+    furthest = np.array([max(point) for point in search.points])
+
+    def look(s: int) -> None:
+        problems, paths = final(s)
+        reached[s] &= furthest < len(paths[0])
+        allowed[s] &= reached[s][:, None]
+        if search.n_features is not None:
+            # the first point is there in any case, cut to size if need be
+            for p in np.flatnonzero(reached[s])[1:]:
+                panel = problems.select(at_point(paths, search.points[p]))
+                allowed[s, p] &= len(panel) <= search.n_features
+
+    if search.n_features is not None:
+        for s in range(len(search.settings)):
+            look(s)
+    while True:
+        s, p, d = pick(table, sizes, allowed, rule)
+        look(s)
+        if allowed[s, p, d]:
+            return (s, p, d), reached, allowed
 
 
 def pick(
