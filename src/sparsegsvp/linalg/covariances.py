@@ -101,6 +101,8 @@ class Covariances(ABC):
     complete = True
     # whether every product with X reads the data anew
     costly_passes = False
+    # relative rounding error of a product with X
+    rounding = float(np.finfo(np.float64).eps)
 
     @abstractmethod
     def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
@@ -136,6 +138,17 @@ class Covariances(ABC):
         """Some features and their part of `product`, where that is much cheaper; or None."""
         return None
 
+    def row_vector(self, term: Term, mean: Float64Array) -> Float64Array | None:
+        """The u for which X'u, of standardised X, is a product plus ``sum_k mean_k mu_k``.
+
+        None where products do not cost enough for that to be of use.
+        """
+        return None
+
+    def some_products(self, u: Float64Array, index: IntArray) -> Float64Array | None:
+        """X'u at some features; None where reading their columns is not much less than a pass."""
+        return None
+
     def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
         """Centred rows at `features`, class codes and row weights; None without rows."""
         return None
@@ -148,6 +161,15 @@ class Covariances(ABC):
         The basis has at most as many dimensions as there are rows. None without rows.
         """
         return None
+
+    @cached_property
+    def column_norms(self) -> Float64Array:
+        """Root mean squares of the standardised features, weighted as the rows are."""
+        return np.sqrt(self.share @ (self.variances + self.means**2))
+
+    def dual(self, u: Float64Array) -> Float64Array:
+        """u scaled so that ``|x_f'u|`` is at most its norm times `column_norms`."""
+        raise NotImplementedError("there are no rows")
 
     @cached_property
     def _by_variance(self) -> _Alike:
@@ -192,6 +214,7 @@ class DataCovariances(Covariances):
         self._exact = bool(np.any(np.abs(std.center) * std.inverse > _LARGE_MEAN)) and (
             matrix.dtype != np.float64
         )
+        self.rounding = float(np.finfo(np.float64 if self._exact else matrix.dtype).eps)
         self._features = np.empty(0, dtype=np.intp)
         self._place = np.full(matrix.shape[1], -1, dtype=np.int32)
         # rows that count, those of each class side by side
@@ -279,10 +302,30 @@ class DataCovariances(Covariances):
         std = self.standardization
         return index, (out - std.center[index] * u.sum()) * std.inverse[index]
 
+    def row_vector(self, term: Term, mean: Float64Array) -> Float64Array | None:
+        if not self.matrix.reads_cheaply(np.empty(0, dtype=np.intp)):
+            return None
+        coef, features, w = term
+        u = self.project(features, w)
+        u *= coef[self.codes]
+        u += mean[self.codes]
+        u *= self.weight
+        return u
+
+    def some_products(self, u: Float64Array, index: IntArray) -> Float64Array | None:
+        return u @ self.columns(index) if self.matrix.reads_cheaply(index) else None
+
+    @cached_property
+    def _row_scale(self) -> Float64Array:
+        part = self.weight * self.share[self.codes]
+        return np.divide(1.0, np.sqrt(part), out=np.zeros_like(part), where=part > 0.0)
+
+    def dual(self, u: Float64Array) -> Float64Array:
+        return u * self._row_scale
+
     def products(self, terms: Sequence[Term]) -> Float64Array:
-        u = np.array(
-            [self.project(at, w) * coef[self.codes] * self.weight for coef, at, w in terms]
-        )
+        weight, codes = self.weight, self.codes
+        u = np.array([self.project(at, w) * coef[codes] * weight for coef, at, w in terms])
         self.n_passes += 1
         std = self.standardization
         out = self.matrix.tdot(u, exact=self._exact)

@@ -111,6 +111,9 @@ class DaskMatrix(Matrix):
         self._index = np.concatenate([self._index, index])
         self._held = np.concatenate([self._held, rows.T.astype(self.dtype, copy=False)])
 
+    def reads_cheaply(self, index: IntArray) -> bool:
+        return bool((self._place[index] >= 0).all())
+
     def prefetch(self, scores: Float64Array) -> None:
         self._scores = scores
 

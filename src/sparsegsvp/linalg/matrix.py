@@ -23,6 +23,9 @@ from .._typing import Float64Array, IntArray
 BLOCK = 1 << 17
 # Largest values: the bias needs their fourth powers, float32 products their second.
 _LIMITS = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e75}
+# Elements of a matrix from which a product with it costs more than what may save it, and the
+# part of its columns up to which reading them one by one is much cheaper.
+_LARGE, _FEW = 1 << 20, 0.1
 
 State = TypeVar("State")
 # Takes what earlier rows have left, or None, a block of rows, and what else there is of
@@ -97,6 +100,10 @@ class Matrix(ABC):
     def fetch(self, index: IntArray) -> None:
         """Bring columns that will be used again and again into memory, in one pass."""
         return
+
+    def reads_cheaply(self, index: IntArray) -> bool:
+        """Whether reading these columns costs much less than a product with all of them."""
+        return False
 
     def prefetch(self, scores: Float64Array) -> None:
         """Let the next pass that fetches columns also fetch those of the largest scores."""
@@ -224,6 +231,9 @@ class DenseMatrix(Matrix):
 
     def columns(self, index: IntArray) -> Float64Array:
         return self.X[:, index].astype(np.float64)
+
+    def reads_cheaply(self, index: IntArray) -> bool:
+        return self.X.size >= _LARGE and len(index) <= _FEW * self.shape[1]
 
     def rows(self, index: IntArray) -> np.ndarray:
         return self.X[index]
@@ -392,6 +402,9 @@ class StackedMatrix(Matrix):
     def fetch(self, index: IntArray) -> None:
         for part in self.parts:
             part.fetch(index)
+
+    def reads_cheaply(self, index: IntArray) -> bool:
+        return all(part.reads_cheaply(index) for part in self.parts)
 
     def prefetch(self, scores: Float64Array) -> None:
         for part in self.parts:

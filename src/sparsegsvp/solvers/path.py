@@ -118,21 +118,30 @@ class PathSolver:
         start: tuple[Solution, float] | None = None,
         final: bool = True,
     ) -> None:
-        self.problem = problem
+        self.problem = replace(problem, references=None)
+        # the same with bounds in the place of gradients, unless many share a pass in memory
+        bounds = final or problem.cov.costly_passes
+        self._bounded = problem.bounded() if bounds else self.problem
         self._single_above = single_above or problem.penalty.linear
-        self.single, self.delta_max = start or run(best_single_feature(problem))
-        self._linear = replace(problem, penalty=L1())
+        self.single, self.delta_max = start or run(best_single_feature(self._bounded))
+        self._linear = replace(self._bounded, penalty=L1())
         self.linear_max = self.delta_max * slope_at_zero(problem.penalty)
         self._tol, self._max_iter, self._final = tol, max_iter, final
         # the l1 solution that the next, smaller, delta starts from
         self._l1 = replace(self.single, delta=self.linear_max)
 
     def at(self, delta: float, last: Solution | None = None) -> Solution:
-        """The solution at ``delta``, which may not be above that of the last call."""
-        return run(self.rounds_at(delta, last))
+        """The solution at ``delta``, which may not be above that of the last call.
+
+        Its gradient is exact for all features.
+        """
+        return run(self.rounds_at(delta, last, self.problem))
 
     def continue_to(self, delta: float) -> Solution:
-        """The solution at one delta, through geometric steps from delta_max."""
+        """The solution at one delta, through geometric steps from delta_max.
+
+        Its gradient is exact for all features.
+        """
         return run(self._continue_to(delta))
 
     def from_start(self, delta: float, w: Float64Array) -> Solution:
@@ -165,18 +174,21 @@ class PathSolver:
         tol = self._tol * (self.delta_max if self._final else delta)
         return _Limits(tol=tol, max_iter=self._max_iter, polish=self._final)
 
-    def rounds_at(self, delta: float, last: Solution | None = None) -> Rounds[Solution]:
-        """The same as `at`, in rounds."""
+    def rounds_at(
+        self, delta: float, last: Solution | None = None, problem: Problem | None = None
+    ) -> Rounds[Solution]:
+        """The same as `at`, in rounds; by default of the problem with bounds."""
+        problem, limits = problem or self._bounded, self._limits(delta)
         if delta >= (self.delta_max if self._single_above else self.linear_max):
             return self._single_at(delta)
-        if self.problem.penalty.linear:
-            self._l1 = yield from solve(self.problem, delta, self._l1, **self._limits(delta))
+        if problem.penalty.linear:
+            self._l1 = yield from solve(problem, delta, self._l1, **limits)
             return self._l1
         self._l1 = yield from self._descend(delta)
-        found = yield from solve_reweighted(self.problem, delta, self._l1, **self._limits(delta))
+        found = yield from solve_reweighted(problem, delta, self._l1, **limits)
         if last is not None:
             # going on from the last delta may end in a lower minimum than starting anew
-            again = yield from solve(self.problem, delta, last, **self._limits(delta))
+            again = yield from solve(problem, delta, last, **limits)
             if again.objective < found.objective:
                 found = again
         if delta >= self.delta_max:
@@ -201,7 +213,7 @@ class PathSolver:
             while level > delta * (1.0 + 1e-12):
                 yield from self.rounds_at(level)
                 level *= _CONTINUATION
-        return (yield from self.rounds_at(delta))
+        return (yield from self.rounds_at(delta, problem=self.problem))
 
     def _from_start(self, delta: float, w: Float64Array) -> Rounds[Solution]:
         features = np.flatnonzero(w)
@@ -209,7 +221,7 @@ class PathSolver:
         start = replace(
             self.single, delta=delta, features=features, w=w[features], gradient=np.zeros(len(w))
         )
-        return (yield from solve(self.problem, delta, start, **self._limits(delta)))
+        return (yield from solve(self._bounded, delta, start, **self._limits(delta)))
 
     def _solve_from(self, delta: float, w: Float64Array) -> Rounds[Solution]:
         first = yield from self._from_start(delta, w)
@@ -217,9 +229,9 @@ class PathSolver:
             return first
         current, n_iter = first, first.n_iter
         for level in delta * _CONTINUATION ** np.array([1, 2, 1]):
-            current = yield from solve(self.problem, level, current, **self._loose(level))
+            current = yield from solve(self._bounded, level, current, **self._loose(level))
             n_iter += current.n_iter
-        again = yield from solve(self.problem, delta, current, **self._limits(delta))
+        again = yield from solve(self._bounded, delta, current, **self._limits(delta))
         lower = again.objective < first.objective * (1.0 - _DISTINCT)
         return replace(again if lower else first, n_iter=n_iter + again.n_iter)
 

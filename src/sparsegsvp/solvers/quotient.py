@@ -20,6 +20,7 @@ import numpy as np
 
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances
+from .safe import References
 
 # The distance of the plane from its class mean, in units of the spread, beyond which the
 # bias is taken to run off to infinity.
@@ -268,7 +269,11 @@ def hessian(quotient: Quotient, point: Point, at: IntArray) -> Float64Array:
 
 @dataclass(frozen=True, eq=False)
 class GradientRequest:
-    """Asks for the gradient over all features of a w that is non-zero on ``features`` only."""
+    """Asks for the gradient over all features of a w that is non-zero on ``features`` only.
+
+    With ``references``, an estimate will do wherever it is certain that the gradient is below
+    ``threshold``, and nothing is asked of the features ``known``.
+    """
 
     cov: Covariances
     plane: OneVsRest
@@ -276,6 +281,14 @@ class GradientRequest:
     features: IntArray
     w: Float64Array
     bias: Bias
+    references: References | None = None
+    threshold: Float64Array | None = None
+    known: IntArray | None = None
+
+    @property
+    def term(self) -> tuple[Float64Array, IntArray, Float64Array]:
+        """The part of the gradient that takes a product with X'."""
+        return self.spread, self.features, self.w
 
     @property
     def spread(self) -> Float64Array:
@@ -298,18 +311,39 @@ def full_gradients(requests: Sequence[GradientRequest]) -> list[Float64Array]:
 
     The projections of the rows come from the cached columns.
     """
-    if not requests:
-        return []
-    cov = requests[0].cov
-    products = cov.products([(request.spread, request.features, request.w) for request in requests])
+    raw = [_estimate(request) for request in requests]
+    asked = [i for i, found in enumerate(raw) if found is None]
+    if asked:
+        cov = requests[0].cov
+        for i, product in zip(asked, cov.products([requests[i].term for i in asked])):
+            raw[i] = _remembered(requests[i], requests[i].mean @ cov.means + product)
     gradients = []
-    for request, product in zip(requests, products):
-        gradient = request.mean @ cov.means
-        gradient += product
+    for request, gradient in zip(requests, raw):
+        assert gradient is not None
         gradient[request.features] += request.tau * (1.0 - request.bias.ratio) * request.w
         gradient *= 2.0 / request.bias.denominator
         gradients.append(gradient)
     return gradients
+
+
+def _estimate(request: GradientRequest) -> Float64Array | None:
+    """The gradient before it is scaled, if the references are enough."""
+    if request.references is None or request.threshold is None or request.known is None:
+        return None
+    u = request.cov.row_vector(request.term, request.mean)
+    if u is None:
+        return None
+    threshold = request.threshold * (0.5 * request.bias.denominator)
+    return request.references.gradient(u, threshold, request.known)
+
+
+def _remembered(request: GradientRequest, gradient: Float64Array) -> Float64Array:
+    """The same gradient, remembered as a reference for others."""
+    if request.references is not None:
+        u = request.cov.row_vector(request.term, request.mean)
+        if u is not None:
+            request.references.add(u, gradient.copy())
+    return gradient
 
 
 def full_gradient(

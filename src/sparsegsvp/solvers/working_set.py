@@ -26,6 +26,7 @@ from .quotient import (
     cached_gradient,
 )
 from .rounds import Rounds
+from .safe import References
 from .sphere import SphereSolution, kkt_residual, minimize_on_sphere
 
 # Largest set whose covariance blocks are formed, by itself and in features per row; beyond
@@ -46,6 +47,8 @@ class Problem:
     penalty: Penalty  # the function p
     weights: Float64Array  # penalty weights l_f of all features
     newton: bool = True  # whether the inner solver takes Newton steps
+    # gradients of earlier points, where certificates may come from bounds
+    references: References | None = None
 
     @classmethod
     def of_class(
@@ -64,9 +67,22 @@ class Problem:
         weights = np.ones(cov.means.shape[1]) if weights is None else weights
         return cls(cov, plane, tau, penalty, weights, newton)
 
-    def request(self, features: IntArray, w: Float64Array, bias: Bias) -> GradientRequest:
+    def bounded(self) -> Problem:
+        """The same problem, in whose certificates bounds may stand for gradients."""
+        return self if self.references else replace(self, references=References(self.cov))
+
+    def request(
+        self,
+        features: IntArray,
+        w: Float64Array,
+        bias: Bias,
+        threshold: Float64Array | None = None,
+        known: IntArray | None = None,
+    ) -> GradientRequest:
         """Ask for the gradient over all features at w, which is non-zero on ``features``."""
-        return GradientRequest(self.cov, self.plane, self.tau, features, w, bias)
+        return GradientRequest(
+            self.cov, self.plane, self.tau, features, w, bias, self.references, threshold, known
+        )
 
     def minimize(
         self,
@@ -127,7 +143,8 @@ class Solution:
     kkt_residual: float
     n_iter: int
     history: list[float]
-    gradient: Float64Array  # of all features
+    # of all features; with bounds, an estimate where that is certain to be below the slope
+    gradient: Float64Array
     converged: bool
     gap: float = 0.0  # how far the downward path was above this, relative
 
@@ -168,7 +185,9 @@ def solve(
         n_iter += inner.n_iter
         history += inner.history if not history else inner.history[1:]
         support = inner.point.w.nonzero()[0]
-        request = problem.request(features[support], inner.point.w[support], inner.point.bias)
+        request = problem.request(
+            features[support], inner.point.w[support], inner.point.bias, resting, features
+        )
         excess = None if n_iter >= max_iter else _cached_excess(request, features, resting)
         if excess is None or excess.max() <= _INNER * tol:
             gradient = inner.point.gradient
