@@ -372,16 +372,20 @@ class GSVPSVMCV(PlaneClassifier):
         self, rows: LabelledRows, search: Search, folds: list[FoldScores], cov: Covariances
     ) -> None:
         """Pick a point, fit it on all rows and calibrate on the folds' held-out distances."""
+        table = np.stack([fold.scores for fold in folds])  # fold, setting, point, decision
+        accuracies = np.stack([fold.accuracies for fold in folds])
+        sizes = np.stack([fold.sizes for fold in folds])
         n_rows = len(rows.codes) if rows.weight is None else int(np.count_nonzero(rows.weight))
+        # a path need go no further than to the last point that all folds reached
+        ends = np.array([1 + max(point) for point in search.points])
+        lengths = np.where((sizes > 0).all(axis=0), ends, 1).max(axis=1)
 
         @cache
         def solved(s: int) -> tuple[PlaneProblems, list[list[Solution]]]:
             problems = PlaneProblems(cov, search.settings[s])
-            return problems, problems.paths(search.rhos, max_features=search.path_end(n_rows))
+            rhos = search.rhos[: lengths[s]]
+            return problems, problems.paths(rhos, max_features=search.path_end(n_rows))
 
-        table = np.stack([fold.scores for fold in folds])  # fold, setting, point, decision
-        accuracies = np.stack([fold.accuracies for fold in folds])
-        sizes = np.stack([fold.sizes for fold in folds])
         (s, p, d), reached, allowed = choose_point(table, sizes, search, solved, self.rule)
         problems, paths = solved(s)
         chosen = search.settings[s]

@@ -78,9 +78,8 @@ def solve_fold(cov: Covariances, search: Search, n_rows: int) -> list[list[RawPl
     every = [PlaneProblems(cov, settings) for settings in search.settings]
     most = search.path_end(n_rows)
     out = []
-    for problems, paths in zip(
-        every, shared_paths(every, search.rhos, tol=_FOLD_TOL, max_features=most)
-    ):
+    found = shared_paths(every, search.rhos, tol=_FOLD_TOL, max_features=most)
+    for problems, paths in zip(every, found):
         seen: dict[bytes, RawPlanes] = {}
         planes: list[RawPlanes | None] = []
         for point in search.points:
@@ -92,8 +91,9 @@ def solve_fold(cov: Covariances, search: Search, n_rows: int) -> list[list[RawPl
             # with a refit the planes depend on the panel alone
             key = panel.tobytes() if problems.settings.refit else repr(point).encode()
             if key not in seen:
-                found = problems.planes(solutions, panel)
-                seen[key] = RawPlanes(panel, *found.raw(std.center, std.inverse), found.scale)
+                refitted = problems.planes(solutions, panel)
+                raw = refitted.raw(std.center, std.inverse)
+                seen[key] = RawPlanes(panel, *raw, refitted.scale)
             planes.append(seen[key])
         out.append(planes)
     return out
