@@ -139,6 +139,9 @@ class _Newton:
         self, quotient: GramQuotient, penalty: Penalty, base: Float64Array, tol: float
     ) -> None:
         self.quotient, self.penalty, self.base, self.tol = quotient, penalty, base, tol
+        self._means = np.zeros((5, len(base)))
+        self._means[_OWN_MEAN], self._means[_OTHER_MEAN] = quotient.own_mean, quotient.other_mean
+        self._linear = penalty.linear
         self._at: IntArray | None = None
         self._blocks = np.empty((2, 0))
         self._size = (0.0, 0.0)
@@ -154,16 +157,15 @@ class _Newton:
         """The iterate w with its basis, bias and objective."""
         quotient, it = self.quotient, _Iterate()
         it.w, it.support, it.v, it.signs = w, support, v, signs
-        it.basis = basis = np.empty((5, len(w)))
+        it.basis = basis = self._means.copy()
         basis[:2] = quotient.pair_products(w, support, v)
-        basis[_OWN_MEAN], basis[_OTHER_MEAN] = quotient.own_mean, quotient.other_mean
         basis[_W] = w
         it.coordinates = basis @ w
         own, other, own_mean, other_mean, _ = it.coordinates.tolist()
         tau = quotient.tau
         it.bias = best_bias(max(own, 0.0) + tau, max(other, 0.0) + tau, other_mean - own_mean)
         size = v * signs
-        cost = size if self.penalty.linear else self.penalty.value(size)
+        cost = size if self._linear else self.penalty.value(size)
         it.objective = it.bias.ratio + float(self.base[support] @ cost)
         return it
 
@@ -174,7 +176,7 @@ class _Newton:
         it.gamma *= 2.0 / denominator
         it.gradient = it.gamma @ it.basis
         it.slopes = self.base
-        if not self.penalty.linear:
+        if not self._linear:
             it.slopes = self.base * self.penalty.slope(np.abs(it.w))
         it.total = it.gradient[it.support]
         it.total += it.slopes[it.support] * it.signs
@@ -306,7 +308,7 @@ class _Newton:
         scale = max(abs(s * (own - ratio * spread) + shift), 1e-2 * s * (own + tau), 1e-300)
         M = it.basis.take(at, axis=1)
         bend = None
-        if not self.penalty.linear:
+        if not self._linear:
             # where features enter, the tangent of the penalty, which majorises it
             bend = self.base[at] * self.penalty.curvature(np.abs(v)) * (v != 0.0)
             M = np.concatenate((M, [bend * v]))
@@ -328,8 +330,8 @@ class _Newton:
     def _gather(self, at: IntArray) -> None:
         n = len(at)
         self._at, self._blocks = at, self.quotient.gathered(at)
-        own, other = self._blocks[:, :: n + 1].mean(axis=1).tolist()
-        self._size = (own, other)
+        own, other = self._blocks[:, :: n + 1].sum(axis=1).tolist()
+        self._size = (own / n, other / n)
 
 
 def _without(
