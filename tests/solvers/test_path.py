@@ -147,7 +147,11 @@ def test_a_concave_path_is_never_above_reweighting_from_l1_alone(classes):
         linear = _solver(blocks)
         for result in path[1:]:
             l1 = linear.at(result.delta)
-            alone = run(solve_reweighted(solver.problem, result.delta, l1, tol=1e-8, max_iter=1000))
+            alone = run(
+                solve_reweighted(
+                    solver.problem, result.delta, l1, tol=1e-8, max_iter=1000, polish=True
+                )
+            )
             assert result.objective <= alone.objective * (1 + 1e-8)
 
 

@@ -17,7 +17,14 @@ from .._typing import Float64Array
 from .penalties import L1, slope_at_zero
 from .quotient import GramQuotient, evaluate, single_feature_ratios
 from .rounds import Rounds, run, together
-from .working_set import Problem, Solution, lowest_copies, solve, solve_reweighted
+from .working_set import (
+    Problem,
+    Solution,
+    lowest_copies,
+    solve,
+    solve_ahead,
+    solve_reweighted,
+)
 
 # Steps of the continuation that leads to a single delta.
 _CONTINUATION = 0.6
@@ -27,6 +34,8 @@ _DISTINCT = 1e-7
 _LOOSE = 1e-2
 # Relative tolerance of the l1 solutions that reweighting starts from.
 _START = 1e-4
+# Points of a path that one pass is to certify, where passes are costly.
+_AHEAD = 5
 # A quotient that is zero but for rounding.
 _NOTHING_LEFT = 1e-24
 
@@ -197,6 +206,32 @@ class PathSolver:
                 found = single
         return found
 
+    def rounds_along(
+        self, deltas: Sequence[float], last: Solution | None = None
+    ) -> Rounds[list[Solution]]:
+        """The solutions at some falling deltas, in rounds.
+
+        Where passes are costly, one of them certifies as many as possible.
+        """
+        found: list[Solution] = []
+        while len(found) < len(deltas):
+            rest = deltas[len(found) :]
+            linear = self.problem.penalty.linear
+            if len(rest) == 1 or not linear or rest[0] >= self.delta_max:
+                last = yield from self.rounds_at(rest[0], last)
+                found.append(last)
+                continue
+            found += yield from solve_ahead(
+                self._bounded,
+                rest,
+                self._l1,
+                tol=[self._limits(delta)["tol"] for delta in rest],
+                max_iter=self._max_iter,
+                polish=self._final,
+            )
+            self._l1 = last = found[-1]
+        return found
+
     def _descend(self, delta: float) -> Rounds[Solution]:
         """The l1 solution at ``delta`` by a continuation in geometric steps."""
         limits = _Limits(tol=_START * self.linear_max, max_iter=self._max_iter, polish=self._final)
@@ -338,21 +373,30 @@ def _walk_group(
     """The paths of problems that share a panel, each at its own falling deltas."""
     paths: list[list[Solution]] = [[] for _ in solvers]
     last: Sequence[Solution] = []
-    for level in zip(*deltas):
+    levels = [[float(delta) for delta in level] for level in zip(*deltas)]
+    ahead = _AHEAD if solvers[0].problem.cov.costly_passes else 1
+    for first in range(0, len(levels), ahead):
         steps = [
-            solver.rounds_at(float(delta), before)
-            for solver, delta, before in zip_longest(solvers, level, last)
+            solver.rounds_along(some, before)
+            for solver, some, before in zip_longest(
+                solvers, zip(*levels[first : first + ahead]), last
+            )
         ]
-        last = yield from together(steps)
-        for path, solution in zip(paths, last):
-            # a gradient over all features for every delta would outweigh the data
-            path.append(replace(solution, gradient=_NOTHING))
-        if max_features is not None:
-            panel = np.unique(np.concatenate([solution.features for solution in last]))
-            if len(panel) > max_features:
+        for last in zip(*(yield from together(steps))):
+            for path, solution in zip(paths, last):
+                # a gradient over all features for every delta would outweigh the data
+                path.append(replace(solution, gradient=_NOTHING))
+            if max_features is not None and _n_features(last) > max_features:
                 break
+        else:
+            continue
+        break
     if upward and last:
         yield from together(
             [solver.walk_up(path, end) for solver, path, end in zip(solvers, paths, last)]
         )
     return paths
+
+
+def _n_features(solutions: Sequence[Solution]) -> int:
+    return len(np.unique(np.concatenate([solution.features for solution in solutions])))

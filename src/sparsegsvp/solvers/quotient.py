@@ -156,7 +156,7 @@ class GramQuotient:
         self.tau = tau
         self.own_mean = plane.own_mean @ means
         self.other_mean = plane.other_mean @ means
-        self._pair = cov.blocks(features, np.stack([plane.own, plane.other]))
+        self._pair = cov.blocks(features, np.array((plane.own, plane.other)))
         if plane.between is not None:
             spread = plane.between @ means
             self._pair[1] += spread.T @ spread

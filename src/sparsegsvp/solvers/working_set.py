@@ -7,6 +7,7 @@ and the inner tolerance is below the outer one, so it cannot cycle.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypedDict
@@ -154,65 +155,162 @@ class Solution:
 
 
 def solve(
-    problem: Problem,
-    delta: float,
-    start: Solution,
-    *,
-    tol: float,
-    max_iter: int,
-    polish: bool = True,
+    problem: Problem, delta: float, start: Solution, *, tol: float, max_iter: int, polish: bool
 ) -> Rounds[Solution]:
     """Solve at one delta from a solution whose gradient and delta give the features to expect.
 
     ``tol`` is the absolute tolerance on the certificate, ``max_iter`` the largest number of
     inner iterations in all; ``polish`` settles the coefficients by one step more.
     """
-    resting = (delta * slope_at_zero(problem.penalty)) * problem.weights
-    features = _expected(problem, delta, start, resting)
-    w = np.zeros(len(features))
-    w[np.searchsorted(features, start.features)] = start.w
-    history: list[float] = []
-    n_iter = 0
-    while True:
-        inner = problem.minimize(
-            delta,
-            features,
-            w,
-            tol=_INNER * tol,
-            max_iter=max(max_iter - n_iter, 1),
-            polish=polish,
-        )
-        n_iter += inner.n_iter
-        history += inner.history if not history else inner.history[1:]
-        support = inner.point.w.nonzero()[0]
-        request = problem.request(
-            features[support], inner.point.w[support], inner.point.bias, resting, features
-        )
-        excess = None if n_iter >= max_iter else _cached_excess(request, features, resting)
-        if excess is None or excess.max() <= _INNER * tol:
-            gradient = inner.point.gradient
-            if not problem.cov.complete:
-                (gradient,) = yield [request]
-                # the blocks are in float64 whatever the data is
-                gradient[features] = inner.point.gradient
-                problem.cov.prefetch(np.abs(gradient) / problem.weights)
-            solution = _certify(problem, delta, request, inner, gradient, tol, n_iter, history)
-            if solution.converged or problem.cov.complete or n_iter >= max_iter:
-                break
-            excess = np.abs(solution.gradient)
-            excess -= resting
-            excess[features] = 0.0
-        new = np.flatnonzero(excess > _INNER * tol)
+    attempt = _Attempt(problem, delta, start, _Limits(tol=tol, max_iter=max_iter, polish=polish))
+    attempt.minimize()
+    if problem.cov.complete:
+        return _relabel(problem, attempt.certified(attempt.inner.point.gradient))
+    (gradient,) = yield [attempt.request]
+    return (yield from attempt.finish(gradient))
+
+
+def solve_ahead(
+    problem: Problem,
+    deltas: Sequence[float],
+    start: Solution,
+    *,
+    tol: Sequence[float],
+    max_iter: int,
+    polish: bool,
+) -> Rounds[list[Solution]]:
+    """Solve at falling deltas on the columns in memory and ask for all certificates at once.
+
+    For data whose passes are costly. Returns the solutions up to the first that needed
+    columns which were not in memory, that one solved for good: the ones after it started
+    from a point that was not a solution.
+    """
+    attempts: list[_Attempt] = []
+    for delta, each in zip(deltas, tol):
+        limits = _Limits(tol=each, max_iter=max_iter, polish=polish)
+        attempts.append(_Attempt(problem, delta, start, limits))
+        attempts[-1].minimize()
+        start = attempts[-1].draft()
+    gradients = yield [attempt.request for attempt in attempts]
+    found: list[Solution] = []
+    for attempt, gradient in zip(attempts, gradients):
+        found.append((yield from attempt.finish(gradient)))
+        if attempt.n_rounds > 1:
+            break
+    return found
+
+
+class _Attempt:
+    """A growing set of features on which one delta is being solved."""
+
+    def __init__(self, problem: Problem, delta: float, start: Solution, limits: _Limits) -> None:
+        self.problem, self.delta, self.limits = problem, delta, limits
+        # what the slopes of features at zero are held against
+        self.resting = (delta * slope_at_zero(problem.penalty)) * problem.weights
+        self.features = _expected(problem, delta, start, self.resting)
+        self.w = np.zeros(len(self.features))
+        self.w[np.searchsorted(self.features, start.features)] = start.w
+        self.history: list[float] = []
+        self.n_iter, self.n_rounds = 0, 0
+
+    def minimize(self) -> None:
+        """Solve on the set, and again as long as columns in memory violate the certificate."""
+        self.n_rounds += 1
+        most, tol = self.limits["max_iter"], _INNER * self.limits["tol"]
+        while True:
+            self.inner = inner = self.problem.minimize(
+                self.delta,
+                self.features,
+                self.w,
+                tol=tol,
+                max_iter=max(most - self.n_iter, 1),
+                polish=self.limits["polish"],
+            )
+            self.n_iter += inner.n_iter
+            self.history += inner.history[1:] if self.history else inner.history
+            support = inner.point.w.nonzero()[0]
+            self.request = self.problem.request(
+                self.features[support],
+                inner.point.w[support],
+                inner.point.bias,
+                self.resting,
+                self.features,
+            )
+            if self.n_iter >= most or not self._grow(self._in_memory()):
+                return
+
+    def _in_memory(self) -> Float64Array | None:
+        """The gradient of the features in memory, zero elsewhere; None where a pass is cheap.
+
+        Where a pass is costly these are solved for first; most violators are among them.
+        """
+        seen = None if self.problem.cov.complete else cached_gradient(self.request)
+        if seen is None:
+            return None
+        gradient = np.zeros(len(self.resting))
+        gradient[seen[0]] = seen[1]
+        return gradient
+
+    def _grow(self, gradient: Float64Array | None) -> bool:
+        """Add the features that violate the certificate; whether there are any."""
+        if gradient is None:
+            return False
+        excess = np.abs(gradient)
+        excess -= self.resting
+        excess[self.features] = 0.0
+        new = np.flatnonzero(excess > _INNER * self.limits["tol"])
         if len(new) == 0:
-            break  # what is left is inside the set: the inner solver has stalled
-        limit = max(16, len(features))
+            return False
+        limit = max(16, len(self.features))
         if len(new) > limit:
             new = np.sort(new[np.argsort(-excess[new], kind="stable")[:limit]])
-        grown = np.union1d(features, new)
-        w = np.zeros(len(grown))
-        w[np.searchsorted(grown, features)] = inner.point.w
-        features = grown
-    return _relabel(problem, solution)
+        grown = np.union1d(self.features, new)
+        self.w = np.zeros(len(grown))
+        self.w[np.searchsorted(grown, self.features)] = self.inner.point.w
+        self.features = grown
+        return True
+
+    def finish(self, gradient: Float64Array) -> Rounds[Solution]:
+        """Certify with the gradient that was asked for, and go on if need be."""
+        while True:
+            # the blocks are in float64 whatever the data is
+            gradient[self.features] = self.inner.point.gradient
+            self.problem.cov.prefetch(np.abs(gradient) / self.problem.weights)
+            solution = self.certified(gradient)
+            if solution.converged or self.n_iter >= self.limits["max_iter"]:
+                break
+            if not self._grow(gradient):
+                break  # what is left is inside the set: the inner solver has stalled
+            self.minimize()
+            (gradient,) = yield [self.request]
+        return _relabel(self.problem, solution)
+
+    def certified(self, gradient: Float64Array) -> Solution:
+        """The solution with its certificate over all features."""
+        problem, request = self.problem, self.request
+        dense = np.zeros(len(gradient))
+        dense[request.features] = request.w
+        slopes = self.delta * problem.weights
+        if not problem.penalty.linear:
+            slopes *= problem.penalty.slope(np.abs(dense))
+        residual = kkt_residual(dense, gradient, slopes)
+        return Solution(
+            delta=self.delta,
+            features=request.features,
+            w=request.w,
+            bias=request.bias,
+            objective=self.inner.objective,
+            kkt_residual=residual,
+            n_iter=self.n_iter,
+            history=list(self.history),
+            gradient=gradient,
+            converged=residual <= self.limits["tol"],
+        )
+
+    def draft(self) -> Solution:
+        """What is known before a pass: the features not in memory are taken to stay out."""
+        gradient = self._in_memory()
+        return self.certified(np.zeros(len(self.resting)) if gradient is None else gradient)
 
 
 def _expected(problem: Problem, delta: float, start: Solution, resting: Float64Array) -> IntArray:
@@ -233,23 +331,6 @@ def _expected(problem: Problem, delta: float, start: Solution, resting: Float64A
     score = pull[features] - resting[features]
     score[np.searchsorted(features, start.features)] = np.inf
     return np.sort(features[np.argsort(-score, kind="stable")[:limit]])
-
-
-def _cached_excess(
-    request: GradientRequest, features: IntArray, resting: Float64Array
-) -> Float64Array | None:
-    """How far the features in memory exceed the certificate; None where a pass is cheap.
-
-    Where a pass is costly these are solved for first; most violators are among them.
-    """
-    seen = None if request.cov.complete else cached_gradient(request)
-    if seen is None:
-        return None
-    index, gradient = seen
-    excess = np.zeros(len(resting))
-    excess[index] = np.abs(gradient) - resting[index]
-    excess[features] = 0.0
-    return excess
 
 
 def lowest_copies(problem: Problem, features: IntArray) -> IntArray:
@@ -282,37 +363,6 @@ def _relabel(problem: Problem, solution: Solution) -> Solution:
     return replace(solution, features=new[order], w=solution.w[order], gradient=gradient)
 
 
-def _certify(
-    problem: Problem,
-    delta: float,
-    request: GradientRequest,
-    inner: SphereSolution,
-    gradient: Float64Array,
-    tol: float,
-    n_iter: int,
-    history: list[float],
-) -> Solution:
-    """The certificate over all features at the point where the inner solver stopped."""
-    dense = np.zeros(len(gradient))
-    dense[request.features] = request.w
-    slopes = delta * problem.weights
-    if not problem.penalty.linear:
-        slopes *= problem.penalty.slope(np.abs(dense))
-    residual = kkt_residual(dense, gradient, slopes)
-    return Solution(
-        delta=delta,
-        features=request.features,
-        w=request.w,
-        bias=request.bias,
-        objective=inner.objective,
-        kkt_residual=residual,
-        n_iter=n_iter,
-        history=list(history),
-        gradient=gradient,
-        converged=residual <= tol,
-    )
-
-
 def solve_reweighted(
     problem: Problem,
     delta: float,
@@ -320,7 +370,7 @@ def solve_reweighted(
     *,
     tol: float,
     max_iter: int,
-    polish: bool = True,
+    polish: bool,
     times: int = 3,
 ) -> Rounds[Solution]:
     """Solve with a concave penalty from the l1 solution ``start`` at the same delta.
