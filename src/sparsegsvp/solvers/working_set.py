@@ -7,22 +7,27 @@ and the inner tolerance is below the outer one, so it cannot cycle.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypedDict
 
 import numpy as np
 
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances
+from .newton import minimize_with_newton
 from .penalties import L1, Penalty, slope_at_zero
 from .quotient import (
     Bias,
     FactorQuotient,
+    GradientRequest,
     GramQuotient,
     OneVsRest,
-    Quotient,
     cached_gradient,
-    full_gradient,
 )
+from .rounds import Rounds
+from .safe import References
 from .sphere import SphereSolution, kkt_residual, minimize_on_sphere
 
 # Largest set whose covariance blocks are formed, by itself and in features per row; beyond
@@ -43,6 +48,8 @@ class Problem:
     penalty: Penalty  # the function p
     weights: Float64Array  # penalty weights l_f of all features
     newton: bool = True  # whether the inner solver takes Newton steps
+    # gradients of earlier points, where certificates may come from bounds
+    references: References | None = None
 
     @classmethod
     def of_class(
@@ -61,13 +68,65 @@ class Problem:
         weights = np.ones(cov.means.shape[1]) if weights is None else weights
         return cls(cov, plane, tau, penalty, weights, newton)
 
-    def quotient(self, features: IntArray) -> Quotient:
-        """The quotient of some of the features."""
+    def bounded(self) -> Problem:
+        """The same problem, in whose certificates bounds may stand for gradients."""
+        return self if self.references else replace(self, references=References(self.cov))
+
+    def request(
+        self,
+        features: IntArray,
+        w: Float64Array,
+        bias: Bias,
+        threshold: Float64Array | None = None,
+        known: IntArray | None = None,
+    ) -> GradientRequest:
+        """Ask for the gradient over all features at w, which is non-zero on ``features``."""
+        return GradientRequest(
+            self.cov, self.plane, self.tau, features, w, bias, self.references, threshold, known
+        )
+
+    def minimize(
+        self,
+        delta: float,
+        features: IntArray,
+        w: Float64Array,
+        *,
+        tol: float,
+        max_iter: int,
+        polish: bool = True,
+    ) -> SphereSolution:
+        """Minimise over some of the features, from the unit vector w on them."""
+        weights = self.weights[features]
+        limits = _Limits(tol=tol, max_iter=max_iter, polish=polish)
         most = min(_MAX_GRAM, _MAX_GRAM_PER_ROW * self.cov.n_samples)
         if len(features) > most and not self.cov.complete:
-            return FactorQuotient(self.cov, self.plane, self.tau, features)
+            factors = FactorQuotient(self.cov, self.plane, self.tau, features)
+            return minimize_on_sphere(
+                factors, self.penalty, delta, weights, w, newton=self.newton, **limits
+            )
+        quotient = self._gram(features)
+        if not self.newton:
+            return minimize_on_sphere(
+                quotient, self.penalty, delta, weights, w, newton=False, **limits
+            )
+        return minimize_with_newton(quotient, self.penalty, delta, weights, w, **limits)
+
+    def _gram(self, features: IntArray) -> GramQuotient:
+        if self.cov.complete and len(features) == len(self.weights):
+            return self._whole
         self.cov.extend(features)
         return GramQuotient(self.cov, self.plane, self.tau, features)
+
+    @cached_property
+    def _whole(self) -> GramQuotient:
+        """The quotient of all features, which all deltas share."""
+        return GramQuotient(self.cov, self.plane, self.tau, np.arange(len(self.weights)))
+
+
+class _Limits(TypedDict):
+    tol: float
+    max_iter: int
+    polish: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +144,8 @@ class Solution:
     kkt_residual: float
     n_iter: int
     history: list[float]
-    gradient: Float64Array  # of all features
+    # of all features; with bounds, an estimate where that is certain to be below the slope
+    gradient: Float64Array
     converged: bool
     gap: float = 0.0  # how far the downward path was above this, relative
 
@@ -95,81 +155,182 @@ class Solution:
 
 
 def solve(
-    problem: Problem, delta: float, start: Solution, *, tol: float, max_iter: int
-) -> Solution:
+    problem: Problem, delta: float, start: Solution, *, tol: float, max_iter: int, polish: bool
+) -> Rounds[Solution]:
     """Solve at one delta from a solution whose gradient and delta give the features to expect.
 
     ``tol`` is the absolute tolerance on the certificate, ``max_iter`` the largest number of
-    inner iterations in all.
+    inner iterations in all; ``polish`` settles the coefficients by one step more.
     """
-    m = problem.cov.means.shape[1]
-    resting = delta * problem.weights * slope_at_zero(problem.penalty)
+    attempt = _Attempt(problem, delta, start, _Limits(tol=tol, max_iter=max_iter, polish=polish))
+    attempt.minimize()
     if problem.cov.complete:
-        features = np.arange(m)  # no working set
-    else:
-        # sequential strong rule: slopes change by no more than delta does
-        previous = max(start.delta, delta)
-        expected = np.abs(start.gradient) >= resting * max(2.0 - previous / delta, 0.0)
-        expected[start.features] = True
-        features = np.flatnonzero(expected & problem.cov.standardization.varying)
-        features = _trim(features, start, resting)
-    w = np.zeros(len(features))
-    w[np.searchsorted(features, start.features)] = start.w
-    history: list[float] = []
-    n_iter = 0
-    while True:
-        inner = minimize_on_sphere(
-            problem.quotient(features),
-            problem.penalty,
-            delta,
-            problem.weights[features],
-            w,
-            tol=_INNER * tol,
-            max_iter=max(max_iter - n_iter, 1),
-            newton=problem.newton,
-        )
-        n_iter += inner.n_iter
-        history += inner.history if not history else inner.history[1:]
-        excess = None if n_iter >= max_iter else _cached_excess(problem, inner, features, resting)
-        if excess is None or excess.max() <= _INNER * tol:
-            solution = _certify(problem, delta, features, inner, tol, n_iter, history)
-            if solution.converged or problem.cov.complete or n_iter >= max_iter:
-                break
-            excess = np.abs(solution.gradient) - resting
-            excess[features] = 0.0
-        new = np.flatnonzero(excess > _INNER * tol)
+        return _relabel(problem, attempt.certified(attempt.inner.point.gradient))
+    (gradient,) = yield [attempt.request]
+    return (yield from attempt.finish(gradient))
+
+
+def solve_ahead(
+    problem: Problem,
+    deltas: Sequence[float],
+    start: Solution,
+    *,
+    tol: Sequence[float],
+    max_iter: int,
+    polish: bool,
+) -> Rounds[list[Solution]]:
+    """Solve at falling deltas on the columns in memory and ask for all certificates at once.
+
+    For data whose passes are costly. Returns the solutions up to the first that needed
+    columns which were not in memory, that one solved for good: the ones after it started
+    from a point that was not a solution.
+    """
+    attempts: list[_Attempt] = []
+    for delta, each in zip(deltas, tol):
+        limits = _Limits(tol=each, max_iter=max_iter, polish=polish)
+        attempts.append(_Attempt(problem, delta, start, limits))
+        attempts[-1].minimize()
+        start = attempts[-1].draft()
+    gradients = yield [attempt.request for attempt in attempts]
+    found: list[Solution] = []
+    for attempt, gradient in zip(attempts, gradients):
+        found.append((yield from attempt.finish(gradient)))
+        if attempt.n_rounds > 1:
+            break
+    return found
+
+
+class _Attempt:
+    """A growing set of features on which one delta is being solved."""
+
+    def __init__(self, problem: Problem, delta: float, start: Solution, limits: _Limits) -> None:
+        self.problem, self.delta, self.limits = problem, delta, limits
+        # what the slopes of features at zero are held against
+        self.resting = (delta * slope_at_zero(problem.penalty)) * problem.weights
+        self.features = _expected(problem, delta, start, self.resting)
+        self.w = np.zeros(len(self.features))
+        self.w[np.searchsorted(self.features, start.features)] = start.w
+        self.history: list[float] = []
+        self.n_iter, self.n_rounds = 0, 0
+
+    def minimize(self) -> None:
+        """Solve on the set, and again as long as columns in memory violate the certificate."""
+        self.n_rounds += 1
+        most, tol = self.limits["max_iter"], _INNER * self.limits["tol"]
+        while True:
+            self.inner = inner = self.problem.minimize(
+                self.delta,
+                self.features,
+                self.w,
+                tol=tol,
+                max_iter=max(most - self.n_iter, 1),
+                polish=self.limits["polish"],
+            )
+            self.n_iter += inner.n_iter
+            self.history += inner.history[1:] if self.history else inner.history
+            support = inner.point.w.nonzero()[0]
+            self.request = self.problem.request(
+                self.features[support],
+                inner.point.w[support],
+                inner.point.bias,
+                self.resting,
+                self.features,
+            )
+            if self.n_iter >= most or not self._grow(self._in_memory()):
+                return
+
+    def _in_memory(self) -> Float64Array | None:
+        """The gradient of the features in memory, zero elsewhere; None where a pass is cheap.
+
+        Where a pass is costly these are solved for first; most violators are among them.
+        """
+        seen = None if self.problem.cov.complete else cached_gradient(self.request)
+        if seen is None:
+            return None
+        gradient = np.zeros(len(self.resting))
+        gradient[seen[0]] = seen[1]
+        return gradient
+
+    def _grow(self, gradient: Float64Array | None) -> bool:
+        """Add the features that violate the certificate; whether there are any."""
+        if gradient is None:
+            return False
+        excess = np.abs(gradient)
+        excess -= self.resting
+        excess[self.features] = 0.0
+        new = np.flatnonzero(excess > _INNER * self.limits["tol"])
         if len(new) == 0:
-            break  # what is left is inside the set: the inner solver has stalled
-        limit = max(16, len(features))
+            return False
+        limit = max(16, len(self.features))
         if len(new) > limit:
             new = np.sort(new[np.argsort(-excess[new], kind="stable")[:limit]])
-        grown = np.union1d(features, new)
-        w = np.zeros(len(grown))
-        w[np.searchsorted(grown, features)] = inner.point.w
-        features = grown
-    return _relabel(problem, solution)
+        grown = np.union1d(self.features, new)
+        self.w = np.zeros(len(grown))
+        self.w[np.searchsorted(grown, self.features)] = self.inner.point.w
+        self.features = grown
+        return True
+
+    def finish(self, gradient: Float64Array) -> Rounds[Solution]:
+        """Certify with the gradient that was asked for, and go on if need be."""
+        while True:
+            # the blocks are in float64 whatever the data is
+            gradient[self.features] = self.inner.point.gradient
+            self.problem.cov.prefetch(np.abs(gradient) / self.problem.weights)
+            solution = self.certified(gradient)
+            if solution.converged or self.n_iter >= self.limits["max_iter"]:
+                break
+            if not self._grow(gradient):
+                break  # what is left is inside the set: the inner solver has stalled
+            self.minimize()
+            (gradient,) = yield [self.request]
+        return _relabel(self.problem, solution)
+
+    def certified(self, gradient: Float64Array) -> Solution:
+        """The solution with its certificate over all features."""
+        problem, request = self.problem, self.request
+        dense = np.zeros(len(gradient))
+        dense[request.features] = request.w
+        slopes = self.delta * problem.weights
+        if not problem.penalty.linear:
+            slopes *= problem.penalty.slope(np.abs(dense))
+        residual = kkt_residual(dense, gradient, slopes)
+        return Solution(
+            delta=self.delta,
+            features=request.features,
+            w=request.w,
+            bias=request.bias,
+            objective=self.inner.objective,
+            kkt_residual=residual,
+            n_iter=self.n_iter,
+            history=list(self.history),
+            gradient=gradient,
+            converged=residual <= self.limits["tol"],
+        )
+
+    def draft(self) -> Solution:
+        """What is known before a pass: the features not in memory are taken to stay out."""
+        gradient = self._in_memory()
+        return self.certified(np.zeros(len(self.resting)) if gradient is None else gradient)
 
 
-def _cached_excess(
-    problem: Problem, inner: SphereSolution, features: IntArray, resting: Float64Array
-) -> Float64Array | None:
-    """How far the features in memory exceed the certificate; None where a pass is cheap.
-
-    Where a pass is costly these are solved for first; most violators are among them.
-    """
+def _expected(problem: Problem, delta: float, start: Solution, resting: Float64Array) -> IntArray:
+    """The support of ``start`` and the features that are likely to join it, in order."""
     if problem.cov.complete:
-        return None
-    support = inner.point.w.nonzero()[0]
-    seen = cached_gradient(
-        problem.cov, problem.plane, features[support], inner.point.w[support], inner.point.bias
-    )
-    if seen is None:
-        return None
-    index, gradient = seen
-    excess = np.zeros(len(resting))
-    excess[index] = np.abs(gradient) - resting[index]
-    excess[features] = 0.0
-    return excess
+        return np.arange(len(resting))  # no working set
+    # sequential strong rule: slopes change by no more than delta does
+    least = max(2.0 - max(start.delta, delta) / delta, 0.0)
+    pull = np.abs(start.gradient)
+    expected = pull >= least * resting
+    expected &= problem.cov.standardization.varying
+    expected[start.features] = True
+    features = expected.nonzero()[0]
+    # more of them save few passes and cost memory for their products
+    limit = 3 * len(start.features) // 2 + 16
+    if len(features) <= limit:
+        return features
+    score = pull[features] - resting[features]
+    score[np.searchsorted(features, start.features)] = np.inf
+    return np.sort(features[np.argsort(-score, kind="stable")[:limit]])
 
 
 def lowest_copies(problem: Problem, features: IntArray) -> IntArray:
@@ -202,55 +363,6 @@ def _relabel(problem: Problem, solution: Solution) -> Solution:
     return replace(solution, features=new[order], w=solution.w[order], gradient=gradient)
 
 
-def _trim(features: IntArray, start: Solution, resting: Float64Array) -> IntArray:
-    """Keep the support and, of the expected features, the likeliest."""
-    # more of them save few passes and cost memory for their products
-    limit = 3 * len(start.features) // 2 + 16
-    if len(features) <= limit:
-        return features
-    score = np.abs(start.gradient[features]) - resting[features]
-    score[np.searchsorted(features, start.features)] = np.inf
-    return np.sort(features[np.argsort(-score, kind="stable")[:limit]])
-
-
-def _certify(
-    problem: Problem,
-    delta: float,
-    features: IntArray,
-    inner: SphereSolution,
-    tol: float,
-    n_iter: int,
-    history: list[float],
-) -> Solution:
-    """The certificate over all features at the point where the inner solver stopped."""
-    point = inner.point
-    support = point.w.nonzero()[0]
-    active, w = features[support], point.w[support]
-    if problem.cov.complete:
-        gradient = point.gradient
-    else:
-        gradient = full_gradient(problem.cov, problem.plane, problem.tau, active, w, point.bias)
-        # the blocks are in float64 whatever the data is
-        gradient[features] = point.gradient
-        problem.cov.prefetch(np.abs(gradient) / problem.weights)
-    dense = np.zeros(len(gradient))
-    dense[active] = w
-    slopes = delta * problem.weights * problem.penalty.slope(np.abs(dense))
-    residual = kkt_residual(dense, gradient, slopes)
-    return Solution(
-        delta=delta,
-        features=active,
-        w=w,
-        bias=point.bias,
-        objective=inner.objective,
-        kkt_residual=residual,
-        n_iter=n_iter,
-        history=list(history),
-        gradient=gradient,
-        converged=residual <= tol,
-    )
-
-
 def solve_reweighted(
     problem: Problem,
     delta: float,
@@ -258,16 +370,17 @@ def solve_reweighted(
     *,
     tol: float,
     max_iter: int,
-    rounds: int = 3,
-) -> Solution:
+    polish: bool,
+    times: int = 3,
+) -> Rounds[Solution]:
     """Solve with a concave penalty from the l1 solution ``start`` at the same delta.
 
-    A few rounds majorise p by its tangent where the last one ended, each an l1 problem
+    A few ``times`` p is majorised by its tangent where the last one ended, each an l1 problem
     solved by itself; then the loop takes the penalty's own curvature into account, which
     converges where reweighting would creep.
     """
     current, n_iter = start, 0
-    for _ in range(rounds):
+    for _ in range(times):
         dense = np.zeros(len(problem.weights))
         dense[current.features] = current.w
         tangent = replace(
@@ -275,7 +388,9 @@ def solve_reweighted(
             penalty=L1(),
             weights=problem.weights * problem.penalty.slope(np.abs(dense)),
         )
-        current = solve(tangent, delta, current, tol=10 * tol, max_iter=max_iter)
+        current = yield from solve(
+            tangent, delta, current, tol=10 * tol, max_iter=max_iter, polish=polish
+        )
         n_iter += current.n_iter
-    found = solve(problem, delta, current, tol=tol, max_iter=max_iter)
+    found = yield from solve(problem, delta, current, tol=tol, max_iter=max_iter, polish=polish)
     return replace(found, n_iter=n_iter + found.n_iter)
