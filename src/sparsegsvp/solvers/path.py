@@ -305,8 +305,11 @@ class PathSolver:
         """A solution at ``down``'s delta with a lower objective, started from ``start``.
 
         First on the features of the two alone, which costs no pass over the data; only
-        if that ends lower is it worth a certificate.
+        if that ends lower is it worth a certificate. Where the two have the same features
+        and signs nothing is tried: between them the objective is smooth, and one minimum.
         """
+        if np.array_equal(start.features, down.features) and (start.w * down.w > 0.0).all():
+            return None
         features = np.union1d(start.features, down.features)
         w = np.zeros(len(features))
         w[np.searchsorted(features, start.features)] = start.w
@@ -371,26 +374,28 @@ def _walk_group(
     max_features: int | None,
 ) -> Rounds[list[list[Solution]]]:
     """The paths of problems that share a panel, each at its own falling deltas."""
+    levels = [[float(delta) for delta in level] for level in zip(*deltas)]
+    step = _AHEAD if solvers[0].problem.cov.costly_passes else 1
     paths: list[list[Solution]] = [[] for _ in solvers]
     last: Sequence[Solution] = []
-    levels = [[float(delta) for delta in level] for level in zip(*deltas)]
-    ahead = _AHEAD if solvers[0].problem.cov.costly_passes else 1
-    for first in range(0, len(levels), ahead):
-        steps = [
+    for first in range(0, len(levels), step):
+        own = zip(*levels[first : first + step])  # the deltas of each problem
+        walks = [
             solver.rounds_along(some, before)
-            for solver, some, before in zip_longest(
-                solvers, zip(*levels[first : first + ahead]), last
-            )
+            for solver, some, before in zip_longest(solvers, own, last)
         ]
-        for last in zip(*(yield from together(steps))):
-            for path, solution in zip(paths, last):
-                # a gradient over all features for every delta would outweigh the data
-                path.append(replace(solution, gradient=_NOTHING))
-            if max_features is not None and _n_features(last) > max_features:
-                break
-        else:
-            continue
-        break
+        found = list(zip(*(yield from together(walks))))  # the solutions at each level
+        sizes = [_n_features(solutions) for solutions in found]
+        within = [max_features is None or size <= max_features for size in sizes]
+        ended = not all(within)
+        if ended:
+            found = found[: within.index(False) + 1]
+        last = found[-1]
+        for path, solutions in zip(paths, zip(*found)):
+            # a gradient over all features for every delta would outweigh the data
+            path += [replace(solution, gradient=_NOTHING) for solution in solutions]
+        if ended:
+            break
     if upward and last:
         yield from together(
             [solver.walk_up(path, end) for solver, path, end in zip(solvers, paths, last)]
@@ -399,4 +404,5 @@ def _walk_group(
 
 
 def _n_features(solutions: Sequence[Solution]) -> int:
+    """The size of the panel of solutions that share one."""
     return len(np.unique(np.concatenate([solution.features for solution in solutions])))
