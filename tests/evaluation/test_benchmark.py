@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.feature_selection import SelectKBest
 
 from sparsegsvp.evaluation.panels import exact_panel
 
@@ -34,6 +36,74 @@ def test_tiny_run_writes_its_table_and_figure(tmp_path):
     page = json.loads((tmp_path / "compare-planted.json").read_text())
     assert {row["status"] for row in page["rows"]} == {"ok"}
     assert (tmp_path / "compare.png").stat().st_size > 10_000
+
+
+@pytest.fixture(scope="module")
+def coverage():
+    sys.path.insert(0, str(FOLDER))  # for what the benchmarks share
+    try:
+        spec = importlib.util.spec_from_file_location("bench_coverage", FOLDER / "coverage.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # dataclasses look it up
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        sys.path.remove(str(FOLDER))
+
+
+def test_coverage_of_one_cell_within_binomial_error(coverage):
+    # 200 replicates at a nominal 0.95: three standard errors are 0.046
+    cell = coverage.Cell(60, "even", "weak")
+    found = coverage.stand_in(cell, 200, seed=5)
+    assert 0.6 < found["truth"]["balanced_accuracy"] < found["truth"]["auc"] < 0.8
+    covered = {}
+    for name, ends in found["ends"].items():
+        truth = found["truth"][name.removesuffix(" alone")]
+        covered[name] = np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
+    assert all(covered[name] >= 0.95 - 0.046 for name in coverage.SCORES)
+    assert covered["auc alone"] < 0.95 - 0.046  # what the sampling term is for
+
+
+def test_the_stand_in_is_a_filter_and_a_diagonal_discriminant(coverage):
+    cell = coverage.Cell(30, "3to1", "strong")
+    y, rng = cell.y, np.random.default_rng(0)
+    X = cell.draw(rng, y)
+    weights, biases = coverage.fit(X, y[None].astype(float), (~y)[None].astype(float))
+    kept = SelectKBest(k=10).fit(X, y).get_support()
+    np.testing.assert_array_equal(weights[0] != 0, kept)
+    linear = LinearDiscriminantAnalysis(solver="lsqr", priors=[0.5, 0.5])
+    one = X[:, kept][:, :1]  # of one feature it is the linear discriminant
+    model = linear.fit(one, y)
+    w, b = weights[0][kept][0], model.intercept_[0] / model.coef_[0, 0]
+    centre = (one[y].mean() + one[~y].mean()) / 2
+    assert -b == pytest.approx(centre) and np.sign(w) == np.sign(model.coef_[0, 0])
+    total = sum(w * (X[y, j].mean() + X[~y, j].mean()) / 2 for j, w in enumerate(weights[0]))
+    assert biases[0] == pytest.approx(-total)
+
+
+def test_size_of_the_stand_ins_permutation_test(coverage):
+    cell, rng = coverage.Cell(30, "even", "none"), np.random.default_rng(2)
+    p = [coverage.permutation_p_value(cell.draw(rng, cell.y), cell.y, rng)[0] for _ in range(150)]
+    assert np.mean(np.array(p) <= 0.05) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
+    strong = coverage.Cell(30, "even", "perfect")
+    assert coverage.permutation_p_value(strong.draw(rng, cell.y), cell.y, rng) == (0.01, 99)
+
+
+def test_the_table_goes_between_its_marks(coverage, tmp_path):
+    row = {
+        "cell": "30-3to1-weak",
+        "truth": {"balanced_accuracy": 0.6, "auc": 0.7},
+        "coverage": dict.fromkeys(coverage.SCORES + coverage.ALONE, 0.95) | {"auc": 0.9},
+        "width": dict.fromkeys(coverage.SCORES, 0.3),
+        "rejected": 0.2,
+        "draws": 150,
+    }
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- coverage -->\nold\n<!-- end -->\nafter\n")
+    coverage.write_docs([row], page)
+    text = page.read_text()
+    assert "| 30, 3 to 1, weak |" in text and "**0.900** (0.30)" in text and "old" not in text
+    assert "30-3to1-weak auc: 0.900" in text and text.endswith("<!-- end -->\nafter\n")
 
 
 def test_missing_peers_are_named(adapters, monkeypatch):

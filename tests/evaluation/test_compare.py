@@ -129,6 +129,34 @@ def test_table_and_front(planted_small):
     assert "seconds" not in page
 
 
+def test_near_the_front_by_the_paired_gap(planted_small):
+    X, y = planted_small
+    methods = {"F": SelectKBest(), "chi2": make_pipeline(MinMaxScaler(), SelectKBest(chi2))}
+    found = compare(methods, X, y, sizes=(2, 3), n_splits=4, n_repeats=2)
+    scores = {
+        (row.method, row.size): (row.score.value, row.front_gap, row.front_gap_error)
+        for row in found.rows
+    }
+    for (method, size), (value, gap, error) in scores.items():
+        best = max(v for (_, k), (v, _, _) in scores.items() if k <= size)
+        assert gap == pytest.approx(best - value) and (error > 0) == (gap > 0)
+        assert found.row(method, size).near_front == (gap <= error)
+    assert "front_gap_error" in found.to_dict()["rows"][0]
+    # paired: folds that are hard for one are hard for the other
+    same = compare({"F": SelectKBest(), "again": SelectKBest()}, X, y, **SMALL)
+    assert same.row("again", 2).front_gap == same.row("F", 2).front_gap
+
+
+def test_text_and_html(planted_small):
+    found = compare({"F": SelectKBest(), "<b>": SelectKBest(chi2)}, *planted_small, **TINY)
+    lines = repr(found).splitlines()
+    assert lines[0].startswith("Comparison of 3 methods") and len(lines) == 3
+    score = found.row("F", 5).score
+    assert lines[2] == f"  5 features: F {score.value:.2f} ({score.low:.2f} to {score.high:.2f})"
+    page = found._repr_html_()
+    assert "&lt;b&gt;" in page and page.count("<tr>") == 4
+
+
 def test_pareto_front_by_brute_force():
     rng = np.random.default_rng(0)
     sizes, scores = rng.integers(1, 5, 30), rng.integers(0, 8, 30) / 8

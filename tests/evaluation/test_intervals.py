@@ -1,17 +1,19 @@
-"""The corrected interval, its widening, and Holm's procedure."""
+"""Intervals of the procedure, exact ones at perfect scores, and Holm's procedure."""
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import beta, norm
 from scipy.stats import t as student
 
 from sparsegsvp.evaluation import (
     auc_interval,
     corrected_interval,
+    delong_variance,
     holm,
     make_folds,
     paired_differences,
     rate_interval,
+    score_interval,
 )
 from sparsegsvp.metrics import clopper_pearson
 
@@ -25,19 +27,65 @@ def test_corrected_interval_is_the_formula():
     assert corrected_interval([*scores, np.nan], 0.25) == found
 
 
-def test_perfect_folds_take_the_interval_of_the_counts():
-    perfect = rate_interval([1.0] * 25, 0.25, [(30, 30), (20, 20)], 5)
-    level = np.sqrt(0.95)
-    low = np.mean([clopper_pearson(n, n, level=level).low for n in (30, 20)])
-    assert (perfect.value, perfect.low, perfect.high) == pytest.approx((1, low, 1))
-    area = auc_interval([1.0] * 25, 0.25, [(30, 30, 20, 20)], 5)
-    product = np.prod([clopper_pearson(n, n, level=level).low for n in (30, 20)])
-    assert (area.low, area.high) == pytest.approx((product, 1))
+def test_a_perfect_score_takes_the_exact_interval_of_the_samples_counted():
+    # with errors allowed in any class, no smaller balanced accuracy makes 30 + 20 hits likelier
+    # than 2.5%: a^30 b^20 >= 0.025 has (a + b) / 2 >= 0.9121 (here by brute force)
+    perfect = rate_interval([1.0] * 25, 0.25, [(30, 30), (20, 20)])
+    a = np.linspace(0.5, 1, 100001)
+    b = (0.025 / a**30) ** (1 / 20)
+    least = np.min(((a + b) / 2)[b <= 1])
+    assert perfect.value == perfect.high == 1
+    assert perfect.low == pytest.approx(0.025 ** (1 / 40)) and perfect.low <= least < 0.92
+    (one,) = [rate_interval([1.0] * 5, 0.25, [(20, 20)])]
+    assert one.low == pytest.approx(clopper_pearson(20, 20).low)
+    none = rate_interval([0.0] * 5, 0.25, [(0, 20)])
+    assert (none.low, none.high) == pytest.approx((0, 1 - one.low))
+    area = auc_interval([1.0] * 25, 0.25, [0.0] * 25, 5, 20)
+    assert (area.low, area.high) == pytest.approx((0.025 ** (1 / 40), 1))
 
 
-def test_varied_folds_keep_the_corrected_interval():
+def test_an_area_of_almost_one_has_a_narrow_interval_that_is_not_a_point():
+    areas = [1.0] * 24 + [0.975]
+    found = auc_interval(areas, 0.25, [0.0] * 24 + [0.0006], 5, 30)
+    assert found.value == pytest.approx(0.999) and found.high == pytest.approx(1, abs=1e-3)
+    assert 0.05 < found.high - found.low < 0.07
+    # as the score becomes perfect the interval goes over into the exact one
+    lows = [score_interval([1 - e] + [1.0] * 24, 0.25, 0.0, 60).low for e in (1e-3, 1e-5, 1e-7)]
+    np.testing.assert_allclose(np.diff(lows), 0, atol=1e-3)
+    assert lows[-1] == pytest.approx(0.025 ** (1 / 60), abs=1e-5)
+
+
+def test_the_interval_is_jeffreys_at_as_many_trials_as_the_variance_is_worth():
     scores = np.random.default_rng(0).normal(0.8, 0.12, 25)
-    assert rate_interval(scores, 0.25, [(24, 30), (16, 20)], 5) == corrected_interval(scores, 0.25)
+    p = 0.8
+    variance = (1 / 25 + 0.25) * scores.var(ddof=1) + p * (1 - p) * (1 / 30 + 1 / 20) / 4
+    trials = p * (1 - p) / variance * (norm.ppf(0.975) / student.ppf(0.975, 24)) ** 2
+    expected = beta(p * trials + 0.5, (1 - p) * trials + 0.5).ppf([0.025, 0.975])
+    found = rate_interval(scores, 0.25, [(24, 30), (16, 20)], value=p)
+    assert trials < 40 and (found.low, found.high) == pytest.approx(tuple(expected))
+    # wider on the side of one half, and wider than without the sampling term
+    assert p - found.low > found.high - p
+    alone = score_interval(scores, 0.25, 0.0, 40, value=p)
+    assert found.low < alone.low and alone.high < found.high
+
+
+def test_scores_that_do_not_vary_and_a_single_fold():
+    constant = rate_interval([0.5] * 10, 0.25, [(10, 10), (0, 10)])
+    assert constant.low < 0.4 and constant.high > 0.6
+    one = rate_interval([0.7], 0.25, [(7, 10)])
+    assert (one.value, one.low, one.high) == (0.7, 0, 1)
+    undefined = auc_interval([0.9, np.nan, 0.8], 0.25, [np.nan] * 3, 3, 10)
+    assert undefined.value == pytest.approx(0.85) and undefined.low < 0.7
+
+
+def test_delong_variance_known_answer():
+    rng = np.random.default_rng(0)
+    y, s = rng.random(40) < 0.4, rng.integers(0, 6, 40).astype(float)  # with ties
+    p, q = s[y], s[~y]
+    above = (p[:, None] > q) + 0.5 * (p[:, None] == q)
+    expected = sum(above.mean(axis=k).var(ddof=1) / above.shape[1 - k] for k in (0, 1))
+    assert delong_variance(y, s) == pytest.approx(expected)
+    assert np.isnan(delong_variance(np.array([True, False, False]), np.arange(3.0)))
 
 
 @pytest.mark.parametrize("accuracy", [0.99, 0.9, 0.7])
@@ -52,35 +100,38 @@ def test_coverage_of_a_fixed_rule(accuracy):
         right = rng.random(y.size) < accuracy
         scores = [np.mean([right[f.test][y[f.test] == k].mean() for k in (0, 1)]) for f in folds]
         counts = [(int(right[y == k].sum()), int((y == k).sum())) for k in (0, 1)]
-        found, corrected = (
-            rate_interval(scores, 0.25, counts, 5),
-            corrected_interval(scores, 0.25),
-        )
+        found, corrected = rate_interval(scores, 0.25, counts), corrected_interval(scores, 0.25)
         hits += found.low <= accuracy <= found.high
         plain += corrected.low <= accuracy <= corrected.high
-    assert hits / 150 >= 0.9
+    assert hits / 150 >= 0.93
     assert accuracy < 0.99 or plain / 150 < 0.6
 
 
 @pytest.mark.parametrize("area", [0.9999, 0.97, 0.8])
-def test_coverage_of_an_area(area):
+@pytest.mark.parametrize("kind", ["normal", "mislabelled"])
+def test_coverage_of_an_area(area, kind):
+    # two normal classes, or two separated ones with some cases among the controls: the curve of
+    # the latter is the lowest that is concave and has its sensitivity without a false alarm
     rng = np.random.default_rng(3)
     y = np.repeat([0, 1], [30, 20])
     folds = make_folds(y, n_splits=5, n_repeats=2)
-    shift = np.sqrt(2) * norm.ppf(area)  # two normal classes with this area
-    hits, plain = 0, 0
+    shift = np.sqrt(2) * norm.ppf(area)
+    hits, plain, widths = 0, 0, []
     for _ in range(100):
-        s = rng.normal(size=y.size) + shift * y
-        values = [
-            np.mean(s[f.test][y[f.test] == 1][:, None] > s[f.test][y[f.test] == 0]) for f in folds
-        ]
-        right = (s > shift / 2) == y
-        counts = [(int(right[y == 1].sum()), 20, int(right[y == 0].sum()), 30)]
-        found, corrected = auc_interval(values, 0.25, counts, 5), corrected_interval(values, 0.25)
+        if kind == "normal":
+            s = rng.normal(size=y.size) + shift * y
+        else:
+            s = rng.normal(size=y.size) + 9 * (y & (rng.random(y.size) > 2 * (1 - area)))
+        tests = [(y[f.test] == 1, s[f.test]) for f in folds]
+        values = [np.mean(t[own][:, None] > t[~own]) for own, t in tests]
+        variances = [delong_variance(own, t) for own, t in tests]
+        found = auc_interval(values, 0.25, variances, 5, 20)
+        corrected = corrected_interval(values, 0.25)
         hits += found.low <= area <= found.high
         plain += corrected.low <= area <= corrected.high
-    assert hits >= 88
-    assert area < 0.99 or plain < 30
+        widths.append(found.high - found.low)
+    assert hits >= 93
+    assert area < 0.99 or (plain < 30 and np.median(widths) < 0.1)
 
 
 def test_holm_known_answer():

@@ -18,7 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from sparsegsvp.evaluation import nested_evaluate
+from sparsegsvp.evaluation import corrected_interval, nested_evaluate, sizes_notice
 
 QUICK = {"n_repeats": 1, "n_permutations": 0, "final_fit": False}
 
@@ -118,6 +118,80 @@ def test_result_holds_everything_and_is_json(planted_small, procedure):
     assert sum(page["calibration"]["weight"]) == pytest.approx(1)
 
 
+def test_rates_sizes_and_confusion_are_of_the_same_predictions(planted_small, procedure):
+    X, y = planted_small
+    found = nested_evaluate(procedure, X, y, cv=3, n_repeats=3, n_permutations=0)
+    first, mean = (np.array(found.confusion[name]) for name in ("first_repeat", "mean"))
+    np.testing.assert_array_equal(first.sum(axis=1), found.class_counts)
+    np.testing.assert_allclose(mean.sum(axis=1), found.class_counts)
+    oof = [found.out_of_fold(repeat)["predicted"] for repeat in range(3)]
+    assert first[0, 1] == np.sum(oof[0][found.y == 0] == 1)
+    assert mean[0, 1] == pytest.approx(np.mean([np.sum(p[found.y == 0] == 1) for p in oof]))
+    rates = mean.diagonal() / mean.sum(axis=1)
+    scores = {name: found.scores[name].value for name in ("sensitivity", "specificity")}
+    assert (scores["specificity"], scores["sensitivity"]) == pytest.approx(tuple(rates))
+    assert found.scores["balanced_accuracy"].value == pytest.approx(rates.mean())
+    page = found.to_dict()
+    assert page["confusion"] == found.confusion
+    assert page["panel_size_summary"] == {"median": 4.0, "low": 4, "high": 4}
+    assert found.stability.low is None and page["stability"]["high"] is None
+
+
+def test_control_is_paired(planted_small, procedure):
+    X, y = planted_small
+    found = nested_evaluate(procedure, X, y, n_repeats=2, n_permutations=0)
+    gaps = np.array([f.control["selected"] - f.control["random"] for f in found.folds])
+    paired = corrected_interval(gaps, 0.25, bounds=(-1, 1))
+    assert found.control["difference"] == paired and paired.low > 0
+    assert "random" not in [notice.code for notice in found.notices]
+
+
+def test_text_html_and_frame(planted_small, procedure):
+    X, y = planted_small
+    found = nested_evaluate(procedure, X, y, cv=3, n_repeats=1, n_permutations=0)
+    lines = repr(found).splitlines()
+    assert lines[0] == "Nested evaluation: 40 samples, 60 features, 3 fits"
+    assert "  verdict: not tested" in lines and "  panel sizes: 4 (4 to 4)" in lines
+    score = found.scores["balanced_accuracy"]
+    assert f"  balanced accuracy: {score.value:.2f} ({score.low:.2f} to {score.high:.2f})" in lines
+    assert str(found) == repr(found) and len(lines) < 10
+    assert found._repr_html_().startswith("<table>") and "not tested" in found._repr_html_()
+    frame = found.to_frame().set_index("score")
+    assert frame.loc["auc", "low"] == found.scores["auc"].low
+
+
+@pytest.mark.parametrize(
+    ("final", "sizes", "noticed"),
+    [
+        (2, [2, 30, 40, 238], True),  # within the range, far from the median
+        (10, [8, 10, 12], False),
+        (13, [8, 10, 12], True),  # outside the range
+        (7, [8, 10, 12], True),
+        (20, [8, 10, 12, 25], False),
+        (5, [5, 10, 11], False),
+        (4, [4, 10, 11], True),
+        (3, [], False),
+    ],
+)
+def test_a_panel_of_another_size_than_those_behind_the_score_is_noticed(final, sizes, noticed):
+    found = sizes_notice(final, sizes)
+    assert (found is not None) is noticed
+    if found is not None:
+        assert found.code == "sizes" and str(final) in found.text
+
+
+def test_the_final_panels_size_is_compared_with_the_folds(planted_small):
+    class Growing(GaussianNB):
+        def fit(self, X, y):
+            self.coef_ = np.arange(X.shape[1]) < (2 if X.shape[0] < 40 else 9)
+            return super().fit(X, y)
+
+    X, y = planted_small
+    found = nested_evaluate(Growing(), X, y, n_repeats=1, n_permutations=0)
+    (notice,) = (n for n in found.notices if n.code == "sizes")
+    assert "9 features" in notice.text and found.panel_size_summary == (2, 2, 2)
+
+
 def test_more_than_two_classes():
     X, y = load_iris(return_X_y=True)
     X = np.column_stack([X, np.random.default_rng(0).normal(size=(150, 5))])
@@ -137,9 +211,11 @@ def test_perfect_separation_does_not_claim_certainty():
     y = np.repeat([0, 1], 20)
     X = rng.normal(size=(40, 3)) + 20 * y[:, None]
     found = nested_evaluate(LinearSVC(), X, y, **QUICK)
-    assert found.scores["balanced_accuracy"].value == 1
-    assert found.scores["balanced_accuracy"].low < 0.9
-    assert found.scores["auc"].low < 0.9
+    # exact: 40 hits in a row have a chance of 2.5% at 0.912
+    for name in ("balanced_accuracy", "auc"):
+        assert found.scores[name].value == 1
+        assert found.scores[name].low == pytest.approx(0.025 ** (1 / 40))
+    assert found.scores["sensitivity"].low == pytest.approx(0.025 ** (1 / 20))
     assert "brier" not in found.scores  # no probabilities, no Brier score
 
 
@@ -239,6 +315,7 @@ def test_nothing_is_changed_and_two_runs_agree(planted_small, procedure):
         ({"pos_label": "nobody"}, "pos_label"),
         ({"permutation": "some"}, "permutation"),
         ({"n_permutations": -1}, "n_permutations"),
+        ({"max_permutations": 0}, "max_permutations"),
         ({"feature_names": ["a"]}, "feature_names"),
         ({"cv": 30}, "n_splits=30"),
         ({"resume": True}, "needs log"),

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
+from scipy.stats import fisher_exact
 from sklearn.base import clone
 from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest
 from sklearn.linear_model import LogisticRegression
@@ -13,7 +14,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparsegsvp.evaluation import StabilitySelection, find_substitutes
+from sparsegsvp.evaluation import (
+    StabilitySelection,
+    error_bound,
+    error_control,
+    find_substitutes,
+)
 from sparsegsvp.evaluation.baselines import l1_logistic
 from sparsegsvp.evaluation.folds import complementary_pair, subsample
 
@@ -64,7 +70,7 @@ def test_planted_features_are_found_and_the_bound_is_the_formula(planted):
     model = StabilitySelection(SelectKBest(k=4), n_resamples=30).fit(X, y)
     np.testing.assert_array_equal(model.get_support(indices=True), [0, 1, 2])
     assert model.error_bound_ == pytest.approx(16 / (0.2 * 300))
-    assert model.stability_.value > 0.5
+    assert model.stability_.value > 0.5 and model.stability_.low is None
     np.testing.assert_array_equal(model.transform(X), X[:, :3])
 
 
@@ -91,8 +97,63 @@ def test_the_error_bound_holds_on_noise():
         X, y = rng.normal(size=(40, 60)), np.repeat([0, 1], 20)
         model = StabilitySelection(SelectKBest(k=4), n_resamples=12, threshold=0.75).fit(X, y)
         kept.append(model.get_support().sum())
-        bound = model.error_bound_
+        bound = error_bound(model.mean_panel_size_, 60, 0.75)
+        assert model.error_bound_ is None or model.error_bound_ < kept[-1]
     assert np.mean(kept) <= bound
+
+
+def test_the_unimodal_bound_is_theorem_3_and_holds_on_noise():
+    # the constants of Shah and Samworth, also in the R package stabs: um_const(0.6, 50, .) = 0.38,
+    # um_const(0.9, 50, .) = 1.02 / 0.44
+    q, m = 10, 1000
+    assert error_bound(q, m, 0.6, n_pairs=50) == pytest.approx(0.1 / 0.38)
+    assert error_bound(q, m, 0.9, n_pairs=50) == pytest.approx(0.1 * 0.44 / 1.02)
+    assert error_bound(q, m, 0.6) == pytest.approx(0.1 / 0.2)
+    assert error_bound(q, m, 0.5, n_pairs=50) is None
+    assert error_bound(6, 10, 0.9, n_pairs=50) is None  # more than 1 / sqrt(3) of them
+    # the threshold counts as the next multiple of 1 / (2 B)
+    assert error_bound(q, m, 0.895, n_pairs=50) == error_bound(q, m, 0.9, n_pairs=50)
+    kept = {0.6: [], 0.8: []}
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(40, 60)), np.repeat([0, 1], 20)
+        model = StabilitySelection(SelectKBest(k=6), n_resamples=20).fit(X, y)
+        for threshold, counts in kept.items():
+            counts.append(np.sum(model.selection_frequencies_ >= threshold))
+    for threshold, counts in kept.items():
+        assert np.mean(counts) <= error_bound(6, 60, threshold, n_pairs=10)
+
+
+def test_a_bound_is_given_where_it_is_below_the_number_found():
+    def control(high, n_high, low, m=200, threshold=0.6):
+        frequencies = np.full(m, low)
+        frequencies[:n_high] = high
+        return error_control(frequencies, threshold, 50)
+
+    found, words = control(0.9, 5, 0.01)  # q = 6.45: 0.21 / 0.2 = 1.04 of 5
+    assert found.threshold == 0.6 and found.assumption == "none" and not found.is_raised
+    assert found.n_found == 5 and found.bound == pytest.approx(6.45**2 / 200 / 0.2)
+    assert words.startswith("5 features are chosen in at least 60% of the halves; at most 1 of")
+    found, words = control(1.0, 2, 0.045)  # 3.0 of 2 at 0.6: raised to 0.80, where it is 1
+    assert found.is_raised and found.threshold == pytest.approx((1 + 10.91**2 / 200) / 2)
+    assert (found.n_found, found.bound) == (2, 1.0) and "at least 80%" in words
+    found, words = control(0.75, 2, 0.045)  # too rare for that threshold
+    assert found.assumption == "unimodal" and found.threshold == 0.6 and "unimodal" in words
+    assert found.bound == pytest.approx(error_bound(10.41, 200, 0.6, n_pairs=50))
+    found, words = control(0.75, 2, 0.2, m=60)
+    assert found is None and "out of only 60" in words
+    assert control(0.55, 3, 0.01)[1] == "No feature is chosen in at least 60% of the halves."
+    assert control(0.55, 3, 0.2, threshold=0.5)[0] is None
+
+
+def test_raised_thresholds_and_their_words_reach_the_fitted_object(planted):
+    X, y = planted
+    model = StabilitySelection(SelectKBest(k=4), n_resamples=30).fit(X, y)
+    assert model.error_control_.bound == model.error_bound_ and "60%" in model.error_words_
+    model = StabilitySelection(SelectKBest(k=60), n_resamples=30).fit(X, y)
+    assert model.error_bound_ is None and model.error_words_
+    model = StabilitySelection(SelectKBest(k=4), n_resamples=4, resampling="bootstrap").fit(X, y)
+    assert model.error_control_ is None and "complementary pairs only" in model.error_words_
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -169,6 +230,30 @@ def test_substitutes_use_within_class_correlation_and_ignore_constants():
     Z = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=bool)
     assert abs(np.corrcoef(X[:, 0], X[:, 1])[0, 1]) > 0.9
     assert find_substitutes(X, y, Z) == {}
+
+
+def test_substitutes_need_a_margin():
+    # the same correlation; chosen apart in a few or in many resamples (Fisher at 0.05)
+    rng = np.random.default_rng(2)
+    y, x = np.repeat([0, 1], 20), rng.normal(size=40)
+    X = np.column_stack([x, x + 0.1 * rng.normal(size=40)])
+    for repeats, linked in ((1, False), (2, False), (3, True)):
+        Z = np.array([[1, 0], [0, 1]] * repeats, dtype=bool)
+        table = [[0, repeats], [repeats, 0]]
+        assert bool(fisher_exact(table, alternative="less").pvalue <= 0.05) is linked
+        assert bool(find_substitutes(X, y, Z)) is linked
+    Z = np.array([[1, 1]] * 6 + [[1, 0]] * 5 + [[0, 1]] * 6, dtype=bool)
+    table = [[6, 5], [6, 0]]
+    assert fisher_exact(table, alternative="less").pvalue > 0.05 and not find_substitutes(X, y, Z)
+
+
+def test_unrelated_selections_rarely_make_substitutes():
+    # two columns chosen independently of one another: at most 5% are linked, in each direction
+    rng = np.random.default_rng(4)
+    y, x = np.repeat([0, 1], 20), rng.normal(size=40)
+    X = np.column_stack([x, x + 0.1 * rng.normal(size=40)])
+    linked = [bool(find_substitutes(X, y, rng.random((50, 2)) < 0.5)) for _ in range(300)]
+    assert np.mean(linked) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,11 @@ def test_every_case(p, draws, stopped, score, n_classes, expected):
 
 
 def test_random_panels_that_do_as_well_are_noticed_where_there_seems_to_be_signal():
-    control = {"selected": Interval(0.8, 0.7, 0.9, 0.95), "random": Interval(0.75, 0.6, 0.9, 0.95)}
+    control = {
+        "selected": Interval(0.8, 0.7, 0.9, 0.95),
+        "random": Interval(0.75, 0.6, 0.9, 0.95),
+        "difference": Interval(0.05, -0.01, 0.11, 0.95),
+    }
     for test, score, noticed in (
         (_test(0.01, 99, False), ACROSS, True),
         (None, ABOVE, True),
@@ -52,3 +56,6 @@ def test_random_panels_that_do_as_well_are_noticed_where_there_seems_to_be_signa
     ):
         codes = [n.code for n in signal_notices(test, Interval(*score, 0.95), 2, control)]
         assert ("random" in codes) is noticed
+    # apart, the two overlap; fold by fold the selected panels are better
+    control["difference"] = Interval(0.05, 0.01, 0.09, 0.95)
+    assert signal_notices(_test(0.01, 99, False), Interval(*ACROSS, 0.95), 2, control) == []
