@@ -11,7 +11,7 @@ from sparsegsvp.linalg import DataCovariances, as_matrix
 from sparsegsvp.solvers import L1, Lq
 from sparsegsvp.solvers.path import PathSolver, delta_grid
 from sparsegsvp.solvers.rounds import run
-from sparsegsvp.solvers.working_set import Problem, solve_reweighted
+from sparsegsvp.solvers.working_set import Limits, Problem, solve_reweighted
 
 
 def _solver(blocks, penalty=L1(), tau=1.0, pool=0.5, single_above=True, weights=None):  # noqa: B008
@@ -147,11 +147,8 @@ def test_a_concave_path_is_never_above_reweighting_from_l1_alone(classes):
         linear = _solver(blocks)
         for result in path[1:]:
             l1 = linear.at(result.delta)
-            alone = run(
-                solve_reweighted(
-                    solver.problem, result.delta, l1, tol=1e-8, max_iter=1000, polish=True
-                )
-            )
+            limits = Limits(tol=1e-8, max_iter=1000)
+            alone = run(solve_reweighted(solver.problem, result.delta, l1, limits))
             assert result.objective <= alone.objective * (1 + 1e-8)
 
 

@@ -7,8 +7,9 @@ from sparsegsvp import sparse_gsvp, sparse_gsvp_path
 from sparsegsvp._parallel import one_thread
 from sparsegsvp.datasets import data_folder, load_breast_cancer
 from sparsegsvp.linalg import DataCovariances, as_matrix
-from sparsegsvp.solvers import L1
-from sparsegsvp.solvers.path import PathSolver
+from sparsegsvp.solvers import L1, working_set
+from sparsegsvp.solvers.path import PathSolver, walk_together
+from sparsegsvp.solvers.sphere import minimize_on_sphere
 from sparsegsvp.solvers.working_set import Problem
 
 RHOS = np.geomspace(0.7, 0.03, 8)
@@ -85,3 +86,26 @@ def test_moments_and_working_sets_agree_on_the_breast_data(penalty):
             np.testing.assert_array_equal(moments.support, rows.support)
             np.testing.assert_allclose(moments.w, rows.w, atol=1e-6)
             assert moments.b == pytest.approx(rows.b, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", list(FILES))
+def test_newton_steps_end_where_the_plain_loop_does(name, monkeypatch):
+    """The panels and objectives of a path are those of the loop that forms no blocks."""
+    X, y = _load(name)
+
+    def paths():
+        cov = DataCovariances(as_matrix(X), y, None, 2, standardize=True)
+        problems = [
+            Problem.of_class(cov, plane, tau=1.0, pool=0.5, penalty=L1()) for plane in (0, 1)
+        ]
+        return walk_together(problems, RHOS, tol=1e-6, max_iter=1000, final=True)
+
+    with one_thread():
+        fast = paths()
+        monkeypatch.setattr(working_set, "minimize_with_newton", minimize_on_sphere)
+        plain = paths()
+    for one, other in zip(fast, plain):
+        for a, b in zip(one, other):
+            assert a.converged and b.converged
+            np.testing.assert_array_equal(a.features, b.features)
+            assert a.objective == pytest.approx(b.objective, rel=1e-8)

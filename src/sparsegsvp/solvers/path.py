@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TypedDict
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from .penalties import L1, slope_at_zero
 from .quotient import GramQuotient, evaluate, single_feature_ratios
 from .rounds import Rounds, run, together
 from .working_set import (
+    Limits,
     Problem,
     Solution,
     lowest_copies,
@@ -98,12 +98,6 @@ def delta_grid(delta_max: float, n_deltas: int, ratio: float) -> Float64Array:
     return delta_max * np.geomspace(1.0, ratio, n_deltas)
 
 
-class _Limits(TypedDict):
-    tol: float
-    max_iter: int
-    polish: bool
-
-
 class PathSolver:
     """Solutions of one plane's problem at falling deltas, each from the last.
 
@@ -179,9 +173,9 @@ class PathSolver:
         walk = _walk_group([self], [deltas], upward=upward, max_features=max_features)
         return run(walk)[0]
 
-    def _limits(self, delta: float) -> _Limits:
+    def _limits(self, delta: float) -> Limits:
         tol = self._tol * (self.delta_max if self._final else delta)
-        return _Limits(tol=tol, max_iter=self._max_iter, polish=self._final)
+        return Limits(tol=tol, max_iter=self._max_iter, polish=self._final)
 
     def rounds_at(
         self, delta: float, last: Solution | None = None, problem: Problem | None = None
@@ -191,13 +185,13 @@ class PathSolver:
         if delta >= (self.delta_max if self._single_above else self.linear_max):
             return self._single_at(delta)
         if problem.penalty.linear:
-            self._l1 = yield from solve(problem, delta, self._l1, **limits)
+            self._l1 = yield from solve(problem, delta, self._l1, limits)
             return self._l1
         self._l1 = yield from self._descend(delta)
-        found = yield from solve_reweighted(problem, delta, self._l1, **limits)
+        found = yield from solve_reweighted(problem, delta, self._l1, limits)
         if last is not None:
             # going on from the last delta may end in a lower minimum than starting anew
-            again = yield from solve(problem, delta, last, **limits)
+            again = yield from solve(problem, delta, last, limits)
             if again.objective < found.objective:
                 found = again
         if delta >= self.delta_max:
@@ -225,22 +219,20 @@ class PathSolver:
                 self._bounded,
                 rest,
                 self._l1,
-                tol=[self._limits(delta)["tol"] for delta in rest],
-                max_iter=self._max_iter,
-                polish=self._final,
+                [self._limits(delta) for delta in rest],
             )
             self._l1 = last = found[-1]
         return found
 
     def _descend(self, delta: float) -> Rounds[Solution]:
         """The l1 solution at ``delta`` by a continuation in geometric steps."""
-        limits = _Limits(tol=_START * self.linear_max, max_iter=self._max_iter, polish=self._final)
+        limits = Limits(tol=_START * self.linear_max, max_iter=self._max_iter, polish=self._final)
         current = self._l1
         level = min(current.delta, self.linear_max) * _CONTINUATION
         while level > delta:
-            current = yield from solve(self._linear, level, current, **limits)
+            current = yield from solve(self._linear, level, current, limits)
             level *= _CONTINUATION
-        return (yield from solve(self._linear, delta, current, **limits))
+        return (yield from solve(self._linear, delta, current, limits))
 
     def _continue_to(self, delta: float) -> Rounds[Solution]:
         if self.problem.penalty.linear:
@@ -256,7 +248,7 @@ class PathSolver:
         start = replace(
             self.single, delta=delta, features=features, w=w[features], gradient=np.zeros(len(w))
         )
-        return (yield from solve(self._bounded, delta, start, **self._limits(delta)))
+        return (yield from solve(self._bounded, delta, start, self._limits(delta)))
 
     def _solve_from(self, delta: float, w: Float64Array) -> Rounds[Solution]:
         first = yield from self._from_start(delta, w)
@@ -264,16 +256,16 @@ class PathSolver:
             return first
         current, n_iter = first, first.n_iter
         for level in delta * _CONTINUATION ** np.array([1, 2, 1]):
-            current = yield from solve(self._bounded, level, current, **self._loose(level))
+            current = yield from solve(self._bounded, level, current, self._loose(level))
             n_iter += current.n_iter
-        again = yield from solve(self._bounded, delta, current, **self._limits(delta))
+        again = yield from solve(self._bounded, delta, current, self._limits(delta))
         lower = again.objective < first.objective * (1.0 - _DISTINCT)
         return replace(again if lower else first, n_iter=n_iter + again.n_iter)
 
-    def _loose(self, delta: float) -> _Limits:
+    def _loose(self, delta: float) -> Limits:
         """Limits that are enough to tell whether one is in another minimum."""
-        tol = max(self._limits(delta)["tol"], _LOOSE * delta)
-        return _Limits(tol=tol, max_iter=self._max_iter, polish=False)
+        tol = max(self._limits(delta).tol, _LOOSE * delta)
+        return Limits(tol=tol, max_iter=self._max_iter, polish=False)
 
     def _single_at(self, delta: float) -> Solution:
         value = float(
@@ -305,12 +297,15 @@ class PathSolver:
         """A solution at ``down``'s delta with a lower objective, started from ``start``.
 
         First on the features of the two alone, which costs no pass over the data; only
-        if that ends lower is it worth a certificate.
+        if that ends lower is it worth a certificate. Where the two have the same features
+        and signs nothing is tried: between them the objective is smooth, and one minimum.
         """
+        if np.array_equal(start.features, down.features) and (start.w * down.w > 0.0).all():
+            return None
         features = np.union1d(start.features, down.features)
         w = np.zeros(len(features))
         w[np.searchsorted(features, start.features)] = start.w
-        trial = self.problem.minimize(down.delta, features, w, **self._loose(down.delta))
+        trial = self.problem.minimize(down.delta, features, w, self._loose(down.delta))
         if trial.objective >= down.objective - _DISTINCT * abs(down.objective):
             return None
         dense = np.zeros(len(self.problem.weights))
@@ -371,26 +366,28 @@ def _walk_group(
     max_features: int | None,
 ) -> Rounds[list[list[Solution]]]:
     """The paths of problems that share a panel, each at its own falling deltas."""
+    levels = [[float(delta) for delta in level] for level in zip(*deltas)]
+    step = _AHEAD if solvers[0].problem.cov.costly_passes else 1
     paths: list[list[Solution]] = [[] for _ in solvers]
     last: Sequence[Solution] = []
-    levels = [[float(delta) for delta in level] for level in zip(*deltas)]
-    ahead = _AHEAD if solvers[0].problem.cov.costly_passes else 1
-    for first in range(0, len(levels), ahead):
-        steps = [
+    for first in range(0, len(levels), step):
+        own = zip(*levels[first : first + step])  # the deltas of each problem
+        walks = [
             solver.rounds_along(some, before)
-            for solver, some, before in zip_longest(
-                solvers, zip(*levels[first : first + ahead]), last
-            )
+            for solver, some, before in zip_longest(solvers, own, last)
         ]
-        for last in zip(*(yield from together(steps))):
-            for path, solution in zip(paths, last):
-                # a gradient over all features for every delta would outweigh the data
-                path.append(replace(solution, gradient=_NOTHING))
-            if max_features is not None and _n_features(last) > max_features:
-                break
-        else:
-            continue
-        break
+        found = list(zip(*(yield from together(walks))))  # the solutions at each level
+        sizes = [_n_features(solutions) for solutions in found]
+        within = [max_features is None or size <= max_features for size in sizes]
+        ended = not all(within)
+        if ended:
+            found = found[: within.index(False) + 1]
+        last = found[-1]
+        for path, solutions in zip(paths, zip(*found)):
+            # a gradient over all features for every delta would outweigh the data
+            path += [replace(solution, gradient=_NOTHING) for solution in solutions]
+        if ended:
+            break
     if upward and last:
         yield from together(
             [solver.walk_up(path, end) for solver, path, end in zip(solvers, paths, last)]
@@ -399,4 +396,5 @@ def _walk_group(
 
 
 def _n_features(solutions: Sequence[Solution]) -> int:
+    """The size of the panel of solutions that share one."""
     return len(np.unique(np.concatenate([solution.features for solution in solutions])))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypedDict
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from .quotient import (
     GradientRequest,
     GramQuotient,
     OneVsRest,
+    Quotient,
     cached_gradient,
 )
 from .rounds import Rounds
@@ -36,6 +37,14 @@ _MAX_GRAM = 2000
 _MAX_GRAM_PER_ROW = 2
 # The inner problem is solved to this part of the tolerance.
 _INNER = 0.3
+
+
+class Limits(NamedTuple):
+    """How far a problem is solved."""
+
+    tol: float  # absolute tolerance on the certificate
+    max_iter: int  # inner iterations in all
+    polish: bool = True  # whether to settle the coefficients by one step more
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,30 +95,21 @@ class Problem:
         )
 
     def minimize(
-        self,
-        delta: float,
-        features: IntArray,
-        w: Float64Array,
-        *,
-        tol: float,
-        max_iter: int,
-        polish: bool = True,
+        self, delta: float, features: IntArray, w: Float64Array, limits: Limits
     ) -> SphereSolution:
         """Minimise over some of the features, from the unit vector w on them."""
-        weights = self.weights[features]
-        limits = _Limits(tol=tol, max_iter=max_iter, polish=polish)
+        weights, options = self.weights[features], limits._asdict()
         most = min(_MAX_GRAM, _MAX_GRAM_PER_ROW * self.cov.n_samples)
-        if len(features) > most and not self.cov.complete:
-            factors = FactorQuotient(self.cov, self.plane, self.tau, features)
-            return minimize_on_sphere(
-                factors, self.penalty, delta, weights, w, newton=self.newton, **limits
-            )
-        quotient = self._gram(features)
-        if not self.newton:
-            return minimize_on_sphere(
-                quotient, self.penalty, delta, weights, w, newton=False, **limits
-            )
-        return minimize_with_newton(quotient, self.penalty, delta, weights, w, **limits)
+        if len(features) <= most or self.cov.complete:
+            gram = self._gram(features)
+            if self.newton:
+                return minimize_with_newton(gram, self.penalty, delta, weights, w, **options)
+            quotient: Quotient = gram
+        else:
+            quotient = FactorQuotient(self.cov, self.plane, self.tau, features)
+        return minimize_on_sphere(
+            quotient, self.penalty, delta, weights, w, newton=self.newton, **options
+        )
 
     def _gram(self, features: IntArray) -> GramQuotient:
         if self.cov.complete and len(features) == len(self.weights):
@@ -121,12 +121,6 @@ class Problem:
     def _whole(self) -> GramQuotient:
         """The quotient of all features, which all deltas share."""
         return GramQuotient(self.cov, self.plane, self.tau, np.arange(len(self.weights)))
-
-
-class _Limits(TypedDict):
-    tol: float
-    max_iter: int
-    polish: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,15 +148,9 @@ class Solution:
         return self.bias.ratio
 
 
-def solve(
-    problem: Problem, delta: float, start: Solution, *, tol: float, max_iter: int, polish: bool
-) -> Rounds[Solution]:
-    """Solve at one delta from a solution whose gradient and delta give the features to expect.
-
-    ``tol`` is the absolute tolerance on the certificate, ``max_iter`` the largest number of
-    inner iterations in all; ``polish`` settles the coefficients by one step more.
-    """
-    attempt = _Attempt(problem, delta, start, _Limits(tol=tol, max_iter=max_iter, polish=polish))
+def solve(problem: Problem, delta: float, start: Solution, limits: Limits) -> Rounds[Solution]:
+    """Solve at one delta from a solution whose gradient and delta give the features to expect."""
+    attempt = _Attempt(problem, delta, start, limits)
     attempt.minimize()
     if problem.cov.complete:
         return _relabel(problem, attempt.certified(attempt.inner.point.gradient))
@@ -171,13 +159,7 @@ def solve(
 
 
 def solve_ahead(
-    problem: Problem,
-    deltas: Sequence[float],
-    start: Solution,
-    *,
-    tol: Sequence[float],
-    max_iter: int,
-    polish: bool,
+    problem: Problem, deltas: Sequence[float], start: Solution, limits: Sequence[Limits]
 ) -> Rounds[list[Solution]]:
     """Solve at falling deltas on the columns in memory and ask for all certificates at once.
 
@@ -186,9 +168,8 @@ def solve_ahead(
     from a point that was not a solution.
     """
     attempts: list[_Attempt] = []
-    for delta, each in zip(deltas, tol):
-        limits = _Limits(tol=each, max_iter=max_iter, polish=polish)
-        attempts.append(_Attempt(problem, delta, start, limits))
+    for delta, limit in zip(deltas, limits):
+        attempts.append(_Attempt(problem, delta, start, limit))
         attempts[-1].minimize()
         start = attempts[-1].draft()
     gradients = yield [attempt.request for attempt in attempts]
@@ -203,7 +184,7 @@ def solve_ahead(
 class _Attempt:
     """A growing set of features on which one delta is being solved."""
 
-    def __init__(self, problem: Problem, delta: float, start: Solution, limits: _Limits) -> None:
+    def __init__(self, problem: Problem, delta: float, start: Solution, limits: Limits) -> None:
         self.problem, self.delta, self.limits = problem, delta, limits
         # what the slopes of features at zero are held against
         self.resting = (delta * slope_at_zero(problem.penalty)) * problem.weights
@@ -216,16 +197,10 @@ class _Attempt:
     def minimize(self) -> None:
         """Solve on the set, and again as long as columns in memory violate the certificate."""
         self.n_rounds += 1
-        most, tol = self.limits["max_iter"], _INNER * self.limits["tol"]
+        limits = self.limits._replace(tol=_INNER * self.limits.tol)
         while True:
-            self.inner = inner = self.problem.minimize(
-                self.delta,
-                self.features,
-                self.w,
-                tol=tol,
-                max_iter=max(most - self.n_iter, 1),
-                polish=self.limits["polish"],
-            )
+            left = limits._replace(max_iter=max(limits.max_iter - self.n_iter, 1))
+            self.inner = inner = self.problem.minimize(self.delta, self.features, self.w, left)
             self.n_iter += inner.n_iter
             self.history += inner.history[1:] if self.history else inner.history
             support = inner.point.w.nonzero()[0]
@@ -236,7 +211,7 @@ class _Attempt:
                 self.resting,
                 self.features,
             )
-            if self.n_iter >= most or not self._grow(self._in_memory()):
+            if self.n_iter >= limits.max_iter or not self._grow(self._in_memory()):
                 return
 
     def _in_memory(self) -> Float64Array | None:
@@ -258,7 +233,7 @@ class _Attempt:
         excess = np.abs(gradient)
         excess -= self.resting
         excess[self.features] = 0.0
-        new = np.flatnonzero(excess > _INNER * self.limits["tol"])
+        new = np.flatnonzero(excess > _INNER * self.limits.tol)
         if len(new) == 0:
             return False
         limit = max(16, len(self.features))
@@ -277,7 +252,7 @@ class _Attempt:
             gradient[self.features] = self.inner.point.gradient
             self.problem.cov.prefetch(np.abs(gradient) / self.problem.weights)
             solution = self.certified(gradient)
-            if solution.converged or self.n_iter >= self.limits["max_iter"]:
+            if solution.converged or self.n_iter >= self.limits.max_iter:
                 break
             if not self._grow(gradient):
                 break  # what is left is inside the set: the inner solver has stalled
@@ -304,7 +279,7 @@ class _Attempt:
             n_iter=self.n_iter,
             history=list(self.history),
             gradient=gradient,
-            converged=residual <= self.limits["tol"],
+            converged=residual <= self.limits.tol,
         )
 
     def draft(self) -> Solution:
@@ -364,14 +339,7 @@ def _relabel(problem: Problem, solution: Solution) -> Solution:
 
 
 def solve_reweighted(
-    problem: Problem,
-    delta: float,
-    start: Solution,
-    *,
-    tol: float,
-    max_iter: int,
-    polish: bool,
-    times: int = 3,
+    problem: Problem, delta: float, start: Solution, limits: Limits, times: int = 3
 ) -> Rounds[Solution]:
     """Solve with a concave penalty from the l1 solution ``start`` at the same delta.
 
@@ -388,9 +356,8 @@ def solve_reweighted(
             penalty=L1(),
             weights=problem.weights * problem.penalty.slope(np.abs(dense)),
         )
-        current = yield from solve(
-            tangent, delta, current, tol=10 * tol, max_iter=max_iter, polish=polish
-        )
+        loose = limits._replace(tol=10 * limits.tol)
+        current = yield from solve(tangent, delta, current, loose)
         n_iter += current.n_iter
-    found = yield from solve(problem, delta, current, tol=tol, max_iter=max_iter, polish=polish)
+    found = yield from solve(problem, delta, current, limits)
     return replace(found, n_iter=n_iter + found.n_iter)
