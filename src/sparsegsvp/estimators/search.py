@@ -24,7 +24,7 @@ from .scoring import FoldScores, LabelledRows, RawPlanes, Scorer, score_fold
 # Points beyond which a free combination of planes is refused.
 _MAX_POINTS = 100_000
 # Features up to which paths go however few rows there are.
-_LEAST_END = 20
+_LEAST_END = 30
 # Tolerance of the paths in the folds, relative to the penalty. The planes are refitted on the
 # panel, which at this tolerance is nearly always what it would be at a smaller one.
 _FOLD_TOL = 1e-3
