@@ -19,6 +19,8 @@ DECISIONS: tuple[str, ...] = get_args(Decision)
 _FLOOR = 0.05
 # Rows that calibrators are fitted on, at most.
 SAMPLE = 20_000
+# Rows times models that calibrators are fitted to at a time.
+_MOST_VALUES = 1 << 18
 
 
 def log_distances(distances: Float64Array, scale: Float64Array) -> Float64Array:
@@ -70,7 +72,9 @@ def fit_calibrators(
     safe = np.where(totals > 0.0, totals, 1.0)
     balanced = weight * (totals.sum() / (n_classes * safe[codes]))
     if n_classes == 2:
-        theta = _fit_binary(features, codes, balanced)
+        step = max(1, _MOST_VALUES // len(codes))
+        parts = [features[:, i : i + step] for i in range(0, features.shape[1], step)]
+        theta = np.concatenate([_fit_binary(part, codes, balanced) for part in parts])
         return theta[:, :-1], theta[:, -1]
     models = [
         LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-8, max_iter=200).fit(

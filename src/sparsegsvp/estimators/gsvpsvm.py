@@ -26,7 +26,7 @@ from .base import (
     validate_rows,
 )
 from .decision import DECISIONS, SAMPLE, balanced_sample, fit_calibrator, log_distances
-from .planes import PlaneProblems, PlaneSettings
+from .planes import PlaneProblems, PlaneSettings, panels_to_try
 
 # The path walked for `n_features`: fine enough that panels grow by few features a step.
 _N_FEATURES_GRID = np.geomspace(1.0, 1e-3, 60)
@@ -346,11 +346,7 @@ class GSVPSVM(PlaneClassifier):
 
 
 def _at_most(problems: PlaneProblems, k: int) -> tuple[list[Solution], IntArray]:
-    """The least penalised solutions on the path whose panel has at most k features.
-
-    Panels mostly grow along the path, but not always: the walk goes on a little after the
-    first that is too large, and ends where it is so by half.
-    """
+    """The least penalised solutions on the path whose panel has at most k features."""
     best: tuple[list[Solution], IntArray] | None = None
     for _, solutions in problems.walk(_N_FEATURES_GRID):
         panel = problems.select(solutions)
@@ -359,7 +355,7 @@ def _at_most(problems: PlaneProblems, k: int) -> tuple[list[Solution], IntArray]
         elif best is None:
             # even the first may have more, one feature of each plane
             best = (solutions, problems.select(solutions, at_most=k))
-        if len(panel) > 1.5 * k + 2:
+        if len(panel) > panels_to_try(k):
             break
     assert best is not None
     return best

@@ -97,8 +97,8 @@ class GSVPSVMCV(PlaneClassifier):
         The penalty, instead of a choice of `q`; see `sparse_gsvp`.
     max_features : int, optional
         A path ends before the first point at which its planes together have more features
-        than this; by default, more than there are rows it is fitted on. Only points that the
-        paths of all folds and that on all rows reached can be chosen.
+        than this; by default, more than 30 and than there are rows it is fitted on. Only
+        points that the paths of all folds and that on all rows reached can be chosen.
 
     Attributes
     ----------

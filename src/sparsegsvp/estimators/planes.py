@@ -243,6 +243,15 @@ def shared_paths(
     return out
 
 
+def panels_to_try(n_features: int) -> int:
+    """The size of panels at which a walk toward one of ``n_features`` ends.
+
+    Panels mostly grow along a path, but not always: the walk goes on a little after the first
+    that is too large.
+    """
+    return n_features + n_features // 2 + 2
+
+
 def _features(solutions: Sequence[Solution]) -> IntArray:
     """All features of some planes, sorted."""
     return np.unique(np.concatenate([solution.features for solution in solutions]))

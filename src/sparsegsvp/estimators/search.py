@@ -18,11 +18,13 @@ from .._typing import BoolArray, Float64Array, IntArray
 from ..linalg import Covariances
 from ..solvers.penalties import exponent
 from ..solvers.working_set import Solution
-from .planes import PlaneProblems, PlaneSettings, shared_paths
+from .planes import PlaneProblems, PlaneSettings, panels_to_try, shared_paths
 from .scoring import FoldScores, LabelledRows, RawPlanes, Scorer, score_fold
 
 # Points beyond which a free combination of planes is refused.
 _MAX_POINTS = 100_000
+# Features up to which paths go however few rows there are.
+_LEAST_END = 30
 # Tolerance of the paths in the folds, relative to the penalty. The planes are refitted on the
 # panel, which at this tolerance is nearly always what it would be at a smaller one.
 _FOLD_TOL = 1e-3
@@ -45,15 +47,7 @@ class Search:
         """The number of features beyond which a path fitted on so many rows ends."""
         if self.n_features is not None and self.settings[0].selection == "nonzero":
             return panels_to_try(self.n_features)
-        return n_rows if self.max_features is None else self.max_features
-
-
-def panels_to_try(n_features: int) -> int:
-    """The size of panels at which a walk toward one of ``n_features`` ends.
-
-    Panels mostly grow along a path, but not always.
-    """
-    return n_features + n_features // 2 + 2
+        return max(n_rows, _LEAST_END) if self.max_features is None else self.max_features
 
 
 def points_of(n_deltas: int, n_classes: int, combine: bool) -> list[tuple[int, ...]]:
