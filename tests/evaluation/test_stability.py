@@ -133,7 +133,10 @@ def test_a_bound_is_given_where_it_is_below_the_number_found():
     found, words = control(0.9, 5, 0.01)  # q = 6.45: 0.21 / 0.2 = 1.04 of 5
     assert found.threshold == 0.6 and found.assumption == "none" and not found.is_raised
     assert found.n_found == 5 and found.bound == pytest.approx(6.45**2 / 200 / 0.2)
-    assert words.startswith("5 features are chosen in at least 60% of the halves; at most 1 of")
+    assert words == (
+        "5 features are chosen in at least 60% of the halves; at most 1.05 rarely chosen ones are "
+        "expected among them."
+    )
     found, words = control(1.0, 2, 0.045)  # 3.0 of 2 at 0.6: raised to 0.80, where it is 1
     assert found.is_raised and found.threshold == pytest.approx((1 + 10.91**2 / 200) / 2)
     assert (found.n_found, found.bound) == (2, 1.0) and "at least 80%" in words

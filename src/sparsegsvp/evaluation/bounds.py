@@ -134,7 +134,7 @@ def error_control(
     >>> round(control.threshold, 3), control.n_found, control.bound
     (0.798, 2, 1.0)
     >>> words
-    '2 features are chosen in at least 80% of the halves; at most 1 of them is expected to be...
+    '2 features are chosen in at least 80% of the halves; at most 1 rarely chosen one is expected...
     """
     m = frequencies.size
     q = float(frequencies.sum())
@@ -165,12 +165,17 @@ def error_control(
 
 
 def _control_words(control: ErrorControl) -> str:
-    bound = f"{control.bound:.2g}"
+    bound = f"{_rounded_up(control.bound):g}"
     text = (
         f"{control.n_found} feature{' is' if control.n_found == 1 else 's are'} chosen in at least "
-        f"{math.ceil(100 * control.threshold - 1e-9)}% of the halves; at most {bound} of them "
-        f"{'is expected to be one that is' if bound == '1' else 'are expected to be'} rarely chosen"
+        f"{100 * _rounded_up(control.threshold):g}% of the halves; at most {bound} rarely chosen "
+        f"{'one is' if bound == '1' else 'ones are'} expected among them"
     )
     if control.assumption == "unimodal":
         text += ", if the frequencies of such features are unimodal"
     return f"{text}."
+
+
+def _rounded_up(value: float) -> float:
+    """Return a bound with two decimals that is still one."""
+    return math.ceil(100 * value - 1e-9) / 100
