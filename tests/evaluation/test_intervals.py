@@ -29,7 +29,7 @@ def test_corrected_interval_is_the_formula():
 
 def test_a_perfect_score_takes_the_exact_interval_of_the_samples_counted():
     # with errors allowed in any class, no smaller balanced accuracy makes 30 + 20 hits likelier
-    # than 2.5%: a^30 b^20 >= 0.025 has (a + b) / 2 >= 0.9121 (here by brute force)
+    # than 2.5%: a^30 b^20 >= 0.025 has (a + b) / 2 >= 0.9158 (here by brute force)
     perfect = rate_interval([1.0] * 25, 0.25, [(30, 30), (20, 20)])
     a = np.linspace(0.5, 1, 100001)
     b = (0.025 / a**30) ** (1 / 20)

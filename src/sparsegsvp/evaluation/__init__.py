@@ -1,6 +1,7 @@
 """Nested evaluation, permutation test, stability selection and comparison of methods."""
 
 from .baselines import default_methods
+from .bounds import ErrorControl, error_bound, error_control
 from .compare import compare
 from .comparison import Comparison, ComparisonRow, pareto_front
 from .folds import Fold, make_folds, repeated_samples
@@ -17,15 +18,9 @@ from .intervals import (
 from .nested import nested_evaluate
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict
-from .result import EvaluationResult, FoldResult, sizes_notice
-from .stability import (
-    ErrorControl,
-    StabilitySelection,
-    Substitute,
-    error_bound,
-    error_control,
-    find_substitutes,
-)
+from .result import EvaluationResult, FoldResult
+from .stability import StabilitySelection, Substitute, find_substitutes
+from .summary import sizes_notice
 
 __all__ = [
     "Comparison",

@@ -87,17 +87,17 @@ class ComparisonRow:
     status: str
     error: str | None
     n_folds: int
-    score: Interval | None
-    standard_error: float | None
-    auc: Interval | None
-    native: Interval | None
-    panel_size: float | None
-    stability: StabilityIndex | None
-    jaccard: float | None
-    difference: PairedDifference | None
-    on_front: bool
-    front_gap: float | None
-    front_gap_error: float | None
+    score: Interval | None = None
+    standard_error: float | None = None
+    auc: Interval | None = None
+    native: Interval | None = None
+    panel_size: float | None = None
+    stability: StabilityIndex | None = None
+    jaccard: float | None = None
+    difference: PairedDifference | None = None
+    on_front: bool = False
+    front_gap: float | None = None
+    front_gap_error: float | None = None
 
     @property
     def near_front(self) -> bool:
@@ -144,13 +144,9 @@ class Comparison:
     def __repr__(self) -> str:
         lines = [self._title()]
         for size in self.sizes:
-            done = [r for r in self.rows if r.size == size and r.score is not None]
-            if not done:
-                lines.append(f"  {size} features: no method finished")
-                continue
-            best = max(done, key=lambda r: r.score.value if r.score is not None else 0.0)
-            assert best.score is not None
-            lines.append(f"  {size} features: {best.method} {ranged(best.score)}")
+            done = [(r.score, r.method) for r in self.rows if r.size == size and r.score]
+            score, name = max(done, key=lambda d: d[0].value, default=(None, "no method finished"))
+            lines.append(f"  {size} features: {name} {ranged(score)}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -200,19 +196,20 @@ class Comparison:
 
     def _flat(self, row: ComparisonRow) -> dict[str, Any]:
         nan = float("nan")
+        score, difference = row.score, row.difference
         return {
             "method": row.method,
             "size": row.size,
             "status": row.status,
-            "balanced_accuracy": row.score.value if row.score else nan,
-            "low": row.score.low if row.score else nan,
-            "high": row.score.high if row.score else nan,
+            "balanced_accuracy": score.value if score else nan,
+            "low": score.low if score else nan,
+            "high": score.high if score else nan,
             "auc": row.auc.value if row.auc else nan,
             "native": row.native.value if row.native else nan,
-            "difference": row.difference.value if row.difference else nan,
-            "difference_low": row.difference.low if row.difference else nan,
-            "difference_high": row.difference.high if row.difference else nan,
-            "p_adjusted": row.difference.p_adjusted if row.difference else nan,
+            "difference": difference.value if difference else nan,
+            "difference_low": difference.low if difference else nan,
+            "difference_high": difference.high if difference else nan,
+            "p_adjusted": difference.p_adjusted if difference else nan,
             "stability": row.stability.value if row.stability else nan,
             "jaccard": nan if row.jaccard is None else row.jaccard,
             "panel_size": nan if row.panel_size is None else row.panel_size,
@@ -232,16 +229,13 @@ class Comparison:
             ``on_front``; ``front``: the points of the Pareto front, by size.
         """
         finished = [(row, row.score) for row in self.rows if row.score is not None]
+        names = ("size", "score", "low", "high", "on_front")
         methods: dict[str, dict[str, list[Any]]] = {}
         for row, score in finished:
-            curve = methods.setdefault(
-                row.method, {"size": [], "score": [], "low": [], "high": [], "on_front": []}
-            )
-            curve["size"].append(row.size)
-            curve["score"].append(score.value)
-            curve["low"].append(score.low)
-            curve["high"].append(score.high)
-            curve["on_front"].append(row.on_front)
+            curve = methods.setdefault(row.method, {name: [] for name in names})
+            point = (row.size, score.value, score.low, score.high, row.on_front)
+            for name, value in zip(names, point):
+                curve[name].append(value)
         front = sorted(
             (row.size, score.value, row.method) for row, score in finished if row.on_front
         )
@@ -365,28 +359,20 @@ def comparison_rows(
         finished = [entry for entry in cell.entries if entry["status"] == "ok"]
         problem = next((entry for entry in cell.entries if entry["status"] != "ok"), None)
         row = ComparisonRow(
-            method=key[0],
-            size=key[1],
+            *key,
             status="ok" if problem is None else problem["status"],
             error=None if problem is None else problem["error"],
             n_folds=len(finished),
             score=scores.get(key),
-            standard_error=None,
-            auc=None,
-            native=None,
             panel_size=float(np.mean([len(e["panel"]) for e in finished])) if finished else None,
-            stability=None,
-            jaccard=None,
             difference=differences.get(key),
             on_front=on_front.get(key, False),
-            front_gap=None,
-            front_gap_error=None,
         )
         if problem is None:
             # the best with at most as many features; of several, the row itself if it is one
             rivals = [other for other in complete if other[1] <= key[1]]
             best = max(rivals, key=lambda other: (scores[other].value, other == key))
-            gap, error = _front_gap(cell, cells[best], ratio)
+            gap, gap_error = _front_gap(cell, cells[best], ratio)
             stability, jaccard = cell.stability(n_features)
             row = replace(
                 row,
@@ -396,7 +382,7 @@ def comparison_rows(
                 stability=stability,
                 jaccard=jaccard,
                 front_gap=gap,
-                front_gap_error=error,
+                front_gap_error=gap_error,
             )
         rows.append(row)
     return tuple(rows)

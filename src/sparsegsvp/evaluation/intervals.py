@@ -369,37 +369,30 @@ def paired_differences(
     (True, True)
     """
     alpha = 1 - level
-    arrays = [np.asarray(d, dtype=np.float64) for d in differences]
-    arrays = [d[np.isfinite(d)] for d in arrays]
-    means, errors, dofs, p_values = [], [], [], []
-    for i, d in enumerate(arrays):
+    found = []
+    for i, values in enumerate(differences):
+        d = np.asarray(values, dtype=np.float64)
+        d = d[np.isfinite(d)]
         if d.size < 2:
             raise ValueError("a paired difference needs at least two folds in common.")
         mean, error = float(d.mean()), corrected_error(d, test_train_ratio)
         if floors is not None and mean != 0:
             error = max(error, floors[i] * float(np.sqrt(1 / d.size + test_train_ratio)))
-        means.append(mean)
-        errors.append(error)
-        dofs.append(d.size - 1)
+        p_value = float(mean == 0)  # without any spread
         if error > 0:
-            p_values.append(float(2 * student.sf(abs(mean) / error, d.size - 1)))
-        else:
-            p_values.append(1.0 if mean == 0 else 0.0)
+            p_value = float(2 * student.sf(abs(mean) / error, d.size - 1))
+        found.append((mean, error, d.size - 1, p_value))
+    p_values = [p for *_, p in found]
     adjusted = holm(p_values)
-    results: list[PairedDifference | None] = [None] * len(arrays)
-    divisor = len(arrays)
-    rejecting = True  # no comparison was kept so far
+    halves = np.empty(len(found))
+    divisor, rejecting = len(found), True  # as long as no comparison was kept
     for rank, i in enumerate(np.argsort(p_values, kind="stable")):
         if rejecting:
-            divisor = len(arrays) - rank
+            divisor = len(found) - rank
             rejecting = p_values[i] <= alpha / divisor
-        half = float(student.ppf(1 - alpha / divisor / 2, dofs[i])) * errors[i]
-        results[i] = PairedDifference(
-            means[i],
-            means[i] - half,
-            means[i] + half,
-            p_values[i],
-            float(adjusted[i]),
-            len(arrays),
-        )
-    return [r for r in results if r is not None]
+        _, error, dof, _ = found[i]
+        halves[i] = student.ppf(1 - alpha / divisor / 2, dof) * error
+    return [
+        PairedDifference(mean, mean - half, mean + half, p, p_adjusted, len(found))
+        for (mean, _, _, p), half, p_adjusted in zip(found, halves.tolist(), adjusted.tolist())
+    ]

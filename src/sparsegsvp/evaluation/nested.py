@@ -23,9 +23,9 @@ from .folds import Fold, check_labels, derive_seed, folds_from, repeated_samples
 from .journal import Journal, digest, message_of, open_journal, run_logged
 from .panels import describe, fit_with_groups, selected_features, with_seed
 from .permutation import PermutationResult, permutation_test
-from .result import (
-    EvaluationResult,
-    FoldResult,
+from .result import EvaluationResult, FoldResult
+from .scores import class_scores, counts_of, panel_score, score_fold
+from .summary import (
     aggregate_control,
     aggregate_scores,
     calibration_of,
@@ -34,7 +34,6 @@ from .result import (
     signal_notices,
     sizes_notice,
 )
-from .scores import class_scores, counts_of, panel_score, score_fold
 
 FOLDS = "nested cross-validation"
 _FIT, _CONTROL, _FINAL = 11, 12, 13  # seed streams
@@ -204,9 +203,20 @@ def nested_evaluate(
 
     procedure = _Procedure(estimator, X, matrix, labels, codes, classes, group_ids, seed)
     with open_journal(log, header, resume=resume) as journal:
-        found = _run_folds(procedure, folds, positive, n_random_panels, journal, n_jobs, progress)
-        final = _run_final(procedure, journal) if final_fit else None
-        test = None
+        tasks = [
+            Task(("fold", f.repeat, f.index), _evaluate_fold, (f, positive, n_random_panels))
+            for f in folds
+        ]
+        run_logged(tasks, procedure, journal, stage=FOLDS, progress=progress, n_jobs=n_jobs)
+        found = tuple(
+            journal.read(task.key, partial(FoldResult.from_record, fold))
+            for task, fold in zip(tasks, folds)
+        )
+        final = test = None
+        if final_fit:
+            run_logged([Task(("final",), _final_panel)], procedure, journal)
+            panel = journal.read(("final",), lambda record: record["panel"])
+            final = None if panel is None else tuple(int(j) for j in panel)
         if n_permutations:
             wanted = int(n_permutations), int(max_permutations)
             test = _run_permutations(procedure, permutation, *wanted, journal, n_jobs, progress)
@@ -291,32 +301,6 @@ def _identifiers(X: Any, ids: ArrayLike | None) -> ArrayLike | None:
 
 
 # --------------------------------------------------------------------------- the pieces
-
-
-def _run_folds(
-    procedure: _Procedure,
-    folds: list[Fold],
-    positive: int,
-    n_random_panels: int,
-    journal: Journal,
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> tuple[FoldResult, ...]:
-    tasks = [
-        Task(("fold", f.repeat, f.index), _evaluate_fold, (f, positive, n_random_panels))
-        for f in folds
-    ]
-    run_logged(tasks, procedure, journal, stage=FOLDS, progress=progress, n_jobs=n_jobs)
-    return tuple(
-        journal.read(task.key, partial(FoldResult.from_record, fold))
-        for task, fold in zip(tasks, folds)
-    )
-
-
-def _run_final(procedure: _Procedure, journal: Journal) -> tuple[int, ...] | None:
-    run_logged([Task(("final",), _final_panel)], procedure, journal)
-    panel = journal.read(("final",), lambda record: record["panel"])
-    return None if panel is None else tuple(int(j) for j in panel)
 
 
 def _run_permutations(

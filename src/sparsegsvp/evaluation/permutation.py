@@ -18,7 +18,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -80,15 +80,8 @@ class PermutationResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary."""
-        return {
-            "observed": self.observed,
-            "distribution": list(self.distribution),
-            "p_value": self.p_value,
-            "stopped_early": self.stopped_early,
-            "statistic": self.statistic,
-            "scheme": self.scheme,
-            "n_permutations": len(self.distribution),
-        }
+        drawn = list(self.distribution)
+        return {**asdict(self), "distribution": drawn, "n_permutations": len(drawn)}
 
 
 def fixed_statistic(X: Any) -> Any:
