@@ -21,16 +21,24 @@ from sklearn.model_selection import (
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV
 from sparsegsvp.datasets import data_folder, load_ovarian, make_planted
+from sparsegsvp.estimators import gsvpsvm_cv, planes
 from sparsegsvp.estimators.decision import balanced_sample, fit_calibrator, log_distances
 from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
-from sparsegsvp.estimators.search import LabelledRows, Search, pick, points_of, run_fold
+from sparsegsvp.estimators.search import (
+    LabelledRows,
+    Search,
+    choose_point,
+    pick,
+    points_of,
+    run_fold,
+)
 from sparsegsvp.estimators.tall import search_by_blocks
 from sparsegsvp.linalg import DenseMatrix, as_matrix
 from sparsegsvp.metrics import balanced_log_loss
 from sparsegsvp.solvers import L1
-from sparsegsvp.solvers.path import PathSolver
 
-QUICK = {"tau": (0.5, 3.0), "n_deltas": 6, "ratio": 0.05, "cv": 3}
+# all of every path, whatever the number of rows
+QUICK = {"tau": (0.5, 3.0), "n_deltas": 6, "ratio": 0.05, "cv": 3, "max_features": 400}
 
 
 @pytest.fixture(scope="module", params=["breast", "wide", "three"])
@@ -146,7 +154,7 @@ def test_path_is_that_of_the_chosen_setting_on_all_rows(model) -> None:
     [
         {},
         {"combine": True, "n_deltas": 4},
-        {"n_features": 3},
+        {"n_features": 6, "n_deltas": 12},
         {"scoring": "roc_auc_ovr"},
         {"decision": ("distance", "scaled", "calibrated"), "scoring": "accuracy"},
     ],
@@ -258,6 +266,79 @@ def test_without_refit(wide) -> None:
     assert_allclose(found.coef_[:, found.support_] * X.std(axis=0)[found.support_], weights)
 
 
+# --- where paths end -----------------------------------------------------------------------
+
+
+def test_paths_end_at_the_number_of_rows(wide) -> None:
+    X, y = wide
+    options = {"tau": (0.3, 3.0), "n_deltas": 8, "ratio": 0.01, "cv": 3}
+    whole = GSVPSVMCV(**options, max_features=400).fit(X, y)
+    found = GSVPSVMCV(**options).fit(X, y)
+    frame, all_points = pd.DataFrame(found.cv_results_), pd.DataFrame(whole.cv_results_)
+    assert 2 <= len(frame) < len(all_points) == 16
+    # a training part has 46 or 47 rows
+    for f, (train, _) in enumerate(folds_of(X, y)):
+        assert frame[f"split{f}_n_features"].max() <= len(train)
+    assert all_points["mean_n_features"].max() > 47
+    # what is left is as it would be: the points, their scores and their order
+    shared = all_points.merge(frame, on=["param_tau", "rho_0"], suffixes=("", "_found"))
+    assert len(shared) == len(frame)
+    assert_allclose(shared.mean_test_score, shared.mean_test_score_found)
+    assert sorted(frame.rank_test_score) == list(range(1, len(frame) + 1))
+    assert frame.notna().all(axis=None)
+    best = frame.iloc[found.best_index_]
+    assert best.rank_test_score == 1 and best.param_tau == found.tau_
+    inside = frame[frame.param_tau == found.tau_]
+    assert_array_equal(found.path_["rho"], inside.rho_0)
+    assert_array_equal(found.path_["score"], inside.mean_test_score)
+    assert {len(column) for column in found.path_.values()} == {len(inside)}
+    assert found.path_["n_features"].max() <= len(y)
+
+
+@pytest.mark.parametrize("most", [1, 5, 30])
+@pytest.mark.parametrize("combine", [False, True])
+def test_max_features_bounds_all_panels_but_the_first(table, most, combine) -> None:
+    X, y = table
+    options = {**QUICK, "max_features": most, "n_deltas": 4, "combine": combine}
+    found = GSVPSVMCV(**options).fit(X, y)
+    sizes = np.concatenate([found.cv_results_[f"split{f}_n_features"] for f in range(3)])
+    k = len(found.classes_)
+    # planes that are combined freely have more together, each at its own point
+    assert sizes.max() <= max(k * most if combine else most, k)
+    assert found.path_["n_features"].max() <= max(most, k)
+    assert found.support_.sum() <= max(k * most if combine else most, k)
+
+
+def test_n_features_overrides_max_features(wide) -> None:
+    X, y = wide
+    one, two = (GSVPSVMCV(**{**QUICK, "max_features": m}, n_features=9).fit(X, y) for m in (1, 99))
+    assert_array_equal(one.coef_, two.coef_)
+    assert one.path_["n_features"].max() > 1
+
+
+def test_a_point_that_the_path_on_all_rows_does_not_reach_is_not_chosen() -> None:
+    """The best is ruled out, and with it all beyond; the next best is of another setting."""
+    table = np.array([[[[1.0], [2.0], [5.0]], [[1.0], [4.0], [3.0]]]])  # 2 settings, 3 points
+    sizes = np.array([[[1, 2, 3], [1, 2, 3]]])
+    search = Search(
+        settings=[PlaneSettings(L1(), tau, 0.5) for tau in (1.0, 3.0)],
+        rhos=np.array([1.0, 0.5, 0.25]),
+        points=points_of(3, 2, False),
+        decisions=["calibrated"],
+        scorer=None,
+        standardize=True,
+    )
+    lengths = [2, 3]
+    final = lambda s: (None, [[None] * lengths[s]] * 2)
+    chosen, reached, allowed = choose_point(table, sizes, search, final, "best")
+    assert chosen == (1, 1, 0)
+    assert_array_equal(reached, [[True, True, False], [True, True, True]])
+    assert_array_equal(allowed[:, :, 0], reached)
+    # what a fold did not reach is not chosen either
+    sizes[0, 1, 1:] = 0
+    assert choose_point(table, sizes, search, final, "best")[0] == (0, 1, 0)
+
+
 # --- scorers -------------------------------------------------------------------------------
 
 
@@ -347,12 +428,29 @@ def test_two_fits_agree_to_the_last_bit(wide) -> None:
         assert one.tobytes() == two.tobytes()
 
 
-def test_two_workers_select_the_same_as_one(wide) -> None:
+@pytest.mark.parametrize("seconds", [0.0, 1e9])
+def test_two_workers_select_the_same_as_one(wide, monkeypatch, seconds) -> None:
     X, y = wide
+    monkeypatch.setattr(gsvpsvm_cv, "_WORTH_A_POOL", seconds)
     one, two = (GSVPSVMCV(**QUICK, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
     assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
     assert one.coef_.tobytes() == two.coef_.tobytes()
     assert one.best_index_ == two.best_index_
+
+
+def test_a_pool_is_started_only_for_work_that_takes_longer(wide, monkeypatch) -> None:
+    seen: list[int] = []
+    plain = gsvpsvm_cv.run_tasks
+
+    def spy(tasks, shared, *, n_jobs):
+        seen.append(n_jobs)
+        return plain(tasks, shared, n_jobs=1)
+
+    monkeypatch.setattr(gsvpsvm_cv, "run_tasks", spy)
+    GSVPSVMCV(tau=1.0, n_deltas=2, cv=3, n_jobs=2).fit(*wide)
+    monkeypatch.setattr(gsvpsvm_cv, "_WORTH_A_POOL", 0.0)
+    GSVPSVMCV(tau=1.0, n_deltas=2, cv=3, n_jobs=2).fit(*wide)
+    assert seen == [1, 2]
 
 
 def test_sparse_equals_dense() -> None:
@@ -371,16 +469,16 @@ def test_sparse_equals_dense() -> None:
 # --- cost ----------------------------------------------------------------------------------
 
 
-def count_runs(monkeypatch) -> list[int]:
-    """The length of every path that is solved from now on."""
-    runs: list[int] = []
-    plain = PathSolver.run
+def count_runs(monkeypatch) -> list[tuple[int, bool]]:
+    """The number of paths of every walk from now on, and whether it is that of a final fit."""
+    runs: list[tuple[int, bool]] = []
+    plain = planes.walk_together
 
-    def spy(self, deltas, **options):
-        runs.append(len(deltas))
-        return plain(self, deltas, **options)
+    def spy(problems, rhos, **options):
+        runs.append((len(problems), options["final"]))
+        return plain(problems, rhos, **options)
 
-    monkeypatch.setattr(PathSolver, "run", spy)
+    monkeypatch.setattr(planes, "walk_together", spy)
     return runs
 
 
@@ -393,9 +491,9 @@ def test_each_path_is_solved_once_per_fold_and_setting(
     GSVPSVMCV(
         tau=(1.0, 3.0), pool=(0.3, 0.6), n_deltas=4, ratio=0.2, cv=3, n_features=n_features
     ).fit(X, y)
-    # two planes in three folds and four settings; then all rows at the chosen one, or, where
-    # panels on all rows decide what is allowed, at each
-    assert runs == [4] * (2 * (3 * 4 + final))
+    # two planes in four settings, side by side in each of three folds; then all rows at the
+    # chosen setting, or, where panels on all rows decide what is allowed, at each
+    assert runs == [(2 * 4, False)] * 3 + [(2, True)] * final
 
 
 @pytest.mark.parametrize("verbose", [0, 1])

@@ -10,6 +10,7 @@ from sparsegsvp.datasets import make_planted
 from sparsegsvp.linalg import DataCovariances, as_matrix
 from sparsegsvp.solvers import L1, Lq
 from sparsegsvp.solvers.path import PathSolver, delta_grid
+from sparsegsvp.solvers.rounds import run
 from sparsegsvp.solvers.working_set import Problem, solve_reweighted
 
 
@@ -83,7 +84,7 @@ def test_the_grid_is_geometric():
 @pytest.mark.parametrize("n_features", [20, 220])
 def test_every_point_of_a_path_is_certified(reference, classes, penalty, n_features):
     A, B = classes(30, n_features, seed=1)
-    path = sparse_gsvp_path(A, B, n_deltas=12, penalty=penalty, pool=0.5)
+    path = sparse_gsvp_path(A, B, n_deltas=12, penalty=penalty, pool=0.5, max_features=n_features)
     expected = reference(A, B, pool=0.5)
     assert [r.delta for r in path] == sorted((r.delta for r in path), reverse=True)
     assert path[0].delta == path[0].delta_max
@@ -146,7 +147,7 @@ def test_a_concave_path_is_never_above_reweighting_from_l1_alone(classes):
         linear = _solver(blocks)
         for result in path[1:]:
             l1 = linear.at(result.delta)
-            alone = solve_reweighted(solver.problem, result.delta, l1, tol=1e-8, max_iter=1000)
+            alone = run(solve_reweighted(solver.problem, result.delta, l1, tol=1e-8, max_iter=1000))
             assert result.objective <= alone.objective * (1 + 1e-8)
 
 
@@ -257,3 +258,19 @@ def test_moments_tell_nearly_identical_columns_apart(classes):
     for delta in (0.3, 0.05):
         for method in ("moments", "working_set"):
             assert sparse_gsvp(A2, B2, delta, method=method).converged
+
+
+def test_a_path_ends_with_the_first_solution_that_is_too_large(classes):
+    A, B = classes(12, 150, seed=3)
+    whole = sparse_gsvp_path(A, B, n_deltas=15, tau=5.0, max_features=150)
+    sizes = [len(result.support) for result in whole]
+    assert len(whole) == 15 and sizes[-1] > len(A) + len(B)
+    for most, options in ((10, {"max_features": 10}), (len(A) + len(B), {})):
+        path = sparse_gsvp_path(A, B, n_deltas=15, tau=5.0, **options)
+        found = [len(result.support) for result in path]
+        assert found[-1] > most and max(found[:-1]) <= most
+        for ended, result in zip(path, whole):
+            assert ended.delta == result.delta
+            assert ended.objective == pytest.approx(result.objective, rel=1e-6)
+    with pytest.raises(ValueError, match="max_features"):
+        sparse_gsvp_path(A, B, max_features=0)

@@ -3,6 +3,7 @@
 from .elbow import elbow_features, find_elbow
 from .gsvpsvm import GSVPSVM
 from .gsvpsvm_cv import GSVPSVMCV
+from .impute import MedianImputer
 from .pgd import PGDGSVPSVM
 
-__all__ = ["GSVPSVM", "GSVPSVMCV", "PGDGSVPSVM", "elbow_features", "find_elbow"]
+__all__ = ["GSVPSVM", "GSVPSVMCV", "PGDGSVPSVM", "MedianImputer", "elbow_features", "find_elbow"]

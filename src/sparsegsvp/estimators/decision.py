@@ -48,57 +48,95 @@ class Calibrator:
 def fit_calibrator(
     features: Float64Array, codes: IntArray, n_classes: int, weight: Float64Array | None
 ) -> Calibrator:
-    """Class-balanced logistic regression (C = 1) on log distances.
+    """Class-balanced logistic regression (C = 1) on log distances of shape (n_rows, n_classes).
 
     Every class counts the same in total, so the probabilities are for equal priors.
-    A search fits hundreds of these on two features, where scikit-learn spends nearly all
-    of its time on checks; so two classes are fitted here.
+    """
+    coef, intercept = fit_calibrators(features[:, None], codes, n_classes, weight)
+    return Calibrator(coef[0].copy(), np.array(intercept[0]))
+
+
+def fit_calibrators(
+    features: Float64Array, codes: IntArray, n_classes: int, weight: Float64Array | None
+) -> tuple[Float64Array, Float64Array]:
+    """Calibrators of many models on the same rows: coefficients and intercepts, models first.
+
+    ``features`` has the shape (n_rows, n_models, n_classes). A search fits thousands of these
+    on two features, where scikit-learn spends nearly all of its time on checks; so two classes
+    are fitted here, all models at once.
     """
     weight = np.ones(len(codes)) if weight is None else weight
     totals = np.bincount(codes, weight, minlength=n_classes)
     safe = np.where(totals > 0.0, totals, 1.0)
     balanced = weight * (totals.sum() / (n_classes * safe[codes]))
     if n_classes == 2:
-        return _fit_binary(features, codes, balanced)
-    model = LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-8, max_iter=200)
-    model.fit(features, codes, sample_weight=balanced)
-    return Calibrator(model.coef_, model.intercept_)
+        theta = _fit_binary(features, codes, balanced)
+        return theta[:, :-1], theta[:, -1]
+    models = [
+        LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-8, max_iter=200).fit(
+            features[:, j], codes, sample_weight=balanced
+        )
+        for j in range(features.shape[1])
+    ]
+    return np.stack([model.coef_ for model in models]), np.stack([m.intercept_ for m in models])
 
 
-def _fit_binary(features: Float64Array, codes: IntArray, weight: Float64Array) -> Calibrator:
-    """Newton's method for sum_i w_i log(1 + exp(-y_i z_i)) + ||coef||^2 / 2."""
-    design = np.column_stack([features, np.ones(len(features))])
+def _fit_binary(features: Float64Array, codes: IntArray, weight: Float64Array) -> Float64Array:
+    """Newton's method for sum_i w_i log(1 + exp(-y_i z_i)) + ||coef||^2 / 2, of each model.
+
+    Returns one row per model: the coefficients, then the intercept. Models that have
+    converged leave the batch.
+    """
+    n, n_models, k = features.shape
+    design = np.ones((n_models, k + 1, n))
+    design[:, :k] = np.moveaxis(features, 0, 2)
     signs = 2.0 * codes - 1.0
-    ridge = np.ones(design.shape[1])
+    ridge = np.ones(k + 1)
     ridge[-1] = 0.0
-    theta = np.zeros(design.shape[1])
+    diagonal = np.arange(k + 1)
 
-    def objective(theta: Float64Array) -> float:
-        return float(weight @ np.logaddexp(0.0, -signs * (design @ theta)) + 0.5 * ridge @ theta**2)
+    def objective(theta: Float64Array, z: Float64Array) -> Float64Array:
+        loss = np.matmul(np.logaddexp(0.0, -signs * z)[:, None, :], weight)[:, 0]
+        return loss + 0.5 * (theta**2 * ridge).sum(axis=1)
 
-    value = objective(theta)
+    found = np.zeros((n_models, k + 1))
+    active = np.arange(n_models)
+    theta, z = np.zeros((n_models, k + 1)), np.zeros((n_models, n))
+    value = objective(theta, z)
     for _ in range(100):
-        p = expit(design @ theta)
-        gradient = design.T @ (weight * (p - codes)) + ridge * theta
-        curvature = (design * (weight * p * (1.0 - p))[:, None]).T @ design
+        p = expit(z)
+        gradient = np.matmul(design, (weight * (p - codes))[:, :, None])[:, :, 0] + ridge * theta
+        curvature = np.matmul(
+            design * (weight * p * (1.0 - p))[:, None, :], design.transpose(0, 2, 1)
+        )
         # far from the data the intercept alone may have no curvature left
-        curvature.flat[:: len(theta) + 1] += ridge + 1e-12 * (1.0 + np.trace(curvature))
-        step = np.linalg.solve(curvature, gradient)
-        decrement = float(gradient @ step)
-        if decrement <= 1e-12 * (1.0 + abs(value)):
-            # the objective cannot tell such steps apart, but they still converge
-            theta = theta - step
-            break
-        length = 1.0
-        while length > 1e-10:
-            trial = objective(theta - length * step)
-            if trial <= value - 1e-4 * length * decrement:
+        trace = curvature.trace(axis1=1, axis2=2)
+        curvature[:, diagonal, diagonal] += ridge + 1e-12 * (1.0 + trace)[:, None]
+        step = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
+        decrement = (gradient * step).sum(axis=1)
+        # the objective cannot tell such steps apart, but they still converge: take the last
+        last = decrement <= 1e-12 * (1.0 + np.abs(value))
+        length = np.ones(len(active))
+        while True:
+            trial = theta - length[:, None] * step
+            trial_z = np.matmul(trial[:, None, :], design)[:, 0]
+            trial_value = objective(trial, trial_z)
+            short = ~last & (trial_value > value - 1e-4 * length * decrement)
+            if not short.any():
                 break
-            length *= 0.5
-        else:
+            length[short] *= 0.5
+            # no length helps: stay
+            stuck = short & (length <= 1e-10)
+            length[stuck], last[stuck] = 0.0, True
+        theta, z, value = trial, trial_z, trial_value
+        found[active] = theta
+        on = ~last
+        if not on.any():
             break
-        theta, value = theta - length * step, trial
-    return Calibrator(theta[:-1], theta[-1:].reshape(()))
+        if last.any():
+            active, design = active[on], design[on]
+            theta, z, value = theta[on], z[on], value[on]
+    return found
 
 
 def balanced_sample(codes: IntArray, size: int, seed: int) -> IntArray:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from .._parallel import one_thread, sharing
+from .._parallel import Task, on_cluster, one_thread, run_tasks
 from .._typing import IntArray
 from .._validate import check_choice, check_integer, check_real
 from ..linalg import Covariances
@@ -33,8 +34,8 @@ from .search import (
     Scorer,
     Search,
     at_point,
+    choose_point,
     path_table,
-    pick,
     points_of,
     results_table,
     run_fold,
@@ -42,6 +43,8 @@ from .search import (
 from .tall import fold_of_rows, search_by_blocks
 
 _DEFAULT_SCORING = "balanced_log_loss"
+# Seconds of work on one core below which processes take longer to start than they save.
+_WORTH_A_POOL = 2.0
 
 
 class GSVPSVMCV(PlaneClassifier):
@@ -80,17 +83,22 @@ class GSVPSVMCV(PlaneClassifier):
     n_features : int, optional
         Only points whose panel, on all data, has at most this many features. Larger panels
         of a fold are cut to their heaviest features; so is the panel of the first point,
-        should even that have more.
+        should even that have more. Overrides `max_features`.
     selection, refit, standardize, eps, tol, max_iter
         See `GSVPSVM`.
     random_state : int, RandomState or None, default=0
         Shuffles the folds when `cv` is an integer.
     n_jobs : int, optional
-        Folds solved at the same time. The result does not depend on it.
+        Folds solved at the same time, where they take long enough to be worth processes. The
+        result does not depend on it.
     verbose : int, default=0
         With 1, a line per fold.
     penalty : L1, Lq or an object like them, optional
         The penalty, instead of a choice of `q`; see `sparse_gsvp`.
+    max_features : int, optional
+        A path ends before the first point at which its planes together have more features
+        than this; by default, more than there are rows it is fitted on. Only points that the
+        paths of all folds and that on all rows reached can be chosen.
 
     Attributes
     ----------
@@ -101,17 +109,17 @@ class GSVPSVMCV(PlaneClassifier):
     decision_ : str
         Decision rule chosen.
     cv_results_ : dict of ndarray
-        One row per setting, point and decision: ``param_q``, ``param_tau``,
+        One row per setting, point and decision that could be chosen: ``param_q``, ``param_tau``,
         ``param_pool``, ``param_decision``, ``rho_0``, ``rho_1``, ... of the planes, and
         panel sizes and scores of each fold with their mean, spread, standard error and
         rank, and ``mean_balanced_accuracy``. ``pandas.DataFrame`` reads it.
     path_ : dict
-        The path of the chosen setting on all data: ``rho``, ``delta``, ``panel`` (indices
-        at each point), ``weights``, ``n_features``, ``score``, ``score_error``,
-        ``accuracy``, ``accuracy_error``, ``objective``, ``quotient``, ``kkt_residual`` and
-        ``gap``. ``accuracy`` is the balanced accuracy of the held-out rows, whatever
-        `scoring` is; both it and ``score`` are means over the folds, with their standard
-        errors.
+        The path of the chosen setting on all data, as far as the folds reached: ``rho``,
+        ``delta``, ``panel`` (indices at each point), ``weights``, ``n_features``, ``score``,
+        ``score_error``, ``accuracy``, ``accuracy_error``, ``objective``, ``quotient``,
+        ``kkt_residual`` and ``gap``. ``accuracy`` is the balanced accuracy of the held-out
+        rows, whatever `scoring` is; both it and ``score`` are means over the folds, with their
+        standard errors.
     best_index_ : int
         The chosen row of `cv_results_`.
     n_splits_ : int
@@ -129,6 +137,8 @@ class GSVPSVMCV(PlaneClassifier):
     >>> int(model.support_.sum()) < 20
     True
     """
+
+    max_features: int | None = None  # for models that were saved before they had it
 
     def __init__(
         self,
@@ -153,6 +163,7 @@ class GSVPSVMCV(PlaneClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
         penalty: Penalty | None = None,
+        max_features: int | None = None,
     ) -> None:
         self.q = q
         self.tau = tau
@@ -175,6 +186,7 @@ class GSVPSVMCV(PlaneClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.penalty = penalty
+        self.max_features = max_features
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> GSVPSVMCV:
         """Choose the parameters by cross-validation and fit on all rows.
@@ -236,6 +248,8 @@ class GSVPSVMCV(PlaneClassifier):
         check_choice("rule", self.rule, ("best", "1se"))
         check_integer("n_deltas", self.n_deltas, least=1)
         check_real("ratio", self.ratio, above=0, below=1)
+        if self.max_features is not None:
+            check_integer("max_features", self.max_features, least=1)
         scorer: Scorer | None = None
         if self.scoring != _DEFAULT_SCORING:
             scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
@@ -257,6 +271,7 @@ class GSVPSVMCV(PlaneClassifier):
             scorer=scorer,
             standardize=bool(self.standardize),
             n_features=self.n_features,
+            max_features=self.max_features,
         )
 
     def _splitter(self, y: Any = None, *, grouped: bool, n_splits: int | None = None) -> Any:
@@ -318,19 +333,29 @@ class GSVPSVMCV(PlaneClassifier):
         held_out = fold_of_rows(rows, search, splits)
         if held_out is not None:
             return search_by_blocks(rows, search, held_out, report)
-        folds: list[FoldScores] = []
-        with sharing(rows) as (shared,):
-            found: Iterable[FoldScores]
-            if rows.X.costly_passes:
-                # the chunks are what runs in parallel, and the folds share what they fetch
-                found = (run_fold(rows, search, split) for split in splits)
-            else:
-                jobs = (delayed(run_fold)(shared, search, split) for split in splits)
-                found = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
-            for fold in found:
-                folds.append(fold)
-                report()
-        return folds, rows.covariances(search.standardize)
+        folds: dict[int, FoldScores] = {}
+        for f, fold in self._run_folds(rows, search, splits):
+            folds[f] = fold
+            report()
+        return [folds[f] for f in range(len(splits))], rows.covariances(search.standardize)
+
+    def _run_folds(
+        self, rows: LabelledRows, search: Search, splits: list[tuple[IntArray, IntArray]]
+    ) -> Iterator[tuple[int, FoldScores]]:
+        """Solve the folds one by one or in processes, in whatever order they end."""
+        tasks = [Task((f,), run_fold, (search, split)) for f, split in enumerate(splits)]
+        # of data that is read anew, the chunks run in parallel, and folds share what they fetch
+        n_jobs = 1 if rows.X.costly_passes else self.n_jobs
+        if not on_cluster() and effective_n_jobs(n_jobs) > 1:
+            # the first fold tells whether the others are worth a pool
+            start = time.perf_counter()
+            yield 0, run_fold(rows, search, splits[0])
+            del tasks[0]
+            if (time.perf_counter() - start) * len(tasks) < _WORTH_A_POOL:
+                n_jobs = 1
+        with closing(run_tasks(tasks, rows, n_jobs=n_jobs)) as outcomes:
+            for outcome in outcomes:
+                yield outcome.task.key[0], outcome.value
 
     def _reporter(self, n_splits: int) -> Callable[[], None]:
         """A function that prints a line at every call, or with ``verbose=0`` nothing."""
@@ -347,30 +372,27 @@ class GSVPSVMCV(PlaneClassifier):
         self, rows: LabelledRows, search: Search, folds: list[FoldScores], cov: Covariances
     ) -> None:
         """Pick a point, fit it on all rows and calibrate on the folds' held-out distances."""
+        n_rows = len(rows.codes) if rows.weight is None else int(np.count_nonzero(rows.weight))
 
         @cache
         def solved(s: int) -> tuple[PlaneProblems, list[list[Solution]]]:
             problems = PlaneProblems(cov, search.settings[s])
-            return problems, problems.paths(search.rhos)
+            return problems, problems.paths(search.rhos, max_features=search.path_end(n_rows))
 
         table = np.stack([fold.scores for fold in folds])  # fold, setting, point, decision
         accuracies = np.stack([fold.accuracies for fold in folds])
         sizes = np.stack([fold.sizes for fold in folds])
-        allowed = np.ones(table.shape[1:], dtype=bool)
-        if search.n_features is not None:
-            for s in range(len(search.settings)):
-                problems, paths = solved(s)
-                panels = [problems.select(at_point(paths, point)) for point in search.points]
-                # the first point is there in any case, cut to size if need be
-                allowed[s, 1:] = [[len(panel) <= search.n_features] for panel in panels[1:]]
-        s, p, d = pick(table, sizes, allowed, self.rule)
+        (s, p, d), reached, allowed = choose_point(table, sizes, search, solved, self.rule)
         problems, paths = solved(s)
         chosen = search.settings[s]
         self.q_, self.tau_, self.pool_ = exponent(chosen.penalty), chosen.tau, chosen.pool
         self.decision_ = search.decisions[d]
-        self.cv_results_ = results_table(table, accuracies, sizes, search)
-        self.best_index_ = int(np.ravel_multi_index((s, p, d), table.shape[1:]))
-        self.path_ = path_table(problems, paths, search, table[:, s, :, d], accuracies[:, s, :, d])
+        self.cv_results_ = results_table(table, accuracies, sizes, search, allowed)
+        before = int(np.ravel_multi_index((s, p, d), allowed.shape))
+        self.best_index_ = int(np.count_nonzero(allowed.ravel()[:before]))
+        self.path_ = path_table(
+            problems, paths, search, table[:, s, :, d], accuracies[:, s, :, d], reached[s]
+        )
         solutions = [
             _with_gradient(problems, i, solution)
             for i, solution in enumerate(at_point(paths, search.points[p]))
@@ -389,7 +411,7 @@ class GSVPSVMCV(PlaneClassifier):
 
 def _with_gradient(problems: PlaneProblems, i: int, solution: Solution) -> Solution:
     """The solution with its gradient over all features, which paths do not keep."""
-    problem = problems.solvers[i].problem
+    problem = problems.problems[i]
     problem.cov.extend(solution.features)
     gradient = full_gradient(
         problem.cov, problem.plane, problem.tau, solution.features, solution.w, solution.bias

@@ -8,17 +8,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dsygvd
 
 from .._typing import Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_real
 from ..linalg import Covariances
 from ..solvers.exact import solve_unpenalized
-from ..solvers.path import PathSolver
+from ..solvers.path import PathSolver, walk_together
 from ..solvers.penalties import Penalty
-from ..solvers.quotient import OneVsRest, check_definite
+from ..solvers.quotient import OneVsRest, best_bias, check_definite
 from ..solvers.working_set import Problem, Solution
 from .elbow import elbow_features
 
@@ -66,18 +69,25 @@ class PlaneProblems:
 
     def __init__(self, cov: Covariances, settings: PlaneSettings) -> None:
         self.cov, self.settings = cov, settings
-        tau, pool, penalty = settings.tau, settings.pool, settings.penalty
-        self.solvers = [
-            PathSolver(
-                Problem.of_class(cov, i, tau=tau, pool=pool, penalty=penalty),
-                tol=settings.tol,
-                max_iter=settings.max_iter,
-                single_above=False,
-            )
+        self.problems = [
+            Problem.of_class(cov, i, tau=settings.tau, pool=settings.pool, penalty=settings.penalty)
             for i in range(len(cov.share))
         ]
-        if tau == 0.0:
-            check_definite(cov, self.solvers[0].problem.plane)
+        if settings.tau == 0.0:
+            check_definite(cov, self.problems[0].plane)
+
+    @cached_property
+    def solvers(self) -> list[PathSolver]:
+        """What walks the path of each plane."""
+        return [
+            PathSolver(
+                problem,
+                tol=self.settings.tol,
+                max_iter=self.settings.max_iter,
+                single_above=False,
+            )
+            for problem in self.problems
+        ]
 
     @property
     def delta_max(self) -> Float64Array:
@@ -88,9 +98,13 @@ class PlaneProblems:
         """One solution per plane, each at its own delta, through a continuation."""
         return [solver.continue_to(float(d)) for solver, d in zip(self.solvers, deltas)]
 
-    def paths(self, rhos: Float64Array, *, upward: bool = True) -> list[list[Solution]]:
-        """The path of each plane over ``rho * delta_max``, rho falling."""
-        return [solver.run(rhos * solver.linear_max, upward=upward) for solver in self.solvers]
+    def paths(self, rhos: Float64Array, *, max_features: int | None = None) -> list[list[Solution]]:
+        """The path of each plane over ``rho * delta_max``, rho falling, down and up again.
+
+        The paths end before the first point, other than the first of all, at which the
+        planes together have more than ``max_features`` features.
+        """
+        return shared_paths([self], rhos, max_features=max_features, final=True)[0]
 
     def walk(self, rhos: Float64Array) -> Iterator[tuple[float, list[Solution]]]:
         """The solutions of all planes at each rho in turn, solved as they are asked for."""
@@ -108,10 +122,9 @@ class PlaneProblems:
         With ``at_most``, only that many, those with the largest weight in any plane.
         """
         if self.settings.selection == "nonzero":
-            parts = [solution.features for solution in solutions]
+            panel = _features(solutions)
         else:
-            parts = [_up_to_elbow(solution) for solution in solutions]
-        panel = np.unique(np.concatenate(parts))
+            panel = np.unique(np.concatenate([_up_to_elbow(solution) for solution in solutions]))
         if at_most is None or len(panel) <= at_most:
             return panel
         weight = largest_weights(solutions, self.cov.means.shape[1])[panel]
@@ -122,14 +135,117 @@ class PlaneProblems:
         w = np.zeros((len(solutions), len(panel)))
         b = np.zeros(len(solutions))
         kept = False
+        tau = self.settings.tau
+        if self.settings.refit and len(solutions) == 2 and tau > 0.0:
+            found = refit_pair(self.cov, self.problems[0].plane, tau, panel)
+            if found is not None:
+                return found
         for i, solution in enumerate(solutions):
-            plane = self.solvers[i].problem.plane
+            plane = self.problems[i].plane
             chosen: Solution | None = None
             if self.settings.refit:
-                chosen = solve_unpenalized(self.cov, plane, self.settings.tau, panel)
+                chosen = solve_unpenalized(self.cov, plane, tau, panel)
                 kept |= chosen is None
             w[i], b[i] = _on_panel(self.cov, plane, chosen or solution, panel)
         return Planes(panel, w, b, balanced_scale(self.cov, panel, w, b), kept)
+
+
+def refit_pair(cov: Covariances, plane: OneVsRest, tau: float, panel: IntArray) -> Planes | None:
+    """The best unpenalised planes of two classes on a panel, from one eigenproblem.
+
+    With M_k = [[S_k + tau I + mu_k mu_k', mu_k], [mu_k', 1]] the plane of the first class is
+    the first eigenvector (w, b) of the pair (M_1, M_1 + M_2). That of the second class is the
+    quotient turned over, so it is the last. None where one of them lies at infinity.
+    """
+    lift = None
+    features = panel
+    if len(panel) > cov.n_samples:
+        # tau counts against any part of w outside the row space, so the planes lie in it
+        reduced = cov.row_space(panel)
+        if reduced is not None:
+            cov, lift = reduced
+            features = np.arange(cov.means.shape[1])
+    cov.extend(features)
+    k = len(features)
+    within, means = cov.blocks(features, np.eye(2)), cov.means[:, features]
+    spreads = (plane.own, plane.other)
+    forms = np.empty((2, k + 1, k + 1))
+    for form, (first, second), mean in zip(forms, spreads, means):
+        block = form[:k, :k]
+        np.multiply(within[0], first, out=block)
+        block += second * within[1]
+        block += np.multiply.outer(mean, mean)
+        form[:k, k] = form[k, :k] = mean
+        form[k, k] = 1.0
+        form.flat[: -1 : k + 2] += tau
+    total = forms[0] + forms[1]
+    _, vectors, info = dsygvd(forms[0], total)
+    if info != 0:
+        vectors = eigh(forms[0], total)[1]
+    ends = vectors[:, [0, -1]].T
+    w, norms = ends[:, :k], np.linalg.norm(ends[:, :k], axis=1)
+    if (norms <= 1e-8 * np.abs(ends[:, k])).any():
+        return None
+    w = w / norms[:, None]
+    # variances and means of the classes (columns) along the planes (rows)
+    variances = np.maximum(((w @ within) * w).sum(axis=2), 0.0).T
+    centers = w @ means.T
+    b = np.empty(2)
+    for i, j in ((0, 1), (1, 0)):
+        own, other = (float(spreads[c] @ variances[i]) + tau for c in (i, j))
+        bias = best_bias(own, other, float(centers[i, j] - centers[i, i]))
+        b[i] = bias.own - centers[i, i]
+        if bias.other < 0.0:  # the other class lies on the positive side
+            w[i], b[i], centers[i] = -w[i], -b[i], -centers[i]
+    scale = np.sqrt((variances + (centers + b[:, None]) ** 2).mean(axis=1))
+    if lift is not None:
+        w = np.stack([lift(row) for row in w])
+        w /= np.linalg.norm(w, axis=1, keepdims=True)
+    return Planes(panel, w, b, np.where(scale > 0.0, scale, 1.0))
+
+
+def shared_paths(
+    settings: Sequence[PlaneProblems],
+    rhos: Float64Array,
+    *,
+    tol: float | None = None,
+    max_features: int | None,
+    final: bool = False,
+) -> list[list[list[Solution]]]:
+    """The paths of the planes of several settings on the same data, solved side by side.
+
+    The paths of a setting end before the first point, other than the first of all, at which
+    its planes together have more than ``max_features`` features. With ``final`` they are
+    walked down and up again to the settings' own tolerance; otherwise down alone, to ``tol``,
+    which is relative to the penalty at each point.
+    """
+    k = len(settings[0].problems)
+    starts = range(0, k * len(settings), k)
+    chosen = settings[0].settings
+    found = walk_together(
+        [problem for problems in settings for problem in problems.problems],
+        rhos,
+        tol=chosen.tol if tol is None else tol,
+        max_iter=chosen.max_iter,
+        max_features=max_features,
+        groups=[range(start, start + k) for start in starts],
+        final=final,
+    )
+    out = []
+    for start in starts:
+        paths = found[start : start + k]
+        end = len(paths[0])
+        if max_features is not None:
+            # the last point has too many, and on the way up others may have come to
+            panels = [_features([path[i] for path in paths]) for i in range(end)]
+            end = next((i for i in range(1, end) if len(panels[i]) > max_features), end)
+        out.append([path[:end] for path in paths])
+    return out
+
+
+def _features(solutions: Sequence[Solution]) -> IntArray:
+    """All features of some planes, sorted."""
+    return np.unique(np.concatenate([solution.features for solution in solutions]))
 
 
 def warn_about(solutions: Sequence[Solution], planes: Planes, labels: Sequence[object]) -> None:

@@ -15,45 +15,17 @@ import numpy as np
 
 from .._parallel import one_thread
 from .._typing import BoolArray, Float64Array, IntArray
-from ..linalg import Covariances, Matrix
-from ..linalg.covariances import make_covariances
-from ..metrics import balanced_log_loss
+from ..linalg import Covariances
 from ..solvers.penalties import exponent
 from ..solvers.working_set import Solution
-from .decision import FoldModel, fit_calibrator, log_distances
-from .planes import PlaneProblems, PlaneSettings
-
-# A scorer sees a fitted classifier, rows and labels, and returns a number, larger is better.
-Scorer = Callable[[Any, Any, Any], float]
+from .planes import PlaneProblems, PlaneSettings, shared_paths
+from .scoring import FoldScores, LabelledRows, RawPlanes, Scorer, score_fold
 
 # Points beyond which a free combination of planes is refused.
 _MAX_POINTS = 100_000
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """Rows with their classes and, if there are any, sample weights."""
-
-    X: Matrix
-    codes: IntArray  # index of each row's class in `classes`
-    weight: Float64Array | None
-    classes: np.ndarray  # labels
-
-    @property
-    def y(self) -> np.ndarray:
-        """The label of each row."""
-        return self.classes[self.codes]
-
-    def weight_of(self, index: Any) -> Float64Array | None:
-        """Weights of some rows, if there are weights."""
-        return None if self.weight is None else self.weight[index]
-
-    def covariances(self, standardize: bool, weight: Float64Array | None = None) -> Covariances:
-        """Covariances of all rows, with their own weights or with others."""
-        weight = self.weight if weight is None else weight
-        return make_covariances(
-            self.X, self.codes, weight, len(self.classes), standardize=standardize
-        )
+# Tolerance of the paths in the folds, relative to the penalty. The planes are refitted on the
+# panel, which at this tolerance is nearly always what it would be at a smaller one.
+_FOLD_TOL = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,31 +39,21 @@ class Search:
     scorer: Scorer | None  # None: the balanced log loss of the calibrated decision, negated
     standardize: bool
     n_features: int | None = None  # the largest panel
+    max_features: int | None = None  # where paths end; None: at the number of rows
+
+    def path_end(self, n_rows: int) -> int:
+        """The number of features beyond which a path fitted on so many rows ends."""
+        if self.n_features is not None and self.settings[0].selection == "nonzero":
+            return panels_to_try(self.n_features)
+        return n_rows if self.max_features is None else self.max_features
 
 
-@dataclass(frozen=True, eq=False)
-class RawPlanes:
-    """Planes on a panel in the units of X."""
+def panels_to_try(n_features: int) -> int:
+    """The size of panels at which a walk toward one of ``n_features`` ends.
 
-    panel: IntArray
-    coef: Float64Array  # (n_classes, n_selected)
-    intercept: Float64Array
-    scale: Float64Array
-
-    def distances(self, X: Matrix) -> Float64Array:
-        """Signed distances of rows to the planes, in standardised units."""
-        return X.combine(self.panel, self.coef.T) + self.intercept
-
-
-@dataclass(frozen=True, eq=False)
-class FoldScores:
-    """Scores, panel sizes and held-out log distances of one fold, at every point."""
-
-    scores: Float64Array  # (n_settings, n_points, n_decisions)
-    accuracies: Float64Array  # balanced accuracies, likewise, whatever the score is
-    sizes: IntArray  # of the panels, (n_settings, n_points)
-    rows: IntArray  # indices of held-out rows for the final calibrator
-    features: Float64Array  # their log distances, (n_settings, n_points, n_rows, n_classes)
+    Panels mostly grow along a path, but not always.
+    """
+    return n_features + n_features // 2 + 2
 
 
 def points_of(n_deltas: int, n_classes: int, combine: bool) -> list[tuple[int, ...]]:
@@ -106,22 +68,34 @@ def points_of(n_deltas: int, n_classes: int, combine: bool) -> list[tuple[int, .
     return list(product(range(n_deltas), repeat=n_classes))
 
 
-def solve_points(cov: Covariances, settings: PlaneSettings, search: Search) -> list[RawPlanes]:
-    """Planes at every point; points with the same panel share one refit."""
-    problems = PlaneProblems(cov, settings)
-    paths = problems.paths(search.rhos)
+def solve_fold(cov: Covariances, search: Search, n_rows: int) -> list[list[RawPlanes | None]]:
+    """Planes of every setting and point; None where a path ended before.
+
+    ``n_rows`` is the number of rows that are not held out. Points with the same panel share
+    one refit.
+    """
     std = cov.standardization
-    seen: dict[bytes, RawPlanes] = {}
+    every = [PlaneProblems(cov, settings) for settings in search.settings]
+    most = search.path_end(n_rows)
     out = []
-    for point in search.points:
-        solutions = at_point(paths, point)
-        panel = problems.select(solutions, search.n_features)
-        # with a refit the planes depend on the panel alone
-        key = panel.tobytes() if settings.refit else repr(point).encode()
-        if key not in seen:
-            planes = problems.planes(solutions, panel)
-            seen[key] = RawPlanes(panel, *planes.raw(std.center, std.inverse), planes.scale)
-        out.append(seen[key])
+    for problems, paths in zip(
+        every, shared_paths(every, search.rhos, tol=_FOLD_TOL, max_features=most)
+    ):
+        seen: dict[bytes, RawPlanes] = {}
+        planes: list[RawPlanes | None] = []
+        for point in search.points:
+            if max(point) >= len(paths[0]):
+                planes.append(None)
+                continue
+            solutions = at_point(paths, point)
+            panel = problems.select(solutions, search.n_features)
+            # with a refit the planes depend on the panel alone
+            key = panel.tobytes() if problems.settings.refit else repr(point).encode()
+            if key not in seen:
+                found = problems.planes(solutions, panel)
+                seen[key] = RawPlanes(panel, *found.raw(std.center, std.inverse), found.scale)
+            planes.append(seen[key])
+        out.append(planes)
     return out
 
 
@@ -141,72 +115,46 @@ def run_fold(rows: LabelledRows, search: Search, split: tuple[IntArray, IntArray
         weight *= rows.weight
     with one_thread():
         cov = rows.covariances(search.standardize, weight)
-        planes = [solve_points(cov, settings, search) for settings in search.settings]
-        # one pass for all points instead of one for each
-        rows.X.fetch(np.unique(np.concatenate([p.panel for points in planes for p in points])))
-        return score_fold(planes, rows, search, train, test)
+        planes = solve_fold(cov, search, int(np.count_nonzero(weight)))
+        return score_fold(planes, rows, search.decisions, search.scorer, train, test)
 
 
-def score_fold(
-    planes: Sequence[Sequence[RawPlanes]],
-    rows: LabelledRows,
-    search: Search,
-    train: IntArray,
-    test: IntArray,
-) -> FoldScores:
-    """Score the planes of every setting and point on the rows held out from a fold."""
-    classes, codes, scorer = rows.classes, rows.codes, search.scorer
-    k, n_points = len(classes), len(planes[0])
-    out = np.zeros((len(planes), n_points, len(search.decisions)))
-    accuracies = np.zeros_like(out)
-    sizes = np.zeros((len(planes), n_points), dtype=np.intp)
-    features = np.zeros((len(planes), n_points, len(test), k))
-    X_test = rows.X.rows(test) if scorer is not None else None
-    y_test, test_weight = classes[codes[test]], rows.weight_of(test)
-    done: dict[int, tuple[Float64Array, Float64Array, Float64Array]] = {}
-    for s, p in np.ndindex(len(planes), n_points):
-        plane = planes[s][p]
-        sizes[s, p] = len(plane.panel)
-        if id(plane) in done:
-            out[s, p], accuracies[s, p], features[s, p] = done[id(plane)]
-            continue
-        distances = plane.distances(rows.X)
-        features[s, p] = log_distances(distances[test], plane.scale)
-        for d, decision in enumerate(search.decisions):
-            calibrator = None
-            if decision == "calibrated":
-                calibrator = fit_calibrator(
-                    log_distances(distances[train], plane.scale),
-                    codes[train],
-                    k,
-                    rows.weight_of(train),
-                )
-            model = FoldModel(distances[test], plane.scale, decision, calibrator, classes)
-            accuracies[s, p, d] = balanced_accuracy(codes[test], model.predicted_codes(), k)
-            if scorer is None:
-                out[s, p, d] = -balanced_log_loss(
-                    y_test, model.predict_proba(None), labels=classes, sample_weight=test_weight
-                )
-            else:
-                out[s, p, d] = float(scorer(model, X_test, y_test))
-        done[id(plane)] = (out[s, p], accuracies[s, p], features[s, p])
-    return FoldScores(out, accuracies, sizes, test, features)
+# The problems and paths on all rows of a setting, given its index.
+FinalPaths = Callable[[int], tuple[PlaneProblems, Sequence[Sequence[Solution]]]]
 
 
-def balanced_accuracy(codes: IntArray, predicted: IntArray, n_classes: int) -> float:
-    """Mean over the classes that occur of the share of their rows predicted right."""
-    counts = np.bincount(codes, minlength=n_classes)
-    hits = np.bincount(codes[codes == predicted], minlength=n_classes)
-    return float(mean_recall(hits[:, None], counts)[0])
+def choose_point(
+    table: Float64Array, sizes: IntArray, search: Search, final: FinalPaths, rule: str
+) -> tuple[tuple[int, int, int], BoolArray, BoolArray]:
+    """Choose a setting, point and decision that all folds and the path on all rows reached.
 
-
-def mean_recall(hits: Float64Array | IntArray, counts: Float64Array | IntArray) -> Float64Array:
-    """Balanced accuracies from hits (n_classes, n_models) and rows per class.
-
-    LabelledRows count the same whatever their weights are, as in scikit-learn's score.
+    ``table`` and ``sizes`` are as in `pick`, sizes of zero saying that a fold did not reach a
+    point. The path on all rows is solved for the settings that come first, or, where the size
+    of the panels decides, for all. Beside the choice: which settings and points are reached,
+    and which settings, points and decisions may be chosen, as far as these paths tell.
     """
-    present = counts > 0
-    return (hits[present] / counts[present, None]).mean(axis=0)
+    reached: BoolArray = np.asarray((sizes > 0).all(axis=0))
+    allowed = np.repeat(reached[:, :, None], len(search.decisions), axis=2)
+    furthest = np.array([max(point) for point in search.points])
+
+    def look(s: int) -> None:
+        problems, paths = final(s)
+        reached[s] &= furthest < len(paths[0])
+        allowed[s] &= reached[s][:, None]
+        if search.n_features is not None:
+            # the first point is there in any case, cut to size if need be
+            for p in np.flatnonzero(reached[s])[1:]:
+                panel = problems.select(at_point(paths, search.points[p]))
+                allowed[s, p] &= len(panel) <= search.n_features
+
+    if search.n_features is not None:
+        for s in range(len(search.settings)):
+            look(s)
+    while True:
+        s, p, d = pick(table, sizes, allowed, rule)
+        look(s)
+        if allowed[s, p, d]:
+            return (s, p, d), reached, allowed
 
 
 def pick(
@@ -244,16 +192,20 @@ def path_table(
     search: Search,
     table: Float64Array,
     accuracies: Float64Array,
+    reached: BoolArray,
 ) -> dict[str, Any]:
     """The path of one setting on all rows, where all planes have the same rho.
 
     ``paths`` are those of the planes; ``table`` and ``accuracies``, of shape
-    (n_folds, n_points), are scores and balanced accuracies at the setting.
+    (n_folds, n_points), are scores and balanced accuracies at the setting. Points that are not
+    ``reached`` are left out.
     """
-    rhos = search.rhos
-    diagonal = [search.points.index((i,) * len(paths)) for i in range(len(rhos))]
+    diagonal = [search.points.index((i,) * len(paths)) for i in range(len(search.rhos))]
+    shown = [i for i, point in enumerate(diagonal) if reached[point]]
+    rhos = search.rhos[shown]
+    diagonal = [diagonal[i] for i in shown]
     scores, accuracies = table[:, diagonal], accuracies[:, diagonal]
-    steps = [at_point(paths, (i,) * len(paths)) for i in range(len(rhos))]
+    steps = [[path[i] for path in paths] for i in shown]
     panels = [problems.select(step) for step in steps]
     weights = []
     for step, panel in zip(steps, panels):
@@ -264,7 +216,7 @@ def path_table(
             dense[i, at] = sign * solution.w[source]
         weights.append(dense)
     return {
-        "rho": rhos.copy(),
+        "rho": rhos,
         "delta": np.array([[s.delta for s in step] for step in steps]),
         "panel": panels,
         "weights": weights,
@@ -281,11 +233,17 @@ def path_table(
 
 
 def results_table(
-    table: Float64Array, accuracies: Float64Array, sizes: IntArray, search: Search
+    table: Float64Array,
+    accuracies: Float64Array,
+    sizes: IntArray,
+    search: Search,
+    allowed: BoolArray,
 ) -> dict[str, np.ndarray]:
-    """``cv_results_``: columns with one row per setting, point and decision."""
+    """``cv_results_``: columns with one row per setting, point and decision that is allowed."""
     n_folds = len(table)
-    rows = list(product(search.settings, search.points, search.decisions))
+    kept = np.flatnonzero(allowed)
+    every = list(product(search.settings, search.points, search.decisions))
+    rows = [every[i] for i in kept]
     out: dict[str, np.ndarray] = {
         "param_q": np.array([exponent(settings.penalty) for settings, _, _ in rows]),
         "param_tau": np.array([settings.tau for settings, _, _ in rows]),
@@ -294,8 +252,8 @@ def results_table(
     }
     for k in range(len(search.points[0])):
         out[f"rho_{k}"] = np.array([search.rhos[point[k]] for _, point, _ in rows])
-    flat = table.reshape(n_folds, -1)
-    size = np.repeat(sizes.reshape(n_folds, -1), len(search.decisions), axis=1)
+    flat = table.reshape(n_folds, -1)[:, kept]
+    size = np.repeat(sizes.reshape(n_folds, -1), len(search.decisions), axis=1)[:, kept]
     for f in range(n_folds):
         out[f"split{f}_test_score"] = flat[f]
     for f in range(n_folds):
@@ -304,8 +262,8 @@ def results_table(
     out["mean_test_score"] = flat.mean(axis=0)
     out["std_test_score"] = flat.std(axis=0)
     out["se_test_score"] = standard_error(flat)
-    rank = np.empty(flat.shape[1], dtype=np.intp)
-    rank[np.argsort(-out["mean_test_score"], kind="stable")] = np.arange(1, flat.shape[1] + 1)
+    rank = np.empty(len(kept), dtype=np.intp)
+    rank[np.argsort(-out["mean_test_score"], kind="stable")] = np.arange(1, len(kept) + 1)
     out["rank_test_score"] = rank
-    out["mean_balanced_accuracy"] = accuracies.reshape(n_folds, -1).mean(axis=0)
+    out["mean_balanced_accuracy"] = accuracies.reshape(n_folds, -1)[:, kept].mean(axis=0)
     return out

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal, get_args
 
 import numpy as np
@@ -79,6 +80,10 @@ class _Alike:
         return found
 
 
+# coef, features and w of a product: w is non-zero on the features only.
+Term = tuple[Float64Array, IntArray, Float64Array]
+
+
 class Covariances(ABC):
     """Class covariances of standardised features, as the working-set solver reads them.
 
@@ -96,14 +101,20 @@ class Covariances(ABC):
     complete = True
     # whether every product with X reads the data anew
     costly_passes = False
+    # relative rounding error of a product with X
+    rounding = float(np.finfo(np.float64).eps)
 
     @abstractmethod
     def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
         """``sum_k coef_k Cov_k`` between these features, for each row of `coef`."""
 
     @abstractmethod
+    def products(self, terms: Sequence[Term]) -> Float64Array:
+        """``sum_k coef_k Cov_k w`` for all features, a row for each term, in one pass."""
+
     def product(self, coef: Float64Array, features: IntArray, w: Float64Array) -> Float64Array:
         """``sum_k coef_k Cov_k w`` for all features, w being non-zero on `features` only."""
+        return self.products([(coef, features, w)])[0]
 
     @abstractmethod
     def class_variances(self, features: IntArray, w: Float64Array) -> Float64Array:
@@ -127,6 +138,17 @@ class Covariances(ABC):
         """Some features and their part of `product`, where that is much cheaper; or None."""
         return None
 
+    def row_vector(self, term: Term, mean: Float64Array) -> Float64Array | None:
+        """The u for which X'u, of standardised X, is a product plus ``sum_k mean_k mu_k``.
+
+        None where products do not cost enough for that to be of use.
+        """
+        return None
+
+    def some_products(self, u: Float64Array, index: IntArray) -> Float64Array | None:
+        """X'u at some features; None where reading their columns is not much less than a pass."""
+        return None
+
     def factor(self, features: IntArray) -> tuple[Float64Array, IntArray, Float64Array] | None:
         """Centred rows at `features`, class codes and row weights; None without rows."""
         return None
@@ -139,6 +161,15 @@ class Covariances(ABC):
         The basis has at most as many dimensions as there are rows. None without rows.
         """
         return None
+
+    @cached_property
+    def column_norms(self) -> Float64Array:
+        """Root mean squares of the standardised features, weighted as the rows are."""
+        return np.sqrt(self.share @ (self.variances + self.means**2))
+
+    def dual(self, u: Float64Array) -> Float64Array:
+        """u scaled so that ``|x_f'u|`` is at most its norm times `column_norms`."""
+        raise NotImplementedError("there are no rows")
 
     @cached_property
     def _by_variance(self) -> _Alike:
@@ -183,9 +214,15 @@ class DataCovariances(Covariances):
         self._exact = bool(np.any(np.abs(std.center) * std.inverse > _LARGE_MEAN)) and (
             matrix.dtype != np.float64
         )
+        self.rounding = float(np.finfo(np.float64 if self._exact else matrix.dtype).eps)
         self._features = np.empty(0, dtype=np.intp)
         self._place = np.full(matrix.shape[1], -1, dtype=np.int32)
-        self._factor = np.empty((0, self.n_samples))  # one row per cached feature
+        # rows that count, those of each class side by side
+        order = np.argsort(codes, kind="stable")
+        self._order = order[self.weight[order] > 0.0]
+        ends = np.searchsorted(codes[self._order], np.arange(n_classes + 1))
+        self._spans = [slice(int(a), int(b)) for a, b in pairwise(ends)]
+        self._factor = np.empty((0, len(self._order)))  # one row per cached feature
         self._gram = [np.empty((0, 0)) for _ in range(n_classes)]
 
     def columns(self, features: IntArray) -> Float64Array:
@@ -196,10 +233,15 @@ class DataCovariances(Covariances):
         return out
 
     def project(self, features: IntArray, w: Float64Array) -> Float64Array:
-        """X w, each class centred, for w that is non-zero on ``features`` only."""
+        """X w, each class centred, for w that is non-zero on ``features`` only.
+
+        Rows of weight zero may be left out, that is zero.
+        """
         at = self._place[features]
         if (at >= 0).all():
-            return w @ self._factor[at]
+            out = np.zeros(self.n_samples)
+            out[self._order] = w @ self._factor[at]
+            return out
         scaled = w * self.standardization.inverse[features]
         if self.costly_passes or _FEW * len(features) < self.matrix.shape[1]:
             # where passes are costly these columns were fetched, or will be wanted again
@@ -219,26 +261,20 @@ class DataCovariances(Covariances):
         k, size = len(self._features), len(self._features) + len(new)
         if size > len(self._factor):
             self._grow(min(size + max(32, size // 4), max(size, self.matrix.shape[1])), k)
-        rows = self.columns(new).T
-        # each class centred by itself: the products are then covariances at once
-        rows -= self.means.T[new][:, self.codes]
-        self._factor[k:size] = rows
-        for c in range(self.n_classes):
-            # the rows of a class are gathered, not masked: half of the work for two classes
-            inside = self._rows[c]
-            left = rows[:, inside] * self.weight[inside]
-            cross = left @ self._factor[:size, inside].T
+        rows = self.columns(new)[self._order].T
+        weight = self.weight[self._order]
+        for c, inside in enumerate(self._spans):
+            # each class centred by itself: the products are then covariances at once
+            part = self._factor[k:size, inside]
+            np.subtract(rows[:, inside], self.means[c, new, None], out=part)
+            cross = (part * weight[inside]) @ self._factor[:size, inside].T
             self._gram[c][k:size, :size] = cross
             self._gram[c][:k, k:size] = cross[:, :k].T
         self._place[new] = np.arange(k, size)
         self._features = np.concatenate([self._features, new])
 
-    @cached_property
-    def _rows(self) -> list[IntArray]:
-        return [np.flatnonzero(self.codes == c) for c in range(self.n_classes)]
-
     def _grow(self, capacity: int, k: int) -> None:
-        factor = np.empty((capacity, self.n_samples))
+        factor = np.empty((capacity, len(self._order)))
         factor[:k] = self._factor[:k]
         self._factor = factor
         for c in range(self.n_classes):
@@ -248,15 +284,10 @@ class DataCovariances(Covariances):
             self._gram[c] = gram
 
     def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
-        at = self._place[features]
-        grid = (at[:, None], at)
-        out = np.zeros((len(coef), len(at), len(at)))
-        for c in range(self.n_classes):
-            block = self._gram[c][grid]
-            for row, target in zip(coef, out):
-                if row[c] != 0.0:
-                    target += row[c] * block
-        return out
+        at = self._place[features].astype(np.intp)
+        flat = (at[:, None] * len(self._factor) + at).reshape(-1)
+        classes = np.stack([gram.reshape(-1).take(flat) for gram in self._gram])
+        return (coef @ classes).reshape(len(coef), len(at), len(at))
 
     def cached_product(
         self, coef: Float64Array, features: IntArray, w: Float64Array
@@ -271,13 +302,34 @@ class DataCovariances(Covariances):
         std = self.standardization
         return index, (out - std.center[index] * u.sum()) * std.inverse[index]
 
-    def product(self, coef: Float64Array, features: IntArray, w: Float64Array) -> Float64Array:
+    def row_vector(self, term: Term, mean: Float64Array) -> Float64Array | None:
+        if not self.matrix.reads_cheaply(np.empty(0, dtype=np.intp)):
+            return None
+        coef, features, w = term
         u = self.project(features, w)
-        u *= (coef[self.codes]) * self.weight
+        u *= coef[self.codes]
+        u += mean[self.codes]
+        u *= self.weight
+        return u
+
+    def some_products(self, u: Float64Array, index: IntArray) -> Float64Array | None:
+        return u @ self.columns(index) if self.matrix.reads_cheaply(index) else None
+
+    @cached_property
+    def _row_scale(self) -> Float64Array:
+        part = self.weight * self.share[self.codes]
+        return np.divide(1.0, np.sqrt(part), out=np.zeros_like(part), where=part > 0.0)
+
+    def dual(self, u: Float64Array) -> Float64Array:
+        return u * self._row_scale
+
+    def products(self, terms: Sequence[Term]) -> Float64Array:
+        weight, codes = self.weight, self.codes
+        u = np.array([self.project(at, w) * coef[codes] * weight for coef, at, w in terms])
         self.n_passes += 1
         std = self.standardization
         out = self.matrix.tdot(u, exact=self._exact)
-        out -= std.center * u.sum()
+        out -= u.sum(axis=1)[:, None] * std.center
         out *= std.inverse
         return out
 
@@ -358,12 +410,9 @@ class MomentCovariances(Covariances):
             return np.tensordot(coef, self._cov, axes=1)
         return np.tensordot(coef, self._cov[:, features[:, None], features], axes=1)
 
-    def product(self, coef: Float64Array, features: IntArray, w: Float64Array) -> Float64Array:
+    def products(self, terms: Sequence[Term]) -> Float64Array:
         # symmetric, so rows serve as columns, and rows are contiguous
-        return sum(
-            (c * (w @ cov[features]) for c, cov in zip(coef, self._cov) if c != 0.0),
-            start=np.zeros(self._cov.shape[1]),
-        )
+        return np.array([coef @ (w @ self._cov[:, features]) for coef, features, w in terms])
 
     def class_variances(self, features: IntArray, w: Float64Array) -> Float64Array:
         blocks = self.blocks(features, np.eye(len(self.share)))

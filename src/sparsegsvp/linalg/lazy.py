@@ -69,10 +69,13 @@ class DaskMatrix(Matrix):
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
         parts = [
-            [_task(_ask, c, "tdot", u[rows], exact=exact) for c, rows in zip(column, self._rows)]
+            [
+                _task(_ask, chunk, "tdot", u[..., rows], exact=exact)
+                for chunk, rows in zip(column, self._rows)
+            ]
             for column in self._chunks.T
         ]
-        return np.concatenate(self._pass([_tree(np.add, column) for column in parts]))
+        return np.concatenate(self._pass([_tree(np.add, column) for column in parts]), axis=-1)
 
     def columns(self, index: IntArray) -> Float64Array:
         index = np.asarray(index)
@@ -107,6 +110,9 @@ class DaskMatrix(Matrix):
         self._place[index] = len(self._held) + np.arange(len(index))
         self._index = np.concatenate([self._index, index])
         self._held = np.concatenate([self._held, rows.T.astype(self.dtype, copy=False)])
+
+    def reads_cheaply(self, index: IntArray) -> bool:
+        return bool((self._place[index] >= 0).all())
 
     def prefetch(self, scores: Float64Array) -> None:
         self._scores = scores

@@ -23,6 +23,9 @@ from .._typing import Float64Array, IntArray
 BLOCK = 1 << 17
 # Largest values: the bias needs their fourth powers, float32 products their second.
 _LIMITS = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e75}
+# Elements of a matrix from which a product with it costs more than what may save it, and the
+# part of its columns up to which reading them one by one is much cheaper.
+_LARGE, _FEW = 1 << 20, 0.1
 
 State = TypeVar("State")
 # Takes what earlier rows have left, or None, a block of rows, and what else there is of
@@ -48,7 +51,7 @@ class Matrix(ABC):
 
     @abstractmethod
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
-        """X' u, in float64; ``exact`` as in `dot`."""
+        """X' u, in float64; ``exact`` as in `dot`. Of several rows u, one row each."""
 
     @abstractmethod
     def columns(self, index: IntArray) -> Float64Array:
@@ -97,6 +100,10 @@ class Matrix(ABC):
     def fetch(self, index: IntArray) -> None:
         """Bring columns that will be used again and again into memory, in one pass."""
         return
+
+    def reads_cheaply(self, index: IntArray) -> bool:
+        """Whether reading these columns costs much less than a product with all of them."""
+        return False
 
     def prefetch(self, scores: Float64Array) -> None:
         """Let the next pass that fetches columns also fetch those of the largest scores."""
@@ -216,14 +223,17 @@ class DenseMatrix(Matrix):
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
         if self._blas and not (exact and self.dtype != np.float64):
-            return (self.X.T @ u.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
-        out = np.empty(self.shape[1])
+            return (u.astype(self.dtype, copy=False) @ self.X).astype(np.float64, copy=False)
+        out = np.empty((*u.shape[:-1], self.shape[1]))
         for cols in _spans(self.shape[1], max(1, BLOCK // max(1, self.shape[0]))):
-            out[cols] = u @ self.X[:, cols].astype(np.float64)
+            out[..., cols] = u @ self.X[:, cols].astype(np.float64)
         return out
 
     def columns(self, index: IntArray) -> Float64Array:
         return self.X[:, index].astype(np.float64)
+
+    def reads_cheaply(self, index: IntArray) -> bool:
+        return self.X.size >= _LARGE and len(index) <= _FEW * self.shape[1]
 
     def rows(self, index: IntArray) -> np.ndarray:
         return self.X[index]
@@ -282,11 +292,11 @@ class SparseMatrix(Matrix):
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
         if exact and self.dtype != np.float64:
-            out = np.zeros(self.shape[1])
+            out = np.zeros((self.shape[1], *u.shape[:-1]))
             for rows in self._spans():
-                out += self.X[rows].astype(np.float64).T @ u[rows]
-            return out
-        return np.asarray(self.X.T @ u.astype(self.dtype, copy=False), dtype=np.float64)
+                out += self.X[rows].astype(np.float64).T @ u[..., rows].T
+            return out.T
+        return np.asarray(self.X.T @ u.T.astype(self.dtype, copy=False), dtype=np.float64).T
 
     def columns(self, index: IntArray) -> Float64Array:
         return self.X[:, index].toarray().astype(np.float64, copy=False)
@@ -360,9 +370,9 @@ class StackedMatrix(Matrix):
         return np.concatenate([part.dot(v, exact=exact) for part in self.parts])
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
-        out = self.parts[0].tdot(u[self._rows[0]], exact=exact)
+        out = self.parts[0].tdot(u[..., self._rows[0]], exact=exact)
         for part, rows in zip(self.parts[1:], self._rows[1:]):
-            out = out + part.tdot(u[rows], exact=exact)
+            out = out + part.tdot(u[..., rows], exact=exact)
         return out
 
     def columns(self, index: IntArray) -> Float64Array:
@@ -392,6 +402,9 @@ class StackedMatrix(Matrix):
     def fetch(self, index: IntArray) -> None:
         for part in self.parts:
             part.fetch(index)
+
+    def reads_cheaply(self, index: IntArray) -> bool:
+        return all(part.reads_cheaply(index) for part in self.parts)
 
     def prefetch(self, scores: Float64Array) -> None:
         for part in self.parts:

@@ -222,10 +222,12 @@ def sparse_gsvp_path(
     method: Method = "auto",
     inner: Inner = "newton",
     upward: bool = True,
+    max_features: int | None = None,
 ) -> list[GSVPResult]:
     """Solutions at falling deltas, each warm started from the last.
 
     The path is walked down and up again, and the lower objective is kept at each delta.
+    It ends early, with the first solution of more than `max_features` features.
 
     Parameters
     ----------
@@ -239,10 +241,15 @@ def sparse_gsvp_path(
         Without `deltas`: the last one is ``ratio * delta_max``.
     upward : bool, default=True
         Whether to walk up again.
+    max_features : int, optional
+        The path ends with the first solution that has more features than this, which is
+        the last one returned. By default the number of rows of A and B together; pass the
+        number of features for a path over all deltas.
 
     Returns
     -------
     list of GSVPResult
+        One for each delta, or fewer where the path ended early.
 
     Examples
     --------
@@ -264,13 +271,16 @@ def sparse_gsvp_path(
         check_integer("n_deltas", n_deltas, least=1)
         check_real("ratio", ratio, above=0, below=1)
     _check_limits(tol, max_iter)
+    if max_features is not None:
+        check_integer("max_features", max_features, least=1)
     with one_thread():
         p = make_penalty(q, eps, penalty)
         problem = _problem(A, B, p, tau, pool, weights, sample_weight, method, inner)
         solver = PathSolver(problem, tol=tol, max_iter=max_iter)
+        most = problem.cov.n_samples if max_features is None else int(max_features)
         if deltas is None:
             grid = delta_grid(solver.delta_max, int(n_deltas), ratio)
-        path = solver.run(grid, upward=upward)
+        path = solver.run(grid, upward=upward, max_features=most)
         results = [_result(problem.cov, found, solver.delta_max) for found in path]
     _warn(results, "the certificate is not met at {} of the deltas")
     return results

@@ -1,17 +1,22 @@
-"""Paths of solutions from the best single feature down to small penalties, and up again."""
+"""Paths of solutions from the best single feature down to small penalties, and up again.
+
+`PathSolver` walks the path of one problem, `walk_together` those of many that share the
+covariances, one pass over the data serving all of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TypedDict
 
 import numpy as np
 
 from .._typing import Float64Array
 from .penalties import L1, slope_at_zero
-from .quotient import GramQuotient, evaluate, full_gradient, single_feature_ratios
-from .sphere import minimize_on_sphere
+from .quotient import GramQuotient, evaluate, single_feature_ratios
+from .rounds import Rounds, run, together
 from .working_set import Problem, Solution, lowest_copies, solve, solve_reweighted
 
 # Steps of the continuation that leads to a single delta.
@@ -26,7 +31,7 @@ _START = 1e-4
 _NOTHING_LEFT = 1e-24
 
 
-def best_single_feature(problem: Problem) -> tuple[Solution, float]:
+def best_single_feature(problem: Problem) -> Rounds[tuple[Solution, float]]:
     """The feature with the smallest quotient by itself, and delta_max there.
 
     At and above delta_max, the largest ``|g_f| / (l_f p'(0))`` over the other features, that
@@ -40,7 +45,7 @@ def best_single_feature(problem: Problem) -> tuple[Solution, float]:
     best = lowest_copies(problem, np.array([int(np.argmin(ratios))]))
     cov.extend(best)
     point = evaluate(GramQuotient(cov, problem.plane, problem.tau, best), np.ones(1))
-    gradient = full_gradient(cov, problem.plane, problem.tau, best, point.w, point.bias)
+    (gradient,) = yield [problem.request(best, point.w, point.bias)]
     slope = problem.weights * slope_at_zero(problem.penalty)
     pull = np.abs(gradient) / slope
     pull[best] = 0.0
@@ -87,6 +92,7 @@ def delta_grid(delta_max: float, n_deltas: int, ratio: float) -> Float64Array:
 class _Limits(TypedDict):
     tol: float
     max_iter: int
+    polish: bool
 
 
 class PathSolver:
@@ -95,33 +101,94 @@ class PathSolver:
     ``tol`` is relative to delta_max, ``max_iter`` for each delta. With ``single_above`` the
     single feature is returned at and above delta_max. It is stationary there, but for a
     concave penalty only because that is so steep at zero: the l1 solution, reweighted, often
-    leads to a lower objective. Without it the lower of the two is taken.
+    leads to a lower objective. Without it the lower of the two is taken. ``start`` is what
+    `best_single_feature` found, if it was asked for already.
+
+    Without ``final``, as is enough where a path is one of many to choose from, ``tol`` is
+    relative to each delta and the last step that settles the coefficients is left out.
     """
 
     def __init__(
-        self, problem: Problem, *, tol: float, max_iter: int, single_above: bool = True
+        self,
+        problem: Problem,
+        *,
+        tol: float,
+        max_iter: int,
+        single_above: bool = True,
+        start: tuple[Solution, float] | None = None,
+        final: bool = True,
     ) -> None:
-        self.problem = problem
+        self.problem = replace(problem, references=None)
+        # the same with bounds in the place of gradients, unless many share a pass in memory
+        bounds = final or problem.cov.costly_passes
+        self._bounded = problem.bounded() if bounds else self.problem
         self._single_above = single_above or problem.penalty.linear
-        self.single, self.delta_max = best_single_feature(problem)
-        self._linear = replace(problem, penalty=L1())
+        self.single, self.delta_max = start or run(best_single_feature(self._bounded))
+        self._linear = replace(self._bounded, penalty=L1())
         self.linear_max = self.delta_max * slope_at_zero(problem.penalty)
-        self._options = _Limits(tol=tol * self.delta_max, max_iter=max_iter)
+        self._tol, self._max_iter, self._final = tol, max_iter, final
         # the l1 solution that the next, smaller, delta starts from
         self._l1 = replace(self.single, delta=self.linear_max)
 
     def at(self, delta: float, last: Solution | None = None) -> Solution:
-        """The solution at ``delta``, which may not be above that of the last call."""
+        """The solution at ``delta``, which may not be above that of the last call.
+
+        Its gradient is exact for all features.
+        """
+        return run(self.rounds_at(delta, last, self.problem))
+
+    def continue_to(self, delta: float) -> Solution:
+        """The solution at one delta, through geometric steps from delta_max.
+
+        Its gradient is exact for all features.
+        """
+        return run(self._continue_to(delta))
+
+    def from_start(self, delta: float, w: Float64Array) -> Solution:
+        """The solution at ``delta`` from a given unit vector over all features."""
+        return run(self._from_start(delta, w))
+
+    def solve_from(self, delta: float, w: Float64Array) -> Solution:
+        """As `from_start`, then by way of smaller deltas again, keeping the lower objective.
+
+        What the way up does for a path: a start far from the path may end in a minimum
+        that a smaller penalty does not have.
+        """
+        return run(self._solve_from(delta, w))
+
+    def run(
+        self,
+        deltas: Sequence[float] | Float64Array,
+        *,
+        upward: bool = True,
+        max_features: int | None = None,
+    ) -> list[Solution]:
+        """Solve down falling deltas and, with ``upward``, up again, keeping the better.
+
+        The path ends with the first solution of more than ``max_features`` features.
+        """
+        walk = _walk_group([self], [deltas], upward=upward, max_features=max_features)
+        return run(walk)[0]
+
+    def _limits(self, delta: float) -> _Limits:
+        tol = self._tol * (self.delta_max if self._final else delta)
+        return _Limits(tol=tol, max_iter=self._max_iter, polish=self._final)
+
+    def rounds_at(
+        self, delta: float, last: Solution | None = None, problem: Problem | None = None
+    ) -> Rounds[Solution]:
+        """The same as `at`, in rounds; by default of the problem with bounds."""
+        problem, limits = problem or self._bounded, self._limits(delta)
         if delta >= (self.delta_max if self._single_above else self.linear_max):
             return self._single_at(delta)
-        if self.problem.penalty.linear:
-            self._l1 = solve(self.problem, delta, self._l1, **self._options)
+        if problem.penalty.linear:
+            self._l1 = yield from solve(problem, delta, self._l1, **limits)
             return self._l1
-        self._l1 = self._descend(delta)
-        found = solve_reweighted(self.problem, delta, self._l1, **self._options)
+        self._l1 = yield from self._descend(delta)
+        found = yield from solve_reweighted(problem, delta, self._l1, **limits)
         if last is not None:
             # going on from the last delta may end in a lower minimum than starting anew
-            again = solve(self.problem, delta, last, **self._options)
+            again = yield from solve(problem, delta, last, **limits)
             if again.objective < found.objective:
                 found = again
         if delta >= self.delta_max:
@@ -130,62 +197,48 @@ class PathSolver:
                 found = single
         return found
 
-    def _descend(self, delta: float) -> Solution:
+    def _descend(self, delta: float) -> Rounds[Solution]:
         """The l1 solution at ``delta`` by a continuation in geometric steps."""
-        linear = _Limits(tol=_START * self.linear_max, max_iter=self._options["max_iter"])
+        limits = _Limits(tol=_START * self.linear_max, max_iter=self._max_iter, polish=self._final)
         current = self._l1
         level = min(current.delta, self.linear_max) * _CONTINUATION
         while level > delta:
-            current = solve(self._linear, level, current, **linear)
+            current = yield from solve(self._linear, level, current, **limits)
             level *= _CONTINUATION
-        return solve(self._linear, delta, current, **linear)
+        return (yield from solve(self._linear, delta, current, **limits))
 
-    def continue_to(self, delta: float) -> Solution:
-        """The solution at one delta, through geometric steps from delta_max."""
-        if not self.problem.penalty.linear:
-            return self.at(delta)
-        level = self.delta_max * _CONTINUATION
-        while level > delta * (1.0 + 1e-12):
-            self.at(level)
-            level *= _CONTINUATION
-        return self.at(delta)
+    def _continue_to(self, delta: float) -> Rounds[Solution]:
+        if self.problem.penalty.linear:
+            level = self.delta_max * _CONTINUATION
+            while level > delta * (1.0 + 1e-12):
+                yield from self.rounds_at(level)
+                level *= _CONTINUATION
+        return (yield from self.rounds_at(delta, problem=self.problem))
 
-    def from_start(self, delta: float, w: Float64Array) -> Solution:
-        """The solution at ``delta`` from a given unit vector over all features."""
-        problem = self.problem
+    def _from_start(self, delta: float, w: Float64Array) -> Rounds[Solution]:
         features = np.flatnonzero(w)
-        point = evaluate(problem.quotient(features), w[features])
         # of no feature more is expected: the certificate will name them in the same pass
-        gradient = np.zeros(len(w))
         start = replace(
-            self.single,
-            delta=delta,
-            features=features,
-            w=w[features],
-            bias=point.bias,
-            gradient=gradient,
+            self.single, delta=delta, features=features, w=w[features], gradient=np.zeros(len(w))
         )
-        return solve(problem, delta, start, **self._options)
+        return (yield from solve(self._bounded, delta, start, **self._limits(delta)))
 
-    def solve_from(self, delta: float, w: Float64Array) -> Solution:
-        """As `from_start`, then by way of smaller deltas again, keeping the lower objective.
-
-        What the way up does for a path: a start far from the path may end in a minimum
-        that a smaller penalty does not have.
-        """
-        first = self.from_start(delta, w)
+    def _solve_from(self, delta: float, w: Float64Array) -> Rounds[Solution]:
+        first = yield from self._from_start(delta, w)
         if first.history[0] - first.objective <= _DISTINCT * abs(first.objective):
             return first
         current, n_iter = first, first.n_iter
         for level in delta * _CONTINUATION ** np.array([1, 2, 1]):
-            tol = max(self._options["tol"], _LOOSE * level)
-            current = solve(
-                self.problem, level, current, tol=tol, max_iter=self._options["max_iter"]
-            )
+            current = yield from solve(self._bounded, level, current, **self._loose(level))
             n_iter += current.n_iter
-        again = solve(self.problem, delta, current, **self._options)
+        again = yield from solve(self._bounded, delta, current, **self._limits(delta))
         lower = again.objective < first.objective * (1.0 - _DISTINCT)
         return replace(again if lower else first, n_iter=n_iter + again.n_iter)
+
+    def _loose(self, delta: float) -> _Limits:
+        """Limits that are enough to tell whether one is in another minimum."""
+        tol = max(self._limits(delta)["tol"], _LOOSE * delta)
+        return _Limits(tol=tol, max_iter=self._max_iter, polish=False)
 
     def _single_at(self, delta: float) -> Solution:
         value = float(
@@ -195,25 +248,17 @@ class PathSolver:
         objective = self.single.quotient + delta * value
         return replace(self.single, delta=delta, objective=objective, history=[objective])
 
-    def run(self, deltas: Sequence[float] | Float64Array, *, upward: bool = True) -> list[Solution]:
-        """Solve down falling deltas and, with ``upward``, up again, keeping the better."""
-        path: list[Solution] = []
-        last: Solution | None = None
-        for delta in deltas:
-            last = self.at(float(delta), last)
-            # a gradient over all features for every delta would outweigh the data
-            path.append(replace(last, gradient=_NOTHING))
-        if upward and last is not None:
-            self._walk_up(path, last)
-        return path
+    def walk_up(self, path: list[Solution], last: Solution) -> Rounds[None]:
+        """Start each point of a path anew from the one below it and keep the better, in rounds.
 
-    def _walk_up(self, path: list[Solution], last: Solution) -> None:
+        ``last`` is the lowest point with its gradient.
+        """
         current = last
         for index in range(len(path) - 2, -1, -1):
             down = path[index]
             if down.delta >= self.delta_max and self._single_above:
                 break
-            lower = self._try_from(current, down)
+            lower = yield from self._try_from(current, down)
             if lower is not None:
                 current = lower
                 gap = (down.objective - lower.objective) / abs(lower.objective)
@@ -221,33 +266,93 @@ class PathSolver:
             else:
                 current = down
 
-    def _try_from(self, start: Solution, down: Solution) -> Solution | None:
+    def _try_from(self, start: Solution, down: Solution) -> Rounds[Solution | None]:
         """A solution at ``down``'s delta with a lower objective, started from ``start``.
 
         First on the features of the two alone, which costs no pass over the data; only
         if that ends lower is it worth a certificate.
         """
-        problem, options = self.problem, self._options
         features = np.union1d(start.features, down.features)
         w = np.zeros(len(features))
         w[np.searchsorted(features, start.features)] = start.w
-        trial = minimize_on_sphere(
-            problem.quotient(features),
-            problem.penalty,
-            down.delta,
-            problem.weights[features],
-            w,
-            tol=max(options["tol"], _LOOSE * down.delta),
-            max_iter=options["max_iter"],
-            newton=problem.newton,
-            polish=False,
-        )
+        trial = self.problem.minimize(down.delta, features, w, **self._loose(down.delta))
         if trial.objective >= down.objective - _DISTINCT * abs(down.objective):
             return None
-        dense = np.zeros(len(problem.weights))
+        dense = np.zeros(len(self.problem.weights))
         dense[features] = trial.point.w
-        lower = self.from_start(down.delta, dense)
+        lower = yield from self._from_start(down.delta, dense)
         return lower if lower.objective < down.objective else None
 
 
 _NOTHING = np.empty(0)
+
+
+def walk_together(
+    problems: Sequence[Problem],
+    rhos: Float64Array,
+    *,
+    tol: float,
+    max_iter: int,
+    max_features: int | None = None,
+    groups: Sequence[Sequence[int]] | None = None,
+    final: bool = False,
+) -> list[list[Solution]]:
+    """The paths of problems that share their covariances, one pass serving all of them.
+
+    Each problem is solved at ``rhos``, falling, times the largest delta of its own l1 path,
+    and its solutions are those it would have alone, but for rounding. ``groups`` holds the
+    indices of problems that share a panel, those of the planes of one setting; by default
+    every problem is a group of its own. The paths of a group end, all at the same rho, with
+    the first at which the features of its solutions are more than ``max_features`` in all.
+
+    With ``final`` the paths are those of a final fit: ``tol`` is relative to the largest
+    delta instead of to each, the coefficients are settled and the path is walked up again.
+    """
+    starts = run(together([best_single_feature(problem) for problem in problems]))
+    solvers = [
+        PathSolver(
+            problem, tol=tol, max_iter=max_iter, single_above=False, start=start, final=final
+        )
+        for problem, start in zip(problems, starts)
+    ]
+    groups = [[i] for i in range(len(problems))] if groups is None else groups
+    walks = []
+    for group in groups:
+        members = [solvers[i] for i in group]
+        deltas = [rhos * member.linear_max for member in members]
+        walks.append(_walk_group(members, deltas, upward=final, max_features=max_features))
+    paths: list[list[Solution]] = [[] for _ in problems]
+    for group, found in zip(groups, run(together(walks))):
+        for i, path in zip(group, found):
+            paths[i] = path
+    return paths
+
+
+def _walk_group(
+    solvers: Sequence[PathSolver],
+    deltas: Sequence[Sequence[float] | Float64Array],
+    *,
+    upward: bool,
+    max_features: int | None,
+) -> Rounds[list[list[Solution]]]:
+    """The paths of problems that share a panel, each at its own falling deltas."""
+    paths: list[list[Solution]] = [[] for _ in solvers]
+    last: Sequence[Solution] = []
+    for level in zip(*deltas):
+        steps = [
+            solver.rounds_at(float(delta), before)
+            for solver, delta, before in zip_longest(solvers, level, last)
+        ]
+        last = yield from together(steps)
+        for path, solution in zip(paths, last):
+            # a gradient over all features for every delta would outweigh the data
+            path.append(replace(solution, gradient=_NOTHING))
+        if max_features is not None:
+            panel = np.unique(np.concatenate([solution.features for solution in last]))
+            if len(panel) > max_features:
+                break
+    if upward and last:
+        yield from together(
+            [solver.walk_up(path, end) for solver, path, end in zip(solvers, paths, last)]
+        )
+    return paths

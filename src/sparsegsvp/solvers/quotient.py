@@ -11,13 +11,16 @@ appears as a variable.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from math import copysign, hypot, inf, sqrt
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances
+from .safe import References
 
 # The distance of the plane from its class mean, in units of the spread, beyond which the
 # bias is taken to run off to infinity.
@@ -57,8 +60,7 @@ class OneVsRest:
         )
 
 
-@dataclass(frozen=True)
-class Bias:
+class Bias(NamedTuple):
     """The best bias and the quotient there.
 
     ``own`` is the signed distance p_i + b of the own class's mean from the plane,
@@ -79,18 +81,18 @@ def best_bias(a: float, c: float, d: float) -> Bias:
     difference of the projected means, p_j - p_i.
     """
     u = c + d * d - a
-    root = float(np.hypot(u, 2.0 * np.sqrt(a) * d))
+    root = hypot(u, 2.0 * sqrt(a) * d)
     clipped = False
     if u > 0.0 or d == 0.0:
         # the conjugate form has no cancellation for u > 0
         t = 2.0 * a * d / (u + root) if u + root > 0.0 else 0.0
         if d == 0.0 and u < 0.0:
-            t, clipped = np.inf, True
+            t, clipped = inf, True
     else:
         t = (root - u) / (2.0 * d)
-    far = _FAR * float(np.sqrt(a + c + d * d))
+    far = _FAR * sqrt(a + c + d * d)
     if abs(t) > far:
-        t, clipped = float(np.copysign(far, t)), True
+        t, clipped = copysign(far, t), True
     denominator = c + (t + d) ** 2
     return Bias((a + t * t) / denominator, t, t + d, denominator, clipped)
 
@@ -162,12 +164,20 @@ class GramQuotient:
 
     def products(self, w: Float64Array) -> tuple[Float64Array, Float64Array]:
         at = w.nonzero()[0]
+        both = self.pair_products(w, at, w[at])
+        return both[0], both[1]
+
+    def pair_products(self, w: Float64Array, at: IntArray, v: Float64Array) -> Float64Array:
+        """N w and D w as rows, for a w that is v on the features ``at`` and zero elsewhere."""
         if 2 * len(at) < len(w):
             # symmetric: the rows of the support are contiguous, its columns are not
-            both = w[at] @ self._pair[:, at]
-        else:
-            both = self._pair @ w
-        return both[0], both[1]
+            return v @ self._pair[:, at]
+        return self._pair @ w
+
+    def gathered(self, at: IntArray) -> Float64Array:
+        """N and D between the features ``at``, each as one row."""
+        flat = (at[:, None] * len(self.own_mean) + at).reshape(-1)
+        return self._pair.reshape(2, -1).take(flat, axis=1)
 
     def curvature(self, ratio: float, at: IntArray) -> Float64Array:
         # rows, then columns: twice as fast as both at once
@@ -257,6 +267,85 @@ def hessian(quotient: Quotient, point: Point, at: IntArray) -> Float64Array:
     return out
 
 
+@dataclass(frozen=True, eq=False)
+class GradientRequest:
+    """Asks for the gradient over all features of a w that is non-zero on ``features`` only.
+
+    With ``references``, an estimate will do wherever it is certain that the gradient is below
+    ``threshold``, and nothing is asked of the features ``known``.
+    """
+
+    cov: Covariances
+    plane: OneVsRest
+    tau: float
+    features: IntArray
+    w: Float64Array
+    bias: Bias
+    references: References | None = None
+    threshold: Float64Array | None = None
+    known: IntArray | None = None
+
+    @property
+    def term(self) -> tuple[Float64Array, IntArray, Float64Array]:
+        """The part of the gradient that takes a product with X'."""
+        return self.spread, self.features, self.w
+
+    @property
+    def spread(self) -> Float64Array:
+        """Coefficients of the class covariances in the gradient, before it is scaled."""
+        return self.plane.own - self.bias.ratio * self.plane.other
+
+    @property
+    def mean(self) -> Float64Array:
+        """Coefficients of the class means in the gradient, before it is scaled."""
+        plane, bias = self.plane, self.bias
+        mix = bias.own * plane.own_mean - (bias.ratio * bias.other) * plane.other_mean
+        if plane.between is not None:
+            contrast = plane.between @ (self.cov.means[:, self.features] @ self.w)
+            mix = mix - bias.ratio * (contrast @ plane.between)
+        return mix
+
+
+def full_gradients(requests: Sequence[GradientRequest]) -> list[Float64Array]:
+    """The gradients that are asked for, all of the same covariances, in one product with X'.
+
+    The projections of the rows come from the cached columns.
+    """
+    raw = [_estimate(request) for request in requests]
+    asked = [i for i, found in enumerate(raw) if found is None]
+    if asked:
+        cov = requests[0].cov
+        for i, product in zip(asked, cov.products([requests[i].term for i in asked])):
+            raw[i] = _remembered(requests[i], requests[i].mean @ cov.means + product)
+    gradients = []
+    for request, gradient in zip(requests, raw):
+        assert gradient is not None
+        gradient[request.features] += request.tau * (1.0 - request.bias.ratio) * request.w
+        gradient *= 2.0 / request.bias.denominator
+        gradients.append(gradient)
+    return gradients
+
+
+def _estimate(request: GradientRequest) -> Float64Array | None:
+    """The gradient before it is scaled, if the references are enough."""
+    if request.references is None or request.threshold is None or request.known is None:
+        return None
+    u = request.cov.row_vector(request.term, request.mean)
+    if u is None:
+        return None
+    threshold = request.threshold * (0.5 * request.bias.denominator)
+    return request.references.gradient(u, threshold, request.known)
+
+
+def _remembered(request: GradientRequest, gradient: Float64Array) -> Float64Array:
+    """The same gradient, remembered as a reference for others."""
+    if request.references is not None:
+        u = request.cov.row_vector(request.term, request.mean)
+        if u is not None:
+            request.references.add(u, gradient.copy())
+    return gradient
+
+
 def full_gradient(
     cov: Covariances,
     plane: OneVsRest,
@@ -265,43 +354,21 @@ def full_gradient(
     w: Float64Array,
     bias: Bias,
 ) -> Float64Array:
-    """The gradient for all features of a w that is non-zero on ``features`` only.
-
-    One product with X': the projections of the rows come from the cached columns.
-    """
-    r = bias.ratio
-    g = cov.product(plane.own - r * plane.other, features, w)
-    g += _mean_part(cov, plane, features, w, bias) @ cov.means
-    g[features] += tau * (1.0 - r) * w
-    g *= 2.0 / bias.denominator
-    return g
+    """The gradient for all features of a w that is non-zero on ``features`` only."""
+    return full_gradients([GradientRequest(cov, plane, tau, features, w, bias)])[0]
 
 
-def cached_gradient(
-    cov: Covariances, plane: OneVsRest, features: IntArray, w: Float64Array, bias: Bias
-) -> tuple[IntArray, Float64Array] | None:
+def cached_gradient(request: GradientRequest) -> tuple[IntArray, Float64Array] | None:
     """The features whose gradient costs no pass, and that gradient where w is zero.
 
     None where a pass is cheap, so that `full_gradient` serves.
     """
-    seen = cov.cached_product(plane.own - bias.ratio * plane.other, features, w)
+    seen = request.cov.cached_product(request.spread, request.features, request.w)
     if seen is None:
         return None
     index, g = seen
-    g = g + _mean_part(cov, plane, features, w, bias) @ cov.means[:, index]
-    return index, g * (2.0 / bias.denominator)
-
-
-def _mean_part(
-    cov: Covariances, plane: OneVsRest, features: IntArray, w: Float64Array, bias: Bias
-) -> Float64Array:
-    """Coefficients of the class means in the gradient, before it is scaled."""
-    r = bias.ratio
-    mix = bias.own * plane.own_mean - (r * bias.other) * plane.other_mean
-    if plane.between is not None:
-        contrast = plane.between @ (cov.means[:, features] @ w)
-        mix = mix - r * (contrast @ plane.between)
-    return mix
+    g = g + request.mean @ request.cov.means[:, index]
+    return index, g * (2.0 / request.bias.denominator)
 
 
 def check_definite(cov: Covariances, plane: OneVsRest) -> None:

@@ -20,14 +20,14 @@ from .penalties import Penalty
 from .quotient import Point, Quotient, evaluate, hessian
 
 # Relative size below which a change of the objective is rounding.
-_ROUNDING = 4 * np.finfo(np.float64).eps
-_ARMIJO = 1e-4
+ROUNDING = 4 * np.finfo(np.float64).eps
+ARMIJO = 1e-4
 # Part of the tolerance below which the coefficients are as sure as the certificate.
-_SURE = 1e-2
+SURE = 1e-2
 # Largest support whose Hessian is formed.
-_MAX_NEWTON = 1000
+MAX_NEWTON = 1000
 # Largest support on which an indefinite Hessian is worth its eigenvectors.
-_MAX_SADDLE = 300
+MAX_SADDLE = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def minimize_on_sphere(
             break  # no step decreases the objective any more: rounding
         history.append(state.objective)
         residual = state.residual()
-    if newton and polish and _SURE * tol < residual <= tol and 0 < n_iter < max_iter:
+    if newton and polish and SURE * tol < residual <= tol and 0 < n_iter < max_iter:
         # Where the problem is ill conditioned a small residual leaves the coefficients less
         # sure. Newton converges quadratically: one step more settles them.
         polished = _newton_step(quotient, state)
@@ -153,7 +153,7 @@ class _State:
         return _State(point, self.base, self.penalty)
 
     def slack(self) -> float:
-        return _ROUNDING * max(abs(self.objective), 1e-3)
+        return ROUNDING * max(abs(self.objective), 1e-3)
 
 
 class _Memory:
@@ -215,7 +215,7 @@ def _gradient_step(
         if moved == 0.0:
             return None
         new = state.at(evaluate(quotient, w))
-        if new.objective <= state.objective - _ARMIJO * moved / (2.0 * length):
+        if new.objective <= state.objective - ARMIJO * moved / (2.0 * length):
             memory.keep(point, length)
             return new
         length *= 0.5
@@ -226,7 +226,7 @@ def _newton_step(quotient: Quotient, state: _State) -> _State | None:
     """A Newton step on the support and signs, cut back at zero crossings."""
     point = state.point
     at = point.w.nonzero()[0]
-    if not 2 <= len(at) <= _MAX_NEWTON:
+    if not 2 <= len(at) <= MAX_NEWTON:
         return None
     found = _newton_direction(quotient, state, at)
     if found is None:
@@ -242,7 +242,7 @@ def _newton_step(quotient: Quotient, state: _State) -> _State | None:
             w = np.zeros_like(point.w)
             w[at] = values / norm
             new = state.at(evaluate(quotient, w))
-            if new.objective <= state.objective + _ARMIJO * length * slope + state.slack():
+            if new.objective <= state.objective + ARMIJO * length * slope + state.slack():
                 # at the level of rounding only a smaller residual tells progress
                 if new.objective < state.objective or new.residual() < state.residual():
                     return new
@@ -272,7 +272,7 @@ def _newton_direction(
     factor, info = dpotrf(H, lower=1)
     if info == 0:
         direction, _ = dpotrs(factor, -total, lower=1)
-    elif len(at) > _MAX_SADDLE:
+    elif len(at) > MAX_SADDLE:
         return None
     else:
         # Between nearly collinear features the objective is concave: turn those

@@ -8,21 +8,25 @@ and the inner tolerance is below the outer one, so it cannot cycle.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypedDict
 
 import numpy as np
 
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances
+from .newton import minimize_with_newton
 from .penalties import L1, Penalty, slope_at_zero
 from .quotient import (
     Bias,
     FactorQuotient,
+    GradientRequest,
     GramQuotient,
     OneVsRest,
-    Quotient,
     cached_gradient,
-    full_gradient,
 )
+from .rounds import Rounds
+from .safe import References
 from .sphere import SphereSolution, kkt_residual, minimize_on_sphere
 
 # Largest set whose covariance blocks are formed, by itself and in features per row; beyond
@@ -43,6 +47,8 @@ class Problem:
     penalty: Penalty  # the function p
     weights: Float64Array  # penalty weights l_f of all features
     newton: bool = True  # whether the inner solver takes Newton steps
+    # gradients of earlier points, where certificates may come from bounds
+    references: References | None = None
 
     @classmethod
     def of_class(
@@ -61,13 +67,65 @@ class Problem:
         weights = np.ones(cov.means.shape[1]) if weights is None else weights
         return cls(cov, plane, tau, penalty, weights, newton)
 
-    def quotient(self, features: IntArray) -> Quotient:
-        """The quotient of some of the features."""
+    def bounded(self) -> Problem:
+        """The same problem, in whose certificates bounds may stand for gradients."""
+        return self if self.references else replace(self, references=References(self.cov))
+
+    def request(
+        self,
+        features: IntArray,
+        w: Float64Array,
+        bias: Bias,
+        threshold: Float64Array | None = None,
+        known: IntArray | None = None,
+    ) -> GradientRequest:
+        """Ask for the gradient over all features at w, which is non-zero on ``features``."""
+        return GradientRequest(
+            self.cov, self.plane, self.tau, features, w, bias, self.references, threshold, known
+        )
+
+    def minimize(
+        self,
+        delta: float,
+        features: IntArray,
+        w: Float64Array,
+        *,
+        tol: float,
+        max_iter: int,
+        polish: bool = True,
+    ) -> SphereSolution:
+        """Minimise over some of the features, from the unit vector w on them."""
+        weights = self.weights[features]
+        limits = _Limits(tol=tol, max_iter=max_iter, polish=polish)
         most = min(_MAX_GRAM, _MAX_GRAM_PER_ROW * self.cov.n_samples)
         if len(features) > most and not self.cov.complete:
-            return FactorQuotient(self.cov, self.plane, self.tau, features)
+            factors = FactorQuotient(self.cov, self.plane, self.tau, features)
+            return minimize_on_sphere(
+                factors, self.penalty, delta, weights, w, newton=self.newton, **limits
+            )
+        quotient = self._gram(features)
+        if not self.newton:
+            return minimize_on_sphere(
+                quotient, self.penalty, delta, weights, w, newton=False, **limits
+            )
+        return minimize_with_newton(quotient, self.penalty, delta, weights, w, **limits)
+
+    def _gram(self, features: IntArray) -> GramQuotient:
+        if self.cov.complete and len(features) == len(self.weights):
+            return self._whole
         self.cov.extend(features)
         return GramQuotient(self.cov, self.plane, self.tau, features)
+
+    @cached_property
+    def _whole(self) -> GramQuotient:
+        """The quotient of all features, which all deltas share."""
+        return GramQuotient(self.cov, self.plane, self.tau, np.arange(len(self.weights)))
+
+
+class _Limits(TypedDict):
+    tol: float
+    max_iter: int
+    polish: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +143,8 @@ class Solution:
     kkt_residual: float
     n_iter: int
     history: list[float]
-    gradient: Float64Array  # of all features
+    # of all features; with bounds, an estimate where that is certain to be below the slope
+    gradient: Float64Array
     converged: bool
     gap: float = 0.0  # how far the downward path was above this, relative
 
@@ -95,47 +154,53 @@ class Solution:
 
 
 def solve(
-    problem: Problem, delta: float, start: Solution, *, tol: float, max_iter: int
-) -> Solution:
+    problem: Problem,
+    delta: float,
+    start: Solution,
+    *,
+    tol: float,
+    max_iter: int,
+    polish: bool = True,
+) -> Rounds[Solution]:
     """Solve at one delta from a solution whose gradient and delta give the features to expect.
 
     ``tol`` is the absolute tolerance on the certificate, ``max_iter`` the largest number of
-    inner iterations in all.
+    inner iterations in all; ``polish`` settles the coefficients by one step more.
     """
-    m = problem.cov.means.shape[1]
-    resting = delta * problem.weights * slope_at_zero(problem.penalty)
-    if problem.cov.complete:
-        features = np.arange(m)  # no working set
-    else:
-        # sequential strong rule: slopes change by no more than delta does
-        previous = max(start.delta, delta)
-        expected = np.abs(start.gradient) >= resting * max(2.0 - previous / delta, 0.0)
-        expected[start.features] = True
-        features = np.flatnonzero(expected & problem.cov.standardization.varying)
-        features = _trim(features, start, resting)
+    resting = (delta * slope_at_zero(problem.penalty)) * problem.weights
+    features = _expected(problem, delta, start, resting)
     w = np.zeros(len(features))
     w[np.searchsorted(features, start.features)] = start.w
     history: list[float] = []
     n_iter = 0
     while True:
-        inner = minimize_on_sphere(
-            problem.quotient(features),
-            problem.penalty,
+        inner = problem.minimize(
             delta,
-            problem.weights[features],
+            features,
             w,
             tol=_INNER * tol,
             max_iter=max(max_iter - n_iter, 1),
-            newton=problem.newton,
+            polish=polish,
         )
         n_iter += inner.n_iter
         history += inner.history if not history else inner.history[1:]
-        excess = None if n_iter >= max_iter else _cached_excess(problem, inner, features, resting)
+        support = inner.point.w.nonzero()[0]
+        request = problem.request(
+            features[support], inner.point.w[support], inner.point.bias, resting, features
+        )
+        excess = None if n_iter >= max_iter else _cached_excess(request, features, resting)
         if excess is None or excess.max() <= _INNER * tol:
-            solution = _certify(problem, delta, features, inner, tol, n_iter, history)
+            gradient = inner.point.gradient
+            if not problem.cov.complete:
+                (gradient,) = yield [request]
+                # the blocks are in float64 whatever the data is
+                gradient[features] = inner.point.gradient
+                problem.cov.prefetch(np.abs(gradient) / problem.weights)
+            solution = _certify(problem, delta, request, inner, gradient, tol, n_iter, history)
             if solution.converged or problem.cov.complete or n_iter >= max_iter:
                 break
-            excess = np.abs(solution.gradient) - resting
+            excess = np.abs(solution.gradient)
+            excess -= resting
             excess[features] = 0.0
         new = np.flatnonzero(excess > _INNER * tol)
         if len(new) == 0:
@@ -150,19 +215,34 @@ def solve(
     return _relabel(problem, solution)
 
 
+def _expected(problem: Problem, delta: float, start: Solution, resting: Float64Array) -> IntArray:
+    """The support of ``start`` and the features that are likely to join it, in order."""
+    if problem.cov.complete:
+        return np.arange(len(resting))  # no working set
+    # sequential strong rule: slopes change by no more than delta does
+    least = max(2.0 - max(start.delta, delta) / delta, 0.0)
+    pull = np.abs(start.gradient)
+    expected = pull >= least * resting
+    expected &= problem.cov.standardization.varying
+    expected[start.features] = True
+    features = expected.nonzero()[0]
+    # more of them save few passes and cost memory for their products
+    limit = 3 * len(start.features) // 2 + 16
+    if len(features) <= limit:
+        return features
+    score = pull[features] - resting[features]
+    score[np.searchsorted(features, start.features)] = np.inf
+    return np.sort(features[np.argsort(-score, kind="stable")[:limit]])
+
+
 def _cached_excess(
-    problem: Problem, inner: SphereSolution, features: IntArray, resting: Float64Array
+    request: GradientRequest, features: IntArray, resting: Float64Array
 ) -> Float64Array | None:
     """How far the features in memory exceed the certificate; None where a pass is cheap.
 
     Where a pass is costly these are solved for first; most violators are among them.
     """
-    if problem.cov.complete:
-        return None
-    support = inner.point.w.nonzero()[0]
-    seen = cached_gradient(
-        problem.cov, problem.plane, features[support], inner.point.w[support], inner.point.bias
-    )
+    seen = None if request.cov.complete else cached_gradient(request)
     if seen is None:
         return None
     index, gradient = seen
@@ -202,46 +282,28 @@ def _relabel(problem: Problem, solution: Solution) -> Solution:
     return replace(solution, features=new[order], w=solution.w[order], gradient=gradient)
 
 
-def _trim(features: IntArray, start: Solution, resting: Float64Array) -> IntArray:
-    """Keep the support and, of the expected features, the likeliest."""
-    # more of them save few passes and cost memory for their products
-    limit = 3 * len(start.features) // 2 + 16
-    if len(features) <= limit:
-        return features
-    score = np.abs(start.gradient[features]) - resting[features]
-    score[np.searchsorted(features, start.features)] = np.inf
-    return np.sort(features[np.argsort(-score, kind="stable")[:limit]])
-
-
 def _certify(
     problem: Problem,
     delta: float,
-    features: IntArray,
+    request: GradientRequest,
     inner: SphereSolution,
+    gradient: Float64Array,
     tol: float,
     n_iter: int,
     history: list[float],
 ) -> Solution:
     """The certificate over all features at the point where the inner solver stopped."""
-    point = inner.point
-    support = point.w.nonzero()[0]
-    active, w = features[support], point.w[support]
-    if problem.cov.complete:
-        gradient = point.gradient
-    else:
-        gradient = full_gradient(problem.cov, problem.plane, problem.tau, active, w, point.bias)
-        # the blocks are in float64 whatever the data is
-        gradient[features] = point.gradient
-        problem.cov.prefetch(np.abs(gradient) / problem.weights)
     dense = np.zeros(len(gradient))
-    dense[active] = w
-    slopes = delta * problem.weights * problem.penalty.slope(np.abs(dense))
+    dense[request.features] = request.w
+    slopes = delta * problem.weights
+    if not problem.penalty.linear:
+        slopes *= problem.penalty.slope(np.abs(dense))
     residual = kkt_residual(dense, gradient, slopes)
     return Solution(
         delta=delta,
-        features=active,
-        w=w,
-        bias=point.bias,
+        features=request.features,
+        w=request.w,
+        bias=request.bias,
         objective=inner.objective,
         kkt_residual=residual,
         n_iter=n_iter,
@@ -258,16 +320,17 @@ def solve_reweighted(
     *,
     tol: float,
     max_iter: int,
-    rounds: int = 3,
-) -> Solution:
+    polish: bool = True,
+    times: int = 3,
+) -> Rounds[Solution]:
     """Solve with a concave penalty from the l1 solution ``start`` at the same delta.
 
-    A few rounds majorise p by its tangent where the last one ended, each an l1 problem
+    A few ``times`` p is majorised by its tangent where the last one ended, each an l1 problem
     solved by itself; then the loop takes the penalty's own curvature into account, which
     converges where reweighting would creep.
     """
     current, n_iter = start, 0
-    for _ in range(rounds):
+    for _ in range(times):
         dense = np.zeros(len(problem.weights))
         dense[current.features] = current.w
         tangent = replace(
@@ -275,7 +338,9 @@ def solve_reweighted(
             penalty=L1(),
             weights=problem.weights * problem.penalty.slope(np.abs(dense)),
         )
-        current = solve(tangent, delta, current, tol=10 * tol, max_iter=max_iter)
+        current = yield from solve(
+            tangent, delta, current, tol=10 * tol, max_iter=max_iter, polish=polish
+        )
         n_iter += current.n_iter
-    found = solve(problem, delta, current, tol=tol, max_iter=max_iter)
+    found = yield from solve(problem, delta, current, tol=tol, max_iter=max_iter, polish=polish)
     return replace(found, n_iter=n_iter + found.n_iter)

@@ -1,0 +1,112 @@
+"""Bounds on gradients hold, and certificates from them are those of the gradients."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparsegsvp.linalg import DataCovariances, as_matrix, matrix
+from sparsegsvp.solvers import L1
+from sparsegsvp.solvers.path import PathSolver
+from sparsegsvp.solvers.quotient import full_gradient
+from sparsegsvp.solvers.safe import References
+from sparsegsvp.solvers.working_set import Problem
+
+RHOS = np.geomspace(1.0, 0.05, 12)
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Matrices of any size count as large."""
+    monkeypatch.setattr(matrix, "_LARGE", 0)
+    return monkeypatch
+
+
+def _problem(blocks, i, dtype=np.float64, standardize=True, weight=None, penalty=L1()):  # noqa: B008
+    X, codes = np.concatenate(blocks), np.repeat(np.arange(len(blocks)), [len(b) for b in blocks])
+    data = as_matrix(X.astype(dtype))
+    cov = DataCovariances(data, codes, weight, len(blocks), standardize)
+    return Problem.of_class(cov, i, tau=1.0, pool=0.5, penalty=penalty)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 1000),
+    n_classes=st.sampled_from([2, 3]),
+    standardize=st.booleans(),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    quantile=st.sampled_from([0.5, 0.95]),
+)
+def test_what_is_not_read_is_below_the_threshold(
+    classes, seed, n_classes, standardize, dtype, quantile
+):
+    """Random vectors near a few others; weights of rows, some of them zero."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matrix, "_LARGE", 0)
+        patch.setattr(matrix, "_FEW", 1.0)
+        rng = np.random.default_rng(seed)
+        blocks = classes(15, 60, n_classes, seed=seed)
+        n = sum(len(block) for block in blocks)
+        weight = rng.uniform(0.0, 2.0, n) * (rng.random(n) < 0.8)
+        cov = _problem(blocks, 0, dtype, standardize, weight).cov
+        Z = cov.columns(np.arange(60))
+        references = References(cov)
+        basis = [rng.normal(size=n) * cov.weight for _ in range(5)]
+        assert references.gradient(basis[0], np.ones(60), np.arange(0)) is None
+        for u in basis:
+            references.add(u, u @ Z)
+        u = basis[2] - 0.7 * basis[4] + 0.1 * rng.normal(size=n) * cov.weight
+        exact = u @ Z
+        threshold = np.full(60, np.quantile(np.abs(exact), quantile))
+        known = np.array([3, 8])
+        found = references.gradient(u, threshold, known)
+        near = np.abs(found - exact) > 1e-9 * np.abs(exact).max()
+        near[known] = False
+        # not exact only where both are below
+        assert (np.abs(found[near]) < threshold[near]).all()
+        assert (np.abs(exact[near]) < threshold[near]).all()
+        assert near.any() or quantile == 0.5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_certificates_are_true_and_take_fewer_passes(classes, penalty, large, n_classes, dtype):
+    blocks = classes(40, 600, n_classes, seed=2)
+    problem = _problem(blocks, 1, dtype, penalty=penalty)
+    solver = PathSolver(problem, tol=1e-6, max_iter=1000)
+    path = solver.run(RHOS * solver.delta_max)
+    cov = problem.cov
+    for solution in path:
+        w = np.zeros(600)
+        w[solution.features] = solution.w
+        gradient = full_gradient(
+            cov, problem.plane, 1.0, solution.features, solution.w, solution.bias
+        )
+        total = gradient + solution.delta * penalty.slope(np.abs(w)) * np.sign(w)
+        on = np.abs(total - (w @ total) * w)
+        off = np.abs(gradient) - solution.delta * penalty.slope(np.abs(w))
+        residual = max(np.where(w != 0.0, on, off).max(), 0.0)
+        assert solution.converged
+        rounding = 1e-12 if dtype == np.float64 else 2e-6 * solver.delta_max
+        assert residual == pytest.approx(solution.kkt_residual, abs=rounding)
+    with_bounds = cov.n_passes - len(path)
+    large.setattr(matrix, "_LARGE", 1 << 60)
+    problem = _problem(blocks, 1, dtype, penalty=penalty)
+    solver = PathSolver(problem, tol=1e-6, max_iter=1000)
+    plain = solver.run(RHOS * solver.delta_max)
+    assert with_bounds < 0.8 * problem.cov.n_passes
+    for one, other in zip(path, plain):
+        np.testing.assert_array_equal(one.features, other.features)
+        np.testing.assert_allclose(one.w, other.w, atol=1e-6)
+
+
+def test_single_solutions_come_with_their_gradient(classes, penalty, large):
+    blocks = classes(30, 300, seed=4)
+    for method in ("at", "continue_to"):
+        problem = _problem(blocks, 0, penalty=penalty)
+        solver = PathSolver(problem, tol=1e-6, max_iter=1000)
+        found = getattr(solver, method)(0.1 * solver.delta_max)
+        expected = full_gradient(
+            problem.cov, problem.plane, 1.0, found.features, found.w, found.bias
+        )
+        np.testing.assert_allclose(found.gradient, expected, atol=1e-10)
