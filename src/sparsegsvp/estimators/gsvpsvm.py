@@ -126,6 +126,10 @@ class GSVPSVM(PlaneClassifier):
     are many more features than samples; `GSVPSVMCV` uses out-of-fold distances.
     Probabilities are for equal class priors.
 
+    The estimator is a selector itself (`transform`, `get_support`). ``SelectFromModel`` keeps
+    the same features, unless their spread exceeds some 1e4: it drops sizes of ``coef_`` below
+    1e-5, in the units of X. Give it a smaller threshold then, as with a penalty object.
+
     Examples
     --------
     >>> from sparsegsvp import GSVPSVM
