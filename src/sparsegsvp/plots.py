@@ -39,7 +39,7 @@ def path(
     Parameters
     ----------
     model : GSVPSVMCV
-        Fitted.
+        Fitted; or a pipeline that ends in one, such as ``Selection.model``.
     feature_names : sequence of str, optional
     label : int, default=8
         How many of the chosen panel's heaviest features are named in the legend.
@@ -63,7 +63,8 @@ def path(
     ('log', 'largest |weight|')
     """
     _check(ax)
-    shown = figures.path(model, _names(model, feature_names))
+    search, names = _search(model, "path", feature_names)
+    shown = figures.path(search, names)
     return _shown(drawings.path_weights(shown, by_penalty=True, label=label), ax)
 
 
@@ -75,7 +76,7 @@ def weights(
     Parameters
     ----------
     model : GSVPSVMCV
-        Fitted.
+        Fitted; or a pipeline that ends in one.
     plane : int, default=0
         Which class's plane, by its position in ``classes_``.
     feature_names : sequence of str, optional
@@ -95,7 +96,8 @@ def weights(
     'plane of 1'
     """
     _check(ax)
-    curves = figures.weight_curves(model, _names(model, feature_names))
+    search, names = _search(model, "weights", feature_names)
+    curves = figures.weight_curves(search, names)
     if not 0 <= plane < len(curves):
         raise ValueError(f"plane={plane} must be between 0 and {len(curves) - 1}.")
     return _shown(drawings.weights_chart(curves[plane], plane % 8, names=True), ax)
@@ -127,7 +129,7 @@ def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -
     'distance to the plane of 0'
     """
     _check(ax)
-    found = evaluation if isinstance(evaluation, Mapping) else evaluation.to_dict()
+    found = _plain(evaluation, "planes", "out_of_fold", "what nested_evaluate returns")
     shown = projections.planes(found, pair=pair)
     if shown is None:
         raise ValueError(
@@ -174,7 +176,10 @@ def stability(
         )
         return _shown(drawings.stability_chart(bars[:most], float(found.threshold)), ax)
     if getattr(found, "selection_frequencies", None) is None:
-        raise ValueError("the object holds no selection frequencies.")
+        raise ValueError(
+            "plots.stability draws a fitted StabilitySelection, or what nested_evaluate returns, "
+            f"got {_short(found)}."
+        )
     names = found.feature_names if feature_names is None else feature_names
     names = [str(j) for j in range(found.n_features)] if names is None else names
     bars = figures.stability_bars(found.selection_frequencies, names, found.final_panel or ())
@@ -204,7 +209,8 @@ def accuracy(comparison: Any, *, ax: Any = None) -> Any:
     ['a', 'Pareto front']
     """
     _check(ax)
-    return _shown(drawings.accuracy_lines(figures.accuracy_curves(comparison)), ax)
+    found = _plain(comparison, "accuracy", "curves", "what compare returns")
+    return _shown(drawings.accuracy_lines(figures.accuracy_curves(found)), ax)
 
 
 def _check(ax: Any) -> None:
@@ -215,6 +221,30 @@ def _check(ax: Any) -> None:
 
 def _shown(chart: Chart, ax: Any) -> Any:
     return chart if ax is False else chart.draw(ax)
+
+
+def _search(model: Any, plot: str, names: Sequence[str] | None) -> tuple[Any, Sequence[str]]:
+    """The fitted GSVPSVMCV that a model is or ends in, and the names of the features."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    if not hasattr(last, "path_"):
+        raise ValueError(
+            f"plots.{plot} draws a GSVPSVMCV after fit, which holds its path, or a pipeline that "
+            f"ends in one, got {_short(model)}."
+        )
+    return last, _names(model, names)
+
+
+def _plain(found: Any, plot: str, key: str, needed: str) -> Mapping[str, Any]:
+    """A result as a dictionary, which must hold the key that the plot reads."""
+    if not isinstance(found, Mapping) and hasattr(found, "to_dict"):
+        found = found.to_dict()
+    if not isinstance(found, Mapping) or key not in found:
+        raise ValueError(f"plots.{plot} draws {needed}, or its to_dict(), got {_short(found)}.")
+    return found
+
+
+def _short(found: Any) -> str:
+    return f"a {type(found).__name__}"
 
 
 def _names(fitted: Any, given: Sequence[str] | None) -> Sequence[str]:

@@ -92,6 +92,29 @@ def test_gaps_get_the_training_medians(finished, model, tmp_path, kit):
     assert float(rows[0]["probability of ill"]) == pytest.approx(expected)
 
 
+def test_what_was_imputed_is_said(finished, model, tmp_path, kit):
+    names = needed_features(load_model(model))
+    header = ",".join(f'"{name}"' for name in names)
+    values = ",".join(["1.0"] * len(names))
+    gap = ",".join(["", *["1.0"] * (len(names) - 1)])
+    (tmp_path / "t.csv").write_text(f"{header},x\n{values},1\n{gap},1\n{gap},1\n")
+    result = kit.run("predict", model, tmp_path / "t.csv")
+    said = " ".join(result.stderr.split())
+    assert "2 missing values were replaced by medians of the training samples: 2 of " in said
+    assert names[0] in said and len(parse(result.stdout)) == 3
+    printed = json.loads(kit.run("predict", model, tmp_path / "t.csv", "--json").stdout)
+    assert printed["imputed"] == {names[0]: 2}
+    # nothing is said where nothing is missing
+    assert "missing" not in kit.run("predict", model, finished.path, "--id", "sample").stderr
+    printed = json.loads(kit.run("predict", model, finished.path, "--json").stdout)
+    assert printed["imputed"] == {}
+    # however the rows are held
+    X = np.ones((5, len(names)))
+    X[[1, 4], 1] = np.nan
+    for rows in (X, sparse.csr_array(X)):
+        assert Predictions(load_model(model), rows).imputed == {names[1]: 2}
+
+
 def test_a_file_and_a_summary(finished, model, tmp_path, kit):
     out = tmp_path / "p.csv"
     result = kit.run("predict", model, finished.path, "--id", "sample", "--out", out)

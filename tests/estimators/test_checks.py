@@ -8,7 +8,7 @@ from sparsegsvp import GSVPSVM, GSVPSVMCV
 
 
 @parametrize_with_checks(
-    [GSVPSVM(), GSVPSVM(decision="scaled"), GSVPSVMCV(n_deltas=5, tau=1.0, cv=3)],
+    [GSVPSVM(), GSVPSVM(decision="scaled"), GSVPSVMCV()],
 )
 def test_scikit_learn_checks(estimator, check) -> None:
     check(estimator)

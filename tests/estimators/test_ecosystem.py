@@ -14,7 +14,13 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    StratifiedKFold,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -159,6 +165,43 @@ def test_parameters_are_where_the_names_say(model) -> None:
         assert getattr(model, name) is value
 
 
+@pytest.mark.parametrize(
+    "model",
+    [GSVPSVM(), GSVPSVM(q=0.5), GSVPSVMCV(tau=1.0, n_deltas=5, cv=3, rule="1se")],
+    ids=["GSVPSVM", "q=0.5", "GSVPSVMCV"],
+)
+def test_select_from_model_keeps_the_support(breast, model) -> None:
+    X, y = breast
+    found = SelectFromModel(model).fit(X, y)
+    assert 1 < found.get_support().sum() < X.shape[1]
+    assert_array_equal(found.get_support(), found.estimator_.support_)
+    ready = SelectFromModel(clone(model).fit(X, y), prefit=True)
+    assert_array_equal(ready.transform(X), X[:, found.estimator_.support_])
+
+
+def test_a_frame_of_the_panel_alone_is_enough(model, data, names) -> None:
+    X, y = data
+    frame = pd.DataFrame(X, columns=names)
+    model.fit(frame, y)
+    panel = model.get_feature_names_out().tolist()
+    assert len(panel) < len(names)
+    assay = frame[panel[::-1]].assign(site="north")
+    for rows in (frame[panel], assay, pl.from_pandas(assay), frame.assign(site="north")):
+        assert_allclose(model.distances(rows), model.distances(frame), atol=1e-12)
+        assert_allclose(model.predict_proba(rows), model.predict_proba(frame), atol=1e-12)
+        assert_array_equal(model.predict(rows), model.predict(frame))
+    with pytest.raises(ValueError, match="yet now missing") as caught:
+        model.predict(assay.drop(columns=panel[0]))
+    assert f"['{panel[0]}'] are missing" in caught.value.__notes__[0]
+    # what scikit-learn refuses is refused: the same columns in another order, names given twice
+    with pytest.raises(ValueError, match="same order"):
+        model.predict(frame[names[::-1]])
+    with pytest.raises(ValueError, match="column names"):
+        model.predict(frame[[*panel, panel[0]]])
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(assay.assign(**{panel[0]: np.nan}))
+
+
 # --- metadata routing ----------------------------------------------------------------------
 
 
@@ -208,6 +251,23 @@ def test_groups_are_routed_and_never_split(data, cv, monkeypatch) -> None:
     assert_array_equal(direct.coef_, without_routing.coef_)
     assert_allclose(piped[-1].cv_results_["mean_test_score"], direct.cv_results_["mean_test_score"])
     assert np.isfinite(outer["test_score"]).all()
+
+
+def test_groups_can_be_requested_like_any_metadata(data) -> None:
+    X, y = data
+    groups = np.arange(len(y)) // 5
+    model = GSVPSVMCV(tau=1.0, n_deltas=3, cv=3)
+    expected = clone(model).fit(X, y, groups=groups).cv_results_["mean_test_score"]
+    with config_context(enable_metadata_routing=True):
+        for asking in (model, model.set_fit_request(groups=True)):
+            piped = make_pipeline(StandardScaler(), clone(asking)).fit(X, y, groups=groups)
+            assert_allclose(piped[-1].cv_results_["mean_test_score"], expected)
+        # who does not want them says so
+        alone = make_pipeline(model.set_fit_request(groups=False))
+        with pytest.raises(TypeError, match="groups"):
+            alone.fit(X, y, groups=groups)
+        with pytest.raises(TypeError, match=r"groups, which cv=StratifiedKFold.* does not request"):
+            GSVPSVMCV(tau=1.0, cv=StratifiedKFold(3)).fit(X, y, groups=groups)
 
 
 def test_groups_that_nobody_asked_for_are_an_error(data) -> None:

@@ -35,7 +35,7 @@ from sparsegsvp.estimators.search import (
 from sparsegsvp.estimators.tall import search_by_blocks
 from sparsegsvp.linalg import DenseMatrix, as_matrix
 from sparsegsvp.metrics import balanced_log_loss
-from sparsegsvp.solvers import L1
+from sparsegsvp.solvers import L1, Lq
 
 # all of every path, whatever the number of rows
 QUICK = {"tau": (0.5, 3.0), "n_deltas": 6, "ratio": 0.05, "cv": 3, "max_features": 400}
@@ -636,3 +636,18 @@ def test_ovarian_with_the_defaults() -> None:
         assert found.support_.sum() <= 15
         scores.append(balanced_accuracy_score(y_test, found.predict(X_test)))
     assert np.mean(scores) >= 0.99
+
+
+@pytest.mark.parametrize("penalty", ["l1", Lq(0.5)], ids=["l1", "object"])
+def test_what_was_chosen_makes_the_same_model(breast, penalty) -> None:
+    X, y = breast
+    search = GSVPSVMCV(tau=(1.0, 3.0), n_deltas=6, cv=3, penalty=penalty)
+    assert not hasattr(search, "best_params_") and not hasattr(search, "best_score_")
+    search.fit(X, y)
+    best = search.best_params_
+    assert set(best) == {"delta", "tau", "pool", "decision", "q" if penalty == "l1" else "penalty"}
+    assert search.best_score_ == search.cv_results_["mean_test_score"][search.best_index_]
+    assert search.best_score_ == search.cv_results_["mean_test_score"].max()
+    again = GSVPSVM(**best).fit(X, y)
+    assert_array_equal(again.support_, search.support_)
+    assert_allclose(again.coef_, search.coef_, rtol=1e-6)

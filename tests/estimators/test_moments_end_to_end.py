@@ -144,15 +144,22 @@ def test_names_travel_with_the_moments(breast) -> None:
 
 
 @pytest.mark.parametrize("name", ["fit_moments", "partial_fit"])
-def test_calibration_needs_rows_and_the_error_says_so(breast, name) -> None:
+def test_without_rows_to_calibrate_on_the_decision_is_scaled(breast, name) -> None:
     X, y = breast
     arguments = (ClassMoments.from_data(X, y),) if name == "fit_moments" else (X, y)
-    message = f'{name} sees no rows to calibrate on: use decision="scaled"'
-    with pytest.raises(ValueError, match=message):
-        getattr(GSVPSVM(), name)(*arguments)
-    # meta-estimators ask first, and get the right answer
-    assert not hasattr(GSVPSVM(), name)
-    assert hasattr(GSVPSVM(decision="distance"), name)
+    model = GSVPSVM()
+    with pytest.warns(UserWarning, match='no rows to calibrate on, so decision="scaled" is used'):
+        getattr(model, name)(*arguments)
+    expected = getattr(GSVPSVM(decision="scaled"), name)(*arguments)
+    assert model.decision == "calibrated" and model.decision_ == expected.decision_ == "scaled"
+    assert_array_equal(model.decision_function(X), expected.decision_function(X))
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError) as caught:
+        model.predict_proba(X)
+    assert "fitted from moments, which hold no rows" in str(caught.value.__cause__)
+    # with rows there are probabilities again
+    assert model.fit(X, y).decision_ == "calibrated"
+    assert model.predict_proba(X).shape == (len(y), 2)
 
 
 def test_bad_moments(breast) -> None:

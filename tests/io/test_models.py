@@ -317,3 +317,18 @@ def test_every_related_method(data, tmp_path):
         assert type(again) is type(model)
         if hasattr(model, "predict"):
             np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_models_saved_before_parameters_had_names_still_load(data, tmp_path):
+    """Version 0.1 wrote plain pipelines with ``penalty=None`` and no ``decision_``."""
+    from sparsegsvp import GSVPSVM
+
+    X, y = data
+    model = make_pipeline(SimpleImputer(strategy="median"), GSVPSVM(penalty=None)).fit(X, y)
+    expected = model.predict_proba(X)
+    del model[-1].decision_
+    again = load_model(save_model(model, tmp_path / "m.skops"))
+    assert type(again) is type(model)
+    np.testing.assert_array_equal(again.predict_proba(X), expected)
+    again.fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(X), expected)

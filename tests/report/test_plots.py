@@ -7,8 +7,10 @@ import sys
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from sparsegsvp import plots
+from sparsegsvp import GSVPSVM, GSVPSVMCV, plots
 from sparsegsvp.report import figures
 
 
@@ -59,3 +61,27 @@ def test_a_new_figure_only_when_none_is_given(fitted, monkeypatch):
     plots.planes(fitted.evaluation, ax=Figure().subplots())
     with pytest.raises(ImportError, match=r"sparsegsvp\[report\]"):
         plots.planes(fitted.evaluation)
+
+
+@pytest.mark.parametrize("draw", [plots.path, plots.weights])
+def test_a_model_without_a_path_is_refused_in_words(fitted, draw):
+    for model in (GSVPSVM(), GSVPSVMCV(), make_pipeline(StandardScaler(), GSVPSVM())):
+        with pytest.raises(ValueError, match=r"draws a GSVPSVMCV after fit.*got a "):
+            draw(model, ax=False)
+    piped = make_pipeline(StandardScaler(), GSVPSVMCV(tau=1.0, n_deltas=4, cv=3))
+    piped.fit(fitted.table.X, fitted.table.y)
+    assert draw(piped, ax=False).svg() == draw(piped[-1], ax=False).svg()
+
+
+@pytest.mark.parametrize(
+    ("draw", "needed"),
+    [
+        (plots.planes, "what nested_evaluate returns"),
+        (plots.stability, "a fitted StabilitySelection"),
+        (plots.accuracy, "what compare returns"),
+    ],
+)
+def test_what_a_plot_cannot_draw_is_refused_in_words(draw, needed):
+    for other in (GSVPSVM(), {"a": 1}):
+        with pytest.raises(ValueError, match=f"plots.{draw.__name__} draws {needed}.* got a "):
+            draw(other, ax=False)

@@ -94,6 +94,13 @@ def test_what_is_fitted_is_what_is_evaluated(found, path):
 
 def test_a_selection_says_what_it_found(found):
     assert found.panel.index[0] == "g2"
+    assert found.to_frame().equals(found.panel)
+    headline, score, sizes = repr(found).splitlines()
+    assert headline == f"Selection: {found.document['verdict']['headline']}"
+    value = found.evaluation.scores["balanced_accuracy"].value
+    assert score.startswith(f"  balanced accuracy {value:.2f} (95% interval ")
+    assert sizes.startswith(f"  panels: {len(found.panel)} on all samples, ")
+    assert str(max(found.evaluation.panel_sizes)) in sizes
     assert {"higher_in", "weight_ill", "weight_well", "frequency"} <= set(found.panel.columns)
     assert found.verdict == found.evaluation.verdict == "not tested"  # 3 draws decide nothing
     codes = [notice.code for notice in found.notices]

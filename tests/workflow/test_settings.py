@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
@@ -79,6 +80,21 @@ def test_every_parameter_is_refused_in_one_wording(name, value, message):
     with pytest.raises(InputError) as caught:
         select_panel([[1.0], [2.0]], ["a", "b"], **{name: value})
     assert str(caught.value) == message
+
+
+def test_the_procedure_predicts_from_its_panel_alone():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 20)
+    X = pd.DataFrame(rng.normal(size=(40, 9)), columns=[f"g{j}" for j in range(9)])
+    X["g4"] += 3 * (y == "a")
+    X.iloc[3, 4] = np.nan
+    for settings in (Settings(tau=(1.0,), n_deltas=4), Settings(impute="none", n_features=2)):
+        frame = X if settings.impute == "median" else X.fillna(0.0)
+        model = make_procedure(settings).fit(frame, y)
+        panel = frame.columns[model.get_support()]
+        np.testing.assert_allclose(
+            model.predict_proba(frame[panel]), model.predict_proba(frame), atol=1e-12
+        )
 
 
 def test_one_value_stands_for_a_sequence_of_one():

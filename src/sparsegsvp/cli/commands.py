@@ -247,6 +247,8 @@ def predict(
     fitted = load_model(model)
     data = read_table(table, features=needed_features(fitted), **values(layout))
     found = predict_table(fitted, data)
+    if found.imputed:
+        screen.remark(found.imputed_text())
     if prevalence is not None:
         of_interest = positive or guess_positive(found.classes)
         found.set_prevalence(of_interest, prevalence)
@@ -267,6 +269,7 @@ def predict(
             "predictions": [str(label) for label in found.labels],
             "probabilities": None if found.proba is None else found.proba.tolist(),
             "classes": found.classes,
+            "imputed": found.imputed,
         }
     )
 

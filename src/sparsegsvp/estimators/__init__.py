@@ -5,5 +5,14 @@ from .gsvpsvm import GSVPSVM
 from .gsvpsvm_cv import GSVPSVMCV
 from .impute import MedianImputer
 from .pgd import PGDGSVPSVM
+from .pipeline import PanelPipeline
 
-__all__ = ["GSVPSVM", "GSVPSVMCV", "PGDGSVPSVM", "MedianImputer", "elbow_features", "find_elbow"]
+__all__ = [
+    "GSVPSVM",
+    "GSVPSVMCV",
+    "PGDGSVPSVM",
+    "MedianImputer",
+    "PanelPipeline",
+    "elbow_features",
+    "find_elbow",
+]

@@ -13,6 +13,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
+    _check_feature_names,
     _check_sample_weight,
     _check_y,
     check_consistent_length,
@@ -33,6 +34,11 @@ def _calibrates(estimator: Any) -> bool:
     decision = getattr(estimator, "decision_", estimator.decision)
     if decision == "calibrated" or (not isinstance(decision, str) and "calibrated" in decision):
         return True
+    if estimator.decision == "calibrated":
+        raise AttributeError(
+            "there are no probabilities: the model was fitted from moments, which hold no rows "
+            "to calibrate on. Call fit with rows"
+        )
     raise AttributeError('predict_proba needs decision="calibrated"')
 
 
@@ -40,7 +46,7 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
     """A fitted set of planes: predicts, gives probabilities and selects features."""
 
     calibrator_: tuple[Float64Array, Float64Array] | None
-    penalty: Penalty | None = None  # for models that were saved before they had one
+    penalty: str | Penalty | None = None  # for models that were saved before they had one
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -56,8 +62,10 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            A Dask array or data frame is read once, chunk by chunk.
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            A Dask array or data frame is read once, chunk by chunk. To a model fitted on a
+            data frame, one of fewer columns that holds the panel's is enough, in any order;
+            so it is for `predict`, `predict_proba` and `decision_function`.
 
         Returns
         -------
@@ -65,7 +73,12 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
             ``X @ coef_.T + intercept_``, read off the selected columns alone.
         """
         check_is_fitted(self)
-        return self._distances(read_matrix(X, estimator=self, reset=False))
+        assay = panel_columns(self, X)
+        if assay is None:
+            return self._distances(read_matrix(X, estimator=self, reset=False))
+        matrix = read_matrix(assay)
+        panel = np.flatnonzero(self.support_)
+        return matrix.combine(np.arange(len(panel)), self.coef_[:, panel].T) + self.intercept_
 
     def _distances(self, X: Matrix) -> Float64Array:
         """Distances of rows that are checked already."""
@@ -168,6 +181,32 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
             )
 
 
+def panel_columns(model: Any, X: Any) -> Any:
+    """The panel's columns, in the model's order, of a data frame of fewer or additional columns.
+
+    None where scikit-learn's own check applies: X is not a data frame, the model knows no
+    names, X repeats some, or has as many columns as the model was fitted on, in which case
+    another name or order is more likely a mistake.
+    """
+    names, given = getattr(model, "feature_names_in_", None), list(getattr(X, "columns", ()))
+    if names is None or not given or not all(isinstance(name, str) for name in given):
+        return None
+    columns, known = set(given), set(names)
+    other = len(columns) < len(known) or columns > known
+    if not other or len(columns) < len(given):
+        return None
+    panel = names[model.get_support()].tolist()
+    absent = [name for name in panel if name not in columns]
+    if not absent:
+        return X[panel]
+    try:
+        _check_feature_names(model, X, reset=False)
+    except ValueError as error:
+        error.add_note(f"The panel's columns would be enough, but {absent} are missing.")
+        raise
+    return None
+
+
 def make_settings(estimator: Any, penalty: Penalty, tau: Any, pool: Any) -> PlaneSettings:
     """The planes' settings from an estimator's parameters, checked."""
     return PlaneSettings(
@@ -179,6 +218,12 @@ def make_settings(estimator: Any, penalty: Penalty, tau: Any, pool: Any) -> Plan
         selection=estimator.selection,
         refit=bool(estimator.refit),
     )
+
+
+def given_penalty(estimator: Any) -> Penalty | None:
+    """The penalty an estimator was given as an object; None for "l1", that of q and eps."""
+    given = estimator.penalty
+    return None if isinstance(given, str) and given == "l1" else given
 
 
 def check_panel_size(n_features: Any, available: int) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import replace
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from .base import (
     PlaneClassifier,
     check_class_sizes,
     check_panel_size,
+    given_penalty,
     make_settings,
     validate_rows,
 )
@@ -30,32 +31,6 @@ from .planes import PlaneProblems, PlaneSettings, panels_to_try
 
 # The path walked for `n_features`: fine enough that panels grow by few features a step.
 _N_FEATURES_GRID = np.geomspace(1.0, 1e-3, 60)
-
-
-class NeedsRowsError(AttributeError, ValueError):
-    """Raised where moments, which hold no rows, would have to calibrate.
-
-    An AttributeError, so that ``hasattr`` and meta-estimators see which methods there are,
-    and a ValueError, because it is a parameter that is wrong.
-    """
-
-
-class _FromMoments:
-    """A method that is there unless ``decision="calibrated"``, which needs rows."""
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
-        if estimator is None:
-            return self._method
-        if estimator.decision == "calibrated":
-            raise NeedsRowsError(
-                f'{self._method.__name__} sees no rows to calibrate on: use decision="scaled" '
-                'or "distance" instead of "calibrated"'
-            )
-        return MethodType(self._method, estimator)
 
 
 class GSVPSVM(PlaneClassifier):
@@ -96,7 +71,8 @@ class GSVPSVM(PlaneClassifier):
     decision : {"calibrated", "scaled", "distance"}, default="calibrated"
         "distance" takes the nearest plane; "scaled" divides distances by their
         class-balanced root mean square first; "calibrated" is a logistic regression on
-        the logarithms of the scaled distances.
+        the logarithms of the scaled distances, and alone has probabilities. It needs rows:
+        `partial_fit` and `fit_moments` warn and use "scaled" instead.
     standardize : bool, default=True
         Whether features are scaled to unit variance. They are never copied for that.
     eps : float, default=1e-3
@@ -105,8 +81,9 @@ class GSVPSVM(PlaneClassifier):
         Tolerance on the certificate, relative to the largest useful delta.
     max_iter : int, default=1000
         Largest number of iterations of each plane at each delta.
-    penalty : L1, Lq or an object like them, optional
-        The penalty p, for which `q` and `eps` are shorthand; see `sparse_gsvp`.
+    penalty : "l1", L1, Lq or an object like them, default="l1"
+        The penalty p. "l1" is that of `q` and `eps`, the name by which ``SelectFromModel``
+        knows that all features with a weight are to be kept; for an object see `sparse_gsvp`.
 
     Attributes
     ----------
@@ -127,8 +104,10 @@ class GSVPSVM(PlaneClassifier):
         Iterations of the plane that took the most.
     scale_ : ndarray of shape (n_classes,)
         Class-balanced root mean square distance of the training rows to each plane.
+    decision_ : str
+        The decision in use.
     calibrator_ : tuple of ndarray or None
-        For ``decision="calibrated"``: coefficients and intercepts of the logistic
+        For ``decision_="calibrated"``: coefficients and intercepts of the logistic
         regression on the logarithms of the scaled distances.
     moments_ : ClassMoments
         After `partial_fit`: the moments of all batches so far.
@@ -146,6 +125,10 @@ class GSVPSVM(PlaneClassifier):
     The calibrator is fitted on the training distances, which is over-confident when there
     are many more features than samples; `GSVPSVMCV` uses out-of-fold distances.
     Probabilities are for equal class priors.
+
+    The estimator is a selector itself (`transform`, `get_support`). ``SelectFromModel`` keeps
+    the same features, unless their spread exceeds some 1e4: it drops sizes of ``coef_`` below
+    1e-5, in the units of X. Give it a smaller threshold then, as with a penalty object.
 
     Examples
     --------
@@ -173,7 +156,7 @@ class GSVPSVM(PlaneClassifier):
         eps: float = 1e-3,
         tol: float = 1e-6,
         max_iter: int = 1000,
-        penalty: Penalty | None = None,
+        penalty: str | Penalty = "l1",
     ) -> None:
         self.q = q
         self.delta = delta
@@ -216,6 +199,7 @@ class GSVPSVM(PlaneClassifier):
                 matrix, codes, weight, len(self.classes_), standardize=bool(self.standardize)
             )
             self._solve(cov, settings)
+            self.decision_ = self.decision
             if self.decision == "calibrated":
                 sample = balanced_sample(codes, SAMPLE, seed=0)
                 features = log_distances(self._distances(matrix)[sample], self.scale_)
@@ -224,13 +208,14 @@ class GSVPSVM(PlaneClassifier):
                 self.calibrator_ = (found.coef, found.intercept)
         return self
 
-    @_FromMoments
     def fit_moments(self, moments: ClassMoments) -> GSVPSVM:
         """Fit from per-class moments alone: no rows are needed.
 
         Sites that cannot share rows share `ClassMoments`, whose sum gives the model of
         the pooled rows. That protects single rows only as far as averages do: a class of
         few rows, or two sums that differ by one row, reveal them.
+
+        There is nothing to calibrate on, so ``decision="calibrated"`` becomes "scaled".
 
         Parameters
         ----------
@@ -263,14 +248,23 @@ class GSVPSVM(PlaneClassifier):
             del self.feature_names_in_
         with one_thread():
             self._solve(MomentCovariances(moments, bool(self.standardize)), settings)
+        self.decision_ = self.decision
+        if self.decision == "calibrated":
+            self.decision_ = "scaled"
+            warnings.warn(
+                'moments hold no rows to calibrate on, so decision="scaled" is used, which has '
+                "no probabilities: pass it to be rid of this warning, or fit on rows",
+                UserWarning,
+                stacklevel=3,
+            )
 
-    @_FromMoments
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> GSVPSVM:
         """Add a batch of rows to the moments seen so far, and fit to all of them.
 
-        `fit` and `fit_moments` forget the batches.
+        `fit` and `fit_moments` forget the batches. As in `fit_moments`, there are no
+        probabilities.
 
         Parameters
         ----------
@@ -315,7 +309,7 @@ class GSVPSVM(PlaneClassifier):
 
     def _check_parameters(self) -> PlaneSettings:
         check_choice("decision", self.decision, DECISIONS)
-        penalty = make_penalty(self.q, self.eps, self.penalty)
+        penalty = make_penalty(self.q, self.eps, given_penalty(self))
         return make_settings(self, penalty, self.tau, self.pool)
 
     def _solve(self, cov: Covariances, settings: PlaneSettings) -> None:

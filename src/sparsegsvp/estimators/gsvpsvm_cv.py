@@ -25,7 +25,13 @@ from ..linalg import Covariances
 from ..solvers.penalties import Penalty, exponent, make_penalties
 from ..solvers.quotient import full_gradient
 from ..solvers.working_set import Solution
-from .base import PlaneClassifier, check_panel_size, make_settings, validate_rows
+from .base import (
+    PlaneClassifier,
+    check_panel_size,
+    given_penalty,
+    make_settings,
+    validate_rows,
+)
 from .decision import DECISIONS, fit_calibrator
 from .planes import PlaneProblems
 from .search import (
@@ -35,6 +41,7 @@ from .search import (
     Search,
     at_point,
     choose_point,
+    effective_rows,
     path_table,
     points_of,
     results_table,
@@ -93,12 +100,13 @@ class GSVPSVMCV(PlaneClassifier):
         result does not depend on it.
     verbose : int, default=0
         With 1, a line per fold.
-    penalty : L1, Lq or an object like them, optional
-        The penalty, instead of a choice of `q`; see `sparse_gsvp`.
+    penalty : "l1", L1, Lq or an object like them, default="l1"
+        An object is the penalty, instead of a choice of `q`; see `GSVPSVM`.
     max_features : int, optional
         A path ends before the first point at which its planes together have more features
-        than this; by default, more than 30 and than there are rows it is fitted on. Only
-        points that the paths of all folds and that on all rows reached can be chosen.
+        than this; by default, more than 30 and than there are rows it is fitted on, or than their
+        total weight if that is larger. Only points that the paths of all folds and that on all
+        rows reached can be chosen.
 
     Attributes
     ----------
@@ -108,6 +116,12 @@ class GSVPSVMCV(PlaneClassifier):
         Values chosen; `q_` is NaN for a `penalty` that has no exponent.
     decision_ : str
         Decision rule chosen.
+    best_params_ : dict
+        What was chosen, as `GSVPSVM` takes it: ``q`` (or ``penalty``), ``delta``, ``tau``,
+        ``pool`` and ``decision``.
+    best_score_ : float
+        Mean score of the choice over the folds. It is the best of many, so it flatters; see
+        `nested_evaluate`.
     cv_results_ : dict of ndarray
         One row per setting, point and decision that could be chosen: ``param_q``, ``param_tau``,
         ``param_pool``, ``param_decision``, ``rho_0``, ``rho_1``, ... of the planes, and
@@ -139,6 +153,7 @@ class GSVPSVMCV(PlaneClassifier):
     """
 
     max_features: int | None = None  # for models that were saved before they had it
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
     def __init__(
         self,
@@ -162,7 +177,7 @@ class GSVPSVMCV(PlaneClassifier):
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
-        penalty: Penalty | None = None,
+        penalty: str | Penalty = "l1",
         max_features: int | None = None,
     ) -> None:
         self.q = q
@@ -188,7 +203,9 @@ class GSVPSVMCV(PlaneClassifier):
         self.penalty = penalty
         self.max_features = max_features
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> GSVPSVMCV:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any
+    ) -> GSVPSVMCV:
         """Choose the parameters by cross-validation and fit on all rows.
 
         Parameters
@@ -200,9 +217,11 @@ class GSVPSVMCV(PlaneClassifier):
             Class labels, two or more.
         sample_weight : array of shape (n_samples,), optional
             Non-negative weights, used in fitting and in the default score.
+        groups : array of shape (n_samples,), optional
+            Groups, such as patients, that no fold then splits. With scikit-learn's metadata
+            routing enabled they are requested by default.
         **params : dict
-            ``groups``, which no fold then splits; with scikit-learn's metadata routing
-            enabled, whatever the splitter requests.
+            With metadata routing enabled, whatever else a splitter given as `cv` requests.
 
         Returns
         -------
@@ -214,7 +233,7 @@ class GSVPSVMCV(PlaneClassifier):
         check_panel_size(self.n_features, rows.X.shape[1])
         points = points_of(len(search.rhos), len(self.classes_), bool(self.combine))
         search = replace(search, points=points)
-        splits = self._split(rows, params)
+        splits = self._split(rows, _route(self, groups, params))
         with one_thread():
             folds, cov = self._run(rows, search, splits)
             self._choose(rows, search, folds, cov)
@@ -222,20 +241,47 @@ class GSVPSVMCV(PlaneClassifier):
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Route metadata such as groups to the splitter.
+        """Say which metadata `fit` takes, and which of it goes to a splitter given as `cv`.
 
         Returns
         -------
         MetadataRouter
         """
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(
-                splitter=self._splitter(grouped=True),
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if self._given_splitter:
+            router.add(
+                splitter=check_cv(self.cv, classifier=True),
                 method_mapping=MethodMapping().add(caller="fit", callee="split"),
             )
-        )
+        return router
+
+    @property
+    def best_params_(self) -> dict[str, Any]:
+        """The parameters chosen, as `GSVPSVM` takes them."""
+        self._refuse_unfitted("best_params_")
+        given = given_penalty(self)
+        return {
+            **({"q": self.q_} if given is None else {"penalty": given}),
+            "delta": self.delta_.tolist(),
+            "tau": self.tau_,
+            "pool": self.pool_,
+            "decision": self.decision_,
+        }
+
+    @property
+    def best_score_(self) -> float:
+        """The mean score of the choice over the folds."""
+        self._refuse_unfitted("best_score_")
+        return float(self.cv_results_["mean_test_score"][self.best_index_])
+
+    def _refuse_unfitted(self, name: str) -> None:
+        if not hasattr(self, "best_index_"):
+            raise AttributeError(f"there is no {name} before fit")
+
+    @property
+    def _given_splitter(self) -> bool:
+        """Whether `cv` is more than a number of folds."""
+        return not isinstance(self.cv, int | np.integer)
 
     def _check_parameters(self) -> Search:
         """The search, but for its points, which depend on the number of classes."""
@@ -262,7 +308,7 @@ class GSVPSVMCV(PlaneClassifier):
             settings=[
                 make_settings(self, *chosen)
                 for chosen in itertools.product(
-                    make_penalties(q, self.eps, self.penalty), taus, pools
+                    make_penalties(q, self.eps, given_penalty(self)), taus, pools
                 )
             ],
             rhos=np.geomspace(1.0, self.ratio, int(self.n_deltas)),
@@ -276,14 +322,14 @@ class GSVPSVMCV(PlaneClassifier):
 
     def _splitter(self, y: Any = None, *, grouped: bool, n_splits: int | None = None) -> Any:
         """The splitter that `cv` stands for; ``n_splits`` replaces an integer."""
-        if not isinstance(self.cv, int | np.integer):
+        if self._given_splitter:
             return check_cv(self.cv, y, classifier=True)
         kind = StratifiedGroupKFold if grouped else StratifiedKFold
         return kind(n_splits or int(self.cv), shuffle=True, random_state=self.random_state)
 
     def _n_splits(self, rows: LabelledRows, groups: Any) -> int | None:
         """An integer `cv`, or with a warning as many folds as classes and groups allow."""
-        if not isinstance(self.cv, int | np.integer):
+        if self._given_splitter:
             return None
         counts = np.bincount(rows.codes)
         most = int(counts.min())
@@ -302,10 +348,9 @@ class GSVPSVMCV(PlaneClassifier):
         )
         return most
 
-    def _split(self, rows: LabelledRows, params: dict[str, Any]) -> list[tuple[IntArray, IntArray]]:
-        """Training and test rows of each fold, checked."""
+    def _split(self, rows: LabelledRows, routed: dict[str, Any]) -> list[tuple[IntArray, IntArray]]:
+        """Training and test rows of each fold, checked; ``routed`` goes to the splitter."""
         labels, k = rows.classes.tolist(), len(rows.classes)
-        routed = _route(self, params)
         groups = routed.get("groups")
         n_splits = self._n_splits(rows, groups)
         splitter = self._splitter(rows.y, grouped=groups is not None, n_splits=n_splits)
@@ -375,7 +420,9 @@ class GSVPSVMCV(PlaneClassifier):
         table = np.stack([fold.scores for fold in folds])  # fold, setting, point, decision
         accuracies = np.stack([fold.accuracies for fold in folds])
         sizes = np.stack([fold.sizes for fold in folds])
-        n_rows = len(rows.codes) if rows.weight is None else int(np.count_nonzero(rows.weight))
+        n_rows = len(rows.codes)
+        if rows.weight is not None:
+            n_rows = effective_rows(np.count_nonzero(rows.weight), rows.weight.sum())
         # a path need go no further than to the last point that all folds reached
         ends = np.array([1 + max(point) for point in search.points])
         lengths = np.where((sizes > 0).all(axis=0), ends, 1).max(axis=1)
@@ -437,12 +484,20 @@ def _listed(name: str, value: Any) -> list[float]:
     return values
 
 
-def _route(estimator: GSVPSVMCV, params: dict[str, Any]) -> dict[str, Any]:
+def _route(estimator: GSVPSVMCV, groups: Any, params: dict[str, Any]) -> dict[str, Any]:
     """The part of the metadata that goes to the splitter."""
-    params = {key: value for key, value in params.items() if value is not None}
-    if get_config()["enable_metadata_routing"]:
-        return dict(process_routing(estimator, "fit", **params).splitter.split)
-    unknown = sorted(set(params) - {"groups"})
+    given = {key: value for key, value in params.items() if value is not None}
+    if groups is not None:
+        given["groups"] = groups
+    if estimator._given_splitter and get_config()["enable_metadata_routing"]:
+        routed = dict(process_routing(estimator, "fit", **given).splitter.split)
+        if groups is not None and "groups" not in routed:
+            raise TypeError(
+                f"fit got groups, which cv={estimator.cv!r} does not request: use a splitter "
+                "that does, such as GroupKFold, or an integer"
+            )
+        return routed
+    unknown = sorted(set(given) - {"groups"})
     if unknown:
         raise TypeError(f"fit got unexpected arguments {unknown}: only groups is known")
-    return params
+    return given

@@ -50,6 +50,14 @@ class Search:
         return max(n_rows, _LEAST_END) if self.max_features is None else self.max_features
 
 
+def effective_rows(counted: Any, total: Any) -> int:
+    """How many rows a path is fitted on, given the rows of any weight and their total weight.
+
+    A row of weight 3 counts as three equal rows; one of a small weight counts as a row.
+    """
+    return max(int(counted), int(total))
+
+
 def points_of(n_deltas: int, n_classes: int, combine: bool) -> list[tuple[int, ...]]:
     """Index of the delta of each plane, at every point."""
     if not combine:
@@ -65,8 +73,8 @@ def points_of(n_deltas: int, n_classes: int, combine: bool) -> list[tuple[int, .
 def solve_fold(cov: Covariances, search: Search, n_rows: int) -> list[list[RawPlanes | None]]:
     """Planes of every setting and point; None where a path ended before.
 
-    ``n_rows`` is the number of rows that are not held out. Points with the same panel share
-    one refit.
+    ``n_rows`` is the number of rows that are not held out, as `effective_rows` counts them.
+    Points with the same panel share one refit.
     """
     std = cov.standardization
     every = [PlaneProblems(cov, settings) for settings in search.settings]
@@ -109,7 +117,7 @@ def run_fold(rows: LabelledRows, search: Search, split: tuple[IntArray, IntArray
         weight *= rows.weight
     with one_thread():
         cov = rows.covariances(search.standardize, weight)
-        planes = solve_fold(cov, search, int(np.count_nonzero(weight)))
+        planes = solve_fold(cov, search, effective_rows(np.count_nonzero(weight), weight.sum()))
         return score_fold(planes, rows, search.decisions, search.scorer, train, test)
 
 

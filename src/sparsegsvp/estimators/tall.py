@@ -20,7 +20,7 @@ from ..linalg.covariances import choose_method
 from ..linalg.moments import ClassSums, add_rows, merge_sums
 from .decision import SAMPLE, balanced_sample
 from .scoring import FoldPlanes, FoldScores, LabelledRows, PlaneStack, distinct, mean_scores
-from .search import Search, solve_fold
+from .search import Search, effective_rows, solve_fold
 
 _Split = tuple[IntArray, IntArray]
 
@@ -60,7 +60,8 @@ def search_by_blocks(
         # adding moments is stable, subtracting them is not
         training = reduce(add, parts[:f] + parts[f + 1 :])
         cov = MomentCovariances(training, search.standardize)
-        planes.append(solve_fold(cov, search, int(training.counts.sum())))
+        n_rows = effective_rows(training.counts.sum(), training.weights.sum())
+        planes.append(solve_fold(cov, search, n_rows))
         on_fold()
     results = score_by_blocks(planes, rows, folds, sample, sampled)
     return results, MomentCovariances(reduce(add, parts), search.standardize)

@@ -322,7 +322,8 @@ def _type_name(obj: Any) -> str:
 
 
 def _check_top(model: Any) -> None:
-    last = model.steps[-1][1] if type(model) is Pipeline and model.steps else model
+    piped = type(model) is Pipeline or (isinstance(model, Pipeline) and _is_own(_type_name(model)))
+    last = model.steps[-1][1] if piped and model.steps else model
     if not isinstance(last, BaseEstimator) or not _is_own(_type_name(last)):
         raise InputError(
             f"a {_type_name(last)} is not a model of sparsegsvp",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from typing import Any
 
@@ -10,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..estimators.pipeline import prepared_rows
 from ..io import InputError, Table, csv_text
 from ..io.errors import listed, option
-
-_BLOCK = 4_000_000  # numbers built at a time
 
 
 def last_step(model: Any) -> Any:
@@ -46,24 +44,26 @@ class Predictions:
         The panel's features, in the order of `needed_features`.
     where : str
         Name of the table, for messages.
+
+    Attributes
+    ----------
+    classes : list of str
+    labels : ndarray of shape (n_samples,)
+    distances : ndarray of shape (n_samples, n_classes)
+    proba : ndarray of shape (n_samples, n_classes) or None
+        None for a model that gives no probabilities.
+    imputed : dict of str to int
+        How many missing values the model filled in each feature that had any.
     """
 
     def __init__(self, model: Any, X: Any, where: str = "") -> None:
         fitted = last_step(model)
         self.classes = [str(c) for c in fitted.classes_]
-        panel = np.flatnonzero(fitted.support_)
-        n, m = X.shape[0], int(fitted.n_features_in_)
         labels, distances, proba = [], [], []
-        step = max(1, _BLOCK // m)
-        for start in range(0, n, step):
-            rows = X[start : start + step]
-            rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
-            # The model's own order of columns in one memory layout, whatever those of X, so
-            # that the same operations give the same bits. What is not in the panel has weight
-            # zero: any number will do.
-            full = np.ones((rows.shape[0], m))
-            full[:, panel] = rows
-            seen = _before_the_planes(model, full, where)
+        done = 0
+        for seen in prepared_rows(model, X):
+            _refuse_gaps(model, seen, where, done)
+            done += len(seen)
             labels.append(fitted.predict(seen))
             distances.append(fitted.distances(seen))
             if hasattr(fitted, "predict_proba"):
@@ -71,11 +71,26 @@ class Predictions:
         self.labels = np.concatenate(labels)
         self.distances = np.concatenate(distances)
         self.proba = np.concatenate(proba) if proba else None
+        self.imputed = {
+            _feature_name(model, j): n
+            for j, n in zip(np.flatnonzero(fitted.support_).tolist(), _missing(X))
+            if n
+        }
 
     def counts(self) -> str:
         """Say how many samples got each label."""
         drawn = Counter(str(label) for label in self.labels)
         return ", ".join(f"{drawn[label]} '{label}'" for label in self.classes)
+
+    def imputed_text(self) -> str:
+        """Say how many values were filled in, and in which features; empty where none was."""
+        if not self.imputed:
+            return ""
+        total = sum(self.imputed.values())
+        counts = [f"{n} of '{name}'" for name, n in self.imputed.items()]
+        shown = ", ".join(counts[:5]) + (f" and {len(counts) - 5} more" if counts[5:] else "")
+        what = "1 missing value was" if total == 1 else f"{total:,} missing values were"
+        return f"{what} replaced by medians of the training samples: {shown}"
 
     def set_prevalence(self, positive: str, prevalence: float) -> None:
         """Move probabilities and labels to another share of the positive class than one half.
@@ -102,23 +117,29 @@ class Predictions:
         self.labels = np.array(self.classes)[self.proba.argmax(axis=1)]
 
 
-def _before_the_planes(model: Any, X: NDArray[np.float64], where: str) -> NDArray[np.float64]:
-    """Run the steps of a pipeline before its last; refuse gaps that none of them fills."""
-    steps = model.steps[:-1] if hasattr(model, "steps") else []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # names were matched before
-        for _, step in steps:
-            X = step.transform(X)
+def _missing(X: Any) -> list[int]:
+    """How many values of each column are missing; what a sparse matrix leaves out are zeros."""
+    if sparse.issparse(X):
+        columns = X.tocoo().col[np.isnan(X.tocoo().data)]
+        return [int(n) for n in np.bincount(columns, minlength=X.shape[1])]
+    return [int(n) for n in np.isnan(np.asarray(X)).sum(axis=0)]
+
+
+def _feature_name(model: Any, j: int) -> str:
+    names = getattr(model, "feature_names_in_", None)
+    return str(j) if names is None else str(names[j])
+
+
+def _refuse_gaps(model: Any, X: NDArray[np.float64], where: str, done: int) -> None:
+    """Refuse values that are missing still; ``done`` rows came before these."""
     gaps = np.argwhere(np.isnan(X))
     if len(gaps):
-        names = getattr(model, "feature_names_in_", None)
-        name = "" if names is None else f" of '{names[gaps[0][1]]}'"
         raise InputError(
-            f"a value{name} is missing in row {gaps[0][0] + 1}",
+            f"a value of '{_feature_name(model, gaps[0][1])}' is missing in row "
+            f"{done + gaps[0][0] + 1}",
             where=where,
             remedy=f"fill it; this model was trained without {option('impute', 'median')}",
         )
-    return X
 
 
 def predict_table(model: Any, table: Table) -> Predictions:

@@ -6,8 +6,9 @@ import html
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from joblib import parallel_config
@@ -24,6 +25,7 @@ from ..evaluation.panels import fit_with_groups
 from ..io import InputError, Table, check_cohort, make_table, save_model
 from ..io.errors import option
 from ..report import build_report, describe_model, describe_panel, summarize, summarize_test
+from ..report.words import interval
 from .evidence import evaluate_procedure
 from .files import json_text, out_of_fold_csv, panel_csv, results_folder, timings_text, write_texts
 from .predict import Predictions, last_step, predict_table, predictions_csv
@@ -42,14 +44,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Selection:
     """What `select_panel` found.
 
     Attributes
     ----------
     model : estimator
-        The procedure fitted on all samples: a `GSVPSVMCV`, or a pipeline that ends in one.
+        The procedure fitted on all samples: a `GSVPSVMCV`, or a `PanelPipeline` that ends in
+        one. It predicts from a data frame that has the panel's columns alone.
     evaluation : EvaluationResult
         How well the procedure predicts samples it has not seen.
     stability : StabilitySelection or None
@@ -68,11 +71,11 @@ class Selection:
     model: Any
     evaluation: EvaluationResult
     stability: StabilitySelection | None
-    document: dict[str, Any] = field(repr=False)
-    table: Table = field(repr=False)
-    cohort: Predictions | None = field(repr=False)
-    cohort_table: Table | None = field(repr=False)
-    seconds: dict[str, float] = field(repr=False)
+    document: dict[str, Any]
+    table: Table
+    cohort: Predictions | None
+    cohort_table: Table | None
+    seconds: dict[str, float]
 
     FILES = (
         "report.html",
@@ -100,6 +103,22 @@ class Selection:
             rows.append(cells)
         names = [row["feature"] for row in self.document["panel"]]
         return pd.DataFrame(rows, index=pd.Index(names, name="feature", dtype=object))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the panel, one row per feature, the heaviest first."""
+        return self.panel
+
+    def __repr__(self) -> str:
+        """Say in a few lines what was found: the headline, the score and the sizes."""
+        score = self.evaluation.scores["balanced_accuracy"].to_dict()
+        sizes = self.evaluation.panel_sizes
+        lines = [
+            self.document["verdict"]["headline"],
+            f"balanced accuracy {interval(score)}",
+            f"panels: {len(self.document['panel'])} on all samples, {min(sizes)} to {max(sizes)} "
+            f"in the outer folds, {median(sizes):g} in the median",
+        ]
+        return "Selection: " + "\n  ".join(lines)
 
     @property
     def notices(self) -> tuple[Notice, ...]:

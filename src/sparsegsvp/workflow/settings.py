@@ -6,11 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from scipy import sparse
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
 
 from .._validate import check_choice, check_integer, check_real, check_seed
-from ..estimators import GSVPSVMCV
+from ..estimators import GSVPSVMCV, MedianImputer, PanelPipeline
 from ..io import InputError, Log2, Table
 from ..io.errors import option
 
@@ -115,7 +113,7 @@ def preparing_steps(settings: Settings) -> list[tuple[str, Any]]:
     if settings.log2:
         steps.append(("log2", Log2(floor=settings.floor)))
     if settings.impute == "median":
-        steps.append(("impute", SimpleImputer(strategy="median", keep_empty_features=True)))
+        steps.append(("impute", MedianImputer()))
     return steps
 
 
@@ -124,6 +122,7 @@ def make_procedure(settings: Settings) -> Any:
 
     The object that is fitted on all samples is the one that is evaluated: clones of it are
     fitted in the outer folds. Small classes shorten the folds of its tuning by themselves.
+    Fitted on a data frame, it predicts from one that has the panel's columns alone.
     """
     model = GSVPSVMCV(
         q=settings.q,
@@ -136,7 +135,7 @@ def make_procedure(settings: Settings) -> Any:
         random_state=settings.random_state,
     )
     steps = preparing_steps(settings)
-    return Pipeline([*steps, ("model", model)]) if steps else model
+    return PanelPipeline([*steps, ("model", model)]) if steps else model
 
 
 def named_rows(table: Table) -> Any:

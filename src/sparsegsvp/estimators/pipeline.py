@@ -1,0 +1,160 @@
+"""`PanelPipeline`: preparing steps and a model that predict from the panel's columns alone."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array
+from sklearn.utils.metaestimators import available_if
+
+from .._typing import BoolArray, Float64Array, IntArray
+from .base import panel_columns
+
+_BLOCK = 4_000_000  # numbers built at a time
+
+
+def _last_has(name: str) -> Any:
+    """Whether the last step has a method, as `available_if` asks it."""
+
+    def check(pipeline: Any) -> bool:
+        getattr(pipeline.steps[-1][1], name)
+        return True
+
+    return check
+
+
+class PanelPipeline(Pipeline):
+    """A pipeline that selects features, and predicts from data frames that hold no others.
+
+    The last step selects a panel, as `GSVPSVMCV` does. The steps before it treat every column
+    by itself and keep it, as imputers, logarithms and scalers do. Fitted on a data frame, the
+    pipeline predicts from one of fewer columns that holds the panel's, in any order; in all
+    else it is scikit-learn's ``Pipeline``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sparsegsvp import GSVPSVM
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.estimators import MedianImputer, PanelPipeline
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(20)])
+    >>> steps = [("impute", MedianImputer()), ("model", GSVPSVM(n_features=2))]
+    >>> model = PanelPipeline(steps).fit(frame, y)
+    >>> panel = frame.columns[model.get_support()]
+    >>> len(panel)
+    2
+    >>> bool((model.predict(frame[panel]) == model.predict(frame)).all())
+    True
+    """
+
+    @available_if(_last_has("get_support"))
+    def get_support(self, indices: bool = False) -> BoolArray | IntArray:
+        """Return which of the columns that the pipeline was fitted on form the panel.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Return the columns' numbers instead of a mask.
+
+        Returns
+        -------
+        ndarray of shape (n_features_in_,) or (n_selected,)
+        """
+        last = self.steps[-1][1]
+        mask = last.get_support(indices=indices)
+        if last.n_features_in_ != self.n_features_in_:
+            raise ValueError(
+                f"the steps before the last must keep the columns, but they turn "
+                f"{self.n_features_in_} into {last.n_features_in_}"
+            )
+        return mask
+
+    @available_if(_last_has("predict"))
+    def predict(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        **params : dict
+            Passed on, as ``Pipeline`` does; not for frames of the panel alone.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        found = self._from_panel("predict", X)
+        return super().predict(X, **params) if found is None else found
+
+    @available_if(_last_has("predict_proba"))
+    def predict_proba(self, X: Any, **params: Any) -> Float64Array:
+        """Return class probabilities.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        **params : dict
+            As of `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        found = self._from_panel("predict_proba", X)
+        return super().predict_proba(X, **params) if found is None else found
+
+    @available_if(_last_has("decision_function"))
+    def decision_function(self, X: Any, **params: Any) -> Float64Array:
+        """Return the confidence in each class.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        **params : dict
+            As of `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        found = self._from_panel("decision_function", X)
+        return super().decision_function(X, **params) if found is None else found
+
+    def _from_panel(self, method: str, X: Any) -> Any:
+        """What the last step says of a data frame that lacks columns; None for other rows."""
+        assay = panel_columns(self, X) if hasattr(X, "columns") else None
+        if assay is None:
+            return None
+        values = check_array(assay, accept_sparse="csr", ensure_all_finite="allow-nan")
+        apply = getattr(self.steps[-1][1], method)
+        return np.concatenate([apply(rows) for rows in prepared_rows(self, values)])
+
+
+def prepared_rows(model: Any, X: Any) -> Iterator[Any]:
+    """Rows as the last step of a pipeline sees them, from the panel's columns, in blocks.
+
+    X is an array or a CSR matrix of these columns, in the model's order; ``model`` may be the
+    last step itself. The columns that are not in the panel have no weight: any number that the
+    steps take will do, and they are ones.
+    """
+    steps = model.steps if hasattr(model, "steps") else [("model", model)]
+    panel = np.flatnonzero(steps[-1][1].get_support())
+    m = int(steps[-1][1].n_features_in_)
+    step = max(1, _BLOCK // m)
+    for start in range(0, X.shape[0], step):
+        rows = X[start : start + step]
+        # The model's own order of columns in one memory layout, whatever that of X, so that
+        # the same operations give the same bits.
+        full = np.ones((rows.shape[0], m))
+        full[:, panel] = rows.toarray() if sparse.issparse(rows) else rows
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+            for _, transformer in steps[:-1]:
+                full = transformer.transform(full)
+        yield full
