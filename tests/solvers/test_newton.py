@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sparsegsvp.linalg import DataCovariances, as_matrix
 from sparsegsvp.solvers import L1
-from sparsegsvp.solvers.newton import _Newton, minimize_with_newton
+from sparsegsvp.solvers.newton import _Newton, _turned, minimize_with_newton
 from sparsegsvp.solvers.quotient import GramQuotient, OneVsRest, evaluate, hessian
 from sparsegsvp.solvers.sphere import minimize_on_sphere
 
@@ -154,3 +154,23 @@ def test_where_no_newton_step_descends_the_plain_loop_goes_on(classes, monkeypat
     plain = minimize_on_sphere(quotient, L1(), 0.02, np.ones(12), start, **options)
     assert found.residual <= 1e-8
     assert (found.history, found.n_iter) == (plain.history, plain.n_iter)
+
+
+@few
+@given(seed=st.integers(0, 1000), n=st.integers(2, 30))
+def test_an_indefinite_matrix_is_turned_into_a_positive_definite_one(seed, n):
+    """The same solution where it is definite already, and always a direction of descent."""
+    rng = np.random.default_rng(seed)
+    vectors = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    values = rng.uniform(0.1, 2.0, n)
+    total = rng.normal(size=n)
+    H = (vectors * values) @ vectors.T
+    np.testing.assert_allclose(_turned(H, total, 1e-9), -np.linalg.solve(H, total), rtol=1e-8)
+    values *= rng.choice([-1.0, 1.0], n)
+    values[0] = -values[0]
+    H = (vectors * values) @ vectors.T
+    kept = H.copy()
+    inverse = -np.stack([_turned(H, e, 1e-9) for e in np.eye(n)])
+    np.testing.assert_array_equal(H, kept)
+    np.testing.assert_allclose(inverse, inverse.T, atol=1e-8 * np.abs(inverse).max())
+    assert (np.linalg.eigvalsh(inverse) > 0.0).all()
