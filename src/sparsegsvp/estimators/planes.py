@@ -13,7 +13,16 @@ from typing import Literal, get_args
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.linalg.lapack import dsygvd
+from scipy.linalg.lapack import (
+    dormqr,
+    dpotrf,
+    dstebz,
+    dstein,
+    dsygst,
+    dsygvd,
+    dsytrd,
+    dtrtrs,
+)
 
 from .._typing import Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_real
@@ -26,6 +35,9 @@ from ..solvers.working_set import Problem, Solution
 from .elbow import elbow_features
 
 SelectionRule = Literal["nonzero", "elbow"]
+
+# Features below which all eigenvectors are found as fast as two.
+_FEW_FEATURES = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,11 +190,7 @@ def refit_pair(cov: Covariances, plane: OneVsRest, tau: float, panel: IntArray) 
         form[:k, k] = form[k, :k] = mean
         form[k, k] = 1.0
         form.flat[: -1 : k + 2] += tau
-    total = forms[0] + forms[1]
-    _, vectors, info = dsygvd(forms[0], total)
-    if info != 0:
-        vectors = eigh(forms[0], total)[1]
-    ends = vectors[:, [0, -1]].T
+    ends = _end_vectors(forms[0], forms[0] + forms[1]).T
     w, norms = ends[:, :k], np.linalg.norm(ends[:, :k], axis=1)
     if (norms <= 1e-8 * np.abs(ends[:, k])).any():
         return None
@@ -202,6 +210,37 @@ def refit_pair(cov: Covariances, plane: OneVsRest, tau: float, panel: IntArray) 
         w = np.stack([lift(row) for row in w])
         w /= np.linalg.norm(w, axis=1, keepdims=True)
     return Planes(panel, w, b, np.where(scale > 0.0, scale, 1.0))
+
+
+def _end_vectors(A: Float64Array, B: Float64Array) -> Float64Array:
+    """The first and the last eigenvector of the pair (A, B), as columns.
+
+    By way of a tridiagonal matrix, as LAPACK has it for some but not for both of them: all
+    eigenvectors take twice as long.
+    """
+    n = len(A)
+    if n < _FEW_FEATURES:
+        _, vectors, failed = dsygvd(A, B)
+        if not failed:
+            return vectors[:, [0, -1]]
+    else:
+        factor, failed = dpotrf(B.T, lower=1)
+        if not failed:
+            reduced, _ = dsygst(A.T, factor, lower=1)
+            reflectors, diagonal, beside, scales, _ = dsytrd(reduced, lower=1)
+            found = np.empty((n, 2), order="F")
+            for column, index in enumerate((1, n)):
+                _, values, block, split, wrong = dstebz(
+                    diagonal, beside, 2, 0.0, 0.0, index, index, 0.0, "B"
+                )
+                vector, stalled = dstein(diagonal, beside, values[:1], block, split)
+                found[:, column] = vector[:, 0]
+                failed |= wrong | stalled
+            found[1:], _, wrong = dormqr("L", "N", reflectors[1:, :-1], scales, found[1:], 128)
+            vectors, singular = dtrtrs(factor, found, lower=1, trans=1)
+            if not (failed or wrong or singular):
+                return vectors
+    return eigh(A, B)[1][:, [0, -1]]
 
 
 def shared_paths(
