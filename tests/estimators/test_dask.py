@@ -319,8 +319,9 @@ def test_outer_loops_on_a_cluster_change_nothing(cluster):
 
 
 def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(cluster):
-    X, y = make_rows((120, 1500), np.float64)
-    search = GSVPSVMCV(tau=1.0, n_deltas=6, cv=4)
+    # large enough that a fold is still being solved when the worker is found and killed
+    X, y = make_rows((200, 8000), np.float64)
+    search = GSVPSVMCV(tau=(0.3, 1.0, 3.0), n_deltas=30, cv=4)
     expected = GSVPSVMCV(**search.get_params()).fit(X, y)
     cluster.wait_for_workers(2)
     pids = cluster.run(os.getpid)
