@@ -352,7 +352,8 @@ def main() -> None:
     parser.add_argument("--procedure", choices=("stand-in", "real"), default="stand-in")
     parser.add_argument("--replicates", type=int, help="1000; 100 of the real procedure")
     parser.add_argument("--cells", nargs="+", choices=[cell.name for cell in CELLS])
-    parser.add_argument("--seed", type=int, default=0)
+    # the form of the intervals was chosen on draws with seed 0
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tiny", action="store_true", help="one cell, 100 replicates")
     options = parser.parse_args()
     replicates = options.replicates or (1000 if options.procedure == "stand-in" else 100)
