@@ -122,9 +122,8 @@ class PathSolver:
         final: bool = True,
     ) -> None:
         self.problem = replace(problem, references=None)
-        # the same with bounds in the place of gradients, unless many share a pass in memory
-        bounds = final or problem.cov.costly_passes
-        self._bounded = problem.bounded() if bounds else self.problem
+        # the same with bounds in the place of gradients, unless many problems share a pass
+        self._bounded = problem.bounded() if final else self.problem
         self._single_above = single_above or problem.penalty.linear
         self.single, self.delta_max = start or run(best_single_feature(self._bounded))
         self._linear = replace(self._bounded, penalty=L1())

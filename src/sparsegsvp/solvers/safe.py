@@ -18,8 +18,8 @@ import numpy as np
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances
 
-# Gradients that are kept, and where passes read the data anew, so that each of them counts.
-_KEPT, _KEPT_IF_COSTLY = 4, 12
+# Gradients that are kept: each is as long as there are features.
+_KEPT = 4
 # Units of rounding in a product, relative to the norms of its factors.
 _ROUNDING = 8
 
@@ -29,14 +29,13 @@ class References:
 
     def __init__(self, cov: Covariances) -> None:
         self.cov = cov
-        self._most = _KEPT_IF_COSTLY if cov.costly_passes else _KEPT
         self._u = np.empty((0, cov.n_samples))
         self._gradients: list[Float64Array] = []
 
     def add(self, u: Float64Array, gradient: Float64Array) -> None:
         """Remember the gradient of u, before it is scaled, for all features."""
-        self._u = np.concatenate([self._u[-self._most + 1 :], [self.cov.dual(u)]])
-        self._gradients = [*self._gradients[-self._most + 1 :], gradient]
+        self._u = np.concatenate([self._u[-_KEPT + 1 :], [self.cov.dual(u)]])
+        self._gradients = [*self._gradients[-_KEPT + 1 :], gradient]
 
     def gradient(
         self, u: Float64Array, threshold: Float64Array, known: IntArray
