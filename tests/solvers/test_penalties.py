@@ -127,7 +127,7 @@ def test_an_estimator_takes_any_penalty(penalty, table):
         ({"q": 0.5, "penalty": L1()}, r"q=0.5 contradicts penalty=L1\(\)"),
         ({"q": 0.5, "penalty": Lq(0.4)}, "q=0.5 contradicts penalty=Lq"),
         ({"eps": 0.1, "penalty": Lq(0.4)}, "eps=0.1 contradicts penalty=Lq"),
-        ({"penalty": "l1"}, "penalty must be an object with value, slope, curvature, linear"),
+        ({"penalty": "l2"}, "penalty must be an object with value, slope, curvature, linear"),
         ({"penalty": L1}, "penalty must be an object"),
     ],
 )

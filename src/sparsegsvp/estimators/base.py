@@ -46,7 +46,7 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
     """A fitted set of planes: predicts, gives probabilities and selects features."""
 
     calibrator_: tuple[Float64Array, Float64Array] | None
-    penalty: str | Penalty | None = None  # for models that were saved before they had one
+    penalty: str | Penalty | None = "l1"  # for models that were saved before they had one
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
