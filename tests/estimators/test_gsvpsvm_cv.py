@@ -31,6 +31,7 @@ from sparsegsvp.estimators.search import (
     pick,
     points_of,
     run_fold,
+    sizes_up_to,
 )
 from sparsegsvp.estimators.tall import search_by_blocks
 from sparsegsvp.linalg import DenseMatrix, as_matrix
@@ -166,13 +167,8 @@ def test_accuracy_is_recorded_beside_the_score(table, options, weighted) -> None
     X, y = table
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y)) if weighted else None
     found = GSVPSVMCV(**{**QUICK, **options}).fit(X, y, sample_weight=weight)
-    again = clone(found).set_params(
-        q=found.q_,
-        tau=found.tau_,
-        pool=found.pool_,
-        decision=found.decision_,
-        scoring="balanced_accuracy",
-    )
+    chosen = {name: found.best_params_[name] for name in ("q", "tau", "pool", "decision")}
+    again = clone(found).set_params(**chosen, scoring="balanced_accuracy")
     again.fit(X, y, sample_weight=weight)
     assert_array_equal(found.path_["accuracy"], again.path_["score"])
     assert_array_equal(found.path_["accuracy_error"], again.path_["score_error"])
@@ -215,12 +211,34 @@ def test_pick_by_hand() -> None:
         pick(np.full_like(table, np.nan), sizes, everything, "best")
 
 
-@pytest.mark.parametrize("k", [1, 4])
-def test_n_features_bounds_the_panel_and_the_folds(table, k) -> None:
-    found = GSVPSVMCV(**QUICK, n_features=k).fit(*table)
-    assert 1 <= found.support_.sum() <= k
-    # larger panels are cut, so what is scored is what could be chosen
-    assert max(found.cv_results_[f"split{f}_n_features"].max() for f in range(3)) <= k
+@pytest.mark.parametrize("k", [1, 4, 11])
+@pytest.mark.parametrize("tau", [None, (0.5, 2.0)])
+def test_exactly_k_features_in_every_fold_and_on_all_rows(table, k, tau) -> None:
+    X, y = table
+    found = GSVPSVMCV(tau=tau, cv=3, n_features=k).fit(X, y)
+    frame = pd.DataFrame(found.cv_results_)
+    assert len(frame) == (1 if tau is None else 2)
+    assert (frame[[f"split{f}_n_features" for f in range(3)]] == k).all(axis=None)
+    # the panel, and but for the calibration the planes, are those without folds
+    single = GSVPSVM(**found.best_params_).fit(X, y)
+    assert_array_equal(found.support_, single.support_)
+    assert_allclose(found.coef_, single.coef_)
+    assert found.support_.sum() == k
+    # smaller panels are scored beside it, and none of them can be taken
+    path = found.path_
+    assert path["n_features"].tolist() == [s for s in (1, 2, 3, 4, 6, 8, 11) if s <= k]
+    assert path["chosen"] == len(path["panel"]) - 1
+    assert path["score"][-1] == found.best_score_
+    for size, panel in zip(path["n_features"], path["panel"]):
+        given = {**found.best_params_, "n_features": int(size)}
+        if tau is not None:
+            assert_array_equal(panel, np.flatnonzero(GSVPSVM(**given).fit(X, y).support_))
+
+
+def test_sizes_up_to_a_panel() -> None:
+    assert sizes_up_to(1) == [1]
+    assert sizes_up_to(12) == [1, 2, 3, 4, 6, 8, 12]
+    assert sizes_up_to(50) == [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 50]
 
 
 def test_combining_planes_freely_is_a_larger_grid_at_no_more_solves(breast, monkeypatch) -> None:
@@ -291,7 +309,8 @@ def test_paths_end_at_the_number_of_rows(wide) -> None:
     inside = frame[frame.param_tau == found.tau_]
     assert_array_equal(found.path_["rho"], inside.rho_0)
     assert_array_equal(found.path_["score"], inside.mean_test_score)
-    assert {len(column) for column in found.path_.values()} == {len(inside)}
+    columns = [column for name, column in found.path_.items() if name != "chosen"]
+    assert {len(column) for column in columns} == {len(inside)}
     assert found.path_["n_features"].max() <= len(y)
 
 
@@ -313,7 +332,7 @@ def test_n_features_overrides_max_features(wide) -> None:
     X, y = wide
     one, two = (GSVPSVMCV(**{**QUICK, "max_features": m}, n_features=9).fit(X, y) for m in (1, 99))
     assert_array_equal(one.coef_, two.coef_)
-    assert one.path_["n_features"].max() > 1
+    assert one.support_.sum() == 9
 
 
 def test_a_point_that_the_path_on_all_rows_does_not_reach_is_not_chosen() -> None:
@@ -482,18 +501,16 @@ def count_runs(monkeypatch) -> list[tuple[int, bool]]:
     return runs
 
 
-@pytest.mark.parametrize(("n_features", "final"), [(None, 1), (5, 4)])
-def test_each_path_is_solved_once_per_fold_and_setting(
-    wide, monkeypatch, n_features, final
-) -> None:
+@pytest.mark.parametrize("n_features", [None, 5])
+def test_each_path_is_solved_once_per_fold_and_setting(wide, monkeypatch, n_features) -> None:
     X, y = wide
     runs = count_runs(monkeypatch)
     GSVPSVMCV(
         tau=(1.0, 3.0), pool=(0.3, 0.6), n_deltas=4, ratio=0.2, cv=3, n_features=n_features
     ).fit(X, y)
     # two planes in four settings, side by side in each of three folds; then all rows at the
-    # chosen setting, or, where panels on all rows decide what is allowed, at each
-    assert runs == [(2 * 4, False)] * 3 + [(2, True)] * final
+    # chosen setting
+    assert runs == [(2 * 4, False)] * 3 + [(2, True)]
 
 
 @pytest.mark.parametrize("verbose", [0, 1])
@@ -610,7 +627,7 @@ def test_noise_is_not_called_signal() -> None:
     # a constant guess scores -log 2 = -0.69
     assert search.fit(X, y).cv_results_["mean_test_score"].max() < -0.6
     # and the trap is there: on its own rows a panel of ten looks like a discovery
-    single = GSVPSVM(n_features=10).fit(X, y)
+    single = GSVPSVM(tau=1.0, pool=0.5, n_features=10).fit(X, y)
     assert single.score(X, y) > 0.9
     assert balanced_log_loss(y, single.predict_proba(X)) < 0.3
 

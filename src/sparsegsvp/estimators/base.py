@@ -29,6 +29,9 @@ from ..solvers.working_set import Solution
 from .decision import Calibrator, margin, predicted_codes, probabilities, scores
 from .planes import PlaneProblems, Planes, PlaneSettings, feature_order, warn_about
 
+# What tau and pool of `GSVPSVM` are by default, but on the path to a given number of features.
+TAU, POOL = 1.0, 0.5
+
 
 def _calibrates(estimator: Any) -> bool:
     decision = getattr(estimator, "decision_", estimator.decision)
@@ -208,11 +211,18 @@ def panel_columns(model: Any, X: Any) -> Any:
 
 
 def make_settings(estimator: Any, penalty: Penalty, tau: Any, pool: Any) -> PlaneSettings:
-    """The planes' settings from an estimator's parameters, checked."""
+    """The planes' settings from an estimator's parameters, checked.
+
+    Where the number of features is given and tau or pool is not, the planes are refitted with
+    what is the default otherwise.
+    """
+    to_size = estimator.n_features is not None
     return PlaneSettings(
         penalty=penalty,
         tau=tau,
         pool=pool,
+        refit_tau=TAU if to_size and estimator.tau is None else None,
+        refit_pool=POOL if to_size and estimator.pool is None else None,
         tol=estimator.tol,
         max_iter=estimator.max_iter,
         selection=estimator.selection,
