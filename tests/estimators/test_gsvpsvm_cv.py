@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,6 +27,7 @@ from sparsegsvp.estimators import gsvpsvm_cv, planes
 from sparsegsvp.estimators.decision import balanced_sample, fit_calibrator, log_distances
 from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
 from sparsegsvp.estimators.search import (
+    HeldOutLosses,
     LabelledRows,
     Search,
     choose_point,
@@ -39,7 +42,14 @@ from sparsegsvp.metrics import balanced_log_loss
 from sparsegsvp.solvers import L1, Lq
 
 # all of every path, whatever the number of rows
-QUICK = {"tau": (0.5, 3.0), "n_deltas": 6, "ratio": 0.05, "cv": 3, "max_features": 400}
+QUICK = {
+    "tau": (0.5, 3.0),
+    "n_deltas": 6,
+    "ratio": 0.05,
+    "cv": 3,
+    "max_features": 400,
+    "rule": "best",
+}
 
 
 @pytest.fixture(scope="module", params=["breast", "wide", "three"])
@@ -211,6 +221,63 @@ def test_pick_by_hand() -> None:
         pick(np.full_like(table, np.nan), sizes, everything, "best")
 
 
+def test_sparse_by_hand() -> None:
+    """At most half a standard error of the difference on the same rows, or 2% of the gain."""
+    sizes = np.array([[[1, 2, 5]]] * 2)
+    everything = np.ones((1, 3, 1), dtype=bool)
+    best = np.array([0.1, 0.3, 0.2, 0.2])
+
+    def taken(excess: float, spread: float, n_rows: int = 4) -> int:
+        """What is taken when the second of three points is worse by so much on four rows."""
+        worse = best + excess + spread * np.array([-1.0, 1.0, -1.0, 1.0])
+        rows = np.stack([best + 9.0, worse, best])[None]
+        table = np.repeat(-rows.mean(axis=2)[None, :, :, None], 2, axis=0)
+        losses = HeldOutLosses(rows, n_rows, of_guessing=np.log(2))
+        return pick(table, sizes, everything, "sparse", losses)[1]
+
+    # a spread of 0.3 is a standard error of 0.3 sqrt(4 / 3) / 2 = 0.173
+    assert taken(0.08, 0.3) == 1 and taken(0.09, 0.3) == 2
+    # of ten times the spread a hundred times as many rows leave as much
+    assert taken(0.08, 3.0, 400) == 1 and taken(0.09, 3.0, 400) == 2
+    # what is always worse by the same can be told at once; 2% of 0.693 - 0.2 is 0.0099
+    assert taken(0.0098, 0.0) == 1 and taken(0.0100, 0.0) == 2
+    # without losses the folds are what is paired
+    table = np.array([[[[1.0], [2.8], [3.0]]], [[[2.0], [4.9], [5.0]]]])
+    assert pick(table, sizes, everything, "sparse") == (0, 2, 0)
+    table[1, 0, 1] = 5.1
+    assert pick(table, sizes, everything, "sparse") == (0, 1, 0)
+
+
+@pytest.mark.parametrize("scoring", ["balanced_log_loss", "roc_auc_ovr"])
+def test_the_default_is_the_sparsest_that_cannot_be_told_from_the_best(table, scoring) -> None:
+    X, y = table
+    best = GSVPSVMCV(**{**QUICK, "scoring": scoring}).fit(X, y)
+    found = clone(best).set_params(rule=GSVPSVMCV().rule).fit(X, y)
+    frame = pd.DataFrame(found.cv_results_)
+    top, taken = frame.iloc[best.best_index_], frame.iloc[found.best_index_]
+    assert taken.mean_n_features <= top.mean_n_features
+    # the paired difference of folds is a coarse form of that of rows
+    folds = [f"split{f}_test_score" for f in range(3)]
+    difference = (top[folds] - taken[folds]).astype(float)
+    assert difference.mean() <= max(2 * difference.sem(), 0.02 * (np.log(3) + top.mean_test_score))
+
+
+def test_losses_of_rows_are_those_of_the_scores(breast) -> None:
+    """Weighted or not, in folds or as a sample of tall data, their means are the scores."""
+    X, y = breast
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    for given in (None, weight):
+        rows = LabelledRows(as_matrix(X), y, given, np.unique(y))
+        search = GSVPSVMCV(tau=1.0, n_deltas=4)._check_parameters()
+        search = replace(search, points=points_of(4, 2, False))
+        folds = [run_fold(rows, search, split) for split in folds_of(X, y)]
+        losses = HeldOutLosses.of_folds(folds, rows)
+        scores = np.mean([fold.scores[:, :, 0] for fold in folds], axis=0)
+        # folds hold a class in nearly equal numbers
+        assert_allclose(losses.weighted.mean(axis=2), -scores, rtol=0.01)
+        assert losses.n_rows == len(y)
+
+
 @pytest.mark.parametrize("k", [1, 4, 11])
 @pytest.mark.parametrize("tau", [None, (0.5, 2.0)])
 def test_exactly_k_features_in_every_fold_and_on_all_rows(table, k, tau) -> None:
@@ -244,9 +311,9 @@ def test_sizes_up_to_a_panel() -> None:
 def test_combining_planes_freely_is_a_larger_grid_at_no_more_solves(breast, monkeypatch) -> None:
     X, y = breast
     solves = count_runs(monkeypatch)
-    common = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(X, y)
+    common = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3, rule="best").fit(X, y)
     n_solves = len(solves)
-    free = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3, combine=True).fit(X, y)
+    free = clone(common).set_params(combine=True).fit(X, y)
     assert len(solves) == 2 * n_solves
     frame = pd.DataFrame(free.cv_results_)
     assert len(frame) == 25 and len(set(zip(frame.rho_0, frame.rho_1))) == 25
@@ -658,7 +725,7 @@ def test_ovarian_with_the_defaults() -> None:
 @pytest.mark.parametrize("penalty", ["l1", Lq(0.5)], ids=["l1", "object"])
 def test_what_was_chosen_makes_the_same_model(breast, penalty) -> None:
     X, y = breast
-    search = GSVPSVMCV(tau=(1.0, 3.0), n_deltas=6, cv=3, penalty=penalty)
+    search = GSVPSVMCV(tau=(1.0, 3.0), n_deltas=6, cv=3, penalty=penalty, rule="best")
     assert not hasattr(search, "best_params_") and not hasattr(search, "best_score_")
     search.fit(X, y)
     best = search.best_params_

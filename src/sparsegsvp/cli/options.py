@@ -103,21 +103,28 @@ class Transform:
 class Method:
     """What the search chooses from, and how."""
 
-    n_features: Annotated[int | None, _option(_METHOD, "At most K features.", metavar="K")] = None
+    n_features: Annotated[int | None, _option(_METHOD, "Exactly K features.", metavar="K")] = None
     q: Annotated[
         list[float],
         _option(_METHOD, "Exponent of the penalty, 0 < q <= 1; repeat to choose among several."),
     ] = dataclasses.field(default_factory=lambda: [1.0])
     tau: Annotated[
-        list[float], _option(_METHOD, "Floor on squared distances; repeat to choose among several.")
-    ] = dataclasses.field(default_factory=lambda: [0.3, 1.0, 3.0, 10.0])
+        list[float] | None,
+        _option(_METHOD, "Floor on squared distances; repeat to choose among several."),
+    ] = None
     pool: Annotated[
-        list[float], _option(_METHOD, "Shrinkage of the classes' spreads, 0 to 1; repeatable.")
-    ] = dataclasses.field(default_factory=lambda: [0.5])
+        list[float] | None,
+        _option(_METHOD, "Shrinkage of the classes' spreads, 0 to 1; repeatable."),
+    ] = None
     n_deltas: Annotated[int, _option(_METHOD, "Penalties tried on each path.", "--deltas")] = 30
     rule: Annotated[
-        str, _option(_METHOD, "best, or 1se for the smallest panel within one standard error.")
-    ] = "best"
+        str,
+        _option(
+            _METHOD,
+            "sparse: the smallest panel that cannot be told from the best; best; or 1se: the "
+            "smallest within one standard error.",
+        ),
+    ] = "sparse"
     impute: Annotated[str, _option(_METHOD, "median (of the training part) or none.")] = "median"
 
 

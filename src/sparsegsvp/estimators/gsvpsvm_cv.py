@@ -34,7 +34,9 @@ from .base import (
 from .decision import DECISIONS, fit_calibrator
 from .planes import POOL_FOR_SIZE, PlaneProblems, tau_for_size
 from .search import (
+    RULES,
     FoldScores,
+    HeldOutLosses,
     LabelledRows,
     Scorer,
     Search,
@@ -84,8 +86,12 @@ class GSVPSVMCV(PlaneClassifier):
         "balanced_log_loss" is the class-balanced log loss of the calibrated decision,
         which, unlike accuracy, still tells points apart when all of them separate the
         classes. Otherwise any scikit-learn scorer.
-    rule : {"best", "1se"}, default="best"
-        Take the best point, or the sparsest within one standard error of it.
+    rule : {"sparse", "best", "1se"}, default="sparse"
+        Take the sparsest point that the held-out rows cannot tell from the best, its losses on
+        the same rows exceeding those of the best by at most half a standard error of the
+        difference, or by at most 2% of what the best gains over guessing. (With another
+        `scoring` the scores of the same folds are compared.) Or the best point, or the sparsest
+        within one standard error of the best point's mean.
     combine : bool, default=False
         Score all combinations of the planes' penalties instead of a common ratio. This
         costs ``n_deltas ** n_classes`` scores and no more solves.
@@ -168,7 +174,7 @@ class GSVPSVMCV(PlaneClassifier):
         decision: str | Sequence[str] = ("calibrated",),
         cv: Any = 5,
         scoring: Any = _DEFAULT_SCORING,
-        rule: str = "best",
+        rule: str = "sparse",
         combine: bool = False,
         n_features: int | None = None,
         selection: str = "nonzero",
@@ -300,7 +306,7 @@ class GSVPSVMCV(PlaneClassifier):
             raise ValueError("decision must hold at least one value")
         for decision in decisions:
             check_choice("decision", decision, DECISIONS)
-        check_choice("rule", self.rule, ("best", "1se"))
+        check_choice("rule", self.rule, RULES)
         check_integer("n_deltas", self.n_deltas, least=1)
         check_real("ratio", self.ratio, above=0, below=1)
         if self.max_features is not None:
@@ -454,7 +460,9 @@ class GSVPSVMCV(PlaneClassifier):
             shortened = replace(search, rhos=search.rhos[: lengths[s]])
             return problems, shortened.paths([problems], n_rows)[0]
 
-        (s, p, d), reached, allowed = choose_point(table, sizes, search, solved, self.rule)
+        losses = HeldOutLosses.of_folds(folds, rows) if search.scorer is None else None
+        choice, reached, allowed = choose_point(table, sizes, search, solved, self.rule, losses)
+        s, p, d = choice
         problems, paths = solved(s)
         chosen = search.settings[s]
         self.q_, self.tau_, self.pool_ = exponent(chosen.penalty), chosen.tau, chosen.pool

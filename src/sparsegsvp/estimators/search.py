@@ -22,10 +22,19 @@ from ..solvers.working_set import Solution
 from .planes import PlaneProblems, PlaneSettings, paths_to_sizes, shared_paths
 from .scoring import FoldScores, LabelledRows, RawPlanes, Scorer, score_fold
 
+RULES = ("sparse", "best", "1se")
 # Points beyond which a free combination of planes is refused.
 _MAX_POINTS = 100_000
 # Features up to which paths go however few rows there are.
 _LEAST_END = 30
+# A point cannot be told from the best if it is worse by at most so many standard errors of the
+# difference, and it does not matter which is taken if it is worse by at most this share of what
+# the best gains over guessing: with many rows any difference can be told. docs/panels.md has
+# what was measured.
+_CANNOT_TELL = 0.5
+_DOES_NOT_MATTER = 0.02
+# Scores this close are equal but for rounding.
+_ROUNDING = 1e-12
 # Tolerance of the paths in the folds, relative to the penalty. The planes are refitted on the
 # panel, which at this tolerance is nearly always what it would be at a smaller one.
 _FOLD_TOL = 1e-3
@@ -143,14 +152,19 @@ FinalPaths = Callable[[int], tuple[PlaneProblems, Sequence[Sequence[Solution]]]]
 
 
 def choose_point(
-    table: Float64Array, sizes: IntArray, search: Search, final: FinalPaths, rule: str
+    table: Float64Array,
+    sizes: IntArray,
+    search: Search,
+    final: FinalPaths,
+    rule: str,
+    losses: HeldOutLosses | None = None,
 ) -> tuple[tuple[int, int, int], BoolArray, BoolArray]:
     """Choose a setting, point and decision that all folds and the path on all rows reached.
 
-    ``table`` and ``sizes`` are as in `pick`, sizes of zero saying that a fold did not reach a
-    point. The path on all rows is solved for the settings that come first. Beside the choice:
-    which settings and points are reached, and which settings, points and decisions may be
-    chosen, as far as these paths tell.
+    ``table``, ``sizes`` and ``losses`` are as in `pick`, sizes of zero saying that a fold did not
+    reach a point. The path on all rows is solved for the settings that come first. Beside the
+    choice: which settings and points are reached, and which settings, points and decisions may
+    be chosen, as far as these paths tell.
     """
     reached: BoolArray = np.asarray((sizes > 0).all(axis=0))
     allowed = np.repeat(reached[:, :, None], len(search.decisions), axis=2)
@@ -158,7 +172,7 @@ def choose_point(
         allowed[:, :-1] = False  # smaller panels are there to be looked at
     furthest = np.array([max(point) for point in search.points])
     while True:
-        s, p, d = pick(table, sizes, allowed, rule)
+        s, p, d = pick(table, sizes, allowed, rule, losses)
         reached[s] &= furthest < len(final(s)[1][0])
         allowed[s] &= reached[s][:, None]
         if allowed[s, p, d]:
@@ -166,26 +180,66 @@ def choose_point(
 
 
 def pick(
-    table: Float64Array, sizes: IntArray, allowed: BoolArray, rule: str
+    table: Float64Array,
+    sizes: IntArray,
+    allowed: BoolArray,
+    rule: str,
+    losses: HeldOutLosses | None = None,
 ) -> tuple[int, int, int]:
-    """Choose a setting, point and decision by the rule "best" or "1se".
+    """Choose a setting, point and decision by the rule "sparse", "best" or "1se".
 
     ``table`` holds scores by fold, setting, point and decision, larger being better,
-    ``sizes`` panel sizes by fold, setting and point.
+    ``sizes`` panel sizes by fold, setting and point. ``losses`` are those the scores are means
+    of; where there are none, differences between folds stand for those between rows.
     """
     mean = np.where(allowed, table.mean(axis=0), -np.inf)
     size = np.broadcast_to(sizes.mean(axis=0)[:, :, None], mean.shape)
     # ties go to the smaller panel, then to the earlier row
     order = np.lexsort((np.arange(mean.size), size.ravel(), -mean.ravel()))
-    best = np.unravel_index(order[0], mean.shape)
-    if not np.isfinite(mean[best]):
+    s, p, d = (int(i) for i in np.unravel_index(order[0], mean.shape))
+    if not np.isfinite(mean[s, p, d]):
         raise ValueError("the score is not finite anywhere: check scoring and the folds")
     if rule == "best":
-        return int(best[0]), int(best[1]), int(best[2])
-    near = mean >= mean[best] - standard_error(table[(slice(None), *best)])
+        return s, p, d
+    best = table[:, s, p, d]
+    if rule == "1se":
+        slack = standard_error(best)
+    elif losses is None:
+        slack = _CANNOT_TELL * standard_error(table - best[:, None, None, None])
+    else:
+        slack = _CANNOT_TELL * losses.errors(s, p)[:, :, None]
+        slack = np.maximum(slack, _DOES_NOT_MATTER * (losses.of_guessing + mean[s, p, d]))
+    near = mean >= mean[s, p, d] - slack - _ROUNDING
     order = np.lexsort((np.arange(mean.size), -mean.ravel(), np.where(near, size, np.inf).ravel()))
-    found = np.unravel_index(order[0], mean.shape)
-    return int(found[0]), int(found[1]), int(found[2])
+    s, p, d = (int(i) for i in np.unravel_index(order[0], mean.shape))
+    return s, p, d
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutLosses:
+    """The losses of all held-out rows at every point, whose means are the balanced ones."""
+
+    weighted: Float64Array  # by setting, point and row
+    n_rows: int  # how many rows they stand for: of tall data they are a sample
+    of_guessing: float  # the mean loss of equal probabilities
+
+    @classmethod
+    def of_folds(cls, folds: Sequence[FoldScores], rows: LabelledRows) -> HeldOutLosses:
+        """The losses of these folds."""
+        index = np.concatenate([fold.rows for fold in folds])
+        codes, weight = rows.codes[index], rows.weight_of(index)
+        weight = np.ones(len(index)) if weight is None else weight
+        total = np.bincount(codes, weight, minlength=len(rows.classes))
+        weight = weight * len(index) / (np.count_nonzero(total) * total[codes])
+        weighted = np.concatenate([fold.losses for fold in folds], axis=2) * weight
+        # rows that are held out more than once are no more rows
+        n_rows = min(sum(fold.n_scored for fold in folds), len(rows.codes))
+        return cls(weighted, n_rows, float(np.log(len(rows.classes))))
+
+    def errors(self, s: int, p: int) -> Float64Array:
+        """Standard errors of the mean differences to one point, by setting and point."""
+        spread = (self.weighted - self.weighted[s, p]).std(axis=2, ddof=1)
+        return spread / np.sqrt(self.n_rows)
 
 
 def standard_error(scores: Float64Array) -> Float64Array:

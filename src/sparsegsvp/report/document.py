@@ -209,7 +209,7 @@ def describe_model(model: Any) -> Part:
         "selection": str(final.selection),
         "scoring": str(final.scoring),
         "n_splits": int(final.n_splits_),
-        "max_features": None if final.n_features is None else int(final.n_features),
+        "n_features": None if final.n_features is None else int(final.n_features),
         "intercept": final.intercept_.tolist(),
         "scale": final.scale_.tolist(),
         "objective": final.objective_.tolist(),

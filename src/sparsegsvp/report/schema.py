@@ -45,7 +45,7 @@ Data  # the table
 
 Model  # the fit on all samples
     estimator, decision, rule, selection, scoring: str
-    q, tau, pool: float; n_splits: int; max_features: int?
+    q, tau, pool: float; n_splits: int; n_features: int?
     delta, intercept, scale, objective, kkt_residual: [float]
 
 Verdict  # the answer, in words

@@ -395,7 +395,6 @@ def methods(
     seed: int | None,
 ) -> dict[str, Any]:
     """Write the paragraph for a paper, with what to cite."""
-    deltas = ", ".join(f"{d:.3g}" for d in model["delta"])
     text = [
         f"Features were selected with sparsegsvp {versions.get('sparsegsvp', '')} (scikit-learn "
         f"{versions.get('scikit-learn', '')}, NumPy {versions.get('numpy', '')}, SciPy "
@@ -405,10 +404,7 @@ def methods(
         f"({', '.join(f'{c}: {n}' for c, n in zip(data['classes'], data['class_counts']))}) and "
         f"{plural(data['n_features'], 'feature')}; features were standardised.",
         "For each class, a hyperplane close to its samples and far from the others was fitted "
-        f"with an l{model['q']:g} penalty; penalty (delta = {deltas}) and distance floor (tau = "
-        f"{model['tau']:g}) were chosen by {model['n_splits']}-fold cross-validation "
-        f"({model['scoring'].replace('_', ' ')}"
-        f"{', one-standard-error rule' if model['rule'] == '1se' else ''}), with spread pooling "
+        f"with an l{model['q']:g} penalty; {_choice_methods(model)}, with spread pooling "
         f"{model['pool']:g}, and the planes were refitted on the union of the selected features "
         f"(n = {len(panel)}).",
     ]
@@ -441,6 +437,27 @@ def methods(
             "selection algorithms. Journal of Machine Learning Research 18(174), 1-54."
         )
     return {"paragraph": " ".join(text), "citations": citations}
+
+
+_RULES = {
+    "sparse": ", the smallest panel that the held-out samples could not tell from the best",
+    "1se": ", one-standard-error rule",
+}
+
+
+def _choice_methods(model: Mapping[str, Any]) -> str:
+    """Say how penalty and floor were chosen, for the paragraph for a paper."""
+    if model["n_features"] is not None:
+        return (
+            f"the number of features was set to {model['n_features']}, with a distance floor of "
+            f"tau = {model['tau']:g} in their selection"
+        )
+    deltas = ", ".join(f"{d:.3g}" for d in model["delta"])
+    return (
+        f"penalty (delta = {deltas}) and distance floor (tau = {model['tau']:g}) were chosen by "
+        f"{model['n_splits']}-fold cross-validation ({model['scoring'].replace('_', ' ')}"
+        f"{_RULES.get(model['rule'], '')})"
+    )
 
 
 def _evaluation_methods(data: Part, scores: Part, evaluation: Part) -> str:

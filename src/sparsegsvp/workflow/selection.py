@@ -180,10 +180,10 @@ def select_panel(
     fast: bool = False,
     n_features: int | None = None,
     q: float | Sequence[float] = (1.0,),
-    tau: float | Sequence[float] = (0.3, 1.0, 3.0, 10.0),
-    pool: float | Sequence[float] = (0.5,),
+    tau: float | Sequence[float] | None = None,
+    pool: float | Sequence[float] | None = None,
     n_deltas: int = 30,
-    rule: str = "best",
+    rule: str = "sparse",
     impute: str = "median",
     log2: bool = False,
     floor: float = 1.0,
@@ -225,7 +225,7 @@ def select_panel(
     fast : bool, default=False
         Leave out what takes long: one repeat, no permutations, no half samples.
     n_features : int, optional
-        At most this many features.
+        Exactly this many features; by default as many as it takes.
     q, tau, pool, n_deltas, rule
         What `GSVPSVMCV` chooses from, and how.
     impute : {"median", "none"}, default="median"
@@ -408,7 +408,8 @@ def _resample(
     times as much. The frequencies of the outer folds tune everything.
     """
     again = clone(procedure)
-    last_step(again).set_params(tau=(float(last_step(model).tau_),))
+    if settings.n_features is None:
+        last_step(again).set_params(tau=(float(last_step(model).tau_),))
     stability = StabilitySelection(
         again,
         n_resamples=settings.resamples + settings.resamples % 2,
