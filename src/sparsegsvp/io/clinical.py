@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
+
+LookRole = Literal["covariate", "batch", "ignored"]
+Keys = Mapping[LookRole, tuple[str, str]]
 
 # A word that names a column by itself: what it is called, and the role it has. Of several in one
 # name the first counts; those below, which often only qualify another, count after them.
-_KEYS = {
+_KEYS: Keys = {
     "covariate": (
         "clinical",
         """age ages alter edad dob birth sex sexe sexo gender geschlecht male female bmi weight
         height stage staging grade grading gleason ecog karnofsky tnm race ethnicity smoking smoker
         smokers alcohol menopause menopausal parity treatment treated therapy chemotherapy
-        radiotherapy dose pack packs comorbidity comorbidities diabetes hypertension education purity
-        cellularity""",
+        radiotherapy dose pack packs comorbidity comorbidities diabetes hypertension education
+        purity cellularity""",
     ),
     "batch": (
         "technical",
@@ -37,7 +41,7 @@ _KEYS = {
         progression mortality outcome prognosis""",
     ),
 }
-_WEAK_KEYS = {
+_WEAK_KEYS: Keys = {
     "covariate": ("clinical", "status score"),
     "batch": ("technical", "year years order"),
     "ignored": ("like an outcome", "time day days week weeks month months response responder"),
@@ -50,8 +54,8 @@ _BESIDE = """a and at by coded for from in is of on or per since the to up with 
     dx onset entry enrollment enrolment inclusion surgery resection operation biopsy collection
     sampling sample patient patients pt subject donor participant case individual animal mouse
     tumor tumour cancer path pathologic pathological pathology ajcc figo who ecog binary bin dummy
-    numeric int index id ids name f m n t x y z yr yrs mo mos wk d h hour hours min kg g lb lbs cm mm
-    m2 er pr her2 type range squared free overall specific progression contact known rna dna seq
+    numeric int index id ids name f m n t x y z yr yrs mo mos wk d h hour hours min kg g lb lbs cm
+    mm m2 er pr her2 type range squared free overall specific progression contact known rna dna seq
     sequencing experiment exp processing processed preparation prep freezing draw visit exam
     examination death ps performance raw years old i ii iii iv risk nodal efs"""
 _IDENTIFIERS = """id ids sample samples patient patients subject subjects participant participants
@@ -78,12 +82,12 @@ _WORD = re.compile(r"[^\W\d_]+\d*|\d+")
 class Look:
     """What a name looks like: the role it suggests, in words too, and how sure that is."""
 
-    role: str
+    role: LookRole
     words: str
     plain: bool
 
 
-def _table_of(keys: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+def _table_of(keys: Keys) -> dict[str, tuple[LookRole, str]]:
     return {w: (role, said) for role, (said, text) in keys.items() for w in text.split()}
 
 

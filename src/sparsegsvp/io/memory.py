@@ -137,7 +137,8 @@ def make_table(
         if layer is not None and package != "anndata":
             raise InputError(f"{option('layer')} is for AnnData")
         wanted = None if features is None else tuple(features)
-        roles = Roles(target, id, group, tuple(drop), wanted, tuple(keep))
+        roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
+        roles = replace(roles, keep=tuple(keep))
         if package in ("scipy", "numpy"):
             raw = _from_matrix(data, roles, feature_names, labelled=y is not None)
         elif feature_names is not None:

@@ -37,6 +37,8 @@ _PER_LOOK = 4  # other features for each that looks clinical or technical
 _ALIKE = 0.9  # share of them that are alike
 _FEW_LEVELS = 12  # different texts of a column that sorts samples rather than naming them
 _ENOUGH = 4  # samples of a class below which equal values say nothing
+#: Why identifiers that repeat are left out; they may be groups.
+REPEATING = "names that repeat, as patients do"
 _FEW_ODD = 10  # columns of 0 and 1 among fractions that are worth a word
 
 
@@ -75,18 +77,17 @@ def role_lines(roles: Sequence[ColumnRole], n_features: int) -> list[dict[str, A
 
     Features are counted, and listed only where there is something to say about them.
     """
-    found: dict[tuple[str, str], list[str]] = {}
-    for column in roles:
-        found.setdefault((column.role, column.reason), []).append(column.column)
+    found: dict[tuple[Role, str], list[str]] = {}
+    for role in get_args(Role):
+        for column in roles:
+            if column.role == role:
+                found.setdefault((role, column.reason), []).append(column.column)
     lines = [
         {"role": role, "columns": names, "count": len(names), "reason": reason}
-        for role, (_, reason), names in sorted(
-            ((key[0], key, names) for key, names in found.items()),
-            key=lambda line: get_args(Role).index(line[0]),
-        )
+        for (role, reason), names in found.items()
     ]
-    rest = n_features - sum(line["count"] for line in lines if line["role"] == "feature")
-    if rest or not n_features:
+    rest = n_features - sum(len(names) for (role, _), names in found.items() if role == "feature")
+    if rest:
         lines.append({"role": "feature", "columns": [], "count": rest, "reason": "numbers"})
     return lines
 
@@ -129,6 +130,32 @@ def settle_columns(raw: RawTable, roles: Roles, target: str | None) -> None:
     settled.clinical()
     raw.notices = (*raw.notices, *settled.notices, *_giveaways(raw, settled))
     settled.leave_out()
+
+
+def settle_names(raw: RawTable, roles: Roles, target: str | None) -> None:
+    """Give the columns of a table that stays on disk their roles, from their names alone."""
+    raw.roles += asked_roles(raw, roles, target)
+    keep = set(asked_names(roles.keep, raw.names, "keep"))
+    looks = {i: look for i, look in looks_of(raw.names).items() if look.plain}
+    looks = {i: look for i, look in looks.items() if raw.names[i] not in keep}
+    left = [i for i in range(len(raw.names)) if i not in looks]
+    if not looks or len(left) <= _MANY or len(left) < _PER_LOOK * len(looks):
+        return
+    for i, look in looks.items():
+        column = ColumnRole(raw.names[i], look.role, f"looks {look.words}")
+        raw.roles.append(column)
+        raw.dropped[column.column] = f"{column.role}: {column.reason}"
+    _take_out(raw, left)
+
+
+def _take_out(raw: RawTable, left: list[int]) -> None:
+    """Keep the columns at some positions, and write down which were left out."""
+    if len(left) < len(raw.names):
+        raw.X, raw.names = raw.X[:, left], [raw.names[i] for i in left]
+    out = [c.column for c in raw.roles if raw.dropped.get(c.column, "").startswith(c.role)]
+    if out:
+        s = "column was" if len(out) == 1 else "columns were"
+        raw.notes.append(f"{len(out)} {s} left out, not being features: {listed(out)}")
 
 
 class _Columns:
@@ -210,7 +237,7 @@ class _Columns:
             elif names_samples(name) or names_people(name):
                 self._people(name, levels)
             elif look is not None:
-                self._left_out(name, look.role, f"text, looks {look.words}")
+                self._left_out(name, look.role, f"looks {look.words}")
             elif levels <= _FEW_LEVELS:
                 self._left_out(name, "covariate", f"text with {levels} levels")
             else:
@@ -218,14 +245,14 @@ class _Columns:
         if refused:
             raise _holds_text(raw, refused)
 
-    def _left_out(self, name: str, role: Any, reason: str) -> None:
+    def _left_out(self, name: str, role: Role, reason: str) -> None:
         self.raw.roles.append(ColumnRole(name, role, reason))
         self.raw.dropped[name] = f"{role}: {reason}"
 
     def _people(self, name: str, levels: int) -> None:
         """Leave out identifiers that repeat, and say what they may be for."""
         n = self.raw.X.shape[0]
-        self._left_out(name, "ignored", "names that repeat: patients?")
+        self._left_out(name, "ignored", REPEATING)
         if "group" not in self.raw.text:
             self.notices.append(
                 Notice(
@@ -317,7 +344,7 @@ class _Columns:
         column = column_of(self.raw.X, i)
         return bool(np.nanmin(column) == np.nanmax(column)) if len(column) else True
 
-    def _take(self, i: int, role: Any, reason: str) -> None:
+    def _take(self, i: int, role: Role, reason: str) -> None:
         column = ColumnRole(self.raw.names[i], role, reason)
         self.gone[i] = column
         self.raw.roles.append(column)
@@ -326,20 +353,13 @@ class _Columns:
 
     def leave_out(self) -> None:
         """Take the columns that are no features out of the matrix, and write it down."""
-        raw = self.raw
-        if self.gone:
-            if len(self.gone) == raw.X.shape[1]:
-                raise InputError(
-                    "no column of numbers is left as a feature",
-                    remedy=f"name those to use with {option('keep')}",
-                )
-            left = [i for i in range(raw.X.shape[1]) if i not in self.gone]
-            raw.X = raw.X[:, left]
-            raw.names = [raw.names[i] for i in left]
-        out = [c.column for c in raw.roles if raw.dropped.get(c.column, "").startswith(c.role)]
-        if out:
-            s = "column was" if len(out) == 1 else "columns were"
-            raw.notes.append(f"{len(out)} {s} left out, not being features: {listed(out)}")
+        left = [i for i in range(len(self.raw.names)) if i not in self.gone]
+        if not left:
+            raise InputError(
+                "no column of numbers is left as a feature",
+                remedy=f"name those to use with {option('keep')}",
+            )
+        _take_out(self.raw, left)
 
 
 def _looks(looks: Iterable[Look]) -> str:

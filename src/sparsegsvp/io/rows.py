@@ -93,7 +93,9 @@ class Roles:
     def check(self) -> None:
         """Refuse one column in two roles."""
         seen: dict[str, str] = {}
-        more = [(role, name) for role in ("drop", "keep") for name in dict.fromkeys(getattr(self, role))]
+        more = [
+            (role, name) for role in ("drop", "keep") for name in dict.fromkeys(getattr(self, role))
+        ]
         for role, name in [*self.named().items(), *more]:
             first, second = seen.setdefault(name, role), role
             if first != second:
@@ -399,7 +401,9 @@ def _no_numbers(
     position = found[0] if found else min(cell.position for cell in bad)
     cell = next(cell for cell in bad if cell.position == position)
     if found:
-        what = f"column {listed(names)} holds" if len(names) == 1 else f"columns {listed(names)} hold"
+        what = (
+            f"column {listed(names)} holds" if len(names) == 1 else f"columns {listed(names)} hold"
+        )
         return InputError(
             f"{what} text ({quote(cell.value)} on {place} {cell.line})",
             remedy="numbers are needed there",

@@ -316,7 +316,8 @@ def read_table(
     """
     file = existing_file(path)
     wanted = None if features is None else tuple(features)
-    roles = Roles(target, id, group, tuple(drop), wanted, tuple(keep))
+    roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
+    roles = replace(roles, keep=tuple(keep))
     options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose)
     if labels is None:
         if on is not None:
