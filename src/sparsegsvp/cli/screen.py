@@ -30,7 +30,6 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from ..io.errors import InputError, one_line
-from ..io.roles import REPEATING
 from .options import flag
 
 if TYPE_CHECKING:
@@ -179,11 +178,11 @@ class Screen:
         self.say()
         self.show(grid)
         if any(line["role"] in _LEFT_OUT and line["reason"] != "asked for" for line in lines):
-            self.say("--keep COLUMNS uses as features what is left out, --drop COLUMNS leaves out more")
-        for line in lines:
-            if line["reason"] == REPEATING and table.groups is None:
-                word = flag("group", line["columns"][0])
-                self.say(f"{word} keeps the samples of each together, as patients need", "yellow")
+            self.say(
+                "--keep COLUMNS uses as features what is left out, --drop COLUMNS leaves out more"
+            )
+        if any(notice.code == "patients" for notice in table.notices):
+            self.say("--group COLUMN keeps the samples of each patient together")
         self.say()
 
     def show_plan(self, plan: Plan) -> None:

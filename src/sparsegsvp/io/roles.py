@@ -37,8 +37,6 @@ _PER_LOOK = 4  # other features for each that looks clinical or technical
 _ALIKE = 0.9  # share of them that are alike
 _FEW_LEVELS = 12  # different texts of a column that sorts samples rather than naming them
 _ENOUGH = 4  # samples of a class below which equal values say nothing
-#: Why identifiers that repeat are left out; they may be groups.
-REPEATING = "names that repeat, as patients do"
 _FEW_ODD = 10  # columns of 0 and 1 among fractions that are worth a word
 
 
@@ -252,7 +250,7 @@ class _Columns:
     def _people(self, name: str, levels: int) -> None:
         """Leave out identifiers that repeat, and say what they may be for."""
         n = self.raw.X.shape[0]
-        self._left_out(name, "ignored", REPEATING)
+        self._left_out(name, "ignored", "names that repeat, as patients do")
         if "group" not in self.raw.text:
             self.notices.append(
                 Notice(
