@@ -179,6 +179,7 @@ def _select_lazily(
             keep=tuple(roles.keep or ()),
         )
         screen.show_table(data)
+        screen.show_roles(data)
         found = select_lazily(
             data,
             scheduler=scheduler,

@@ -250,7 +250,7 @@ class _Columns:
     def _people(self, name: str, levels: int) -> None:
         """Leave out identifiers that repeat, and say what they may be for."""
         n = self.raw.X.shape[0]
-        self._left_out(name, "ignored", "names that repeat, as patients do")
+        self._left_out(name, "ignored", "repeats, as patients do")
         if "group" not in self.raw.text:
             self.notices.append(
                 Notice(
@@ -400,19 +400,30 @@ def _giveaways(raw: RawTable, columns: _Columns) -> Iterator[Notice]:
 
 def _constant_within(X: Any, codes: NDArray[Any]) -> NDArray[np.intp]:
     """Return the columns that have one value in each class, and more than one in all."""
-    low, high = [], []
-    for k in range(int(codes.max()) + 1):
-        part = X[np.flatnonzero(codes == k)]
-        if part.shape[0] < _ENOUGH:
-            return np.array([], dtype=np.intp)
-        if sparse.issparse(part):
-            ends = [np.asarray(m.todense()).ravel() for m in (part.min(axis=0), part.max(axis=0))]
-        else:
-            ends = [part.min(axis=0), part.max(axis=0)]
-        low.append(ends[0])
-        high.append(ends[1])
-    lows, highs = np.array(low), np.array(high)
-    return np.flatnonzero((lows == highs).all(axis=0) & (lows.min(axis=0) < highs.max(axis=0)))
+    members = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
+    found: list[NDArray[np.intp]] = []
+    if min(map(len, members)) < _ENOUGH:
+        return np.array(found, dtype=np.intp)
+    for start, block in _blocks(X):
+        ends = [_ends(block[rows]) for rows in members]
+        low, high = (np.array(part) for part in zip(*ends))
+        same = (low == high).all(axis=0) & (low.min(axis=0) < high.max(axis=0))
+        found.append(start + np.flatnonzero(same))
+    return np.concatenate(found)
+
+
+def _ends(block: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the least and the largest value of each column; NaN if one is missing."""
+    if sparse.issparse(block):
+        return block.min(axis=0).toarray().ravel(), block.max(axis=0).toarray().ravel()
+    return block.min(axis=0), block.max(axis=0)
+
+
+def _blocks(X: Any) -> Iterator[tuple[int, Any]]:
+    """Yield columns a few at a time, so that what is made of them stays small."""
+    step = X.shape[1] if sparse.issparse(X) else max(1, (1 << 20) // max(1, X.shape[0]))
+    for start in range(0, X.shape[1], step):
+        yield start, X[:, start : start + step]
 
 
 def _determines(values: Any, codes: NDArray[Any]) -> bool:
@@ -437,12 +448,8 @@ def whole_columns(X: Any) -> NDArray[np.bool_]:
     if sparse.issparse(X):
         part = np.flatnonzero(~np.isnan(X.data) & (X.data != np.floor(X.data)))
         return np.bincount(X.indices[part], minlength=X.shape[1]) == 0
-    whole = np.zeros(X.shape[1], dtype=bool)
-    step = max(1, (1 << 20) // max(1, X.shape[0]))
-    for start in range(0, X.shape[1], step):
-        values = X[:, start : start + step]
-        whole[start : start + step] = ~(np.isfinite(values) & (values != np.floor(values))).any(0)
-    return whole
+    found = [~(np.isfinite(b) & (b != np.floor(b))).any(axis=0) for _, b in _blocks(X)]
+    return np.concatenate(found)
 
 
 # --- refusals ----------------------------------------------------------------------------
@@ -468,7 +475,8 @@ def _names_samples_or_features(raw: RawTable, name: str) -> InputError:
 def _holds_text(raw: RawTable, names: list[str]) -> InputError:
     """Refuse text that may be meant as a feature; the remedy depends on what it looks like."""
     one = len(names) == 1
-    what = f"column {listed(names)} holds" if one else f"columns {listed(names)} hold"
+    line = "row" if raw.place == "column" else "column"
+    what = f"{line} {listed(names)} holds" if one else f"{line}s {listed(names)} hold"
     remedy = f"leave each out with {option('drop')}"
     if one:
         remedy = f"drop it with {option('drop', names)}"

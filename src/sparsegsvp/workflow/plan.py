@@ -22,8 +22,10 @@ from .._typing import Progress
 from ..estimators import MedianImputer
 from ..evaluation import default_methods
 from ..evaluation.folds import make_folds
+from ..evaluation.nested import FOLDS
 from ..evaluation.panels import fit_with_groups, size_is_a_cut, with_size
-from ..evaluation.permutation import fixed_statistic
+from ..evaluation.permutation import PERMUTATIONS, fixed_statistic
+from ..evaluation.stability import HALVES
 from ..io import Table
 from ..io.models import log2_floor
 from .evidence import OWN, method_named, possible_sizes, procedure_of
@@ -39,7 +41,7 @@ from .settings import (
 )
 from .stages import TUNING, Stages
 
-TIMING = "timing one fit"
+TIMING = "timing a fit of each kind"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +89,7 @@ class Plan:
         where = "1 process" if self.n_jobs == 1 else f"{self.n_jobs} processes"
         return (
             f"The run would take about {in_words(self.total)} in {where}, an estimate from one "
-            f"fit of each kind: {', '.join(parts)}."
+            f"fit of each kind, and more beside other work: {', '.join(parts)}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -127,7 +129,7 @@ class _Estimate:
         self.n_jobs = effective_n_jobs(n_jobs)
         self.fits: dict[str, int] = {}
         self.seconds: dict[str, float] = {}
-        self._stages = Stages(progress)
+        self.stages = Stages(progress)
         folds = make_folds(
             table.labels,
             groups=table.groups,
@@ -141,7 +143,7 @@ class _Estimate:
         """Return the seconds of one fit, by default on the training part."""
         rows = self.rows if rows is None else rows
         groups = None if self.table.groups is None else self.table.groups[rows]
-        with warnings.catch_warnings(), self._stages.stage(TIMING), parallel_config(n_jobs=1):
+        with warnings.catch_warnings(), parallel_config(n_jobs=1):
             warnings.simplefilter("ignore")
             start = time.perf_counter()
             fit_with_groups(clone(model), self.X[rows], self.table.labels[rows], groups)
@@ -155,13 +157,13 @@ class _Estimate:
     def evaluation(self, one: float) -> None:
         """Plan the nested cross-validation and the permutation test."""
         settings = self.settings
-        self.add("nested cross-validation", self.n_outer * settings.repeats, one)
+        self.add(FOLDS, self.n_outer * settings.repeats, one)
         if settings.permutations:
             draws = settings.permutations + 1
             smallest = min(self.table.class_counts().values())
             folds = min(5, smallest)
             each = one if settings.full_permutation else self.time(fixed_statistic(self.X))
-            self.add("permutation test", draws * folds, each)
+            self.add(PERMUTATIONS, draws * folds, each)
 
     def plan(self) -> Plan:
         return Plan(self.table, self.fits, self.seconds, self.n_jobs)
@@ -192,15 +194,16 @@ def plan_selection(
     found = _Estimate(table, settings.fast() if fast else settings, n_jobs, progress)
     settings = found.settings
     procedure = make_procedure(settings)
-    one = found.time(procedure)
-    # on all samples the folds of the tuning run at once, and the final fit follows
-    found.add(TUNING, 1, one * (1 / min(found.n_jobs, INNER_FOLDS) + 1 / INNER_FOLDS))
-    found.evaluation(one)
-    if settings.resamples and can_be_halved(table):
-        again = clone(procedure)
-        last_step(again).set_params(tau=(settings.tau[len(settings.tau) // 2],))
-        n = settings.resamples + settings.resamples % 2
-        found.add("stability selection", n, found.time(again, _half(table)))
+    with found.stages.stage(TIMING):
+        one = found.time(procedure)
+        # on all samples the folds of the tuning run at once, and the final fit follows
+        found.add(TUNING, 1, one * (1 / min(found.n_jobs, INNER_FOLDS) + 1 / INNER_FOLDS))
+        found.evaluation(one)
+        if settings.resamples and can_be_halved(table):
+            again = clone(procedure)
+            last_step(again).set_params(tau=(settings.tau[len(settings.tau) // 2],))
+            n = settings.resamples + settings.resamples % 2
+            found.add(HALVES, n, found.time(again, _half(table)))
     return found.plan()
 
 
@@ -232,7 +235,8 @@ def plan_evaluation(
     Plan
     """
     found = _Estimate(table, make_settings(**parameters), n_jobs, progress)
-    found.evaluation(found.time(procedure_of(method, found.settings)))
+    with found.stages.stage(TIMING):
+        found.evaluation(found.time(procedure_of(method, found.settings)))
     return found.plan()
 
 
@@ -268,7 +272,8 @@ def plan_comparison(
         found.X = log2_floor(found.X, settings.floor)
     found.X = MedianImputer().fit_transform(found.X)
     folds = found.n_outer * settings.repeats
-    for name, model in chosen.items():
+    found.stages(TIMING, 0, len(chosen))
+    for done, (name, model) in enumerate(chosen.items(), start=1):
         asked = possible[:1] if size_is_a_cut(model) else possible
         spent, tried = 0.0, 0
         for size in asked:
@@ -276,4 +281,5 @@ def plan_comparison(
             if time_limit is not None and spent > time_limit:
                 break
         found.add(name, folds * len(asked), spent / tried)
+        found.stages(TIMING, done, len(chosen))
     return found.plan()
