@@ -35,7 +35,7 @@ CLINICAL = {
         ECOG PS|ER_status|pr_status|smoking_status|pack_years|menopausal status|treatment|dose|
         ethnicity|race|birth_year|date_of_birth_dob|risk score|alter|Geschlecht|tumor_purity""",
     "batch": """batch|Batch|BATCH|Batch_No|batch2|batch.number|sequencing_batch|plate|PlateID|
-        plate_number|Run|run_order|RunDate|lane|Lane 4|flowcell|date|sample_date|
+        plate_number|Run no|run_order|RunDate|lane|Lane 4|flowcell|date|sample_date|
         Date of collection|year|site|site_id|Center|centre|hospital|cohort|study_id|operator|
         instrument|RIN|rin|injection order|well|country""",
     "ignored": """os_months|OS.time|OS|os|OSmonths|PFS_status|dfs|dfs.event|RFS (days)|EFS_time|
@@ -102,9 +102,10 @@ def test_names_of_people(name):
 
 def test_a_series_is_no_batch():
     """Many names that differ in their numbers alone are measurements: a growth curve, sites."""
-    days = [f"day {i}" for i in range(1, 41)]
-    assert looks_of([*days, "age"]).keys() == {40}
-    assert looks_of(days[:20]).keys() == set(range(20))
+    days, batches = ([f"{word} {i}" for i in range(1, 31)] for word in ("day", "batch"))
+    assert looks_of([*days, *batches, "age"]).keys() == {60}
+    assert looks_of(days[:4]).keys() == set()
+    assert looks_of([*days[:2], *batches[:12]]).keys() == set(range(14))
 
 
 # --- tables ------------------------------------------------------------------------------
@@ -196,6 +197,9 @@ def test_an_unknown_word_needs_values_to_match():
     assert roles_of(table)["Age (Jahre)"] == "covariate"
     assert "sex lethal" in table.feature_names
     assert "Age (Jahre)" in make_table(wide(counts=True, **more), target="type").feature_names
+    # a gene of flies, or the run of a machine
+    assert "run" in make_table(wide(run=np.linspace(7, 9, 40)), target="type").feature_names
+    assert roles_of(make_table(wide(run=some() % 4), target="type"))["run"] == "batch"
 
 
 def test_numbers_that_name_the_samples():
@@ -299,10 +303,11 @@ def test_a_copy_of_the_label_is_noticed():
     assert [n.code for n in make_table(small, target="type").notices] == ["roles"]
 
 
-def test_two_values_among_fractions_are_named():
-    table = make_table(wide(flag=some() % 2, HBB=np.ones(40)), target="type")
+def test_two_codes_among_fractions_are_named():
+    rare = np.eye(40)[0]  # a peak that one sample has
+    table = make_table(wide(flag=some() % 2, HBB=np.ones(40), PEAK=rare), target="type")
     (notice,) = table.notices
-    assert notice.code == "roles" and "'flag' has two values only" in notice.text
+    assert notice.code == "roles" and "'flag' has two codes only" in notice.text
     assert "flag" in table.feature_names and "HBB" in table.feature_names
     # many of them are a kind of measurement, and so are all of them
     mutations = {f"MUT{j}": some(seed=j) % 2 for j in range(12)}
@@ -328,6 +333,21 @@ def test_tables_on_disk_have_roles_by_name(tmp_path):
     assert roles_of(table) == {"type": "target", "age": "covariate"}
     assert table.X.shape == (40, 60) and table.X.compute().shape == (40, 60)
     assert open_table(tmp_path / "t.parquet", target="type", keep=["age"]).X.shape == (40, 61)
+
+
+def test_identifiers_that_match_the_labels_of_a_second_file(tmp_path):
+    frame = wide().drop(columns="type")
+    frame.insert(0, "chip", [f"s{i}" for i in range(40)])
+    frame["sex"] = np.where(some() % 2, "F", "M")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    labels = "".join(f"s{i},{'ill' if i < 20 else 'well'}\n" for i in range(40))
+    (tmp_path / "y.csv").write_text("sample,state\n" + labels)
+    table = read_table(tmp_path / "t.csv", labels=tmp_path / "y.csv")
+    assert roles_of(table) == {"state": "target", "chip": "id", "sex": "covariate"}
+    assert table.class_counts() == {"ill": 20, "well": 20} and table.ids[39] == "s39"
+    (tmp_path / "y.csv").write_text("sample,state\n" + labels.replace("s", "t"))
+    with pytest.raises(InputError, match=r"name the column .* id, or use transpose=True"):
+        read_table(tmp_path / "t.csv", labels=tmp_path / "y.csv")
 
 
 def test_no_feature_left():

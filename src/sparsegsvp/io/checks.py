@@ -166,6 +166,8 @@ def _orientation(raw: RawTable) -> Iterator[Notice]:
     ids = raw.text.get("id")
     if raw.place == "column" or ids is None or n < 500 or n < 5 * m or len(set(ids)) < n:
         return
+    if all(looks_numeric(name or "") for name in ids):
+        return  # no feature is called 842302
     yield Notice(
         "orientation",
         "note",

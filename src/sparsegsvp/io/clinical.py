@@ -36,8 +36,8 @@ _KEYS: Keys = {
     ),
     "ignored": (
         "like an outcome",
-        """os pfs dfs rfs dss survival survived event death dead died alive deceased vital censor
-        censored censoring censorship followup follow relapse relapsed recurrence recurred
+        """os pfs dfs rfs efs dss survival survived event death dead died alive deceased vital
+        censor censored censoring censorship followup follow relapse relapsed recurrence recurred
         progression mortality outcome prognosis""",
     ),
 }
@@ -57,7 +57,7 @@ _BESIDE = """a and at by coded for from in is of on or per since the to up with 
     numeric int index id ids name f m n t x y z yr yrs mo mos wk d h hour hours min kg g lb lbs cm
     mm m2 er pr her2 type range squared free overall specific progression contact known rna dna seq
     sequencing experiment exp processing processed preparation prep freezing draw visit exam
-    examination death ps performance raw years old i ii iii iv risk nodal efs"""
+    examination death ps performance raw years old i ii iii iv risk nodal"""
 _IDENTIFIERS = """id ids sample samples patient patients subject subjects participant participants
     donor donors individual individuals person case specimen barcode accession mrn index idx row
     rownames obs observation uid uuid gsm unnamed record animal mouse name names"""
@@ -70,7 +70,10 @@ _TELLING = "age sex gender bmi batch plate stage grade survival date"
 # Genes of worms (age-1, sex-1) and how others are often written (BMI-1, OS-9, ID-3).
 _HYPHENED_GENE = re.compile(r"[A-Za-z]{2,4}-\d+(\.\d+)?")
 _SHORTEST = 4  # letters of a word that may have a number glued to it: batch2, but BMI1 is a gene
-_SERIES = 20  # names that differ in their number alone are a series of measurements above this
+# More names than this that differ in their number alone are a series of measurements: of strong
+# words (batch 1 to batch 12 are no measurements), and of those that often count something else.
+_SERIES, _WEAK_SERIES = 20, 3
+_ALSO_GENES = ("run", "efs")
 _OF_SURVIVAL = re.compile(
     r"(?i)\b(os|pfs|dfs|rfs|efs|dss)(months?|mos?|days?|years?|time|status|event|censor)\b"
 )
@@ -80,11 +83,15 @@ _WORD = re.compile(r"[^\W\d_]+\d*|\d+")
 
 @dataclass(frozen=True)
 class Look:
-    """What a name looks like: the role it suggests, in words too, and how sure that is."""
+    """What a name looks like: the role it suggests, in words too, and how sure that is.
+
+    Of more than `most` names that differ in their number alone none looks so.
+    """
 
     role: LookRole
     words: str
     plain: bool
+    most: int = _SERIES
 
 
 def _table_of(keys: Keys) -> dict[str, tuple[LookRole, str]]:
@@ -136,13 +143,13 @@ def look_of(name: str) -> Look | None:
     """
     words = [word for word in words_of(name) if not word.isdigit()]
     unknown = sum(word not in _KNOWN for word in words)
-    if words == ["efs"]:  # a gene, too
-        return None
     strong = [word for word in words if word in _STRONG]
-    if unknown == 0:
-        for word in strong or [word for word in words if word in _WEAK]:
-            return Look(*(_STRONG | _WEAK)[word], plain=True)
-    elif unknown == 1 and _SURE.intersection(strong):
+    weak = [word for word in words if word in _WEAK]
+    if unknown == 0 and strong:
+        return Look(*_STRONG[strong[0]], plain=len(words) > 1 or words[0] not in _ALSO_GENES)
+    if unknown == 0 and weak:
+        return Look(*_WEAK[weak[0]], plain=True, most=_WEAK_SERIES)
+    if unknown == 1 and _SURE.intersection(strong):
         word = next(word for word in strong if word in _SURE)
         return Look(*_STRONG[word], plain=False)
     return None
@@ -163,10 +170,14 @@ def names_people(name: str) -> bool:
 def looks_of(names: Sequence[str]) -> dict[int, Look]:
     """Return what the names that look clinical or technical look like, by position.
 
-    Where more than 20 names differ in their numbers alone (day 1, day 2, ...) they are a series
-    of measurements, and look like nothing.
+    Where many names differ in their numbers alone (day 1, day 2, ...) they are a series of
+    measurements, and look like nothing.
     """
     found = {i: look for i, name in enumerate(names) if (look := look_of(name)) is not None}
-    stems = {i: re.sub(r"\d+", "#", names[i]) for i in found}
-    counts = Counter(stems.values())
-    return {i: look for i, look in found.items() if counts[stems[i]] <= _SERIES}
+    counts = Counter(stem_of(names[i]) for i in found)
+    return {i: look for i, look in found.items() if counts[stem_of(names[i])] <= look.most}
+
+
+def stem_of(name: str) -> str:
+    """Return a name without its numbers: what the names of a series have in common."""
+    return re.sub(r"\d+", "#", name)

@@ -14,16 +14,17 @@ one, where they may be meant as predictors, they are refused unless they can onl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from .._notices import Notice
-from .clinical import Look, look_of, looks_of, names_people, names_samples
+from .clinical import Look, look_of, looks_of, names_people, names_samples, stem_of
+from .columns import column_of, constant_within, determines, is_code, whole_columns
 from .errors import InputError, listed, option, quote, suggestion
 from .text import looks_numeric
 
@@ -36,8 +37,8 @@ _MANY = 50  # features above which a table may be wide
 _PER_LOOK = 4  # other features for each that looks clinical or technical
 _ALIKE = 0.9  # share of them that are alike
 _FEW_LEVELS = 12  # different texts of a column that sorts samples rather than naming them
-_ENOUGH = 4  # samples of a class below which equal values say nothing
-_FEW_ODD = 10  # columns of 0 and 1 among fractions that are worth a word
+_FEW_ODD = 10  # columns of two codes among fractions that are worth a word
+_FEW_ALIKE = 3  # names that differ in their numbers alone, of columns that are no series
 
 
 @dataclass(frozen=True)
@@ -108,13 +109,22 @@ def asked_names(given: Iterable[str], there: Sequence[str], role: str) -> list[s
 def asked_roles(raw: RawTable, roles: Roles, target: str | None) -> list[ColumnRole]:
     """Return the roles that the caller gave, and that of names which are no column."""
     found = [] if target is None else [ColumnRole(target, "target", "as asked")]
-    if "id" in raw.text:
+    if "id" in raw.text and all(column.role != "id" for column in raw.roles):
         reason = "names of the samples" if roles.id is None else "as asked"
         found.append(ColumnRole(roles.id or "", "id", reason))
     if "group" in raw.text:
         found.append(ColumnRole(roles.group or "groups", "group", "as asked: never split"))
     found += [ColumnRole(n, "ignored", why) for n, why in raw.dropped.items()]
     return found
+
+
+def match_names(raw: RawTable, known: Set[str | None]) -> None:
+    """Take for identifiers a column of text that has some of those that are known."""
+    for name, cells in raw.beside.items():
+        if "id" not in raw.text and len(set(cells)) == len(cells) and known & set(cells):
+            raw.text["id"] = cells
+            raw.roles.append(ColumnRole(name, "id", "has the names that the labels have"))
+    raw.beside = {name: cells for name, cells in raw.beside.items() if cells != raw.text.get("id")}
 
 
 def settle_columns(raw: RawTable, roles: Roles, target: str | None) -> None:
@@ -302,33 +312,36 @@ class _Columns:
             raw.roles.append(ColumnRole(name, "feature", f"looks {look.words}"))
         if listing:
             outcome = any(look.role == "ignored" for _, look in listing)
+            one = len(listing) == 1
             self.notices.append(
                 Notice(
                     "roles",
                     "caution" if outcome else "note",
                     f"{listed(name for name, _ in listing)} "
-                    f"{_looks(look for _, look in listing)}. In a table of "
-                    f"{raw.X.shape[1]} unlike features they are taken for features like the "
-                    "others; drop what is not to be used for prediction.",
+                    f"{'looks' if one else 'look'} {_looks(look for _, look in listing)}. In a "
+                    f"table of few or unlike columns {'it is a feature' if one else 'they are'}"
+                    f"{'' if one else ' features'} like the others; drop what is not to be "
+                    "predicted from.",
                 )
             )
 
     def _odd(self, found: dict[int, Look]) -> None:
-        """Name the few columns of 0 and 1 among columns with fractions; they stay features."""
+        """Name the few columns of two codes among columns with fractions; they stay features."""
         raw = self.raw
         odd = []
+        series = Counter(map(stem_of, raw.names)) if self.whole.any() else Counter()
         for i in np.flatnonzero(self.whole):
-            if i in found or int(i) in self.gone or raw.names[i] in self.keep:
+            name = raw.names[i]
+            if i in found or int(i) in self.gone or name in self.keep:
                 continue
-            values = np.unique(column_of(raw.X, int(i)))
-            if len(values[~np.isnan(values)]) == 2:
-                odd.append(raw.names[i])
+            if series[stem_of(name)] <= _FEW_ALIKE and is_code(column_of(raw.X, int(i))):
+                odd.append(name)
             if len(odd) > _FEW_ODD:
                 return
         for name in odd:
-            raw.roles.append(ColumnRole(name, "feature", "two values only"))
+            raw.roles.append(ColumnRole(name, "feature", "two codes only"))
         if odd:
-            has = "has two values only" if len(odd) == 1 else "have two values only"
+            has = "has two codes only" if len(odd) == 1 else "have two codes only"
             self.notices.append(
                 Notice(
                     "roles",
@@ -361,8 +374,7 @@ class _Columns:
 
 
 def _looks(looks: Iterable[Look]) -> str:
-    words = list(dict.fromkeys(look.words for look in looks))
-    return "looks " + " or ".join(words) if len(words) < 2 else "look " + " or ".join(words)
+    return " or ".join(dict.fromkeys(look.words for look in looks))
 
 
 # --- columns that give the class away ----------------------------------------------------
@@ -374,12 +386,12 @@ def _giveaways(raw: RawTable, columns: _Columns) -> Iterator[Notice]:
     if labels is None:
         return
     codes = np.unique([str(label) for label in labels], return_inverse=True)[1]
-    copies = [int(i) for i in _constant_within(raw.X, codes)]
+    copies = [int(i) for i in constant_within(raw.X, codes)]
     codes_of_few = [i for i in {*columns.looks, *columns.gone} if i not in copies]
-    copies += [i for i in codes_of_few if _determines(column_of(raw.X, i), codes)]
+    copies += [i for i in codes_of_few if determines(column_of(raw.X, i), codes)]
     features = [raw.names[i] for i in sorted(copies) if i not in columns.gone]
     others = [raw.names[i] for i in sorted(copies) if i in columns.gone]
-    others += [name for name, cells in raw.beside.items() if _determines(cells, codes)]
+    others += [name for name, cells in raw.beside.items() if determines(cells, codes)]
     if features:
         yield Notice(
             "leak",
@@ -396,60 +408,6 @@ def _giveaways(raw: RawTable, columns: _Columns) -> Iterator[Notice]:
                 f"Each value of {quote(name)} occurs in one class only: what is found may tell "
                 "these apart rather than the classes.",
             )
-
-
-def _constant_within(X: Any, codes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the columns that have one value in each class, and more than one in all."""
-    members = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
-    found: list[NDArray[np.intp]] = []
-    if min(map(len, members)) < _ENOUGH:
-        return np.array(found, dtype=np.intp)
-    for start, block in _blocks(X):
-        ends = [_ends(block[rows]) for rows in members]
-        low, high = (np.array(part) for part in zip(*ends))
-        same = (low == high).all(axis=0) & (low.min(axis=0) < high.max(axis=0))
-        found.append(start + np.flatnonzero(same))
-    return np.concatenate(found)
-
-
-def _ends(block: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the least and the largest value of each column; NaN if one is missing."""
-    if sparse.issparse(block):
-        return block.min(axis=0).toarray().ravel(), block.max(axis=0).toarray().ravel()
-    return block.min(axis=0), block.max(axis=0)
-
-
-def _blocks(X: Any) -> Iterator[tuple[int, Any]]:
-    """Yield columns a few at a time, so that what is made of them stays small."""
-    step = X.shape[1] if sparse.issparse(X) else max(1, (1 << 20) // max(1, X.shape[0]))
-    for start in range(0, X.shape[1], step):
-        yield start, X[:, start : start + step]
-
-
-def _determines(values: Any, codes: NDArray[Any]) -> bool:
-    """Whether few values, each of them in one class only, say the class of every sample."""
-    cells = [str(value) for value in values]
-    pairs = {(cell, int(code)) for cell, code in zip(cells, codes)}
-    levels = len(set(cells))
-    return 1 < levels == len(pairs) and 3 * levels <= len(cells) >= 2 * _ENOUGH
-
-
-# --- values ------------------------------------------------------------------------------
-
-
-def column_of(X: Any, i: int) -> NDArray[np.float64]:
-    """Return one column as numbers."""
-    column = X[:, [i]].toarray().ravel() if sparse.issparse(X) else X[:, i]
-    return np.asarray(column, dtype=np.float64)
-
-
-def whole_columns(X: Any) -> NDArray[np.bool_]:
-    """Return which columns hold whole numbers alone, missing ones aside."""
-    if sparse.issparse(X):
-        part = np.flatnonzero(~np.isnan(X.data) & (X.data != np.floor(X.data)))
-        return np.bincount(X.indices[part], minlength=X.shape[1]) == 0
-    found = [~(np.isfinite(b) & (b != np.floor(b))).any(axis=0) for _, b in _blocks(X)]
-    return np.concatenate(found)
 
 
 # --- refusals ----------------------------------------------------------------------------

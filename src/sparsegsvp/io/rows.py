@@ -141,8 +141,8 @@ def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout
         features = _positions(roles.features, header, "columns")
         return Layout(features, list(roles.features), text, notes=notes)
     beside = {name: position[name] for name in roles.text}
-    skip = {*text.values(), *blank, *beside.values()}
-    features = [i for i, name in enumerate(header) if i not in skip and name not in roles.drop]
+    skip, out = {*text.values(), *blank}, {*roles.drop, *beside}
+    features = [i for i, name in enumerate(header) if i not in skip and name not in out]
     dropped = dict.fromkeys(roles.drop, "asked for")
     names = [header[i] for i in features]
     return Layout(features, names, text, blank, dropped, notes, beside)

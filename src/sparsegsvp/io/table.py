@@ -18,7 +18,7 @@ from .checks import check
 from .errors import InputError, listed, locating, one_line, option, quote, suggestion
 from .formats import existing_file, format_of, read_file, rows_of
 from .models import log2_floor
-from .roles import ColumnRole, role_lines
+from .roles import ColumnRole, match_names, role_lines
 from .rows import RawTable, Roles, refuse_duplicates
 from .text import ReadOptions, as_label
 
@@ -332,10 +332,12 @@ def read_table(
         target = found.target
         with locating(file.name):
             raw, digest = read_file(file, _roles_left(found, roles, file, options), options)
+            match_names(raw, found.rows.keys())
             if "id" not in raw.text:
                 raise InputError(
                     "the samples have no identifiers to match the labels by",
-                    remedy=f"name the column that holds them with {option('id')}",
+                    remedy=f"name the column that holds them with {option('id')}, or use "
+                    f"{option('transpose', True)} if the features are in rows",
                 )
         with locating(found.source):
             _join(raw, found, group)
