@@ -154,7 +154,12 @@ def test_every_format_gives_the_same_panel(tmp_path, kit):
 
 BAD = {
     "no target": (["-t", "klass"], "there is no column 'klass' (--target)"),
-    "categorical": (["-t", "class"], "column 'sample' holds text"),
+    "categorical": (
+        ["-t", "class", "--keep", "sample"],
+        "column 'sample' (--keep) holds text ('s0' on line 2); code it as numbers",
+    ),
+    "kept": (["-t", "class", "--keep", "g1,h1"], "there is no column 'h1' (--keep)"),
+    "kept target": (["-t", "class", "--keep", "class"], "as --target and as --keep"),
     "positive": (["-t", "class", "--id", "sample", "--positive", "I"], "no sample has the label"),
     "impute": (
         ["-t", "class", "--id", "sample", "--impute", "mean"],
@@ -180,7 +185,8 @@ def test_bad_input_is_one_line_and_touches_nothing(table, tmp_path, kit, case):
     out = tmp_path / "out"
     out.mkdir()
     (out / "panel.csv").write_text("of an earlier run")
-    result = kit.run("select", table, *words, "--out", out, "--jobs", "1", "--quiet")
+    (out / "results.json").write_text('{"format": "sparsegsvp-results"}')
+    result = kit.run("select", table, *words, "--out", out, "--jobs", "1", "--quiet", "--force")
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.startswith("sparsegsvp: ") and result.stderr.count("\n") == 1
@@ -262,6 +268,7 @@ def test_an_independent_cohort(table, tmp_path, kit):
     rows = rows_of(out / "test-predictions.csv")
     assert len(rows) == 36 and rows[0]["label"] == "ill"
 
+    words += ["--force"]
     result = kit.run(*words, "--test", table)
     assert result.exit_code == 2
     assert "is the training table itself" in result.stderr

@@ -39,6 +39,7 @@ def test_the_document_is_valid_json_and_repeats_itself(fitted, results):
         (("data", "n_samples"), "60", r"results\['data'\]\['n_samples'\] must be a finite int"),
         (("scores", "auc", "low"), float("nan"), "must be a finite float"),
         (("verdict", "level"), "splendid", "must be one of"),
+        (("data", "roles", 0, "role"), "villain", r"\['roles'\]\[0\]\['role'\] must be one of"),
         (("panel", 0, "extra"), 1, "unknown entry 'extra'"),
         (("figures", "roc"), [], "must be a dictionary"),
         (("format_version",), 99, "write the results again"),

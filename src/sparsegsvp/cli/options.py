@@ -40,6 +40,16 @@ Out = Annotated[Path, _option(None, "Folder for the results.", "--out", "-o", me
 MaybeOut = Annotated[
     Path | None, _option(None, "Folder for the results.", "--out", "-o", metavar="DIR")
 ]
+Force = Annotated[
+    bool, _option(_GENERAL, "Replace the results of an earlier run.", "--force", show_default=False)
+]
+DryRun = Annotated[
+    bool,
+    _option(
+        _GENERAL, "Show the columns and an estimate of the time, and stop.", "--dry-run",
+        show_default=False,
+    ),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,14 @@ class Roles:
     ] = None
     drop: Annotated[
         list[str] | None, _option(_READ, "Leave out; may be repeated.", metavar="COLUMN")
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        _option(
+            _READ,
+            "Features, although they look clinical or technical; commas between them.",
+            metavar="COLUMNS",
+        ),
     ] = None
     labels: Annotated[Path | None, _option(_READ, "Labels from a second file.", metavar="FILE")] = (
         None

@@ -41,6 +41,7 @@ def make_table(
     group: str | None = None,
     groups: Any = None,
     drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
     features: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
     layer: str | None = None,
@@ -72,6 +73,8 @@ def make_table(
         Identifiers and groups that are not in `data`.
     drop : sequence of str, default=()
         Columns to leave out.
+    keep : sequence of str, default=()
+        Columns that are features although they look clinical or technical; see `read_table`.
     features : sequence of str or None, default=None
         Take only these columns, in this order.
     feature_names : sequence of str or None, default=None
@@ -107,7 +110,8 @@ def make_table(
     """
     options = {
         "y": y, "target": target, "positive": positive, "id": id, "ids": ids, "group": group,
-        "groups": groups, "drop": tuple(drop) or None, "features": features,
+        "groups": groups, "drop": tuple(drop) or None, "keep": tuple(keep) or None,
+        "features": features,
         "feature_names": feature_names, "layer": layer, "source": source or None, **reading,
     }  # fmt: skip
     given = [name for name, value in options.items() if value is not None]
@@ -134,6 +138,7 @@ def make_table(
             raise InputError(f"{option('layer')} is for AnnData")
         wanted = None if features is None else tuple(features)
         roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
+        roles = replace(roles, keep=tuple(keep))
         if package in ("scipy", "numpy"):
             raw = _from_matrix(data, roles, feature_names, labelled=y is not None)
         elif feature_names is not None:
@@ -150,7 +155,7 @@ def make_table(
         if y is not None:
             target = str(getattr(y, "name", None) or "y")
         positive = None if positive is None else as_label(positive)
-        return checked_table(raw, source, _digest(raw), target, positive, features is not None)
+        return checked_table(raw, source, _digest(raw), roles, target, positive)
 
 
 def _refuse(names: Sequence[str], why: str) -> None:
@@ -224,6 +229,16 @@ def _from_frame(frame: Any, roles: Roles, package: str) -> RawTable:
             column = frame.iloc[:, i - before] if package == "pandas" else frame.to_series(i)
         return [_or_none(cell) for cell in column.to_list()]
 
+    others = [i for i in layout.features if not _is_numeric(dtypes[i])]
+    raw = None
+    if others:
+        # Numbers may be stored as text: the reader of cells knows, and knows the messages.
+        opener = _as_rows([names[i] for i in others], lambda: zip(*map(cells, others)), package)
+        only = None if roles.features is None else tuple(names[i] for i in others)
+        raw = from_rows(opener, Roles(features=only), place="row")
+        notes += raw.notes
+        roles = replace(roles, text=tuple(raw.beside))
+        layout = lay_out(names, roles)
     kinds = {str(dtypes[i]).lower() for i in layout.features}
     single = bool(kinds) and kinds <= {"float32", "float16"}
     X = np.empty((len(frame), len(layout.features)), np.float32 if single else np.float64)
@@ -236,18 +251,12 @@ def _from_frame(frame: Any, roles: Roles, package: str) -> RawTable:
             import polars as pl
 
             X[:, numeric] = frame[:, chosen].cast(pl.Float64).to_numpy()
-    if not numeric.all():
-        # Numbers may be stored as text: the reader of cells knows, and knows the messages,
-        # one of which is about the first column.
-        others = [i for i, number in zip(layout.features, numeric) if not number]
-        shown = sorted({0, *others})
-        opener = _as_rows([names[i] for i in shown], lambda: zip(*map(cells, shown)), package)
-        only = Roles(features=tuple(names[i] for i in others))
-        raw = from_rows(opener, only, place="row")
+    if raw is not None:
         X[:, ~numeric] = raw.X
-        notes += raw.notes
     text = {role: [as_label(cell) for cell in cells(i)] for role, i in layout.text.items()}
-    return RawTable(X, layout.names, package, text, layout.dropped, notes)
+    made = RawTable(X, layout.names, package, text, layout.dropped, notes, first_column=names[0])
+    made.beside = {} if raw is None else raw.beside
+    return made
 
 
 def _index_of(frame: Any, roles: Roles) -> Any:

@@ -18,6 +18,7 @@ from .checks import check
 from .errors import InputError, listed, locating, one_line, option, quote, suggestion
 from .formats import existing_file, format_of, read_file, rows_of
 from .models import log2_floor
+from .roles import ColumnRole, match_names, role_lines
 from .rows import RawTable, Roles, refuse_duplicates
 from .text import ReadOptions, as_label
 
@@ -52,6 +53,8 @@ class Table:
         Columns left out, with the reason.
     n_missing : int
         Number of missing values in X.
+    roles : tuple of ColumnRole
+        What each column is for, and why; columns that are not listed are features.
 
     See Also
     --------
@@ -85,6 +88,7 @@ class Table:
     notices: tuple[Notice, ...]
     dropped: dict[str, str]
     n_missing: int
+    roles: tuple[ColumnRole, ...] = ()
 
     def class_counts(self) -> dict[str, int]:
         """Count the samples of each class, classes in the order scikit-learn gives them."""
@@ -112,6 +116,10 @@ class Table:
             return None
         return guess_positive(classes) if self.positive is None else self.positive
 
+    def role_lines(self) -> list[dict[str, Any]]:
+        """Return role, columns, count and reason, for each role and reason that there is."""
+        return role_lines(self.roles, int(self.X.shape[1]))
+
     def describe(self) -> dict[str, Any]:
         """Return all but the numbers, labels and names, as JSON can hold it."""
         counts = self.class_counts()
@@ -128,6 +136,7 @@ class Table:
             "record": list(self.record),
             "notices": [notice.to_dict() for notice in self.notices],
             "dropped": dict(self.dropped),
+            "roles": self.role_lines(),
         }
 
 
@@ -222,6 +231,7 @@ def read_table(
     id: str | None = None,
     group: str | None = None,
     drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
     features: Sequence[str] | None = None,
     labels: str | PathLike[str] | None = None,
     on: str | None = None,
@@ -253,6 +263,9 @@ def read_table(
         themselves.
     drop : sequence of str, default=()
         Columns to leave out.
+    keep : sequence of str, default=()
+        Columns that are features although they look clinical or technical: in a wide table of
+        like columns an age, a batch or a survival time is left out otherwise. "a,b" is two.
     features : sequence of str or None, default=None
         Read only these columns, in this order; all others are ignored. Missing ones are
         an error that lists them.
@@ -304,6 +317,7 @@ def read_table(
     file = existing_file(path)
     wanted = None if features is None else tuple(features)
     roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
+    roles = replace(roles, keep=tuple(keep))
     options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose)
     if labels is None:
         if on is not None:
@@ -318,15 +332,17 @@ def read_table(
         target = found.target
         with locating(file.name):
             raw, digest = read_file(file, _roles_left(found, roles, file, options), options)
+            match_names(raw, found.rows.keys())
             if "id" not in raw.text:
                 raise InputError(
                     "the samples have no identifiers to match the labels by",
-                    remedy=f"name the column that holds them with {option('id')}",
+                    remedy=f"name the column that holds them with {option('id')}, or use "
+                    f"{option('transpose', True)} if the features are in rows",
                 )
         with locating(found.source):
             _join(raw, found, group)
     with locating(file.name):
-        table = checked_table(raw, file.name, digest, target, positive, features is not None)
+        table = checked_table(raw, file.name, digest, roles, target, positive)
     if log2:
         record = (*table.record, "values are log2(max(x, 1))")
         table = replace(table, X=log2_floor(table.X), record=record)
@@ -334,10 +350,10 @@ def read_table(
 
 
 def checked_table(
-    raw: RawTable, source: str, digest: str, target: str | None, positive: str | None, fixed: bool
+    raw: RawTable, source: str, digest: str, roles: Roles, target: str | None, positive: str | None
 ) -> Table:
-    """Check what a reader returned and make it a table; see `check` for `fixed`."""
-    check(raw, target, positive, fixed)
+    """Check what a reader returned and make it a table."""
+    check(raw, roles, target, positive)
     n, m = raw.X.shape
     opening = f"read {n} samples and {m} features from {source} ({raw.kind})"
     return table_of(raw, opening, source, digest, target, positive)
@@ -382,6 +398,7 @@ def table_of(
         notices=raw.notices,
         dropped=dict(raw.dropped),
         n_missing=raw.n_missing,
+        roles=tuple(raw.roles),
     )
 
 

@@ -43,7 +43,8 @@ def summarize(
     table : object
         The data: ``X``, ``y`` and ``feature_names``; where there are, also ``ids``,
         ``groups``, ``target``, ``positive``, ``source``, ``digest``, ``record``,
-        ``notices``, ``dropped`` and ``n_missing`` (`sparsegsvp.io.Table` has all of them).
+        ``notices``, ``dropped``, ``n_missing`` and ``role_lines()`` (`sparsegsvp.io.Table` has
+        all of them).
     model : GSVPSVMCV or Pipeline that ends in one
         Fitted on all samples; earlier steps must keep the columns.
     panel : sequence of dict, optional
@@ -262,6 +263,7 @@ def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | 
         "units": units,
         "record": [str(text) for text in getattr(table, "record", ())],
         "dropped": {str(k): str(v) for k, v in dict(getattr(table, "dropped", {})).items()},
+        "roles": getattr(table, "role_lines", list)(),
     }
 
 

@@ -20,7 +20,7 @@ from .._typing import Progress
 from .._versions import versions
 from ..datasets import load_breast_cancer
 from ..evaluation import EvaluationResult, StabilitySelection
-from ..evaluation.journal import Journal, open_journal
+from ..evaluation.journal import Journal, digest, open_journal
 from ..evaluation.panels import fit_with_groups
 from ..io import InputError, Table, check_cohort, make_table, save_model
 from ..io.errors import option
@@ -137,9 +137,12 @@ class Selection:
             Path(path).write_text(page, encoding="utf-8")
         return page
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write page, panel, predictions, results and model into a folder, all or none."""
-        with results_folder(folder, type(self)) as part:
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write page, panel, predictions, results and model into a folder, all or none.
+
+        Results of an earlier run are replaced only with `force`, other files never.
+        """
+        with results_folder(folder, type(self), force=force) as part:
             self.write(part)
 
     def write(self, folder: Path) -> None:
@@ -258,7 +261,7 @@ def select_panel(
     command : str, default=""
         What repeats the run, for the record.
     **reading
-        How to read `data`; see `sparsegsvp.io.make_table`.
+        How to read `data`, and which columns to `drop` or `keep`; see `sparsegsvp.io.make_table`.
 
     Returns
     -------
@@ -369,6 +372,7 @@ def _header(table: Table, parameters: dict[str, Any]) -> dict[str, Any]:
     return {
         "kind": "select_panel",
         "data": table.digest,
+        "features": digest(table.feature_names),
         "labels": [table.target, table.positive_class, table.class_counts()],
         "grouped": table.groups is not None,
         "parameters": parameters,
