@@ -201,7 +201,8 @@ def plan_selection(
         found.evaluation(one)
         if settings.resamples and can_be_halved(table):
             again = clone(procedure)
-            last_step(again).set_params(tau=(settings.tau[len(settings.tau) // 2],))
+            if settings.n_features is None:
+                last_step(again).set_params(tau=1.0)  # one of those that are chosen from
             n = settings.resamples + settings.resamples % 2
             found.add(HALVES, n, found.time(again, _half(table)))
     return found.plan()
