@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -89,6 +90,22 @@ def check_choice(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
 def check_seed(value: Any, name: str = "random_state") -> int:
     """Return a seed that makes a run repeatable: a non-negative integer."""
     return check_integer(name, value, least=0)
+
+
+def close_names(name: str, known: Sequence[str]) -> list[str]:
+    """Return up to three of the known names that a mistyped one may stand for.
+
+    Examples
+    --------
+    >>> from sparsegsvp._validate import close_names
+    >>> close_names("brca_1", ["BRCA1", "BRCA2", "TP53"])
+    ['BRCA1', 'BRCA2']
+    """
+    lowered: dict[str, str] = {}
+    for candidate in known:
+        lowered.setdefault(candidate.lower().strip(), candidate)
+    close = difflib.get_close_matches(name.lower().strip(), list(lowered), n=3, cutoff=0.6)
+    return [lowered[candidate] for candidate in close]
 
 
 def _within(

@@ -44,7 +44,7 @@ def test_the_result_says_what_it_is(reference, classes, penalty, seed, tau, pool
     A, B = classes(25, 12, seed=seed)
     weights = np.random.default_rng(seed).uniform(0.5, 2.0, 12)
     options = {"penalty": penalty, "tau": tau, "pool": pool}
-    result = _solve(A, B, rho, weights=weights, **options)
+    result = _solve(A, B, rho, penalty_factor=weights, **options)
     if result.clipped:
         return
     ref = reference(A, B, tau=tau, pool=pool)
@@ -87,8 +87,8 @@ def test_permuting_features_permutes_the_solution(classes, penalty, seed, tau, p
     order = np.random.default_rng(seed).permutation(14)
     weights = np.random.default_rng(seed).uniform(0.5, 2.0, 14)
     options = {"penalty": penalty, "tau": tau, "pool": pool}
-    plain = _solve(A, B, rho, weights=weights, **options)
-    moved = _solve(A[:, order], B[:, order], rho, weights=weights[order], **options)
+    plain = _solve(A, B, rho, penalty_factor=weights, **options)
+    moved = _solve(A[:, order], B[:, order], rho, penalty_factor=weights[order], **options)
     assert moved.objective == pytest.approx(plain.objective, rel=1e-8)
     np.testing.assert_allclose(moved.w, plain.w[order], atol=1e-5)
 
@@ -158,10 +158,10 @@ def test_penalty_weights_scale_with_delta(classes, penalty, seed, tau, pool, rho
     A, B = classes(25, 14, seed=seed)
     weights = np.random.default_rng(seed).uniform(0.5, 2.0, 14)
     options = {"penalty": penalty, "tau": tau, "pool": pool}
-    delta = rho * sparse_gsvp(A, B, 1e9, weights=weights, **options).delta_max
+    delta = rho * sparse_gsvp(A, B, 1e9, penalty_factor=weights, **options).delta_max
     _assert_same(
-        sparse_gsvp(A, B, delta, weights=weights, **options),
-        sparse_gsvp(A, B, delta / 8, weights=8 * weights, **options),
+        sparse_gsvp(A, B, delta, penalty_factor=weights, **options),
+        sparse_gsvp(A, B, delta / 8, penalty_factor=8 * weights, **options),
         atol=1e-5,
     )
 
@@ -174,7 +174,7 @@ def test_a_heavy_penalty_weight_keeps_a_feature_out(classes):
     weights[banned] = 1e4
     start = np.zeros(8)
     start[free.support[free.support != banned][0]] = 1.0
-    result = sparse_gsvp(A, B, 0.02, weights=weights, w0=start)
+    result = sparse_gsvp(A, B, 0.02, penalty_factor=weights, w0=start)
     assert result.converged
     assert banned not in result.support
 
@@ -418,9 +418,19 @@ BAD = {
     "max_iter a fraction": ({"max_iter": 2.5}, "max_iter must be an integer of at least 1"),
     "method unknown": ({"method": "magic"}, "method must be 'auto', 'moments' or 'working_set'"),
     "inner unknown": ({"inner": "magic"}, "inner must be 'newton' or 'bb'"),
-    "weights of another length": ({"weights": np.ones(4)}, r"weights must have one entry per fea"),
-    "weights zero": ({"weights": np.zeros(5)}, "weights must be positive and finite"),
-    "weights infinite": ({"weights": np.full(5, np.inf)}, "weights must be positive and finite"),
+    "factors of another length": (
+        {"penalty_factor": np.ones(4)},
+        r"one number for each of the 5 features, got shape \(4,\)",
+    ),
+    "factors infinite": ({"penalty_factor": np.full(5, np.inf)}, "infinite for every feature"),
+    "a factor NaN": ({"penalty_factor": [1, np.nan, 1, 1, 1]}, "got nan for feature 1"),
+    "a factor negative": ({"penalty_factor": [1, 1, -2, 1, 1]}, "got -2 for feature 2"),
+    "factors of names": ({"penalty_factor": {"a": 0.0}}, "the data has no names: fit on a data"),
+    "factors in words": ({"penalty_factor": "high"}, "one number per feature, or a mapping"),
+    "two names for factors": (
+        {"penalty_factor": np.ones(5), "weights": np.ones(5)},
+        "weights is the old name of penalty_factor: give one",
+    ),
     "w0 of another length": ({"w0": np.ones(4)}, "w0 must be 5 finite numbers"),
     "w0 NaN": ({"w0": np.full(5, np.nan)}, "w0 must be 5 finite numbers"),
     "w0 zero": ({"w0": np.zeros(5)}, "w0 must not be zero"),

@@ -14,11 +14,11 @@ from sparsegsvp.solvers.rounds import run
 from sparsegsvp.solvers.working_set import Limits, Problem, solve_reweighted
 
 
-def _solver(blocks, penalty=L1(), tau=1.0, pool=0.5, single_above=True, weights=None):  # noqa: B008
+def _solver(blocks, penalty=L1(), tau=1.0, pool=0.5, first_above=True, weights=None):  # noqa: B008
     X, codes = np.concatenate(blocks), np.repeat(np.arange(len(blocks)), [len(b) for b in blocks])
     cov = DataCovariances(as_matrix(X), codes, None, len(blocks), standardize=False)
     problem = Problem.of_class(cov, 0, tau=tau, pool=pool, penalty=penalty, weights=weights)
-    return PathSolver(problem, tol=1e-6, max_iter=1000, single_above=single_above)
+    return PathSolver(problem, tol=1e-6, max_iter=1000, first_above=first_above)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -34,11 +34,11 @@ def test_the_start_is_the_best_single_feature_with_its_delta_max(
     weights = np.random.default_rng(seed).uniform(0.5, 2.0, 9)
     expected = reference(A, B, tau=tau, pool=pool)
     solver = _solver([A, B], penalty, tau, pool, weights=weights)
-    if solver.single.bias.clipped:
+    if solver.first.bias.clipped:
         return
     singles = [expected.value(e) for e in np.eye(9)]
     best = int(np.argmin(singles))
-    assert solver.single.features.tolist() == [best]
+    assert solver.first.features.tolist() == [best]
     slope = weights * penalty.slope(np.zeros(9))
     pull = np.abs(expected.gradient(np.eye(9)[best])) / slope
     assert solver.delta_max == pytest.approx(np.delete(pull, best).max(), rel=1e-9)
@@ -153,9 +153,9 @@ def test_a_concave_path_is_never_above_reweighting_from_l1_alone(classes):
 
 
 def test_a_concave_path_may_leave_the_single_feature_where_that_is_not_the_lowest(classes):
-    """At and above delta_max, ``single_above=False`` takes the lower of the two."""
+    """At and above delta_max, ``first_above=False`` takes the lower of the two."""
     blocks = classes(30, 30, seed=4, shift=1.5)
-    keep, leave = _solver(blocks, Lq(0.5)), _solver(blocks, Lq(0.5), single_above=False)
+    keep, leave = _solver(blocks, Lq(0.5)), _solver(blocks, Lq(0.5), first_above=False)
     delta = 2 * keep.delta_max
     single, found = keep.at(delta), leave.at(delta)
     assert len(single.features) == 1
@@ -169,7 +169,7 @@ def test_a_concave_path_from_the_start_of_the_l1_path_recovers_a_planted_support
     for effect in (1.5, 0.15):
         dataset = make_planted(150, 1000, 5, effect=effect, random_state=3)
         blocks = [dataset.X[dataset.y == k] for k in (0, 1)]
-        solver = _solver(blocks, Lq(0.5), single_above=False)
+        solver = _solver(blocks, Lq(0.5), first_above=False)
         path = solver.run(solver.linear_max * np.geomspace(0.9, 0.1, 10))
         found[effect] = any(np.array_equal(s.features, dataset.support) for s in path)
     assert found == {1.5: True, 0.15: False}
@@ -245,7 +245,7 @@ def test_of_identical_columns_the_lowest_index_wins(classes, method, order):
 def test_identical_columns_with_other_penalty_weights_are_not_the_same(classes):
     A, B = (np.concatenate([X, X], axis=1) for X in classes(25, 8, seed=3))
     weights = np.repeat([1.0, 0.5], 8)
-    result = sparse_gsvp(A, B, 0.2, weights=weights)
+    result = sparse_gsvp(A, B, 0.2, penalty_factor=weights)
     assert (result.support[1:] >= 8).all() and len(result.support) > 1
     assert result.converged
 

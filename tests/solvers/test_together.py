@@ -85,7 +85,7 @@ def test_a_final_walk_is_that_of_the_path_solver(classes, penalty):
     problems = _problems(cov, penalty)
     paths = walk_together(problems, RHOS, tol=1e-6, max_iter=1000, final=True)
     for problem, path in zip(problems, paths):
-        solver = PathSolver(problem, tol=1e-6, max_iter=1000, single_above=False)
+        solver = PathSolver(problem, tol=1e-6, max_iter=1000, first_above=False)
         _same(path, solver.run(RHOS * solver.linear_max))
         assert all(solution.converged for solution in path)
 

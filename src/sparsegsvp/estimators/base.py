@@ -24,6 +24,7 @@ from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import check_integer
 from ..linalg import Matrix
 from ..linalg.matrix import in_memory, read_matrix
+from ..solvers.factors import penalty_factors
 from ..solvers.penalties import Penalty
 from ..solvers.working_set import Solution
 from .decision import Calibrator, margin, predicted_codes, probabilities, scores
@@ -49,7 +50,9 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
     """A fitted set of planes: predicts, gives probabilities and selects features."""
 
     calibrator_: tuple[Float64Array, Float64Array] | None
-    penalty: str | Penalty | None = "l1"  # for models that were saved before they had one
+    # for models that were saved before they had one
+    penalty: str | Penalty | None = "l1"
+    penalty_factor: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -172,7 +175,8 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.n_iter_ = max(1, max(solution.n_iter for solution in solutions))
         self.feature_order_ = feature_order(problems, solutions)
         labels = self.classes_.tolist()
-        _warn_constant(std.varying, getattr(self, "feature_names_in_", None))
+        factors = problems.problems[0].weights
+        _warn_constant(std.varying, factors, getattr(self, "feature_names_in_", None))
         warn_about(solutions, planes, labels)
         failed = [label for label, s in zip(labels, solutions) if not s.converged]
         if failed:
@@ -236,14 +240,25 @@ def given_penalty(estimator: Any) -> Penalty | None:
     return None if isinstance(given, str) and given == "l1" else given
 
 
-def check_panel_size(n_features: Any, available: int) -> None:
-    """Refuse a panel that is empty or larger than the table."""
-    if n_features is None:
-        return
-    if check_integer("n_features", n_features, least=1) > available:
-        raise ValueError(
-            f"n_features={n_features} asks for more features than the {available} there are"
-        )
+def check_panel(estimator: Any, n_features_in: int, names: Any) -> Float64Array | None:
+    """The penalty factors of an estimator; refuses sizes of the panel that contradict them."""
+    factors = penalty_factors(estimator.penalty_factor, n_features_in, names)
+    must, most = 0, n_features_in
+    if factors is not None:
+        must, most = np.count_nonzero(factors == 0.0), np.count_nonzero(factors < np.inf)
+    for name in ("n_features", "max_features"):
+        size = getattr(estimator, name, None)
+        if size is None:
+            continue
+        if check_integer(name, size, least=1) < must:
+            raise ValueError(
+                f"{name}={size} is less than the {must} features of penalty_factor 0, which are "
+                "in every panel"
+            )
+        if name == "n_features" and size > most:
+            what = "there are" if most == n_features_in else "of finite penalty_factor"
+            raise ValueError(f"n_features={size} asks for more features than the {most} {what}")
+    return factors
 
 
 def validate_rows(
@@ -293,14 +308,17 @@ def check_class_sizes(classes: np.ndarray, counts: np.ndarray) -> None:
             )
 
 
-def _warn_constant(varying: BoolArray, names: np.ndarray | None) -> None:
-    constant = np.flatnonzero(~varying)
-    if len(constant) == 0:
-        return
-    shown = [str(names[i]) if names is not None else str(i) for i in constant[:5]]
-    more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
-    warnings.warn(
-        f"{len(constant)} constant feature(s) are left out: {', '.join(shown)}{more}",
-        UserWarning,
-        stacklevel=5,
-    )
+def _warn_constant(varying: BoolArray, factors: Float64Array, names: np.ndarray | None) -> None:
+    """Warn of constant features, by themselves of those that were to be in the panel."""
+    for what, which in (
+        ("constant feature(s) are left out", (factors > 0.0) & (factors < np.inf)),
+        ("feature(s) of penalty_factor 0 are constant, so no plane can use them", factors == 0.0),
+    ):
+        constant = np.flatnonzero(~varying & which)
+        if len(constant) == 0:
+            continue
+        shown = [str(names[i]) if names is not None else str(i) for i in constant[:5]]
+        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
+        warnings.warn(
+            f"{len(constant)} {what}: {', '.join(shown)}{more}", UserWarning, stacklevel=5
+        )

@@ -22,7 +22,7 @@ from .base import (
     TAU,
     PlaneClassifier,
     check_class_sizes,
-    check_panel_size,
+    check_panel,
     given_penalty,
     make_settings,
     validate_rows,
@@ -44,10 +44,11 @@ class GSVPSVM(PlaneClassifier):
 
     .. math::
         \min_{\|w\|_2 = 1,\, b} \frac{\mathrm{MSD}_i(w, b) + \tau}{\mathrm{MSD}_j(w, b) + \tau}
-        + \delta \sum_f p(|w_f|)
+        + \delta \sum_f l_f\, p(|w_f|)
 
     on standardised features, where MSD is the mean squared distance of a class to the
-    plane with its spread shrunk toward the pooled one, and j stands for the other classes.
+    plane with its spread shrunk toward the pooled one, j stands for the other classes, and
+    the factors :math:`l_f` are 1 unless `penalty_factor` says otherwise.
     The features selected by any plane form the panel, on which the planes are refitted
     without a penalty.
 
@@ -91,6 +92,11 @@ class GSVPSVM(PlaneClassifier):
     penalty : "l1", L1, Lq or an object like them, default="l1"
         The penalty p. "l1" is that of `q` and `eps`, the name by which ``SelectFromModel``
         knows that all features with a weight are to be kept; for an object see `sparse_gsvp`.
+    penalty_factor : array of shape (n_features_in_,) or mapping, optional
+        A factor of each feature's penalty, or of some by their names where X has any, the
+        others being 1: 0 for features that are always in the panel, infinity for those that
+        never are, a feature's cost for those that may be. Features of factor 0 count among
+        `n_features`. A constant feature is left out all the same, with a warning.
 
     Attributes
     ----------
@@ -102,7 +108,8 @@ class GSVPSVM(PlaneClassifier):
     support_ : ndarray of bool of shape (n_features,)
         The panel.
     feature_order_ : ndarray of int of shape (n_features,)
-        All features, most important first.
+        All features, most important first: those of `penalty_factor` 0 before all others,
+        those of infinity after them.
     delta_ : ndarray of shape (n_classes,)
         Penalty used for each plane.
     objective_, kkt_residual_ : ndarrays of shape (n_classes,)
@@ -147,6 +154,13 @@ class GSVPSVM(PlaneClassifier):
     5
     >>> model.score(X, y) > 0.93
     True
+
+    The same number of features, among them two that are asked for:
+
+    >>> factors = [0, 0] + 28 * [1]
+    >>> model = GSVPSVM(n_features=5, penalty_factor=factors).fit(X, y)
+    >>> model.support_[:2].tolist(), int(model.support_.sum())
+    ([True, True], 5)
     """
 
     def __init__(
@@ -164,6 +178,7 @@ class GSVPSVM(PlaneClassifier):
         tol: float = 1e-6,
         max_iter: int = 1000,
         penalty: str | Penalty = "l1",
+        penalty_factor: Any = None,
     ) -> None:
         self.q = q
         self.delta = delta
@@ -178,6 +193,7 @@ class GSVPSVM(PlaneClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.penalty = penalty
+        self.penalty_factor = penalty_factor
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GSVPSVM:
         """Select a panel and fit the planes.
@@ -199,7 +215,8 @@ class GSVPSVM(PlaneClassifier):
         """
         settings = self._check_parameters()
         matrix, codes, weight = validate_rows(self, X, y, sample_weight)
-        check_panel_size(self.n_features, matrix.shape[1])
+        names = getattr(self, "feature_names_in_", None)
+        settings = replace(settings, factors=check_panel(self, matrix.shape[1], names))
         self._forget_batches()
         with one_thread():
             cov = make_covariances(
@@ -246,7 +263,8 @@ class GSVPSVM(PlaneClassifier):
                 "with ClassMoments.from_data"
             )
         check_class_sizes(moments.classes, moments.counts)
-        check_panel_size(self.n_features, moments.n_features)
+        factors = check_panel(self, moments.n_features, moments.feature_names)
+        settings = replace(settings, factors=factors)
         self.classes_ = moments.classes
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:

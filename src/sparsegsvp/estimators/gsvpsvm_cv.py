@@ -26,7 +26,7 @@ from ..solvers.penalties import Penalty, exponent, make_penalties
 from ..solvers.working_set import Solution
 from .base import (
     PlaneClassifier,
-    check_panel_size,
+    check_panel,
     given_penalty,
     make_settings,
     validate_rows,
@@ -116,6 +116,9 @@ class GSVPSVMCV(PlaneClassifier):
         than this; by default, more than 30 and than there are rows it is fitted on, or than their
         total weight if that is larger. Only points that the paths of all folds and that on all
         rows reached can be chosen.
+    penalty_factor : array of shape (n_features_in_,) or mapping, optional
+        Features that are in every panel of every fold (0), in none (infinity), or cost more or
+        less than others; see `GSVPSVM`.
 
     Attributes
     ----------
@@ -127,7 +130,7 @@ class GSVPSVMCV(PlaneClassifier):
         Decision rule chosen.
     best_params_ : dict
         What was chosen, as `GSVPSVM` takes it: ``q`` (or ``penalty``), ``delta`` (or
-        ``n_features``), ``tau``, ``pool`` and ``decision``.
+        ``n_features``), ``tau``, ``pool`` and ``decision``, and ``penalty_factor`` if given.
     best_score_ : float
         Mean score of the choice over the folds. It is the best of many, so it flatters; see
         `nested_evaluate`.
@@ -188,6 +191,7 @@ class GSVPSVMCV(PlaneClassifier):
         verbose: int = 0,
         penalty: str | Penalty = "l1",
         max_features: int | None = None,
+        penalty_factor: Any = None,
     ) -> None:
         self.q = q
         self.tau = tau
@@ -211,6 +215,7 @@ class GSVPSVMCV(PlaneClassifier):
         self.verbose = verbose
         self.penalty = penalty
         self.max_features = max_features
+        self.penalty_factor = penalty_factor
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any
@@ -239,7 +244,8 @@ class GSVPSVMCV(PlaneClassifier):
         """
         search = self._check_parameters()
         rows = LabelledRows(*validate_rows(self, X, y, sample_weight), self.classes_)
-        check_panel_size(self.n_features, rows.X.shape[1])
+        names = getattr(self, "feature_names_in_", None)
+        search = search.with_factors(check_panel(self, rows.X.shape[1], names))
         if search.sizes is not None:
             points = points_of(len(search.sizes), len(self.classes_), combine=False)
         else:
@@ -279,6 +285,7 @@ class GSVPSVMCV(PlaneClassifier):
             "tau": None if k is not None and self.tau is None else self.tau_,
             "pool": None if k is not None and self.pool is None else self.pool_,
             "decision": self.decision_,
+            **({} if self.penalty_factor is None else {"penalty_factor": self.penalty_factor}),
         }
 
     @property

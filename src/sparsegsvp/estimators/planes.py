@@ -71,6 +71,7 @@ class PlaneSettings:
     refit: bool = True
     refit_tau: float | None = None  # None: as on the path
     refit_pool: float | None = None
+    factors: Float64Array | None = None  # of the penalty, of all features; None: all 1
 
     def __post_init__(self) -> None:
         check_real("tau", self.tau, least=0)
@@ -102,11 +103,28 @@ class PlaneProblems:
     def __init__(self, cov: Covariances, settings: PlaneSettings) -> None:
         self.cov, self.settings = cov, settings
         self.problems = [
-            Problem.of_class(cov, i, tau=settings.tau, pool=settings.pool, penalty=settings.penalty)
+            Problem.of_class(
+                cov,
+                i,
+                tau=settings.tau,
+                pool=settings.pool,
+                penalty=settings.penalty,
+                weights=settings.factors,
+            )
             for i in range(len(cov.share))
         ]
         if settings.tau == 0.0:
-            check_definite(cov, self.problems[0].plane)
+            check_definite(cov, self.problems[0].plane, self.eligible)
+
+    @property
+    def must(self) -> IntArray:
+        """The features that are in every panel: penalty factor 0, and not constant."""
+        return self.problems[0].free
+
+    @property
+    def eligible(self) -> IntArray:
+        """The features that a panel may have: a finite penalty factor, and not constant."""
+        return np.flatnonzero(self.problems[0].eligible)
 
     @cached_property
     def solvers(self) -> list[PathSolver]:
@@ -116,7 +134,7 @@ class PlaneProblems:
                 problem,
                 tol=self.settings.tol,
                 max_iter=self.settings.max_iter,
-                single_above=False,
+                first_above=False,
             )
             for problem in self.problems
         ]
@@ -139,27 +157,34 @@ class PlaneProblems:
         return shared_paths([self], rhos, max_features=max_features)[0]
 
     def select(self, solutions: Sequence[Solution]) -> IntArray:
-        """The union over planes of the features each selects."""
+        """The union over planes of the features each selects, and those that must be in."""
         if self.settings.selection == "nonzero":
-            return _features(solutions)
-        return np.unique(np.concatenate([_up_to_elbow(solution) for solution in solutions]))
+            return self.features(solutions)
+        chosen = [_up_to_elbow(solution, self.must) for solution in solutions]
+        return np.unique(np.concatenate([self.must, *chosen]))
+
+    def features(self, solutions: Sequence[Solution]) -> IntArray:
+        """All features of some planes and those that must be in, sorted."""
+        return (
+            np.union1d(_features(solutions), self.must) if len(self.must) else _features(solutions)
+        )
 
     def heaviest(self, solutions: Sequence[Solution], k: int) -> IntArray:
-        """The k features with the largest weight in any plane; all that vary, if they are fewer.
+        """The k features with the largest weight in any plane; all there are, if they are fewer.
 
-        Features without a weight come last, by the pull of their gradients.
+        Those that must be in come first. Features without a weight come last, by the pull of
+        their gradients.
         """
-        order = by_weight(solutions)
+        order = by_weight(solutions, self.must)
         if len(order) < k:
             order = feature_order(self, solutions)
-            order = order[self.cov.standardization.varying[order]]
+            order = order[self.problems[0].eligible[order]]
         return np.sort(order[:k])
 
     def unpenalized(self) -> list[Solution] | None:
-        """The best plane of each class on all features that vary; None if one is at infinity."""
-        varying = np.flatnonzero(self.cov.standardization.varying)
+        """The best plane of each class on all features there are; None if one is at infinity."""
         tau = self.settings.tau
-        found = [solve_unpenalized(self.cov, p.plane, tau, varying) for p in self.problems]
+        found = [solve_unpenalized(self.cov, p.plane, tau, self.eligible) for p in self.problems]
         solutions = [solution for solution in found if solution is not None]
         return solutions if len(solutions) == len(found) else None
 
@@ -305,11 +330,11 @@ def shared_paths(
     which is relative to the penalty at each point.
     """
     out = []
-    for paths in _walk(every, rhos, tol, max_features):
+    for problems, paths in zip(every, _walk(every, rhos, tol, max_features)):
         end = len(paths[0])
         if max_features is not None:
             # the last point has too many, and on the way up others may have come to
-            sizes = [len(_features(solutions)) for solutions in zip(*paths)]
+            sizes = [len(problems.features(solutions)) for solutions in zip(*paths)]
             end = next((i for i in range(1, end) if sizes[i] > max_features), end)
         out.append([path[:end] for path in paths])
     return out
@@ -320,24 +345,25 @@ def paths_to_sizes(
 ) -> list[list[list[Solution]]]:
     """The solutions of each setting's planes from which panels of these sizes are to be cut.
 
-    For k features they are those of the first point of the path that has at least 1.5 k, else
-    of its end, else, where even that has fewer than k, the unpenalised ones. ``tol`` is as in
-    `shared_paths`; `PlaneProblems.heaviest` cuts.
+    For k features, beside those that must be in, they are those of the first point of the path
+    that has at least 1.5 k, else of its end, else, where even that has fewer than k, the
+    unpenalised ones. ``tol`` is as in `shared_paths`; `PlaneProblems.heaviest` cuts.
     """
-    varying = int(np.count_nonzero(every[0].cov.standardization.varying))
-    enough = min(math.ceil(_SURPLUS * max(sizes)), varying)
+    n_must, there = len(every[0].must), len(every[0].eligible)
+    wanted = [n_must + _SURPLUS * (k - n_must) for k in sizes]
+    enough = min(math.ceil(max(wanted)), there)
     # no path is needed to a panel of all
-    rhos = _RHOS_TO_SIZE if min(sizes) < varying else _RHOS_TO_SIZE[:1]
+    rhos = _RHOS_TO_SIZE if min(sizes) < there else _RHOS_TO_SIZE[:1]
     out = []
     for problems, paths in zip(every, _walk(every, rhos, tol, enough - 1)):
         points = [list(solutions) for solutions in zip(*paths)]
-        counts = np.array([len(_features(solutions)) for solutions in points])
+        counts = np.array([len(problems.features(solutions)) for solutions in points])
         chosen = []
-        for k in sizes:
-            large = np.flatnonzero(counts >= _SURPLUS * k)
+        for k, surplus in zip(sizes, wanted):
+            large = np.flatnonzero(counts >= surplus)
             at = int(large[0]) if len(large) else len(points) - 1
             solutions = points[at]
-            if counts[at] < min(k, varying):
+            if counts[at] < min(k, there):
                 solutions = problems.unpenalized() or problems.with_gradients(solutions)
             chosen.append(solutions)
         out.append([list(path) for path in zip(*chosen)])
@@ -391,9 +417,12 @@ def warn_about(solutions: Sequence[Solution], planes: Planes, labels: Sequence[o
         )
 
 
-def by_weight(solutions: Sequence[Solution]) -> IntArray:
-    """All features of some planes by their largest |w|, those of the better plane first in ties."""
-    features = _features(solutions)
+def by_weight(solutions: Sequence[Solution], must: IntArray) -> IntArray:
+    """All features of some planes by their largest |w|, those of the better plane first in ties.
+
+    Those that ``must`` be in come before all others.
+    """
+    features = np.union1d(_features(solutions), must)
     weight, quotient = np.zeros(len(features)), np.zeros(len(features))
     for solution in sorted(solutions, key=lambda solution: solution.quotient):
         at = np.searchsorted(features, solution.features)
@@ -401,21 +430,23 @@ def by_weight(solutions: Sequence[Solution]) -> IntArray:
         weight[at[larger]] = np.abs(solution.w)[larger]
         quotient[at[larger]] = solution.quotient
     # lexsort: last key first; stable, so what ties still goes to the lowest index
-    return features[np.lexsort((quotient, -weight))]
+    return features[np.lexsort((quotient, -weight, ~np.isin(features, must)))]
 
 
 def feature_order(problems: PlaneProblems, solutions: Sequence[Solution]) -> IntArray:
     """All features, most important first.
 
-    The selected ones come by their largest weight, then the others by how close their
-    gradient comes to the slope of the penalty, which is how close they are to being selected.
+    Those that must be in a panel come first, then the selected ones by their largest weight,
+    then the others by how close their gradient comes to the slope of the penalty, which is how
+    close they are to being selected. Those that may not be in a panel are the last.
     """
     m = problems.cov.means.shape[1]
     pull = np.zeros(m)
-    for solution in solutions:
+    for problem, solution in zip(problems.problems, solutions):
         if len(solution.gradient) == m:
-            np.maximum(pull, np.abs(solution.gradient), out=pull)
-    first = by_weight(solutions)
+            np.maximum(pull, problem.pull(solution.gradient), out=pull)
+    pull[problems.problems[0].weights == np.inf] = -1.0
+    first = by_weight(solutions, problems.must)
     pull[first] = np.inf
     others = np.argsort(-pull, kind="stable")[len(first) :]
     return np.concatenate([first, others])
@@ -450,6 +481,8 @@ def _on_panel(
     return sign * dense / norm, bias / norm
 
 
-def _up_to_elbow(solution: Solution) -> IntArray:
+def _up_to_elbow(solution: Solution, must: IntArray) -> IntArray:
+    """The features up to the elbow of the weights of those that are there by choice."""
+    chosen = ~np.isin(solution.features, must)
     # one of the zeros that follow, as the curve of all weights would have it
-    return solution.features[elbow_features(np.append(solution.w, 0.0))]
+    return solution.features[chosen][elbow_features(np.append(solution.w[chosen], 0.0))]

@@ -8,7 +8,7 @@ weight zero, so no fold copies X.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -52,6 +52,15 @@ class Search:
     standardize: bool
     sizes: Sequence[int] | None = None  # rising sizes of the panel instead of rhos
     max_features: int | None = None  # where paths end; None: at the number of rows
+
+    def with_factors(self, factors: Float64Array | None) -> Search:
+        """The same search with these penalty factors, and no panel too small for them."""
+        if factors is None:
+            return self
+        settings = [replace(setting, factors=factors) for setting in self.settings]
+        least, sizes = np.count_nonzero(factors == 0.0), self.sizes
+        sizes = None if sizes is None else [size for size in sizes if size >= least]
+        return replace(self, settings=settings, sizes=sizes)
 
     def paths(
         self, every: Sequence[PlaneProblems], n_rows: int, tol: float | None = None
@@ -280,7 +289,7 @@ def path_table(
             dense[i, at] = sign * solution.w[source]
         weights.append(dense)
     return {
-        "rho": search.rhos[shown] if search.sizes is None else deltas[:, 0] / problems.delta_max[0],
+        "rho": search.rhos[shown] if search.sizes is None else _share(deltas[:, 0], problems),
         "delta": deltas,
         "panel": panels,
         "weights": weights,
@@ -296,6 +305,12 @@ def path_table(
         # where each plane has a rho of its own, the nearest step at which they have the same
         "chosen": int(np.abs(shown - np.mean(search.points[chosen])).argmin()),
     }
+
+
+def _share(deltas: Float64Array, problems: PlaneProblems) -> Float64Array:
+    """Deltas of the first plane, relative to the largest; 1 where there is nothing to add."""
+    largest = problems.delta_max[0]
+    return deltas / largest if largest > 0.0 else np.ones(len(deltas))
 
 
 def results_table(

@@ -6,13 +6,14 @@ users read the parameter's name, and the command line spells the same message wi
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+from .._validate import close_names
 
 # Private-use characters are not printable, so `one_line` takes them out of any text of a file:
 # only `option` can put them into a message.
@@ -140,12 +141,9 @@ def listed(values: Iterable[object], shown: int = 5, limit: int = 40) -> str:
 
 def suggestion(name: str, candidates: Sequence[str]) -> str:
     """Say which of the candidates was probably meant, or what there is."""
-    lowered: dict[str, str] = {}
-    for candidate in candidates:
-        lowered.setdefault(candidate.lower().strip(), candidate)
-    close = difflib.get_close_matches(name.lower().strip(), list(lowered), n=3, cutoff=0.6)
+    close = close_names(name, candidates)
     if close:
-        return f"did you mean {' or '.join(quote(lowered[c]) for c in close)}?"
+        return f"did you mean {' or '.join(quote(c) for c in close)}?"
     return f"there are {listed(candidates)}" if candidates else "there are none"
 
 

@@ -13,10 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from .._parallel import one_thread
 from .._typing import Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_real
-from ..linalg import Covariances
+from ..linalg import ClassMoments, Covariances
 from ..linalg.covariances import Method
 from .blocks import block_covariances
 from .exact import solve_unpenalized
+from .factors import penalty_factors
 from .path import PathSolver, delta_grid
 from .penalties import Penalty, make_penalty
 from .quotient import check_definite
@@ -52,7 +53,7 @@ class GSVPResult:
     history : ndarray
         The objective after each iteration; it never increases.
     delta_max : float
-        At and above it a single feature is stationary. NaN where delta is 0: that is
+        At and above it a single feature, or those of penalty factor 0, are stationary. NaN where delta is 0: that is
         solved exactly, without a path.
     clipped : bool
         The best bias ran off to infinity and was clipped.
@@ -95,7 +96,7 @@ def sparse_gsvp(
     tau: float = 1.0,
     pool: float = 0.0,
     w0: Any = None,
-    weights: Any = None,
+    penalty_factor: Any = None,
     sample_weight: tuple[Any, Any] | None = None,
     eps: float = 1e-3,
     tol: float = 1e-6,
@@ -103,6 +104,7 @@ def sparse_gsvp(
     penalty: Penalty | None = None,
     method: Method = "auto",
     inner: Inner = "newton",
+    weights: Any = None,
 ) -> GSVPResult:
     r"""A sparse plane close to the rows of A and far from those of B.
 
@@ -125,7 +127,7 @@ def sparse_gsvp(
         A `ClassMoments` must hold one class.
     delta : float
         Strength of the penalty, at least 0. At 0 the problem is solved exactly. At or
-        above ``delta_max`` a single feature is returned.
+        above ``delta_max`` a single feature is returned, or those of penalty factor 0.
     q : float, default=1.0
         Exponent of the penalty, in (0, 1].
     tau : float, default=1.0
@@ -137,8 +139,10 @@ def sparse_gsvp(
         the start is a solution already, the solution it leads to is carried on to smaller
         penalties and back, and the lower of the two is returned. Not used where delta
         is 0.
-    weights : array of shape (n_features,), optional
-        Positive penalty weights l_f.
+    penalty_factor : array of shape (n_features,) or mapping, optional
+        The factors l_f of the penalty, none negative: 0 for features that are always used,
+        infinity for those that never are. Or the factors of some features by their names,
+        those of A's columns; the others are 1.
     sample_weight : pair of arrays, optional
         Weights of the rows of A and of B.
     eps : float, default=1e-3
@@ -157,6 +161,8 @@ def sparse_gsvp(
         the shapes by default.
     inner : {"newton", "bb"}, default="newton"
         Newton steps on the support, or Barzilai-Borwein steps alone.
+    weights : array of shape (n_features,), optional
+        Deprecated name of `penalty_factor`.
 
     Returns
     -------
@@ -179,12 +185,21 @@ def sparse_gsvp(
     >>> result = sparse_gsvp(A, B, delta=0.1)
     >>> bool(result.converged), int(np.argmax(result.w))
     (True, 7)
+
+    A feature that has to be in, and one that may not:
+
+    >>> factors = np.ones(50)
+    >>> factors[3], factors[7] = 0.0, np.inf
+    >>> result = sparse_gsvp(A, B, delta=0.1, penalty_factor=factors)
+    >>> 3 in result.support, 7 in result.support
+    (True, False)
     """
     check_real("delta", delta, least=0)
     _check_limits(tol, max_iter)
+    factor = _renamed(weights, penalty_factor)
     with one_thread():
         p = make_penalty(q, eps, penalty)
-        problem = _problem(A, B, p, tau, pool, weights, sample_weight, method, inner)
+        problem = _problem(A, B, p, tau, pool, factor, sample_weight, method, inner)
         start = None if w0 is None else _unit_start(w0, problem)
         if delta == 0.0:
             result = _result(problem.cov, _unpenalized(problem), delta_max=float("nan"))
@@ -213,7 +228,7 @@ def sparse_gsvp_path(
     q: float = 1.0,
     tau: float = 1.0,
     pool: float = 0.0,
-    weights: Any = None,
+    penalty_factor: Any = None,
     sample_weight: tuple[Any, Any] | None = None,
     eps: float = 1e-3,
     tol: float = 1e-6,
@@ -223,6 +238,7 @@ def sparse_gsvp_path(
     inner: Inner = "newton",
     upward: bool = True,
     max_features: int | None = None,
+    weights: Any = None,
 ) -> list[GSVPResult]:
     """Solutions at falling deltas, each warm started from the last.
 
@@ -231,7 +247,7 @@ def sparse_gsvp_path(
 
     Parameters
     ----------
-    A, B, q, tau, pool, weights, sample_weight, eps, tol, max_iter, penalty, method, inner
+    A, B, q, tau, pool, penalty_factor, sample_weight, eps, tol, max_iter, penalty, method, inner
         As in `sparse_gsvp`.
     deltas : sequence of float, optional
         Penalties, in any order; solved and returned from the largest to the smallest.
@@ -245,6 +261,8 @@ def sparse_gsvp_path(
         The path ends with the first solution that has more features than this, which is
         the last one returned. By default the number of rows of A and B together; pass the
         number of features for a path over all deltas.
+    weights : array of shape (n_features,), optional
+        Deprecated name of `penalty_factor`.
 
     Returns
     -------
@@ -273,9 +291,10 @@ def sparse_gsvp_path(
     _check_limits(tol, max_iter)
     if max_features is not None:
         check_integer("max_features", max_features, least=1)
+    factor = _renamed(weights, penalty_factor)
     with one_thread():
         p = make_penalty(q, eps, penalty)
-        problem = _problem(A, B, p, tau, pool, weights, sample_weight, method, inner)
+        problem = _problem(A, B, p, tau, pool, factor, sample_weight, method, inner)
         solver = PathSolver(problem, tol=tol, max_iter=max_iter)
         most = problem.cov.n_samples if max_features is None else int(max_features)
         if deltas is None:
@@ -291,13 +310,27 @@ def _check_limits(tol: float, max_iter: int) -> None:
     check_integer("max_iter", max_iter, least=1)
 
 
+def _renamed(weights: Any, penalty_factor: Any) -> Any:
+    """The penalty factors, whatever the name they were given by."""
+    if weights is None:
+        return penalty_factor
+    if penalty_factor is not None:
+        raise ValueError("weights is the old name of penalty_factor: give one of the two")
+    warnings.warn(
+        "weights is now called penalty_factor, and the old name will go: rename it",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return weights
+
+
 def _problem(
     A: Any,
     B: Any,
     penalty: Penalty,
     tau: float,
     pool: float,
-    weights: Any,
+    penalty_factor: Any,
     sample_weight: tuple[Any, Any] | None,
     method: Method,
     inner: Inner,
@@ -311,44 +344,50 @@ def _problem(
         raise ValueError(
             "all features are constant over the rows of A and B: there is nothing to select"
         )
-    if weights is not None:
-        weights = np.asarray(weights, dtype=np.float64)
-        if weights.shape != (cov.means.shape[1],):
-            raise ValueError(
-                f"weights must have one entry per feature ({cov.means.shape[1]}), "
-                f"got shape {weights.shape}"
-            )
-        if not (np.isfinite(weights).all() and (weights > 0.0).all()):
-            raise ValueError("weights must be positive and finite")
+    names = A.feature_names if isinstance(A, ClassMoments) else getattr(A, "columns", None)
+    weights = penalty_factors(penalty_factor, cov.means.shape[1], names)
     problem = Problem.of_class(
         cov, 0, tau=tau, pool=pool, penalty=penalty, weights=weights, newton=inner == "newton"
     )
+    if not problem.eligible.any():
+        raise ValueError(
+            "all features of finite penalty_factor are constant: there is nothing to select"
+        )
+    constant = np.count_nonzero(problem.weights == 0.0) - len(problem.free)
+    if constant:
+        warnings.warn(
+            f"{constant} feature(s) of penalty_factor 0 are constant, so no plane can use them",
+            UserWarning,
+            stacklevel=3,
+        )
     if tau == 0.0:
-        check_definite(cov, problem.plane)
+        check_definite(cov, problem.plane, np.flatnonzero(problem.eligible))
     return problem
 
 
 def _unit_start(w0: Any, problem: Problem) -> Float64Array:
-    """The given start as a unit vector on the features that vary."""
+    """The given start as a unit vector on the features that a plane may use."""
     w = np.array(w0, dtype=np.float64).ravel()
     if w.shape != problem.weights.shape or not np.isfinite(w).all():
         raise ValueError(f"w0 must be {len(problem.weights)} finite numbers, one per feature")
-    w[~problem.cov.standardization.varying] = 0.0
+    w[~problem.eligible] = 0.0
     norm = float(np.linalg.norm(w))
     if norm == 0.0:
-        raise ValueError("w0 must not be zero on the features that vary")
+        raise ValueError(
+            "w0 must not be zero on the features that vary and have a finite penalty_factor"
+        )
     return w / norm
 
 
 def _unpenalized(problem: Problem) -> Solution:
     cov = problem.cov
-    varying = np.flatnonzero(cov.standardization.varying)
-    if cov.costly_passes and len(varying) > cov.n_samples:
+    features = np.flatnonzero(problem.eligible)
+    if cov.costly_passes and len(features) > cov.n_samples:
         raise ValueError(
             "delta = 0 keeps every feature, so it needs A and B in memory: pass "
             "A.compute() and B.compute(), or a small delta"
         )
-    found = solve_unpenalized(cov, problem.plane, problem.tau, varying)
+    found = solve_unpenalized(cov, problem.plane, problem.tau, features)
     if found is None:
         raise ValueError(
             "the unpenalised plane lies at infinity: the class means coincide. Use delta > 0"

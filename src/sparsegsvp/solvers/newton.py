@@ -142,6 +142,9 @@ class _Newton:
         self._means = np.zeros((5, len(base)))
         self._means[_OWN_MEAN], self._means[_OTHER_MEAN] = quotient.own_mean, quotient.other_mean
         self._linear = penalty.linear
+        # features without a penalty, whose weights may change sign: there is no kink at zero
+        free = base == 0.0
+        self._free = free if free.any() else None
         self._at: IntArray | None = None
         self._blocks = np.empty((2, 0))
         self._size = (0.0, 0.0)
@@ -243,13 +246,17 @@ class _Newton:
         for _ in range(8):
             values = v + length * direction
             crossed = values * signs <= 0.0
+            now = signs
+            if self._free is not None:
+                through = crossed & self._free[at] & (values != 0.0)
+                now, crossed = np.where(through, -signs, signs), crossed & ~through
             values[crossed] = 0.0
             norm = sqrt(float(values @ values))
             if norm > 0.0:
                 values /= norm
                 w = np.zeros(len(it.w))
                 w[at] = values
-                new = self._evaluated(w, *_without(crossed, at, values, signs))
+                new = self._evaluated(w, *_without(crossed, at, values, now))
                 if new.objective <= it.objective + ARMIJO * length * slope + slack:
                     self._measured(new)
                     # at the level of rounding only a smaller residual tells progress

@@ -1,4 +1,4 @@
-"""Paths of solutions from the best single feature down to small penalties, and up again.
+"""Paths of solutions from the sparsest one down to small penalties, and up again.
 
 `PathSolver` walks the path of one problem, `walk_together` those of many that share the
 covariances, one pass over the data serving all of them.
@@ -14,13 +14,12 @@ import numpy as np
 
 from .._typing import Float64Array
 from .penalties import L1, slope_at_zero
-from .quotient import GramQuotient, evaluate, single_feature_ratios
 from .rounds import Rounds, run, together
+from .start import path_start, penalty_of
 from .working_set import (
     Limits,
     Problem,
     Solution,
-    lowest_copies,
     solve,
     solve_ahead,
     solve_reweighted,
@@ -36,59 +35,6 @@ _LOOSE = 1e-2
 _START = 1e-4
 # Points of a path that one pass is to certify, where passes are costly.
 _AHEAD = 5
-# A quotient that is zero but for rounding.
-_NOTHING_LEFT = 1e-24
-
-
-def best_single_feature(problem: Problem) -> Rounds[tuple[Solution, float]]:
-    """The feature with the smallest quotient by itself, and delta_max there.
-
-    At and above delta_max, the largest ``|g_f| / (l_f p'(0))`` over the other features, that
-    feature alone meets the certificate.
-    """
-    cov = problem.cov
-    ratios = single_feature_ratios(cov, problem.plane, problem.tau)
-    if not np.isfinite(ratios).any():
-        raise ValueError("every feature is constant: there is nothing to select from")
-    cov.prefetch(-ratios)
-    best = lowest_copies(problem, np.array([int(np.argmin(ratios))]))
-    cov.extend(best)
-    point = evaluate(GramQuotient(cov, problem.plane, problem.tau, best), np.ones(1))
-    (gradient,) = yield [problem.request(best, point.w, point.bias)]
-    slope = problem.weights * slope_at_zero(problem.penalty)
-    pull = np.abs(gradient) / slope
-    pull[best] = 0.0
-    cov.prefetch(pull)
-    # the path hangs on this one gradient: from the blocks, in float64 whatever the data is
-    top = int(pull.argmax())
-    pair = np.array(sorted({int(best[0]), top}))
-    cov.extend(pair)
-    exact = evaluate(GramQuotient(cov, problem.plane, problem.tau, pair), 1.0 * (pair == best[0]))
-    gradient[pair] = exact.gradient
-    delta_max = float(np.abs(gradient[top]) / slope[top]) if pull[top] > 0.0 else 0.0
-    if problem.tau == 0.0 and not point.ratio > _NOTHING_LEFT:
-        raise ValueError(
-            f"feature {best[0]} is constant within the class, which makes delta_max 0: with "
-            "tau = 0 its quotient is 0 at once, and no other feature can add to it. Use tau > 0"
-        )
-    objective = point.ratio + delta_max * float(
-        problem.weights[best[0]] * problem.penalty.value(np.ones(1))[0]
-    )
-    return (
-        Solution(
-            delta=delta_max,
-            features=best,
-            w=point.w,
-            bias=point.bias,
-            objective=objective,
-            kkt_residual=0.0,
-            n_iter=0,
-            history=[objective],
-            gradient=gradient,
-            converged=True,
-        ),
-        delta_max,
-    )
 
 
 def delta_grid(delta_max: float, n_deltas: int, ratio: float) -> Float64Array:
@@ -101,11 +47,11 @@ def delta_grid(delta_max: float, n_deltas: int, ratio: float) -> Float64Array:
 class PathSolver:
     """Solutions of one plane's problem at falling deltas, each from the last.
 
-    ``tol`` is relative to delta_max, ``max_iter`` for each delta. With ``single_above`` the
-    single feature is returned at and above delta_max. It is stationary there, but for a
+    ``tol`` is relative to delta_max, ``max_iter`` for each delta. With ``first_above`` the
+    path's first solution is returned at and above delta_max. It is stationary there, but for a
     concave penalty only because that is so steep at zero: the l1 solution, reweighted, often
     leads to a lower objective. Without it the lower of the two is taken. ``start`` is what
-    `best_single_feature` found, if it was asked for already.
+    `path_start` found, if it was asked for already.
 
     Without ``final``, as is enough where a path is one of many to choose from, ``tol`` is
     relative to each delta and the last step that settles the coefficients is left out.
@@ -117,20 +63,20 @@ class PathSolver:
         *,
         tol: float,
         max_iter: int,
-        single_above: bool = True,
+        first_above: bool = True,
         start: tuple[Solution, float] | None = None,
         final: bool = True,
     ) -> None:
         self.problem = replace(problem, references=None)
         # the same with bounds in the place of gradients, unless many problems share a pass
         self._bounded = problem.bounded() if final else self.problem
-        self._single_above = single_above or problem.penalty.linear
-        self.single, self.delta_max = start or run(best_single_feature(self._bounded))
+        self._first_above = first_above or problem.penalty.linear
+        self.first, self.delta_max = start or run(path_start(self._bounded))
         self._linear = replace(self._bounded, penalty=L1())
         self.linear_max = self.delta_max * slope_at_zero(problem.penalty)
         self._tol, self._max_iter, self._final = tol, max_iter, final
         # the l1 solution that the next, smaller, delta starts from
-        self._l1 = replace(self.single, delta=self.linear_max)
+        self._l1 = replace(self.first, delta=self.linear_max)
 
     def at(self, delta: float, last: Solution | None = None) -> Solution:
         """The solution at ``delta``, which may not be above that of the last call.
@@ -181,8 +127,8 @@ class PathSolver:
     ) -> Rounds[Solution]:
         """The same as `at`, in rounds; by default of the problem with bounds."""
         problem, limits = problem or self._bounded, self._limits(delta)
-        if delta >= (self.delta_max if self._single_above else self.linear_max):
-            return self._single_at(delta)
+        if delta >= (self.delta_max if self._first_above else self.linear_max):
+            return self._first_at(delta)
         if problem.penalty.linear:
             self._l1 = yield from solve(problem, delta, self._l1, limits)
             return self._l1
@@ -194,9 +140,9 @@ class PathSolver:
             if again.objective < found.objective:
                 found = again
         if delta >= self.delta_max:
-            single = self._single_at(delta)
-            if single.objective <= found.objective:
-                found = single
+            first = self._first_at(delta)
+            if first.objective <= found.objective:
+                found = first
         return found
 
     def rounds_along(
@@ -245,7 +191,7 @@ class PathSolver:
         features = np.flatnonzero(w)
         # of no feature more is expected: the certificate will name them in the same pass
         start = replace(
-            self.single, delta=delta, features=features, w=w[features], gradient=np.zeros(len(w))
+            self.first, delta=delta, features=features, w=w[features], gradient=np.zeros(len(w))
         )
         return (yield from solve(self._bounded, delta, start, self._limits(delta)))
 
@@ -266,13 +212,10 @@ class PathSolver:
         tol = max(self._limits(delta).tol, _LOOSE * delta)
         return Limits(tol=tol, max_iter=self._max_iter, polish=False)
 
-    def _single_at(self, delta: float) -> Solution:
-        value = float(
-            self.problem.weights[self.single.features[0]]
-            * self.problem.penalty.value(np.ones(1))[0]
-        )
-        objective = self.single.quotient + delta * value
-        return replace(self.single, delta=delta, objective=objective, history=[objective])
+    def _first_at(self, delta: float) -> Solution:
+        cost = penalty_of(self.problem, self.first.features, self.first.w)
+        objective = self.first.quotient + delta * cost
+        return replace(self.first, delta=delta, objective=objective, history=[objective])
 
     def walk_up(self, path: list[Solution], last: Solution) -> Rounds[None]:
         """Start each point of a path anew from the one below it and keep the better, in rounds.
@@ -282,7 +225,7 @@ class PathSolver:
         current = last
         for index in range(len(path) - 2, -1, -1):
             down = path[index]
-            if down.delta >= self.delta_max and self._single_above:
+            if down.delta >= self.delta_max and self._first_above:
                 break
             lower = yield from self._try_from(current, down)
             if lower is not None:
@@ -337,11 +280,9 @@ def walk_together(
     With ``final`` the paths are those of a final fit: ``tol`` is relative to the largest
     delta instead of to each, the coefficients are settled and the path is walked up again.
     """
-    starts = run(together([best_single_feature(problem) for problem in problems]))
+    starts = run(together([path_start(problem) for problem in problems]))
     solvers = [
-        PathSolver(
-            problem, tol=tol, max_iter=max_iter, single_above=False, start=start, final=final
-        )
+        PathSolver(problem, tol=tol, max_iter=max_iter, first_above=False, start=start, final=final)
         for problem, start in zip(problems, starts)
     ]
     groups = [[i] for i in range(len(problems))] if groups is None else groups

@@ -371,9 +371,11 @@ def cached_gradient(request: GradientRequest) -> tuple[IntArray, Float64Array] |
     return index, g * (2.0 / request.bias.denominator)
 
 
-def check_definite(cov: Covariances, plane: OneVsRest) -> None:
-    """Refuse tau = 0 where some direction has no distances at all: the quotient is 0/0 there."""
-    features = np.flatnonzero(cov.standardization.varying)
+def check_definite(cov: Covariances, plane: OneVsRest, features: IntArray) -> None:
+    """Refuse tau = 0 where some direction has no distances at all: the quotient is 0/0 there.
+
+    ``features`` are those that a plane may use.
+    """
     singular = len(features) >= cov.n_samples
     if not singular:
         cov.extend(features)

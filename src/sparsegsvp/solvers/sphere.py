@@ -233,6 +233,7 @@ def _newton_step(quotient: Quotient, state: _State) -> _State | None:
         return None
     direction, slope = found
     signs = np.sign(point.w[at])
+    signs[state.base[at] == 0.0] = 0.0  # without a penalty there is no kink at zero
     length = 1.0
     for _ in range(8):
         values = point.w[at] + length * direction

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._typing import Float64Array, IntArray
+from .._typing import BoolArray, Float64Array, IntArray
 from ..linalg import Covariances
 from .newton import minimize_with_newton
 from .penalties import L1, Penalty, slope_at_zero
@@ -55,7 +55,8 @@ class Problem:
     plane: OneVsRest
     tau: float  # floor on squared distances
     penalty: Penalty  # the function p
-    weights: Float64Array  # penalty weights l_f of all features
+    # penalty weights l_f of all features: 0 for those in every solution, infinite for those in none
+    weights: Float64Array
     newton: bool = True  # whether the inner solver takes Newton steps
     # gradients of earlier points, where certificates may come from bounds
     references: References | None = None
@@ -76,6 +77,21 @@ class Problem:
         plane = OneVsRest.of_class(i, cov.share, pool)
         weights = np.ones(cov.means.shape[1]) if weights is None else weights
         return cls(cov, plane, tau, penalty, weights, newton)
+
+    @cached_property
+    def eligible(self) -> BoolArray:
+        """Which features a solution may have: they vary and their weights are finite."""
+        return self.cov.standardization.varying & (self.weights < np.inf)
+
+    @cached_property
+    def free(self) -> IntArray:
+        """The features without a penalty, which are in every solution."""
+        return np.flatnonzero((self.weights == 0.0) & self.cov.standardization.varying)
+
+    def pull(self, gradient: Float64Array) -> Float64Array:
+        """How much penalty each feature at zero would outweigh: |g_f| / l_f, 0 without one."""
+        out = np.zeros(len(gradient))
+        return np.divide(np.abs(gradient), self.weights, out=out, where=self.weights > 0.0)
 
     def bounded(self) -> Problem:
         """The same problem, in whose certificates bounds may stand for gradients."""
@@ -99,8 +115,7 @@ class Problem:
     ) -> SphereSolution:
         """Minimise over some of the features, from the unit vector w on them."""
         weights, options = self.weights[features], limits._asdict()
-        most = min(_MAX_GRAM, _MAX_GRAM_PER_ROW * self.cov.n_samples)
-        if len(features) <= most or self.cov.complete:
+        if self.forms_blocks(features):
             gram = self._gram(features)
             if self.newton:
                 return minimize_with_newton(gram, self.penalty, delta, weights, w, **options)
@@ -111,16 +126,26 @@ class Problem:
             quotient, self.penalty, delta, weights, w, newton=self.newton, **options
         )
 
+    def forms_blocks(self, features: IntArray) -> bool:
+        """Whether these are few enough for their covariance blocks to be formed."""
+        most = min(_MAX_GRAM, _MAX_GRAM_PER_ROW * self.cov.n_samples)
+        return len(features) <= most or self.cov.complete
+
     def _gram(self, features: IntArray) -> GramQuotient:
-        if self.cov.complete and len(features) == len(self.weights):
+        if self.cov.complete and len(features) == len(self.whole_set):
             return self._whole
         self.cov.extend(features)
         return GramQuotient(self.cov, self.plane, self.tau, features)
 
     @cached_property
+    def whole_set(self) -> IntArray:
+        """The features of a problem that is solved without working sets."""
+        return np.flatnonzero(self.weights < np.inf)
+
+    @cached_property
     def _whole(self) -> GramQuotient:
-        """The quotient of all features, which all deltas share."""
-        return GramQuotient(self.cov, self.plane, self.tau, np.arange(len(self.weights)))
+        """The quotient of these features, which all deltas share."""
+        return GramQuotient(self.cov, self.plane, self.tau, self.whole_set)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +178,9 @@ def solve(problem: Problem, delta: float, start: Solution, limits: Limits) -> Ro
     attempt = _Attempt(problem, delta, start, limits)
     attempt.minimize()
     if problem.cov.complete:
-        return _relabel(problem, attempt.certified(attempt.inner.point.gradient))
+        gradient = np.zeros(len(problem.weights))
+        gradient[attempt.features] = attempt.inner.point.gradient
+        return _relabel(problem, attempt.certified(gradient))
     (gradient,) = yield [attempt.request]
     return (yield from attempt.finish(gradient))
 
@@ -250,7 +277,7 @@ class _Attempt:
         while True:
             # the blocks are in float64 whatever the data is
             gradient[self.features] = self.inner.point.gradient
-            self.problem.cov.prefetch(np.abs(gradient) / self.problem.weights)
+            self.problem.cov.prefetch(self.problem.pull(gradient))
             solution = self.certified(gradient)
             if solution.converged or self.n_iter >= self.limits.max_iter:
                 break
@@ -291,20 +318,24 @@ class _Attempt:
 def _expected(problem: Problem, delta: float, start: Solution, resting: Float64Array) -> IntArray:
     """The support of ``start`` and the features that are likely to join it, in order."""
     if problem.cov.complete:
-        return np.arange(len(resting))  # no working set
+        return problem.whole_set
     # sequential strong rule: slopes change by no more than delta does
     least = max(2.0 - max(start.delta, delta) / delta, 0.0)
     pull = np.abs(start.gradient)
-    expected = pull >= least * resting
-    expected &= problem.cov.standardization.varying
-    expected[start.features] = True
+    with np.errstate(invalid="ignore"):  # 0 times an infinite weight
+        expected = pull >= least * resting
+    expected &= problem.eligible
+    kept = start.features
+    if len(problem.free):
+        kept = np.union1d(kept, problem.free)
+    expected[kept] = True
     features = expected.nonzero()[0]
     # more of them save few passes and cost memory for their products
-    limit = 3 * len(start.features) // 2 + 16
+    limit = 3 * len(kept) // 2 + 16
     if len(features) <= limit:
         return features
     score = pull[features] - resting[features]
-    score[np.searchsorted(features, start.features)] = np.inf
+    score[np.searchsorted(features, kept)] = np.inf
     return np.sort(features[np.argsort(-score, kind="stable")[:limit]])
 
 
