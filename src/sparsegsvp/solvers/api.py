@@ -53,8 +53,8 @@ class GSVPResult:
     history : ndarray
         The objective after each iteration; it never increases.
     delta_max : float
-        At and above it a single feature, or those of penalty factor 0, are stationary. NaN where delta is 0: that is
-        solved exactly, without a path.
+        At and above it a single feature is returned, or those of penalty factor 0, and is
+        stationary. NaN where delta is 0: that is solved exactly, without a path.
     clipped : bool
         The best bias ran off to infinity and was clipped.
     gap : float

@@ -15,7 +15,7 @@ import numpy as np
 from .._typing import Float64Array
 from .penalties import L1, slope_at_zero
 from .rounds import Rounds, run, together
-from .start import path_start, penalty_of
+from .start import Start, path_start, penalty_of
 from .working_set import (
     Limits,
     Problem,
@@ -64,19 +64,19 @@ class PathSolver:
         tol: float,
         max_iter: int,
         first_above: bool = True,
-        start: tuple[Solution, float] | None = None,
+        start: Start | None = None,
         final: bool = True,
     ) -> None:
         self.problem = replace(problem, references=None)
         # the same with bounds in the place of gradients, unless many problems share a pass
         self._bounded = problem.bounded() if final else self.problem
         self._first_above = first_above or problem.penalty.linear
-        self.first, self.delta_max = start or run(path_start(self._bounded))
+        self.first, self.delta_max, launch = start or run(path_start(self._bounded))
         self._linear = replace(self._bounded, penalty=L1())
         self.linear_max = self.delta_max * slope_at_zero(problem.penalty)
         self._tol, self._max_iter, self._final = tol, max_iter, final
         # the l1 solution that the next, smaller, delta starts from
-        self._l1 = replace(self.first, delta=self.linear_max)
+        self._l1 = replace(launch, delta=self.linear_max)
 
     def at(self, delta: float, last: Solution | None = None) -> Solution:
         """The solution at ``delta``, which may not be above that of the last call.

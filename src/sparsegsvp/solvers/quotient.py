@@ -22,6 +22,8 @@ from .._typing import Float64Array, IntArray
 from ..linalg import Covariances
 from .safe import References
 
+# Relative size of the quotient's dependence on the bias that is rounding.
+_FLAT = 1e-12
 # The distance of the plane from its class mean, in units of the spread, beyond which the
 # bias is taken to run off to infinity.
 _FAR = 1e4
@@ -82,6 +84,8 @@ def best_bias(a: float, c: float, d: float) -> Bias:
     """
     u = c + d * d - a
     root = hypot(u, 2.0 * sqrt(a) * d)
+    if root <= _FLAT * (a + c):
+        return Bias(a / c, 0.0, d, c, False)  # the classes are alike: rounding would choose
     clipped = False
     if u > 0.0 or d == 0.0:
         # the conjugate form has no cancellation for u > 0

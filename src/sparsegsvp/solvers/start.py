@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import NamedTuple
+
 import numpy as np
 
 from .._typing import Float64Array, IntArray
@@ -18,16 +21,40 @@ _NOTHING_LEFT = 1e-24
 _INEXACT = Limits(tol=1e-10, max_iter=1000)
 
 
-def path_start(problem: Problem) -> Rounds[tuple[Solution, float]]:
+class Start(NamedTuple):
+    """Where a path begins."""
+
+    first: Solution  # the sparsest solution
+    delta_max: float  # at and above it the first solution is the path's
+    launch: Solution  # what solutions below it are started from
+
+
+def path_start(problem: Problem) -> Rounds[Start]:
     """The first solution of a path, and delta_max.
 
     It has the feature with the smallest quotient by itself or, where some have no penalty, all
-    of these, at the best plane on them. At and above delta_max, the largest
-    ``|g_f| / (l_f p'(0))`` over the other features, it meets the certificate.
+    of these, at the best plane on them. It meets the certificate at and above the largest
+    ``|g_f| / (l_f p'(0))`` over the other features, which is delta_max.
+
+    Unless features without a penalty tell next to nothing: a covariate by which the classes were
+    matched leaves a plane whose gradient is small, so that it is stationary far below the
+    penalty at which another feature alone, of quotient r_f, is worth its price. Then delta_max is
+    the largest ``(r - r_f) / (l_f p'(0))`` instead, and the path goes on from that feature.
     """
     cov, plane, tau = problem.cov, problem.plane, problem.tau
-    features, w, bias = _best_without_penalty(problem) if len(problem.free) else _single(problem)
-    (gradient,) = yield [problem.request(features, w, bias)]
+    ratios = _ratios(problem)
+    if len(problem.free):
+        features, w, bias = _best_without_penalty(problem, ratios)
+        other, gain = _best_other(problem, bias.ratio - ratios)
+    else:
+        features, w, bias = _single(problem, ratios)
+        other, gain = features, 0.0
+    asked = [problem.request(features, w, bias)]
+    if gain > 0.0:
+        cov.extend(other)
+        point = evaluate(GramQuotient(cov, plane, tau, other), np.ones(1))
+        asked.append(problem.request(other, point.w, point.bias))
+    gradient, *rest = yield asked
     slope = problem.weights * slope_at_zero(problem.penalty)
     pull = problem.pull(gradient)
     pull[features] = 0.0
@@ -49,8 +76,11 @@ def path_start(problem: Problem) -> Rounds[tuple[Solution, float]]:
             f"{what} within the class, which makes delta_max 0: with "
             "tau = 0 its quotient is 0 at once, and no other feature can add to it. Use tau > 0"
         )
+    jump = gain / slope_at_zero(problem.penalty)
+    leaps = jump > delta_max
+    delta_max = max(jump, delta_max)
     objective = bias.ratio + delta_max * penalty_of(problem, features, w)
-    first = Solution(
+    first = launch = Solution(
         delta=delta_max,
         features=features,
         w=w,
@@ -62,7 +92,9 @@ def path_start(problem: Problem) -> Rounds[tuple[Solution, float]]:
         gradient=gradient,
         converged=True,
     )
-    return first, delta_max
+    if leaps:
+        launch = replace(first, features=other, w=np.ones(1), gradient=rest[0])
+    return Start(first, delta_max, launch)
 
 
 def penalty_of(problem: Problem, features: IntArray, w: Float64Array) -> float:
@@ -70,13 +102,12 @@ def penalty_of(problem: Problem, features: IntArray, w: Float64Array) -> float:
     return float(problem.weights[features] @ problem.penalty.value(np.abs(w)))
 
 
-_Start = tuple[IntArray, Float64Array, Bias]
+_Point = tuple[IntArray, Float64Array, Bias]
 
 
-def _single(problem: Problem) -> _Start:
+def _single(problem: Problem, ratios: Float64Array) -> _Point:
     """The feature with the smallest quotient by itself."""
     cov = problem.cov
-    ratios = _ratios(problem)
     if not np.isfinite(ratios).any():
         raise ValueError("every feature is constant: there is nothing to select from")
     cov.prefetch(-ratios)
@@ -86,16 +117,24 @@ def _single(problem: Problem) -> _Start:
     return best, point.w, point.bias
 
 
-def _best_without_penalty(problem: Problem) -> _Start:
+def _best_without_penalty(problem: Problem, ratios: Float64Array) -> _Point:
     """The best plane on the features without a penalty, exactly if it is not at infinity."""
     free = problem.free
     found = solve_unpenalized(problem.cov, problem.plane, problem.tau, free)
     if found is not None:
         return found.features, found.w, found.bias
-    best = free[np.argmin(_ratios(problem)[free])]
+    best = free[np.argmin(ratios[free])]
     point = problem.minimize(0.0, free, 1.0 * (free == best), _INEXACT).point
     at = point.w.nonzero()[0]
     return free[at], point.w[at], point.bias
+
+
+def _best_other(problem: Problem, gains: Float64Array) -> tuple[IntArray, float]:
+    """The feature that gains most for its penalty, which it has, and that gain."""
+    worth = np.full(len(gains), -np.inf)
+    np.divide(gains, problem.weights, out=worth, where=(problem.weights > 0.0) & problem.eligible)
+    best = lowest_copies(problem, np.array([int(np.argmax(worth))]))
+    return best, float(worth[best[0]])
 
 
 def _ratios(problem: Problem) -> Float64Array:
