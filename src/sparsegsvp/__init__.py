@@ -16,6 +16,7 @@ _EXPORTS = {
     "GSVPSVM": ".estimators",
     "GSVPSVMCV": ".estimators",
     "PGDGSVPSVM": ".estimators",
+    "Panel": ".estimators",
     "sparse_gsvp": ".solvers",
     "sparse_gsvp_path": ".solvers",
     "GSVPResult": ".solvers",
@@ -38,6 +39,7 @@ __all__ = [
     "PGDGSVPSVM",
     "ClassMoments",
     "GSVPResult",
+    "Panel",
     "Selection",
     "StabilitySelection",
     "__version__",
@@ -59,7 +61,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from . import datasets, metrics, plots, related, scverse
-    from .estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
+    from .estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM, Panel
     from .evaluation import StabilitySelection, nested_evaluate
     from .evaluation.compare import compare
     from .io import load_model, save_model

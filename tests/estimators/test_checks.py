@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparsegsvp import GSVPSVM, GSVPSVMCV
+from sparsegsvp import GSVPSVM, GSVPSVMCV, Panel
 
 
 @parametrize_with_checks(
-    [GSVPSVM(), GSVPSVM(decision="scaled"), GSVPSVMCV()],
+    [GSVPSVM(), GSVPSVM(decision="scaled"), GSVPSVMCV(), Panel([0])],
 )
 def test_scikit_learn_checks(estimator, check) -> None:
     check(estimator)

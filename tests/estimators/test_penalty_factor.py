@@ -15,7 +15,15 @@ from sklearn.base import clone
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
 
-from sparsegsvp import GSVPSVM, GSVPSVMCV, ClassMoments, load_model, save_model
+from sparsegsvp import (
+    GSVPSVM,
+    GSVPSVMCV,
+    ClassMoments,
+    StabilitySelection,
+    load_model,
+    nested_evaluate,
+    save_model,
+)
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.estimators import search as search_module
 from sparsegsvp.estimators import tall as tall_module
@@ -360,3 +368,18 @@ def test_processes_find_the_same(wide) -> None:
     options = {"tau": 1.0, "n_deltas": 5, "cv": 3, "penalty_factor": _factors(400)}
     one, two = (GSVPSVMCV(n_jobs=n, **options).fit(X, y) for n in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+def test_evaluations_and_half_samples_keep_to_the_factors(wide, tmp_path) -> None:
+    X, y = wide
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(400)])
+    by_name = {f"g{j}": 0.0 for j in MUST} | {f"g{j}": np.inf for j in BANNED}
+    model = GSVPSVM(n_features=6, penalty_factor=by_name)
+    options = {"n_repeats": 1, "n_permutations": 0, "log": tmp_path / "log.jsonl"}
+    found = nested_evaluate(model, frame, y, **options)
+    assert all(_keeps_to(fold.panel) for fold in found.folds) and _keeps_to(found.final_panel)
+    again = nested_evaluate(model, frame, y, resume=True, **options)
+    assert again.to_dict() == found.to_dict()
+    stability = StabilitySelection(model, n_resamples=4).fit(frame, y)
+    assert (stability.frequencies_[MUST] == 1.0).all()
+    assert (stability.frequencies_[BANNED] == 0.0).all()

@@ -4,6 +4,7 @@ from .elbow import elbow_features, find_elbow
 from .gsvpsvm import GSVPSVM
 from .gsvpsvm_cv import GSVPSVMCV
 from .impute import MedianImputer
+from .panel import Panel
 from .pgd import PGDGSVPSVM
 from .pipeline import PanelPipeline
 
@@ -12,6 +13,7 @@ __all__ = [
     "GSVPSVMCV",
     "PGDGSVPSVM",
     "MedianImputer",
+    "Panel",
     "PanelPipeline",
     "elbow_features",
     "find_elbow",

@@ -245,7 +245,7 @@ def check_panel(estimator: Any, n_features_in: int, names: Any) -> Float64Array 
     factors = penalty_factors(estimator.penalty_factor, n_features_in, names)
     must, most = 0, n_features_in
     if factors is not None:
-        must, most = np.count_nonzero(factors == 0.0), np.count_nonzero(factors < np.inf)
+        must, most = int(np.sum(factors == 0.0)), int(np.sum(factors < np.inf))
     for name in ("n_features", "max_features"):
         size = getattr(estimator, name, None)
         if size is None:

@@ -16,6 +16,7 @@ from .intervals import (
     score_interval,
 )
 from .nested import nested_evaluate
+from .paired import paired_difference
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict
 from .result import EvaluationResult, FoldResult
@@ -45,6 +46,7 @@ __all__ = [
     "holm",
     "make_folds",
     "nested_evaluate",
+    "paired_difference",
     "paired_differences",
     "pareto_front",
     "permutation_test",
