@@ -381,5 +381,5 @@ def test_evaluations_and_half_samples_keep_to_the_factors(wide, tmp_path) -> Non
     again = nested_evaluate(model, frame, y, resume=True, **options)
     assert again.to_dict() == found.to_dict()
     stability = StabilitySelection(model, n_resamples=4).fit(frame, y)
-    assert (stability.frequencies_[MUST] == 1.0).all()
-    assert (stability.frequencies_[BANNED] == 0.0).all()
+    assert (stability.selection_frequencies_[MUST] == 1.0).all()
+    assert (stability.selection_frequencies_[BANNED] == 0.0).all()

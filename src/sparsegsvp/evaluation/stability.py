@@ -155,8 +155,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The table.
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The table, as it is: frames reach the estimator as frames.
         y : array-like of shape (n_samples,)
             Labels.
         groups : array-like of shape (n_samples,), optional
@@ -176,6 +176,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         """
         self._check_parameters()
         missing = _takes_missing_values(self.estimator)
+        given = X
         X, y = validate_data(
             self,
             X,
@@ -216,7 +217,9 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             for i, subset in enumerate(subsets)
         ]
         Z = np.zeros((len(subsets), X.shape[1]), dtype=bool)
-        shared = (self.estimator, X, labels, ids)
+        # frames reach the estimator as frames: it may look for names
+        named = hasattr(self, "feature_names_in_")
+        shared = (self.estimator, given if named else X, labels, ids)
         with open_journal(log, header, resume=resume) as journal:
             run_logged(tasks, shared, journal, stage=HALVES, progress=progress, n_jobs=self.n_jobs)
             for i, task in enumerate(tasks):
