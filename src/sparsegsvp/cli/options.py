@@ -139,10 +139,10 @@ class Method:
         str,
         _option(
             _METHOD,
-            "sparse: the smallest panel that cannot be told from the best; best; or 1se: the "
+            "paired: the smallest panel that cannot be told from the best; best; or 1se: the "
             "smallest within one standard error.",
         ),
-    ] = "sparse"
+    ] = "paired"
     impute: Annotated[str, _option(_METHOD, "median (of the training part) or none.")] = "median"
 
 

@@ -440,7 +440,7 @@ def methods(
 
 
 _RULES = {
-    "sparse": ", the smallest panel that the held-out samples could not tell from the best",
+    "paired": ", the smallest panel that the held-out samples could not tell from the best",
     "1se": ", one-standard-error rule",
 }
 

@@ -186,7 +186,7 @@ def select_panel(
     tau: float | Sequence[float] | None = None,
     pool: float | Sequence[float] | None = None,
     n_deltas: int = 30,
-    rule: str = "sparse",
+    rule: str = "paired",
     impute: str = "median",
     log2: bool = False,
     floor: float = 1.0,

@@ -24,7 +24,7 @@ class Settings:
     tau: tuple[float, ...] | None = None
     pool: tuple[float, ...] | None = None
     n_deltas: int = 30
-    rule: str = "sparse"
+    rule: str = "paired"
     n_features: int | None = None
     impute: str = "median"
     log2: bool = False
