@@ -33,8 +33,8 @@ class PanelPipeline(Pipeline):
 
     The last step selects a panel, as `GSVPSVMCV` does. The steps before it treat every column
     by itself and keep it, as imputers, logarithms and scalers do. Fitted on a data frame, the
-    pipeline predicts from one of fewer columns that holds the panel's, in any order; in all
-    else it is scikit-learn's ``Pipeline``.
+    pipeline finds the panel's columns in another one by their names, whatever else that holds
+    or lacks; in all else it is scikit-learn's ``Pipeline``.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class PanelPipeline(Pipeline):
         return super().decision_function(X, **params) if found is None else found
 
     def _from_panel(self, method: str, X: Any) -> Any:
-        """What the last step says of a data frame that lacks columns; None for other rows."""
+        """What the last step says of a data frame with other columns; None for other rows."""
         assay = panel_columns(self, X) if hasattr(X, "columns") else None
         if assay is None:
             return None
