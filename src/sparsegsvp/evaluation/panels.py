@@ -100,8 +100,7 @@ def panel_stability(panels: Any, n_features: int) -> StabilityIndex:
 
     The known one supposes independent panels and is too narrow here.
     """
-    none: dict[str, Any] = {"variance": None, "low": None, "high": None}
-    return replace(nogueira_stability(panels, n_features), **none)
+    return replace(nogueira_stability(panels, n_features), variance=None, low=None, high=None)
 
 
 def _unwrap(estimator: Any) -> Any:
