@@ -97,7 +97,8 @@ def nested_evaluate(
     n_permutations : int, default=99
         First draws of the permutation test; 0 leaves it out.
     max_permutations : int, default=999
-        Where 99 first draws leave p between 0.01 and 0.1, drawing goes on up to this number.
+        Where 99 first draws leave p between 0.01 and 0.1, drawing goes on up to this number;
+        0, or as many as ``n_permutations``, never goes on.
     permutation : {"fixed", "full"}, default="fixed"
         The statistic: a cheap one fixed in advance, or ``estimator`` with all its tuning.
     pos_label : label, optional
@@ -160,7 +161,7 @@ def nested_evaluate(
     check_consistent_length(X, labels)
     check_choice("permutation", permutation, ("fixed", "full"))
     check_integer("n_permutations", n_permutations, least=0)
-    check_integer("max_permutations", max_permutations, least=1)
+    check_integer("max_permutations", max_permutations, least=0)
     if not hasattr(estimator, "predict"):
         raise ValueError(
             f"{type(estimator).__name__} cannot predict; put a classifier after it in a pipeline."

@@ -232,7 +232,7 @@ def permutation_test(
         Draws of the first batch; fewer are made when the 10th exceedance comes before.
     max_permutations : int, default=999
         Where a first batch of at least 99 leaves p between 0.01 and 0.1, drawing goes on up to
-        this number. A smaller one than ``n_permutations`` changes nothing.
+        this number; 0, or as many as ``n_permutations``, never goes on.
     n_splits : int, default=5
         Folds of the one repeat; drawn anew, stratified by the permuted labels.
     random_state : int, default=0
@@ -269,7 +269,7 @@ def permutation_test(
     labels, _, ids = check_labels(y, groups)
     seed = check_seed(random_state)
     check_integer("n_permutations", n_permutations, least=1)
-    check_integer("max_permutations", max_permutations, least=1)
+    check_integer("max_permutations", max_permutations, least=0)
     if estimator is None:
         X = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
     model = fixed_statistic(X) if estimator is None else estimator

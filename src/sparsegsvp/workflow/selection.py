@@ -190,6 +190,7 @@ def select_panel(
     folds: int = 5,
     repeats: int = 5,
     permutations: int = 99,
+    max_permutations: int = 999,
     resamples: int = 50,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -238,6 +239,9 @@ def select_panel(
         Outer folds and their repeats.
     permutations : int, default=99
         Draws of the permutation test; 0 leaves it out.
+    max_permutations : int, default=999
+        Where at least 99 draws leave p between 0.01 and 0.1, drawing goes on up to this number;
+        0, or as many as `permutations`, never goes on.
     resamples : int, default=50
         Half samples for the stability; 0 leaves it out.
     random_state : int, default=0
@@ -278,7 +282,8 @@ def select_panel(
     asked = make_settings(
         q=q, tau=tau, pool=pool, n_deltas=n_deltas, rule=rule, n_features=n_features,
         impute=impute, log2=log2, floor=floor, folds=folds, repeats=repeats,
-        permutations=permutations, resamples=resamples, random_state=random_state,
+        permutations=permutations, max_permutations=max_permutations, resamples=resamples,
+        random_state=random_state,
     )  # fmt: skip
     named = {"group" if isinstance(groups, str) else "groups": groups}
     table = make_table(data, y, target=target, positive=positive, **named, **reading)
