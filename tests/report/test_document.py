@@ -219,6 +219,19 @@ def test_an_unstable_panel_is_called_so(results):
     shaky = {**results["stability"], "index": 0.2}
     found = notices_about(results["data"], [], "signal", results["scores"], shaky)
     assert "unstable" in {n.code for n in found}
+    for substitutes in ([], [{"feature": "b"}]):
+        panel = [{"feature": "a", "frequency": 1.0, "group_frequency": 1.0}]
+        panel[0]["substitutes"] = substitutes
+        (said,) = [n.text for n in words.notices_about(
+            results["data"], panel, "none", {}, shaky) if n.code == "unstable"]  # fmt: skip
+        assert ("substitutes" in said) == bool(substitutes)
+
+
+def test_the_score_along_the_path_has_its_name():
+    path = {"score_name": "balanced_log_loss", "steps": [{"accuracy": None}]}
+    assert words.path_score(path) == "minus balanced log loss"
+    assert words.path_score({**path, "score_name": "roc_auc"}) == "roc auc"
+    assert words.path_score({**path, "steps": [{"accuracy": 0.9}]}) == "balanced accuracy"
 
 
 def test_the_methods_paragraph_cites_what_the_citation_file_does(results):

@@ -96,6 +96,14 @@ def stability_word(index: float) -> str:
     return "excellent" if index > EXCELLENT else "fair"
 
 
+def path_score(path: Part) -> str:
+    """Name the score of the inner folds that a path is drawn with; the higher the better."""
+    if all(step["accuracy"] is not None for step in path["steps"]):
+        return "balanced accuracy"
+    name = str(path["score_name"]).replace("_", " ")
+    return f"minus {name}" if name == "balanced log loss" else name
+
+
 # ------------------------------------------------------------------------- the verdict
 
 
@@ -354,8 +362,12 @@ def _about_stability(panel: Sequence[Part], stability: Part | None) -> Iterator[
             "unstable",
             "caution",
             f"Selected anew on other samples, the panels agree little (stability "
-            f"{number(stability['index'])} of 1). Other panels predict about as well; look "
-            "at the substitutes before following up single features.",
+            f"{number(stability['index'])} of 1). Other panels may predict about as well"
+            + (
+                "; look at the substitutes before following up single features."
+                if any(feature["substitutes"] for feature in panel)
+                else ", so do not follow up single features of this one alone."
+            ),
         )
     rare = []
     for feature in panel:
@@ -452,7 +464,7 @@ def _evaluation_methods(data: Part, scores: Part, evaluation: Part) -> str:
         f"({plural(repeats, 'repeat')} of {folds} stratified outer folds{grouped} with selection "
         "and tuning inside): balanced accuracy "
         f"{interval(scores['balanced_accuracy'])}, intervals corrected for overlapping training "
-        "sets (Nadeau and Bengio, 2003)"
+        "sets (Nadeau and Bengio, 2003) and widened by the sampling of the test samples"
     )
     if "auc" in scores:
         text += f", area under the ROC curve {interval(scores['auc'])}"

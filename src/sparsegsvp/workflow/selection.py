@@ -220,7 +220,8 @@ def select_panel(
         Patients, sites or batches that must not be split between training and test: a
         column, or one value per sample.
     positive : str, optional
-        The class of interest of two; the last in sorted order by default.
+        The class of interest of two; by default guessed from the names (case, cancer, died,
+        yes, 1, ...), and else the last in sorted order.
     test : like `data`, optional
         An independent cohort with the same features and labels, scored by the final model.
     fast : bool, default=False
