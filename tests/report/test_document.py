@@ -16,7 +16,15 @@ from sparsegsvp import GSVPSVMCV, evaluation
 from sparsegsvp._notices import Notice
 from sparsegsvp.evaluation import PermutationResult, repeated_samples
 from sparsegsvp.metrics import Interval
-from sparsegsvp.report import build_report, schema, summarize, summarize_test, validate, words
+from sparsegsvp.report import (
+    build_report,
+    methods,
+    schema,
+    summarize,
+    summarize_test,
+    validate,
+    words,
+)
 from sparsegsvp.report.words import notices_about
 
 
@@ -236,10 +244,10 @@ def test_the_score_along_the_path_has_its_name():
 
 def test_the_methods_paragraph_cites_what_the_citation_file_does(results):
     text = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8")
-    assert words.SOFTWARE_TITLE in text
-    assert words.PAPER_TITLE in text
+    assert methods.SOFTWARE_TITLE in text
+    assert methods.PAPER_TITLE in text
     written = results["methods"]
-    assert any(words.PAPER_TITLE in c for c in written["citations"])
+    assert any(methods.PAPER_TITLE in c for c in written["citations"])
     score = results["scores"]["balanced_accuracy"]
     assert words.interval(score) in written["paragraph"]
 

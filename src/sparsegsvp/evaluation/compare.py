@@ -20,9 +20,10 @@ from .._typing import IntArray, Progress
 from .._validate import check_real, check_seed
 from .._versions import versions
 from .baselines import RandomPanel, default_methods
-from .comparison import RANDOM_PANEL, Comparison, MethodAtSize, comparison_rows, mean_seconds
+from .cells import MethodAtSize, comparison_rows, mean_seconds
+from .comparison import RANDOM_PANEL, Comparison
 from .folds import Fold, check_labels, derive_seed, make_folds, repeated_samples
-from .journal import Journal, digest, message_of, open_journal, run_logged
+from .journal import Journal, open_journal, run_logged
 from .panels import (
     describe,
     exact_panel,
@@ -32,6 +33,7 @@ from .panels import (
     with_size,
 )
 from .scores import area_variance, counts_of, mean_recall, panel_score, score_fold
+from .values import digest, message_of
 
 COMPARISON = "comparison"
 _FIT = 21  # seed stream

@@ -20,7 +20,7 @@ from .._typing import Float64Array, IntArray, Progress
 from .._validate import check_choice, check_integer, check_seed
 from .._versions import versions
 from .folds import Fold, check_labels, derive_seed, folds_from, repeated_samples
-from .journal import Journal, digest, message_of, open_journal, run_logged
+from .journal import Journal, open_journal, run_logged
 from .panels import describe, fit_with_groups, selected_features, with_seed
 from .permutation import PermutationResult, permutation_test
 from .result import EvaluationResult, FoldResult
@@ -34,6 +34,7 @@ from .summary import (
     signal_notices,
     sizes_notice,
 )
+from .values import digest, message_of
 
 FOLDS = "nested cross-validation"
 _FIT, _CONTROL, _FINAL = 11, 12, 13  # seed streams

@@ -19,6 +19,7 @@ from .._notices import Notice
 from .._typing import Progress
 from .._versions import versions
 from ..datasets import load_breast_cancer
+from ..estimators.pipeline import last_step
 from ..evaluation import EvaluationResult, StabilitySelection
 from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import fit_with_groups
@@ -28,7 +29,7 @@ from ..report import build_report, describe_model, describe_panel, summarize, su
 from ..report.words import interval
 from .evidence import evaluate_procedure
 from .files import json_text, out_of_fold_csv, panel_csv, results_folder, timings_text, write_texts
-from .predict import Predictions, last_step, predict_table, predictions_csv
+from .predict import Predictions, predict_table, predictions_csv
 from .settings import (
     Settings,
     can_be_halved,
