@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length
 
@@ -21,7 +20,7 @@ from .._validate import check_choice, check_integer, check_seed
 from .._versions import versions
 from .folds import Fold, check_labels, derive_seed, folds_from, repeated_samples
 from .journal import Journal, open_journal, run_logged
-from .panels import describe, fit_with_groups, selected_features, with_seed
+from .panels import describe, fit_on, selected_features
 from .permutation import PermutationResult, permutation_test
 from .result import EvaluationResult, FoldResult
 from .scores import class_scores, counts_of, panel_score, score_fold
@@ -357,15 +356,9 @@ class _Procedure:
 
     def fit(self, rows: IntArray | None, seed: int) -> tuple[Any, list[str]]:
         """Fit a clone on some rows (all by default); return it with its warnings."""
-        model = with_seed(clone(self.estimator), seed)
-        X = self.X if rows is None else _safe_indexing(self.X, rows)
-        y = self.y if rows is None else self.y[rows]
-        groups = self.groups
-        if groups is not None and rows is not None:
-            groups = groups[rows]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            fit_with_groups(model, X, y, groups)
+            model = fit_on(self.estimator, self.X, self.y, self.groups, rows, seed)
         return model, [message_of(w.category, w.message) for w in caught]
 
 

@@ -25,7 +25,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import _safe_indexing, check_array
@@ -35,7 +34,7 @@ from .._typing import Progress
 from .._validate import check_integer, check_seed
 from ..metrics import Interval
 from .folds import check_labels, derive_seed, make_folds
-from .panels import fit_with_groups, with_seed
+from .panels import fit_on
 from .scores import mean_recall
 
 PERMUTATIONS = "permutation test"
@@ -153,9 +152,8 @@ def _statistic(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for fold in folds:
-            model = with_seed(clone(estimator), derive_seed(seed, _STREAM, draw, 2 + fold.index))
-            inner = None if groups is None else groups[fold.train]
-            fit_with_groups(model, _safe_indexing(X, fold.train), y[fold.train], inner)
+            fit_seed = derive_seed(seed, _STREAM, draw, 2 + fold.index)
+            model = fit_on(estimator, X, y, groups, fold.train, fit_seed)
             predicted = model.predict(_safe_indexing(X, fold.test))
             scores.append(mean_recall(y[fold.test], predicted))
     return float(np.mean(scores))

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, _safe_indexing, column_or_1d, get_tags
+from sklearn.utils import Tags, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -22,7 +22,7 @@ from .._versions import versions
 from .bounds import error_control
 from .folds import complementary_pair, derive_seed, subsample
 from .journal import Journal, open_journal, run_logged
-from .panels import describe, fit_with_groups, panel_stability, selected_features, with_seed
+from .panels import describe, fit_on, panel_stability, selected_features
 from .substitutes import Substitute, find_substitutes, group_frequency
 from .values import digest
 
@@ -309,11 +309,7 @@ def _select(
 ) -> IntArray:
     """Fit a clone on the rows drawn, with a seed, and return the features it selects."""
     estimator, X, y, groups = shared
-    model = with_seed(clone(estimator), seed)
-    fit_with_groups(
-        model, _safe_indexing(X, rows), y[rows], None if groups is None else groups[rows]
-    )
-    panel = selected_features(model, X.shape[1])
+    panel = selected_features(fit_on(estimator, X, y, groups, rows, seed), X.shape[1])
     if panel is None:
         raise ValueError(
             f"{type(estimator).__name__} does not say which features it uses; "
