@@ -73,6 +73,7 @@ def test_a_class_or_groups_too_small():
         ("floor", 0.0, "floor must be a number above 0, got 0.0"),
         ("n_features", 0, "n_features must be an integer of at least 1, got 0"),
         ("random_state", -1, "random_state must be an integer of at least 0, got -1"),
+        ("max_permutations", -1, "max_permutations must be an integer of at least 0, got -1"),
         ("folds", 1, "folds must be an integer of at least 2, got 1"),
     ],
 )

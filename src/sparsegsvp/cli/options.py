@@ -161,6 +161,14 @@ class Permutations:
     permutations: Annotated[
         int, _option(_ESTIMATE, "Draws of the permutation test; 0 leaves it out.")
     ] = 99
+    max_permutations: Annotated[
+        int,
+        _option(
+            _ESTIMATE,
+            "More draws, up to this many, where 99 leave the answer open (p between 0.01 and "
+            "0.1); 0 for none.",
+        ),
+    ] = 999
 
 
 @dataclass(frozen=True)

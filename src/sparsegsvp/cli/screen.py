@@ -195,9 +195,10 @@ class Screen:
         """Show the panel as soon as it is known."""
         panel, classes = document["panel"], document["data"]["classes"]
         model = document["model"]
+        size = "1 feature" if len(panel) == 1 else f"{len(panel)} features"
         self.say()
         self.say(
-            f"Panel of {len(panel)} features (tau {model['tau']:g}, pool {model['pool']:g}, "
+            f"Panel of {size} (tau {model['tau']:g}, pool {model['pool']:g}, "
             f"q {model['q']:g}), heaviest first; how well it does follows",
             style="bold",
         )

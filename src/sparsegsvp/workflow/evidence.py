@@ -57,6 +57,7 @@ def evaluate_procedure(
             cv=n_outer,
             n_repeats=settings.repeats,
             n_permutations=settings.permutations,
+            max_permutations=settings.max_permutations,
             permutation="full" if settings.full_permutation else "fixed",
             pos_label=table.positive_class,
             feature_names=table.feature_names,
