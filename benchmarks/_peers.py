@@ -108,8 +108,8 @@ class MRMR(_Peer):
 
     Greedy: the next feature has the largest quotient of its F statistic and its mean absolute
     correlation, no less than 0.001, with those chosen before. That is what mrmr-selection does
-    by default, in seconds instead of minutes; on colon and leukemia both choose the same 32
-    features in the same order.
+    by default, in milliseconds instead of minutes; on breast, colon, leukemia, cns and gravier
+    its version 0.2.8 chose the same 32 features in the same order.
     A small panel is the beginning of a large one, so it is computed once, 32 deep.
     """
 
