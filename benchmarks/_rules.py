@@ -53,7 +53,7 @@ class Search:
 FULL = Search(
     np.geomspace(1.0, 1e-2, 30), (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64)
 )
-TINY = Search(np.geomspace(1.0, 1e-1, 5), (1, 2, 4), 3)
+TINY = Search(np.geomspace(1.0, 0.3, 3), (1, 2), 2)
 
 # A setting (tau, pool), an axis, and the index of a point along it.
 Point = tuple[tuple[float, float], str, int]

@@ -37,8 +37,8 @@ INTRODUCTION = """\
 
 Two questions are measured here. *Which k features*, when their number is given, as with
 `GSVPSVM(n_features=k)` or `sparsegsvp select --n-features k`? And *how many*, when it is left to
-cross-validation, as with `GSVPSVMCV()`? The defaults of this package are what these tables
-favoured, so the sets below are no independent evidence for them.
+cross-validation, as with `GSVPSVMCV()`? The defaults of this package were chosen by measurements
+like these on these very sets, so the tables are no independent evidence for them.
 
 {sets}
 
