@@ -37,6 +37,8 @@ AXES = ("penalties", "sizes")
 PEER = "scikit-learn's l1 LogisticRegressionCV"
 MEASURES = ("accuracy", "log loss", "features")
 N_FOLDS = 5
+# What the default rule lets pass however surely it can be told.
+SHARE = 0.02
 # In the folds paths are walked to this tolerance, as the estimator does it.
 FOLD_TOL = 1e-3
 
@@ -189,6 +191,11 @@ def chosen_by_rules(found: HeldOut) -> dict[str, int]:
         worse = table - table[:, [best]]
         for c in (0.5, 1.0):
             near[f"paired over {unit}, {c:g}"] = worse.mean(axis=0) <= c * standard_error(worse)
+    worse = losses - losses[:, [best]]
+    for share in (0.01, 0.02, 0.05):  # of what the best gains over guessing
+        slack = np.maximum(0.5 * standard_error(worse), share * (np.log(2) - mean[best]))
+        rule = f"paired over samples, 0.5, or {share:.0%}"
+        near[rule + (", the default" if share == SHARE else "")] = worse.mean(axis=0) <= slack
     out = {}
     for rule, mask in near.items():
         mask[best] = True  # its difference to itself is exactly zero, but for rounding
