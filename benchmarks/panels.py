@@ -86,7 +86,9 @@ often one of the larger. The other rules take the smallest panel that is not cle
   losses above it;
 - *paired over samples, c*: on the same held-out samples its losses exceed those of the best point
   by at most c standard errors of that difference;
-- *paired over folds, c*: likewise, with one difference per fold.
+- *paired over folds, c*: likewise, with one difference per fold;
+- *or 2%*: also if it is worse by at most that share of what the best point gains over guessing,
+  which counts where there are so many samples that small differences can be told.
 
 The points of a search are falling penalties, or rising sizes of the panel; `tau` and `pool` are
 chosen along with them. The first row has the balanced accuracy and log loss of the best point of
