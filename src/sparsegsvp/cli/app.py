@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from . import commands
+from .options import refuse_repeats
 from .screen import guarded
 
 app = typer.Typer(
@@ -67,12 +68,14 @@ def _root(
 _SCHEDULERS = ("threads", "synchronous", "distributed")
 
 
-class WithScheduler(TyperCommand):
-    """A command whose ``--dask``, if it has one, may stand alone."""
+class StrictCommand(TyperCommand):
+    """A command that takes an option once, and whose ``--dask`` may stand alone."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Add the scheduler that ``--dask`` means where none is named."""
-        return super().parse_args(ctx, spell_out(args))
+        """Add the scheduler that ``--dask`` means, and refuse what is said twice."""
+        words = spell_out(args)
+        refuse_repeats(self, ctx, words)
+        return super().parse_args(ctx, words)
 
 
 def spell_out(args: Sequence[str]) -> list[str]:
@@ -103,4 +106,4 @@ for panel, function in (
     ("Evidence", commands.reproduce),
     ("Panels", commands.demo),
 ):
-    app.command(rich_help_panel=panel, cls=WithScheduler)(guarded(function))
+    app.command(rich_help_panel=panel, cls=StrictCommand)(guarded(function))

@@ -89,7 +89,7 @@ def select(
     _check_resume(logging)
 
     def read() -> tuple[Table, Table | None]:
-        data = _read(table, screen, roles, layout)
+        data = _read(table, screen, roles, layout, transform)
         return data, _read_cohort(cohort, data, roles, layout, screen)
 
     _select(
@@ -246,6 +246,8 @@ def predict(
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     fitted = load_model(model)
     data = read_table(table, features=needed_features(fitted), **values(layout))
+    for sentence in data.record[1:]:  # the first is how much was read
+        screen.remark(sentence)
     found = predict_table(fitted, data)
     if found.imputed:
         screen.remark(found.imputed_text())
@@ -319,7 +321,7 @@ def evaluate(
     )  # fmt: skip
     with screen, results_folder(out, EvaluatedMethod) as folder:
         found = evaluate_table(
-            _read(table, screen, roles, layout),
+            _read(table, screen, roles, layout, transform),
             method=name,
             full_permutation=full_permutation,
             command=text,
@@ -353,7 +355,7 @@ def compare(
             "--method",
             "-m",
             metavar="NAME",
-            help="Only these; may be repeated.",
+            help="Only these, with commas between them.",
             rich_help_panel="Method",
         ),
     ] = None,
@@ -382,8 +384,8 @@ def compare(
     asked = _sizes(sizes)
     with screen, results_folder(out, ComparedMethods) as folder:
         found = compare_table(
-            _read(table, screen, roles, layout),
-            methods=methods or (),
+            _read(table, screen, roles, layout, transform),
+            methods=[name for text in methods or () for name in text.split(",")],
             sizes=asked,
             time_limit=time_limit,
             command=text,
@@ -448,13 +450,15 @@ def reproduce(
 # ------------------------------------------------------------------------- what they share
 
 
-def _read(path: Path, screen: Screen, roles: Roles, layout: Layout) -> Table:
+def _read(path: Path, screen: Screen, roles: Roles, layout: Layout, transform: Transform) -> Table:
     """Read the table, show that it is being read, and say what was read."""
     from ..io import read_table
+    from ..io.scale import without_advice
 
     options = {**values(roles, layout), "drop": tuple(roles.drop or ())}
     with screen.stage(f"reading {path.name}"):
         table = read_table(path, **options)
+    table = without_advice(table) if transform.log2 else table
     screen.show_table(table)
     return table
 

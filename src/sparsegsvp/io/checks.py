@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,29 +13,33 @@ from scipy import sparse
 
 from .._notices import Notice
 from .errors import InputError, listed, option, quote, suggestion
+from .labels import describe_spellings, one_spelling, spelling_notice
 from .rows import RawTable
+from .scale import raw_intensities
 from .text import looks_numeric
 
 # Squares and their sums over samples must stay finite in float64.
 _LARGEST = 1e150
 
 
-def check(raw: RawTable, target: str | None, positive: str | None, fixed: bool) -> None:
+def check(raw: RawTable, target: str | None, positive: str | None, fixed: bool) -> str | None:
     """Check a table, leaving out in place what cannot serve; notices and notes go into it.
 
-    With `fixed` features none is left out, since a model waits for each of them.
+    With `fixed` features none is left out, since a model waits for each of them. Returns the
+    class of interest as it is spelled.
     """
     if raw.X.shape[0] == 0:
         raise InputError("there is a header but no sample", remedy="check the file")
     if raw.X.shape[1] == 0:
         raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
-    check_roles(raw, target, positive)
+    positive = check_roles(raw, target, positive)
     low, high = _column_range(raw.X)
     _refuse_overflow(raw, low, high)
     if not fixed:
         _leave_out_empty(raw, low)
         filled = ~np.isnan(low)
-        constant = [n for n, same in zip(raw.names, low[filled] == high[filled]) if same]
+        low, high = low[filled], high[filled]
+        constant = [n for n, same in zip(raw.names, low == high) if same]
         if constant:
             raw.notes.append(f"{_count(len(constant), 'feature')} constant: {listed(constant)}")
     missing = _missing_per_column(raw.X)
@@ -45,12 +50,18 @@ def check(raw: RawTable, target: str | None, positive: str | None, fixed: bool) 
         raw.notes.append(
             f"{_count(raw.n_missing, 'value')} missing in {features}: {listed(affected)}"
         )
-    raw.notices = (*_repeats(raw), *_orientation(raw))
+    scale = () if fixed else raw_intensities(raw.X, low, high)
+    raw.notices += (*_repeats(raw), *_orientation(raw), *scale)
+    return positive
 
 
-def check_roles(raw: RawTable, target: str | None, positive: str | None) -> None:
-    """Check labels and groups; leave samples without a label out. Looks at no number."""
+def check_roles(raw: RawTable, target: str | None, positive: str | None) -> str | None:
+    """Check labels and groups; leave samples without a label out. Looks at no number.
+
+    Returns the class of interest in the spelling that its class has got.
+    """
     _leave_out_unlabelled(raw)
+    positive = _one_spelling(raw, positive)
     labels = raw.text.get("target")
     if labels is not None and target is not None:
         _refuse_labels([str(v) for v in labels], target)
@@ -68,6 +79,22 @@ def check_roles(raw: RawTable, target: str | None, positive: str | None) -> None
             where=_place(raw, groups.index(None)),
             remedy=f"fill the cell of {option('group')}",
         )
+    return positive
+
+
+def _one_spelling(raw: RawTable, positive: str | None) -> str | None:
+    """Take labels that differ in spelling as one; return that of the class of interest."""
+    labels = raw.text.get("target")
+    if labels is None:
+        return positive
+    counts = Counter(str(label) for label in labels)
+    chosen = one_spelling(counts)
+    described = describe_spellings(counts, chosen)
+    raw.text["target"] = [chosen[str(label)] for label in labels]
+    if described:
+        raw.notes.append(f"labels in several spellings are one class: {described}")
+        raw.notices += (spelling_notice(described),)
+    return positive if positive is None else chosen.get(positive, positive)
 
 
 def _count(n: int, noun: str) -> str:

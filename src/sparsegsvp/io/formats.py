@@ -23,6 +23,8 @@ import numpy as np
 from scipy import sparse
 
 from .errors import InputError, listed, need, one_line, option, quote, suggestion
+from .geo import is_series_matrix, open_samples, read_series_matrix
+from .header import skip_titles
 from .rows import (
     RawTable,
     Roles,
@@ -40,19 +42,21 @@ from .text import OpenRows, ReadOptions, RowStream, as_label, open_arff, open_de
 class Format:
     """A file format: what messages call it, how it is recognised, and how it is read.
 
-    `suffixes` are in lower case; ``.gz`` after them is looked through. Of the two readers at
+    `suffixes` are in lower case; ``.gz`` after them is looked through; `recognise`, if there
+    is one, has to say yes to the file's content too. Of the two readers at
     least one is needed: ``rows(path, options)`` opens a file as rows of cells, and such files
     can also hold labels, and features in rows; ``read(path, roles, options)`` gives a
-    `RawTable` and goes first. `transposes` is whether features may be in rows, `layers`
-    whether a file holds several matrices.
+    `RawTable` and goes first. `transposes` is whether features may be in rows, None where
+    they always are; `layers` is whether a file holds several matrices.
     """
 
     name: str
     suffixes: tuple[str, ...]
     rows: Callable[[Path, ReadOptions], AbstractContextManager[RowStream]] | None = None
     read: Callable[[Path, Roles, ReadOptions], RawTable] | None = None
-    transposes: bool = True
+    transposes: bool | None = True
     layers: bool = False
+    recognise: Callable[[Path], bool] | None = None
 
 
 def format_of(file: Path) -> Format:
@@ -61,8 +65,8 @@ def format_of(file: Path) -> Format:
     suffix = suffixes[-1] if suffixes else ""
     if suffix == ".gz" and len(suffixes) > 1:
         suffix = suffixes[-2]
-    for form in FORMATS:
-        if suffix in form.suffixes:
+    for form in sorted(FORMATS, key=lambda form: form.recognise is None):
+        if suffix in form.suffixes and (form.recognise is None or form.recognise(file)):
             return form
     names = [form.name for form in FORMATS]
     remedy = f"{', '.join(names[:-1])} and {names[-1]} are read, by the file's extension"
@@ -87,16 +91,15 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
     if options.layer is not None and not form.layers:
         names = [form.name for form in FORMATS if form.layers]
         raise InputError(f"{option('layer')} is for {' and '.join(names)} files")
-    if options.transpose and not form.transposes:
+    if options.transpose and form.transposes is False:
         raise InputError(
             "files of this type have samples in rows by definition",
-            remedy=f"leave {option('transpose')} out",
+            remedy=f"leave {option('transpose', True)} out",
         )
-    if form.read is not None and not (options.transpose and form.rows is not None):
+    if form.read is not None:
         raw = form.read(file, roles, options)
     else:
-        opener, transpose, decimal = rows_of(file, options), options.transpose, options.decimal
-        raw = from_rows(opener, roles, transpose=transpose, decimal=decimal)
+        raw = from_rows(rows_of(file, options), roles, options)
     with open(file, "rb") as handle:
         return raw, hashlib.file_digest(handle, "sha256").hexdigest()
 
@@ -141,6 +144,7 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
         page = book[book.sheetnames[0] if sheet is None else sheet]
         lines = enumerate(page.iter_rows(values_only=True), start=1)
         filled = ((n, cells) for n, cells in lines if any(c is not None for c in cells))
+        above, filled = skip_titles(filled)
         line, header = next(filled, (0, ()))
         if not header:
             raise InputError(f"sheet {quote(page.title)} is empty")
@@ -157,6 +161,9 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
         notes = []
         if len(book.sheetnames) > 1 and sheet is None:
             notes.append(f"the first of {len(book.sheetnames)} sheets, {quote(page.title)}")
+        if above:
+            passed = ", ".join(map(str, above))
+            notes.append(f"the header is on line {line}; passed over above it: line {passed}")
         yield RowStream(names, _excel_cells(filled, len(names)), "Excel", notes)
     finally:
         book.close()
@@ -213,7 +220,9 @@ def _parquet_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
 
 
 def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
-    """Read a Parquet file column by column into a matrix."""
+    """Read a Parquet file column by column into a matrix, or row by row if it is turned."""
+    if options.transpose:
+        return from_rows(partial(_parquet_rows, path, options), roles, options)
     with open_parquet(path) as file:
         schema = file.schema_arrow
         names = [
@@ -229,7 +238,7 @@ def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
         if not all(map(is_number_type, kinds)):
             # Numbers may be stored as text: the reader of cells knows, and knows the messages.
             opener = partial(_parquet_rows, path, options)
-            raw = from_rows(opener, roles, decimal=options.decimal)
+            raw = from_rows(opener, roles, options)
             raw.place = "row"
             return raw
         single = bool(kinds) and all(str(kind) in ("float", "halffloat") for kind in kinds)
@@ -355,9 +364,19 @@ def as_floating(X: Any) -> Any:
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
+_TEXT = (".csv", ".txt", ".dat", ".tsv", ".tab")
+
 FORMATS = (
     Format("CSV", (".csv", ".txt", ".dat"), rows=open_delimited),
     Format("TSV", (".tsv", ".tab"), rows=open_delimited),
+    Format(
+        "GEO series matrix",
+        _TEXT,
+        rows=open_samples,
+        read=read_series_matrix,
+        transposes=None,
+        recognise=is_series_matrix,
+    ),
     Format("Excel (.xlsx)", (".xlsx", ".xlsm"), rows=_excel_rows),
     Format("Parquet", (".parquet", ".pq"), rows=_parquet_rows, read=_read_parquet),
     Format("ARFF", (".arff",), rows=open_arff, transposes=False),

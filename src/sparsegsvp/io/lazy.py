@@ -103,7 +103,7 @@ def open_table(
                 "this is no Parquet folder, Zarr store or .h5ad file",
                 remedy=f"other files are read whole, without {option('dask')}",
             )
-        check_roles(raw, target, positive)
+        positive = check_roles(raw, target, positive)
     (n, m), blocks = raw.X.shape, " x ".join(str(count) for count in raw.X.numblocks)
     opening = f"opened {n} samples and {m} features in {blocks} chunks of {file.name} ({raw.kind})"
     about = "the digest is of names, sizes and metadata, not of the values"

@@ -6,29 +6,39 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from .._notices import Notice
 from .errors import InputError, listed, option, quote, suggestion
+from .missing import below_detection, describe_codes
 from .text import (
     BadCell,
     DecimalCommaFound,
     MixedDecimals,
     NumberReader,
     OpenRows,
+    ReadOptions,
     RowStream,
     TooManyBadCells,
     as_label,
+    as_role,
     looks_numeric,
 )
 
 UNNAMED = ""  # the header cell that pandas and R leave above row names
+_READ_BACK = "Unnamed: 0"  # what pandas makes of it when it reads the file and writes it again
+_LISTED = 12  # columns that an error names one by one
+_GROUP_WORDS = set(
+    """patient patients subject subjects donor individual person animal mouse batch plate site
+    center centre hospital family""".split()
+)
 _STRAY = 0.1  # a column with a smaller share of text is numbers with a slip in it
 
 # Labels ("target"), identifiers ("id") and groups ("group"), None where a cell is empty.
@@ -41,7 +51,7 @@ class RawTable:
 
     `dropped` says why a column was left out, `notes` what was decided and not asked for;
     `lines` has the place of each sample in the file, if it has lines, and `place` is what
-    messages call that place.
+    messages call that place. `titles` are other names of the samples, if they have any.
     """
 
     X: Any
@@ -54,6 +64,7 @@ class RawTable:
     place: str = "row"
     notices: tuple[Notice, ...] = ()
     n_missing: int = 0
+    titles: list[str | None] | None = None
 
 
 # --- roles -----------------------------------------------------------------------------
@@ -64,6 +75,7 @@ class Roles:
     """The columns a caller named: labels, identifiers, groups, what to drop, what to read.
 
     `features` are the columns to read as numbers; None is every column without another role.
+    `collapse` says how features that share a name will be made one; None refuses them.
     """
 
     target: str | None = None
@@ -71,6 +83,7 @@ class Roles:
     group: str | None = None
     drop: tuple[str, ...] = ()
     features: tuple[str, ...] | None = None
+    collapse: str | None = None
 
     def named(self) -> dict[str, str]:
         """Return the column of each of "target", "id" and "group" that has one."""
@@ -111,8 +124,9 @@ class Layout:
 
 def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout:
     """Give every column of a header its role, or say which name is wrong."""
+    roles = replace(roles, drop=names_in(roles.drop, header))
     roles.check()
-    refuse_duplicates(header, what=what, ignore=roles.drop)
+    _refuse_shared_names(header, roles, what=what)
     position = {name: i for i, name in reversed(list(enumerate(header)))}
     asked = [*roles.named().items(), *(("drop", name) for name in roles.drop)]
     for role, name in asked:
@@ -121,24 +135,51 @@ def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout
     text = {role: position[name] for role, name in roles.named().items()}
     notes: list[str] = []
     blank = [i for i, name in enumerate(header) if name == UNNAMED]
-    if blank and blank[0] == 0 and "id" not in text:
-        text["id"] = blank.pop(0)
+    if header and header[0] == _READ_BACK and _READ_BACK not in roles.asked():
+        blank.insert(0, 0)
+    first = blank.pop(0) if blank and blank[0] == 0 else None
+    if first is not None and "id" not in text:
+        text["id"] = first
         notes.append("the first column has no name and was taken for sample identifiers")
+    elif first is not None:
+        notes.append("the first column has no name and was left out, as names of rows")
     if roles.features is not None:
         features = _positions(roles.features, header, "columns")
-        return Layout(features, list(roles.features), text, notes=notes)
-    skip = {*text.values(), *blank}
+        return Layout(features, [header[i] for i in features], text, notes=notes)
+    skip = {*text.values(), *blank, first}
     features = [i for i, name in enumerate(header) if i not in skip and name not in roles.drop]
     dropped = dict.fromkeys(roles.drop, "asked for")
     return Layout(features, [header[i] for i in features], text, blank, dropped, notes)
+
+
+def names_in(given: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+    """Take apart "a,b,c" into three names, unless a name is written so."""
+    found: list[str] = []
+    for text in given:
+        parts = [part.strip() for part in text.split(",")]
+        found += [text] if text in known else [part for part in parts if part] or [text]
+    return tuple(dict.fromkeys(found))
+
+
+def _refuse_shared_names(
+    names: Sequence[str], roles: Roles, what: str = "column", lines: Sequence[int] | None = None
+) -> None:
+    """Refuse features that share a name, unless they will be made one."""
+    if roles.collapse is None:
+        ways = f"or make them one with {option('collapse', 'mean')}, 'max' or 'first'"
+        refuse_duplicates(names, what=what, ignore=roles.drop, lines=lines, remedy=ways)
+        return
+    others = set(names).difference(roles.named().values())
+    refuse_duplicates(names, what=what, ignore=others, lines=lines)
 
 
 def refuse_duplicates(
     names: Sequence[str],
     *,
     what: str = "column",
-    ignore: Sequence[str] = (),
+    ignore: Collection[str] = (),
     lines: Sequence[int] | None = None,
+    remedy: str = "since a panel is a list of names",
 ) -> None:
     """Refuse names that occur twice, saying where, before any reader renames them."""
     if len(set(names)) == len(names):
@@ -153,7 +194,7 @@ def refuse_duplicates(
         raise InputError(
             f"{what} name {quote(name)} appears {len(at)} times "
             f"({'lines' if lines else what + 's'} {', '.join(map(str, at[:4]))}){others}",
-            remedy="rename or remove the repeats, since a panel is a list of names",
+            remedy=f"rename or remove the repeats, {remedy}",
         )
 
 
@@ -169,15 +210,18 @@ def _missing(name: str, role: str, names: Sequence[str], what: str = "column") -
 
 
 def _positions(wanted: Sequence[str], names: Sequence[str], what: str) -> list[int]:
-    """Return where the wanted names are among the names, or list those that are missing."""
-    order = {name: i for i, name in reversed(list(enumerate(names)))}
-    absent = [name for name in wanted if name not in order]
+    """Return all places of the wanted names among the names, or list those that are missing."""
+    places: dict[str, list[int]] = {name: [] for name in wanted}
+    for i, name in enumerate(names):
+        if name in places:
+            places[name].append(i)
+    absent = [name for name, found in places.items() if not found]
     if absent:
         raise InputError(
             f"{len(absent)} of the {len(wanted)} {what} needed are missing: {listed(absent)}",
             remedy="add them; names must match exactly, their order does not matter",
         )
-    return [order[name] for name in wanted]
+    return [i for name in wanted for i in places[name]]
 
 
 # --- matrices and arrays ---------------------------------------------------------------
@@ -186,7 +230,7 @@ def _positions(wanted: Sequence[str], names: Sequence[str], what: str) -> list[i
 def from_matrix(X: Any, names: Sequence[str], roles: Roles, kind: str, text: RoleText) -> RawTable:
     """Make a table of a matrix whose columns are all features, and of the text beside it."""
     named = [name or f"column {i}" for i, name in enumerate(names)]
-    layout = lay_out(named, Roles(drop=roles.drop, features=roles.features), "feature")
+    layout = lay_out(named, replace(roles, target=None, id=None, group=None), "feature")
     if layout.features != list(range(len(named))):
         X = X[:, layout.features]
     return RawTable(X, layout.names, kind, text, layout.dropped)
@@ -213,7 +257,7 @@ def from_arrays(
             raise InputError(
                 f"array {quote(name)} has shape {values.shape}, X has {X.shape[0]} rows"
             )
-        text[role] = [as_label(value) for value in values.tolist()]
+        text[role] = [as_role(role, value) for value in values.tolist()]
     raw = from_matrix(X, names, roles, kind, text)
     raw.notes += notes
     return raw
@@ -241,7 +285,7 @@ def columns_of_obs(obs: Any, roles: Roles) -> RoleText:
             )
         column = obs[name]
         cells = zip(column.isna(), column.astype(object))
-        text[role] = [None if gone else as_label(value) for gone, value in cells]
+        text[role] = [None if gone else as_role(role, value) for gone, value in cells]
     return text
 
 
@@ -251,9 +295,8 @@ def columns_of_obs(obs: Any, roles: Roles) -> RoleText:
 def from_rows(
     open_rows: OpenRows,
     roles: Roles,
+    options: ReadOptions | None = None,
     *,
-    transpose: bool = False,
-    decimal: str | None = None,
     place: str = "line",
 ) -> RawTable:
     """Read a stream of rows into a matrix, with either decimal mark.
@@ -262,11 +305,17 @@ def from_rows(
     on a point is refused, so that 1,5 and 1.5 never mean different things in one file.
     One row at a time is in memory besides the matrix.
     """
-    assemble = _features_in_rows if transpose else _samples_in_rows
+    options = options or ReadOptions()
+    decimal = options.decimal
+    assemble = _features_in_rows if options.transpose else _samples_in_rows
+    if options.transpose and any("," in name for name in roles.drop):
+        with open_rows() as rows:
+            known = {*rows.names, *(as_label(cells[0]) or "" for _, cells in rows.rows)}
+        roles = replace(roles, drop=names_in(roles.drop, known))
     first: BadCell | None = None  # the cell that made reading start again
     first_column = ""
     while True:
-        reader = NumberReader(decimal, place)
+        reader = NumberReader(decimal, place, options.na)
         try:
             with open_rows() as rows:
                 raw = assemble(rows, roles, reader)
@@ -298,6 +347,9 @@ def from_rows(
                 "separators",
             )
         raw.notes.append("numbers are written with decimal commas")
+    if reader.codes:
+        raw.notes.append(describe_codes(reader.codes))
+        raw.notices += (*below_detection(reader.codes),)
     return raw
 
 
@@ -312,13 +364,9 @@ def _picker(positions: list[int]) -> Callable[[list[Any]], list[Any]]:
 def _samples_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> RawTable:
     try:
         layout = lay_out(rows.names, roles)
-    except InputError:
-        absent = roles.target is not None and roles.target not in rows.names
-        if absent and any(as_label(cells[0]) == roles.target for _, cells in rows.rows):
-            raise InputError(
-                f"{quote(roles.target)} names a row, not a column",
-                remedy=f"the table has features in rows: use {option('transpose', True)}",
-            ) from None
+    except InputError as error:
+        if roles.target is not None and roles.target not in rows.names:
+            _suspect_features_in_rows(rows, roles.target, error)
         raise
     reader.columns = layout.names
     buffer, lines = array("d"), array("q")
@@ -329,7 +377,7 @@ def _samples_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Raw
         for line, cells in rows.rows:
             lines.append(line)
             for role, position in layout.text.items():
-                text[role].append(as_label(cells[position]))
+                text[role].append(as_role(role, cells[position]))
             for position in layout.blank:
                 if as_label(cells[position]) is not None:
                     raise InputError(
@@ -351,6 +399,23 @@ def _samples_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Raw
     )
 
 
+def _suspect_features_in_rows(rows: RowStream, target: str, error: InputError) -> None:
+    """Look for a target that is no column among the names of rows; say so, or add a hint."""
+    first = [as_label(cells[0]) for _, cells in rows.rows]
+    if target in first:
+        raise InputError(
+            f"{quote(target)} names a row, not a column",
+            remedy=f"the table has features in rows: use {option('transpose', True)}",
+        ) from None
+    named = [name for name in first if name is not None and not looks_numeric(name)]
+    if len(set(named)) == len(first) > 1 and not error.remedy.startswith("did you mean"):
+        error.remedy += (
+            f"; if the features are in rows, use {option('transpose', True)} and give the labels "
+            f"in a second file ({option('labels')})"
+        )
+        error.locate("")
+
+
 def _text_in_columns(
     reader: NumberReader, layout: Layout, first_column: list[str], n_rows: int
 ) -> InputError:
@@ -365,15 +430,24 @@ def _text_in_columns(
         return InputError(
             f"{quote(cell.value)} is not a number{more}",
             where=f"{place} {cell.line}, column {quote(layout.names[cell.position])}",
-            remedy="correct it, leave the cell empty, or leave the column out with "
-            f"{option('drop')}",
+            remedy="correct it, leave the cell empty, leave the column out with "
+            f"{option('drop', [layout.names[cell.position]])}, or, if it stands for a missing "
+            f"value, use {option('na', cell.value)}",
         )
     names = [layout.names[p] for p in categorical]
     cell = examples[categorical[0]]
     what, remedy = f"column {listed(names)} holds", f"drop it with {option('drop', names)}"
     if len(names) > 1:
-        what, remedy = f"columns {listed(names)} hold", f"leave each out with {option('drop')}"
+        shown = option("drop", names) if len(names) <= _LISTED else option("drop")
+        what, remedy = f"columns {listed(names)} hold", f"leave each out with {shown}"
     remedy += " or code it as numbers"
+    together = [p for p in categorical if _looks_like_groups(layout.names[p], p, bad)]
+    if together:
+        name = layout.names[together[0]]
+        remedy = (
+            f"if {quote(name)} says which samples belong together (patients, batches), use "
+            f"{option('group', name)}; otherwise {remedy}"
+        )
     if layout.features[categorical[0]] == 0 and len(set(first_column)) == len(first_column):
         remedy = (
             f"if it names the samples use {option('id', names[0])}, "
@@ -382,10 +456,21 @@ def _text_in_columns(
     return InputError(f"{what} text ({quote(cell.value)} on {place} {cell.line})", remedy=remedy)
 
 
+def _looks_like_groups(name: str, position: int, bad: list[BadCell]) -> bool:
+    """Whether a column of text may say which samples belong together: by name, or by repeats."""
+    values = Counter(cell.value for cell in bad if cell.position == position)
+    several = len(values) > 2 and max(values.values()) > 1
+    often = sum(n > 1 for n in values.values()) >= len(values) / 2
+    by_name = not _GROUP_WORDS.isdisjoint(re.findall(r"[a-z]+", name.lower()))
+    return by_name or (several and often)
+
+
 def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> RawTable:
     """Read a table with a feature in each row: the header names the samples."""
     roles.check()
     header = rows.names
+    if roles.id == header[0]:  # the column that names the features, not a row
+        roles = replace(roles, id=None)
     refuse_duplicates(header, ignore=roles.drop)
     keep = [i for i in range(1, len(header)) if header[i] and header[i] not in roles.drop]
     if not keep:
@@ -407,7 +492,7 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
                     "a row has no name", where=f"line {line}", remedy="name the feature"
                 )
             if name in role_of:
-                text[role_of[name]] = [as_label(value) for value in pick(cells)]
+                text[role_of[name]] = [as_role(role_of[name], value) for value in pick(cells)]
             elif name in roles.drop:
                 dropped[name] = "asked for"
             elif wanted is None or name in wanted:
@@ -420,20 +505,20 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
         if role not in text and name in header:
             raise InputError(
                 f"{quote(name)} names a column, not a row",
-                remedy=f"the table has samples in rows: leave {option('transpose')} out",
+                remedy=f"the table has samples in rows: leave {option('transpose', True)} out",
             )
         if role not in text:
             raise _missing(name, role, names, "row")
     if reader.bad:
         raise _text_in_rows(reader, names, lines)
-    refuse_duplicates(names, what="row", lines=lines)
+    _refuse_shared_names(names, roles, what="row", lines=lines)
     for name in roles.drop:
         if name not in dropped:
             raise _missing(name, "drop", [*header, *names])
     M = np.frombuffer(buffer, dtype=np.float64).reshape(len(names), len(keep))
     if roles.features is not None:
-        M = M[_positions(roles.features, names, "rows")]
-        names = list(roles.features)
+        order = _positions(roles.features, names, "rows")
+        M, names = M[order], [names[i] for i in order]
     text.setdefault("id", list(samples))
     kind = f"{rows.kind}, transposed"
     return RawTable(M.T, names, kind, text, dropped, list(rows.notes), place="column")

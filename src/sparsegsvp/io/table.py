@@ -15,11 +15,16 @@ from numpy.typing import NDArray
 
 from .._notices import Notice
 from .checks import check
+from .collapse import check_way, make_one
 from .errors import InputError, listed, locating, one_line, option, quote, suggestion
 from .formats import existing_file, format_of, read_file, rows_of
+from .labels import spelling_key, spelling_of
+from .missing import codes_of, describe_codes, mark_missing, numbers_of
 from .models import log2_floor
-from .rows import RawTable, Roles, refuse_duplicates
-from .text import ReadOptions, as_label
+from .orientation import orient
+from .rows import RawTable, Roles, names_in, refuse_duplicates
+from .scale import without_advice
+from .text import ReadOptions, as_role
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,8 @@ class Table:
         What was read and done, in sentences.
     notices : tuple of Notice
         What looks odd: samples that occur twice ("repeats"), features that seem to be in
-        rows ("orientation"), and anything else ("table").
+        rows ("orientation"), labels in several spellings ("spelling"), values marked as
+        below detection ("detection"), raw intensities ("raw"), and anything else ("table").
     dropped : dict of str to str
         Columns left out, with the reason.
     n_missing : int
@@ -174,8 +180,11 @@ def guess_positive(classes: Sequence[str]) -> str:
     return classes[-1]
 
 
-def check_cohort(cohort: Table, table: Table) -> None:
+def check_cohort(cohort: Table, table: Table) -> Table:
     """Refuse a cohort that is the training table, or has labels which that table lacks.
+
+    Labels that differ from those of the table in capitals, blanks or as 1 and 1.0 are the
+    same classes.
 
     Parameters
     ----------
@@ -183,6 +192,11 @@ def check_cohort(cohort: Table, table: Table) -> None:
         Samples to test a model on.
     table : Table
         The samples it was trained on.
+
+    Returns
+    -------
+    Table
+        The cohort, its labels spelled as the table spells them.
 
     Raises
     ------
@@ -197,6 +211,9 @@ def check_cohort(cohort: Table, table: Table) -> None:
     Traceback (most recent call last):
         ...
     sparsegsvp.io.errors.InputError: array: label 'sick' does not occur in array; ...
+    >>> cohort = make_table([[4.0], [5.0], [6.0]], ["ILL", "Well", "Well"])
+    >>> check_cohort(cohort, table).class_counts()
+    {'ill': 1, 'well': 2}
     """
     if cohort.digest == table.digest:
         raise InputError(
@@ -205,13 +222,23 @@ def check_cohort(cohort: Table, table: Table) -> None:
             remedy="give samples that took no part in training",
         )
     known = table.class_counts()
-    strange = [label for label in cohort.class_counts() if label not in known]
+    spelling = spelling_of(known)
+    here = cohort.class_counts()
+    same = {label: spelling.get(spelling_key(label), label) for label in here if label not in known}
+    changed = {label: name for label, name in same.items() if label != name}
+    strange = [label for label in same if label not in changed]
     if strange:
         raise InputError(
             f"label {listed(strange)} does not occur in {one_line(table.source)}",
             where=cohort.source,
             remedy=f"rename it, or leave these samples out; the classes are {listed(known)}",
         )
+    if not changed or cohort.y is None:
+        return cohort
+    pairs = ", ".join(f"{quote(old)} is taken for {quote(new)}" for old, new in changed.items())
+    said = f"labels are spelled as in {one_line(table.source)}: {pairs}"
+    y = np.array([changed.get(str(label), label) for label in cohort.y], dtype=object)
+    return replace(cohort, y=y, record=(*cohort.record, said))
 
 
 def read_table(
@@ -221,11 +248,13 @@ def read_table(
     positive: str | None = None,
     id: str | None = None,
     group: str | None = None,
-    drop: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     features: Sequence[str] | None = None,
     labels: str | PathLike[str] | None = None,
     on: str | None = None,
-    transpose: bool = False,
+    transpose: bool | None = None,
+    na: str | Sequence[str] | None = None,
+    collapse: str | None = None,
     layer: str | None = None,
     sheet: str | None = None,
     log2: bool = False,
@@ -235,8 +264,9 @@ def read_table(
 ) -> Table:
     """Read a table of samples and features, or refuse it in one clear line.
 
-    CSV and TSV (also gzipped; separator and encoding are found out), Excel, Parquet, ARFF,
-    NPZ and AnnData, by the file's extension. Samples are rows unless `transpose` is given.
+    CSV and TSV (also gzipped; separator and encoding are found out), series matrix files of
+    GEO, Excel, Parquet, ARFF, NPZ and AnnData, by the file's extension. Samples are rows,
+    unless `transpose` is given or the names given here show that they are columns.
 
     Parameters
     ----------
@@ -251,8 +281,8 @@ def read_table(
         Columns of sample identifiers and of groups. A first column without a name, the
         index of a pandas frame and the ``obs_names`` of AnnData are identifiers by
         themselves.
-    drop : sequence of str, default=()
-        Columns to leave out.
+    drop : str or sequence of str, default=()
+        Columns to leave out. "a,b,c" stands for three, unless a column is called so.
     features : sequence of str or None, default=None
         Read only these columns, in this order; all others are ignored. Missing ones are
         an error that lists them.
@@ -260,9 +290,23 @@ def read_table(
         A second file with the labels (and groups), matched by identifier.
     on : str or None, default=None
         The column of identifiers in `labels`; in the table too, unless `id` says otherwise.
-    transpose : bool, default=False
-        Features are in rows: the first column names them and the header the samples.
-        `target`, `id`, `group` and `drop` are then names of rows.
+    transpose : bool or None, default=None
+        Whether features are in rows: the first column names them and the header the samples.
+        `target`, `group` and `drop` are then names of rows; `id` too, or the name of the
+        first column. None finds out: they are if `target` or most of `features` are names of
+        rows and not of columns, or if the identifiers of `labels` are names of columns and
+        not of samples in rows. They always are in a series matrix of GEO, where `target`,
+        `id` and `group` name what the file says of its samples, such as "title" or the key
+        of a characteristic.
+    na : str, sequence of str or None, default=None
+        More codes for missing values in columns of numbers, such as "n.m." or -999; a text
+        with commas has several. The usual ones, in capitals or not, are known: NA, N/A, n.a.,
+        NaN, null, none, missing, ?, ., -, and those for values below detection: ND, n.d.,
+        LOD, <LOD, BDL.
+    collapse : {"mean", "max", "first"} or None, default=None
+        Make one feature of those that share a name: the mean of their values, the one with
+        the largest mean over the samples of this file, or the first. Without it they are
+        refused.
     layer : str or None, default=None
         A layer of an AnnData file instead of its X.
     sheet : str or None, default=None
@@ -302,9 +346,12 @@ def read_table(
     ['NA', 'B']
     """
     file = existing_file(path)
+    check_way(collapse)
     wanted = None if features is None else tuple(features)
-    roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
-    options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose)
+    left_out = (drop,) if isinstance(drop, str) else tuple(drop)
+    roles = Roles(target, id, group, left_out, wanted, collapse)
+    codes = codes_of(na)
+    options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose, codes)
     if labels is None:
         if on is not None:
             raise InputError(
@@ -312,11 +359,13 @@ def read_table(
                 where=file.name,
             )
         with locating(file.name):
+            options, turned = orient(file, roles, options)
             raw, digest = read_file(file, roles, options)
     else:
         found = _read_labels(existing_file(labels), on, target, encoding)
         target = found.target
         with locating(file.name):
+            options, turned = orient(file, roles, options, found.rows, found.on)
             raw, digest = read_file(file, _roles_left(found, roles, file, options), options)
             if "id" not in raw.text:
                 raise InputError(
@@ -325,19 +374,29 @@ def read_table(
                 )
         with locating(found.source):
             _join(raw, found, group)
+    raw.notes[:0] = [turned] if turned else []
     with locating(file.name):
+        settle(raw, codes, collapse, in_place=True)
         table = checked_table(raw, file.name, digest, target, positive, features is not None)
     if log2:
         record = (*table.record, "values are log2(max(x, 1))")
-        table = replace(table, X=log2_floor(table.X), record=record)
+        table = without_advice(replace(table, X=log2_floor(table.X), record=record))
     return table
+
+
+def settle(raw: RawTable, na: Sequence[str], way: str | None, *, in_place: bool) -> None:
+    """Mark numbers that stand for missing values, then make one of features of one name."""
+    raw.X, met = mark_missing(raw.X, numbers_of(na), in_place=in_place)
+    if met:
+        raw.notes.append(describe_codes(met))
+    make_one(raw, way)
 
 
 def checked_table(
     raw: RawTable, source: str, digest: str, target: str | None, positive: str | None, fixed: bool
 ) -> Table:
     """Check what a reader returned and make it a table; see `check` for `fixed`."""
-    check(raw, target, positive, fixed)
+    positive = check(raw, target, positive, fixed)
     n, m = raw.X.shape
     opening = f"read {n} samples and {m} features from {source} ({raw.kind})"
     return table_of(raw, opening, source, digest, target, positive)
@@ -415,8 +474,11 @@ def _read_labels(
         with rows_of(file, ReadOptions(encoding=encoding))() as opened:
             names, lines = opened.names, [cells for _, cells in opened.rows]
         refuse_duplicates(names)
-        columns = {name: [as_label(c[i]) for c in lines] for i, name in enumerate(names)}
         on = names[0] if on is None else on
+        columns = {
+            name: [as_role("target" if name == target != on else name, c[i]) for c in lines]
+            for i, name in enumerate(names)
+        }
         for name, role in ((on, "on"), (target, "target")):
             if name is not None and name not in columns:
                 raise InputError(
@@ -436,7 +498,7 @@ def _read_labels(
             if key is None:
                 continue
             other = columns[target][rows.setdefault(key, row)]
-            if label != other:
+            if spelling_key(label or "") != spelling_key(other or ""):
                 raise InputError(
                     f"{quote(key)} is labelled {quote(other)} and {quote(label)}",
                     remedy="keep one label for each sample",
@@ -456,7 +518,7 @@ def _roles_left(sheet: _LabelSheet, roles: Roles, file: Path, options: ReadOptio
         return roles
     with rows_of(file, options)() as rows:
         names = rows.names
-    if sheet.target in names and sheet.target not in roles.drop:
+    if sheet.target in names and sheet.target not in names_in(roles.drop, names):
         raise InputError(
             f"column {quote(sheet.target)} is in the table and in {one_line(sheet.source)}",
             remedy=f"leave {option('labels')} out, or drop the table's with "
@@ -469,6 +531,8 @@ def _join(raw: RawTable, sheet: _LabelSheet, group: str | None) -> None:
     """Put the labels (and groups) of the sheet beside the samples of a table."""
     ids = raw.text["id"]
     rows = [None if key is None else sheet.rows.get(key) for key in ids]
+    if all(row is None for row in rows) and raw.titles is not None:
+        rows = [None if key is None else sheet.rows.get(key) for key in raw.titles]
     if all(row is None for row in rows):
         here = [key for key in ids if key is not None]
         raise InputError(

@@ -13,7 +13,7 @@ import itertools
 import math
 import re
 import zlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,14 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, quote
-
-# In a column of numbers these stand for "not measured"; in a column of labels only an
-# empty cell does, because "NA" and "None" are the names of classes somewhere.
-MISSING = frozenset(
-    [""]
-    + ["NA", "Na", "na", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN"]
-    + ["NULL", "Null", "null", "NONE", "None", "none", "?"]
-)
+from .missing import MISSING
 
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
@@ -46,14 +39,19 @@ _ATTRIBUTE = re.compile(
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the caller said about a file, in place of what is found out or taken for granted."""
+    """What the caller said about a file, in place of what is found out or taken for granted.
+
+    `transpose` is None where nothing was said, and `na` has codes for missing values besides
+    the usual ones.
+    """
 
     separator: str | None = None
     decimal: str | None = None
     encoding: str | None = None
     sheet: str | None = None
     layer: str | None = None
-    transpose: bool = False
+    transpose: bool | None = None
+    na: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,15 +98,22 @@ class TooManyBadCells(Exception):
 class NumberReader:
     """Turn rows of cells into rows of float64.
 
-    Three tiers, because nearly every row is clean: all cells at once; all cells but those
-    of `MISSING`; one by one, which finds out what is wrong.
+    Three tiers, because nearly every row is clean: all cells at once; all cells but codes
+    for missing values as they are usually written; one by one, which finds out what is wrong.
 
     The decimal mark is a point, a comma, or None: then a point is assumed, and the first
     decimal comma raises `DecimalCommaFound`. Exceptions carry the `BadCell`.
     """
 
-    def __init__(self, decimal: str | None = None, place: str = "line") -> None:
+    def __init__(
+        self, decimal: str | None = None, place: str = "line", na: Sequence[str] = ()
+    ) -> None:
         self.decimal = decimal
+        self.missing = MISSING.union(code.lower() for code in na)  # in lower case
+        self.usual = self.missing.union(
+            written for code in self.missing for written in (code.upper(), code.capitalize())
+        )
+        self.codes: Counter[str] = Counter()  # what was taken as missing, as it was written
         self.place = place  # what rows are called in messages
         self.columns: list[str] = []  # names of the positions, for messages
         self.bad: list[BadCell] = []
@@ -116,6 +121,13 @@ class NumberReader:
 
     def row(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
         """Read one row; a cell that is no number becomes NaN and is remembered in `bad`."""
+        values = self._row(cells, line)
+        for i in np.flatnonzero(np.isnan(values)):
+            if isinstance(cells[i], str) and (code := cells[i].strip()):
+                self.codes[code] += 1
+        return values
+
+    def _row(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
         texts = cells
         try:
             joined = "\n".join(cells)
@@ -131,7 +143,7 @@ class NumberReader:
         except ValueError:
             pass
         try:
-            numbers = [math.nan if t in MISSING else float(t) for t in texts]
+            numbers = [math.nan if t in self.usual else float(t) for t in texts]
         except ValueError:
             return self._one_by_one(cells, line)
         return np.array(numbers, dtype=np.float64)
@@ -149,7 +161,7 @@ class NumberReader:
 
     def _text(self, cell: BadCell) -> float:
         text = cell.value
-        if text in MISSING:
+        if text.lower() in self.missing:
             return math.nan
         if _DECIMAL_COMMA.fullmatch(text):
             if self.decimal is None:
@@ -186,7 +198,7 @@ def looks_numeric(text: str) -> bool:
     return True
 
 
-def as_label(cell: Any) -> str | None:
+def as_label(cell: Any, strip: bool = True) -> str | None:
     """Read a cell as a label: None only if it is empty, and 1.0 is the same class as 1."""
     if cell is None:
         return None
@@ -196,7 +208,13 @@ def as_label(cell: Any) -> str | None:
         return str(int(cell)) if float(cell).is_integer() else repr(float(cell))
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", "replace")
-    return str(cell).strip() or None
+    text = str(cell)
+    return (text.strip() if strip else text) if text.strip() else None
+
+
+def as_role(role: str, cell: Any) -> str | None:
+    """Read a cell of a column with a role; blanks around a label stay until they are counted."""
+    return as_label(cell, strip=role != "target")
 
 
 # --- compression and encoding ----------------------------------------------------------

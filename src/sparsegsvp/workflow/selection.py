@@ -24,6 +24,7 @@ from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import fit_with_groups
 from ..io import InputError, Table, check_cohort, make_table, save_model
 from ..io.errors import option
+from ..io.scale import without_advice
 from ..report import build_report, describe_model, describe_panel, summarize, summarize_test
 from ..report.words import interval
 from .evidence import evaluate_procedure
@@ -282,6 +283,7 @@ def select_panel(
     )  # fmt: skip
     named = {"group" if isinstance(groups, str) else "groups": groups}
     table = make_table(data, y, target=target, positive=positive, **named, **reading)
+    table = without_advice(table) if asked.log2 else table
     cohort = None
     if test is not None:
         cohort = _cohort_table(test, table, reading)
@@ -357,11 +359,10 @@ def _cohort_table(test: Any, table: Table, reading: dict[str, Any]) -> Table:
     if isinstance(test, Table):
         cohort = test
     else:
-        same = ("id", "transpose", "layer", "sheet", "separator", "decimal")
+        same = ("id", "transpose", "layer", "sheet", "separator", "decimal", "na", "collapse")
         kept = {name: reading[name] for name in same if name in reading}
         cohort = make_table(test, target=table.target, features=table.feature_names, **kept)
-    check_cohort(cohort, table)
-    return cohort
+    return check_cohort(cohort, table)
 
 
 def _header(table: Table, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,72 @@
+"""Whether features are in rows, found out from the names that a caller gave."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from .errors import InputError, listed, option, quote
+from .formats import format_of, rows_of
+from .rows import Roles
+from .text import OpenRows, ReadOptions, as_label
+
+
+def orient(
+    file: Path,
+    roles: Roles,
+    options: ReadOptions,
+    keys: Collection[str] = (),
+    on: str | None = None,
+) -> tuple[ReadOptions, str]:
+    """Say in the options whether features are in rows, where the caller has not.
+
+    Returns the options and, if the features turned out to be in rows, the sentence that says
+    why. `keys` are the identifiers of labels in a second file, `on` the name of their column.
+
+    Samples are in rows unless the names a caller gave are found in the first column and not
+    in the header (a target, features of a model), or the other way round (identifiers).
+    """
+    form = format_of(file)
+    if options.transpose is not None or not form.transposes or form.rows is None:
+        return options, ""
+    why = _reason(rows_of(file, options), roles, keys, on)
+    if not why:
+        return options, ""
+    return replace(options, transpose=True), f"features are in rows, samples in columns: {why}"
+
+
+def _reason(open_rows: OpenRows, roles: Roles, keys: Collection[str], on: str | None) -> str:
+    """Return why the features must be in rows; empty where they need not be."""
+    with open_rows() as rows:
+        header = rows.names
+    if roles.features is not None:
+        across = len(set(header).intersection(roles.features))
+        if across == len(set(roles.features)):
+            return ""
+        down = len(set(_cells(open_rows, 0)).intersection(roles.features))
+        return "the rows have the names of the features" if down > across else ""
+    if keys:
+        across = len(set(header[1:]).intersection(keys))
+        if not across:
+            return ""
+        name = next((n for n in (roles.id, on) if n in header), header[0])
+        down = len(set(_cells(open_rows, header.index(name))).intersection(keys))
+        if down and across >= down:
+            raise InputError(
+                f"the identifiers of the labels name columns ({listed(list(keys)[:2])}) as well as "
+                "rows",
+                remedy=f"say {option('transpose', True)} if the samples are in columns, "
+                f"{option('transpose', False)} if they are in rows",
+            )
+        return "" if down else "the columns have the names of labelled samples"
+    absent = roles.target is not None and roles.target not in header
+    if absent and roles.target in _cells(open_rows, 0):
+        return f"{quote(roles.target)} names a row"
+    return ""
+
+
+def _cells(open_rows: OpenRows, position: int) -> list[str]:
+    """Return a column of a file as text."""
+    with open_rows() as rows:
+        return [as_label(cells[position]) or "" for _, cells in rows.rows]
