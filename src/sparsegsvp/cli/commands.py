@@ -453,12 +453,11 @@ def reproduce(
 def _read(path: Path, screen: Screen, roles: Roles, layout: Layout, transform: Transform) -> Table:
     """Read the table, show that it is being read, and say what was read."""
     from ..io import read_table
-    from ..io.scale import without_advice
 
     options = {**values(roles, layout), "drop": tuple(roles.drop or ())}
     with screen.stage(f"reading {path.name}"):
         table = read_table(path, **options)
-    table = without_advice(table) if transform.log2 else table
+    table = table.without_notice("raw") if transform.log2 else table
     screen.show_table(table)
     return table
 
@@ -467,12 +466,12 @@ def _read_cohort(
     cohort: Cohort, data: Table, roles: Roles, layout: Layout, screen: Screen
 ) -> Table | None:
     """Read an independent cohort, if one is named: the same features, and known labels."""
-    from ..io import read_table
+    from ..io import check_cohort, read_table
 
     if cohort.test is None:
         return None
     with screen.stage(f"reading {cohort.test.name}"):
-        return read_table(
+        test = read_table(
             cohort.test,
             target=data.target,
             features=data.feature_names,
@@ -480,6 +479,10 @@ def _read_cohort(
             on=None if cohort.test_labels is None else roles.on,
             **values(layout),
         )
+        test = check_cohort(test, data)
+    for sentence in test.record:
+        screen.say(f"{test.source}: {sentence}")
+    return test
 
 
 def _sizes(text: str) -> list[int]:

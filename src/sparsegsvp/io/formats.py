@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -144,8 +144,8 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
         page = book[book.sheetnames[0] if sheet is None else sheet]
         lines = enumerate(page.iter_rows(values_only=True), start=1)
         filled = ((n, cells) for n, cells in lines if any(c is not None for c in cells))
-        above, filled = skip_titles(filled)
-        line, header = next(filled, (0, ()))
+        above, rest = skip_titles(filled)
+        line, header = next(rest, (0, ()))
         if not header:
             raise InputError(f"sheet {quote(page.title)} is empty")
         for position, cell in enumerate(header, start=1):
@@ -164,13 +164,13 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
         if above:
             passed = ", ".join(map(str, above))
             notes.append(f"the header is on line {line}; passed over above it: line {passed}")
-        yield RowStream(names, _excel_cells(filled, len(names)), "Excel", notes)
+        yield RowStream(names, _excel_cells(rest, len(names)), "Excel", notes)
     finally:
         book.close()
 
 
 def _excel_cells(
-    filled: Iterator[tuple[int, tuple[Any, ...]]], width: int
+    filled: Iterator[tuple[int, Sequence[Any]]], width: int
 ) -> Iterator[tuple[int, list[Any]]]:
     for line, cells in filled:
         extra = next((c for c in cells[width:] if c is not None), None)

@@ -53,7 +53,7 @@ class Samples:
         close = suggestion(short, list(self.columns))
         remedy = f"{close} " if close.startswith("did you mean") else ""
         raise InputError(
-            f"the file says no {quote(name)} of its samples ({option(role)})",
+            f"there is no {quote(name)} among what the file says of its samples ({option(role)})",
             remedy=f"{remedy}{self._usable()}",
         )
 
@@ -66,7 +66,7 @@ class Samples:
                 parts.append(f"{quote(name)} ({listed(values, shown=3, limit=24)})")
         more = f" and {len(parts) - _LISTED} more" if len(parts) > _LISTED else ""
         usable = "; ".join(parts[:_LISTED]) + more
-        return f"there are {usable}" if parts else "nothing in it tells groups of samples apart"
+        return f"usable are {usable}" if parts else "nothing in it tells groups of samples apart"
 
 
 def _read_samples(path: Path, options: ReadOptions) -> Samples:

@@ -18,22 +18,31 @@ def orient(
     options: ReadOptions,
     keys: Collection[str] = (),
     on: str | None = None,
-) -> tuple[ReadOptions, str]:
+) -> tuple[Roles, ReadOptions, list[str]]:
     """Say in the options whether features are in rows, where the caller has not.
 
-    Returns the options and, if the features turned out to be in rows, the sentence that says
-    why. `keys` are the identifiers of labels in a second file, `on` the name of their column.
+    Returns the roles, the options and, if the features turned out to be in rows, what to put
+    on record. `keys` are the identifiers of labels in a second file, `on` the name of their
+    column. An `id` that names neither the first column nor a row was meant for a table with
+    samples in rows, and goes.
 
     Samples are in rows unless the names a caller gave are found in the first column and not
     in the header (a target, features of a model), or the other way round (identifiers).
     """
     form = format_of(file)
     if options.transpose is not None or not form.transposes or form.rows is None:
-        return options, ""
-    why = _reason(rows_of(file, options), roles, keys, on)
+        return roles, options, []
+    open_rows = rows_of(file, options)
+    why = _reason(open_rows, roles, keys, on)
     if not why:
-        return options, ""
-    return replace(options, transpose=True), f"features are in rows, samples in columns: {why}"
+        return roles, options, []
+    notes = [f"features are in rows, samples in columns: {why}"]
+    with open_rows() as rows:
+        first = rows.names[0]
+    if roles.id not in (None, first) and roles.id not in _cells(open_rows, 0):
+        notes.append(f"the header names the samples; there is no row {quote(roles.id)}")
+        roles = replace(roles, id=None)
+    return roles, replace(options, transpose=True), notes
 
 
 def _reason(open_rows: OpenRows, roles: Roles, keys: Collection[str], on: str | None) -> str:

@@ -35,10 +35,8 @@ from .text import (
 UNNAMED = ""  # the header cell that pandas and R leave above row names
 _READ_BACK = "Unnamed: 0"  # what pandas makes of it when it reads the file and writes it again
 _LISTED = 12  # columns that an error names one by one
-_GROUP_WORDS = set(
-    """patient patients subject subjects donor individual person animal mouse batch plate site
-    center centre hospital family""".split()
-)
+_GROUP_WORDS = """patient patients subject subjects donor individual person animal mouse batch
+    plate site center centre hospital family"""
 _STRAY = 0.1  # a column with a smaller share of text is numbers with a slip in it
 
 # Labels ("target"), identifiers ("id") and groups ("group"), None where a cell is empty.
@@ -427,12 +425,12 @@ def _text_in_columns(
     if not categorical or n_rows < 3:
         cell = examples[min(counts)]
         more = f" ({len(bad) - 1} more cells like this)" if len(bad) > 1 else ""
+        name = layout.names[cell.position]
         return InputError(
             f"{quote(cell.value)} is not a number{more}",
-            where=f"{place} {cell.line}, column {quote(layout.names[cell.position])}",
-            remedy="correct it, leave the cell empty, leave the column out with "
-            f"{option('drop', [layout.names[cell.position]])}, or, if it stands for a missing "
-            f"value, use {option('na', cell.value)}",
+            where=f"{place} {cell.line}, column {quote(name)}",
+            remedy=f"correct it, leave the cell empty, or leave the column out with "
+            f"{option('drop', [name])}{_if_a_code(cell.value)}",
         )
     names = [layout.names[p] for p in categorical]
     cell = examples[categorical[0]]
@@ -441,6 +439,9 @@ def _text_in_columns(
         shown = option("drop", names) if len(names) <= _LISTED else option("drop")
         what, remedy = f"columns {listed(names)} hold", f"leave each out with {shown}"
     remedy += " or code it as numbers"
+    others = {cell.value for cell in bad if cell.position in categorical}
+    if len(others) == 1 and max(counts.values()) < n_rows:
+        remedy += _if_a_code(others.pop())
     together = [p for p in categorical if _looks_like_groups(layout.names[p], p, bad)]
     if together:
         name = layout.names[together[0]]
@@ -461,7 +462,7 @@ def _looks_like_groups(name: str, position: int, bad: list[BadCell]) -> bool:
     values = Counter(cell.value for cell in bad if cell.position == position)
     several = len(values) > 2 and max(values.values()) > 1
     often = sum(n > 1 for n in values.values()) >= len(values) / 2
-    by_name = not _GROUP_WORDS.isdisjoint(re.findall(r"[a-z]+", name.lower()))
+    by_name = any(word in _GROUP_WORDS.split() for word in re.findall(r"[a-z]+", name.lower()))
     return by_name or (several and often)
 
 
@@ -540,5 +541,12 @@ def _text_in_rows(reader: NumberReader, names: list[str], lines: list[int]) -> I
         f"{quote(cell.value)} is not a number",
         where=f"line {cell.line}, row {quote(name)}, column {quote(reader.columns[cell.position])}",
         remedy="correct it, leave the cell empty, or leave the row out with "
-        f"{option('drop', [name])}",
+        f"{option('drop', [name])}{_if_a_code(cell.value)}",
     )
+
+
+def _if_a_code(value: str) -> str:
+    """Propose a text that is no number as a code for missing values; commas divide codes."""
+    if "," in value:
+        return ""
+    return f"; if it stands for a missing value, use {option('na', value)}"

@@ -23,7 +23,6 @@ from .missing import codes_of, describe_codes, mark_missing, numbers_of
 from .models import log2_floor
 from .orientation import orient
 from .rows import RawTable, Roles, names_in, refuse_duplicates
-from .scale import without_advice
 from .text import ReadOptions, as_role
 
 
@@ -117,6 +116,10 @@ class Table:
         if len(classes) != 2:
             return None
         return guess_positive(classes) if self.positive is None else self.positive
+
+    def without_notice(self, code: str) -> Table:
+        """Return the table without the notices of a kind: those that were seen to."""
+        return replace(self, notices=tuple(n for n in self.notices if n.code != code))
 
     def describe(self) -> dict[str, Any]:
         """Return all but the numbers, labels and names, as JSON can hold it."""
@@ -236,9 +239,11 @@ def check_cohort(cohort: Table, table: Table) -> Table:
     if not changed or cohort.y is None:
         return cohort
     pairs = ", ".join(f"{quote(old)} is taken for {quote(new)}" for old, new in changed.items())
-    said = f"labels are spelled as in {one_line(table.source)}: {pairs}"
+    said = f"labels are spelled otherwise than in {one_line(table.source)}: {pairs}"
+    notice = Notice("spelling", "note", f"In {one_line(cohort.source)}, {said}.")
     y = np.array([changed.get(str(label), label) for label in cohort.y], dtype=object)
-    return replace(cohort, y=y, record=(*cohort.record, said))
+    record, notices = (*cohort.record, said), (*cohort.notices, notice)
+    return replace(cohort, y=y, record=record, notices=notices)
 
 
 def read_table(
@@ -359,13 +364,13 @@ def read_table(
                 where=file.name,
             )
         with locating(file.name):
-            options, turned = orient(file, roles, options)
+            roles, options, turned = orient(file, roles, options)
             raw, digest = read_file(file, roles, options)
     else:
         found = _read_labels(existing_file(labels), on, target, encoding)
         target = found.target
         with locating(file.name):
-            options, turned = orient(file, roles, options, found.rows, found.on)
+            roles, options, turned = orient(file, roles, options, found.rows, found.on)
             raw, digest = read_file(file, _roles_left(found, roles, file, options), options)
             if "id" not in raw.text:
                 raise InputError(
@@ -374,13 +379,13 @@ def read_table(
                 )
         with locating(found.source):
             _join(raw, found, group)
-    raw.notes[:0] = [turned] if turned else []
+    raw.notes[:0] = turned
     with locating(file.name):
         settle(raw, codes, collapse, in_place=True)
         table = checked_table(raw, file.name, digest, target, positive, features is not None)
     if log2:
         record = (*table.record, "values are log2(max(x, 1))")
-        table = without_advice(replace(table, X=log2_floor(table.X), record=record))
+        table = replace(table, X=log2_floor(table.X), record=record).without_notice("raw")
     return table
 
 

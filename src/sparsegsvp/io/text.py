@@ -122,7 +122,7 @@ class NumberReader:
     def row(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
         """Read one row; a cell that is no number becomes NaN and is remembered in `bad`."""
         values = self._row(cells, line)
-        for i in np.flatnonzero(np.isnan(values)):
+        for i in np.flatnonzero(np.isnan(values)).tolist():
             if isinstance(cells[i], str) and (code := cells[i].strip()):
                 self.codes[code] += 1
         return values

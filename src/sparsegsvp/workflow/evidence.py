@@ -19,7 +19,6 @@ from ..evaluation.panels import with_size
 from ..io import InputError, Table, csv_text
 from ..io.errors import option, suggestion
 from ..io.models import log2_floor
-from ..io.scale import without_advice
 from ..report import build_comparison, comparison_verdict, known_scores, verdict
 from .files import json_text, out_of_fold_csv, timings_text, write_texts
 from .settings import (
@@ -137,7 +136,7 @@ def evaluate_table(
     EvaluatedMethod
     """
     settings = make_settings(**parameters)
-    table = without_advice(table) if settings.log2 else table
+    table = table.without_notice("raw") if settings.log2 else table
     refuse_missing(table, settings)
     n_outer = outer_folds(table, settings)
     procedure = make_procedure(settings) if method == OWN else _procedure(method, settings)

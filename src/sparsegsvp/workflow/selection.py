@@ -24,7 +24,6 @@ from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import fit_with_groups
 from ..io import InputError, Table, check_cohort, make_table, save_model
 from ..io.errors import option
-from ..io.scale import without_advice
 from ..report import build_report, describe_model, describe_panel, summarize, summarize_test
 from ..report.words import interval
 from .evidence import evaluate_procedure
@@ -283,7 +282,7 @@ def select_panel(
     )  # fmt: skip
     named = {"group" if isinstance(groups, str) else "groups": groups}
     table = make_table(data, y, target=target, positive=positive, **named, **reading)
-    table = without_advice(table) if asked.log2 else table
+    table = table.without_notice("raw") if asked.log2 else table
     cohort = None
     if test is not None:
         cohort = _cohort_table(test, table, reading)
@@ -306,7 +305,9 @@ def select_panel(
         if settings.resamples and can_be_halved(table):
             stability = _resample(procedure, model, table, settings, n_jobs, journal, stages)
     scored = found = None
+    spelled: list[Notice] = []
     if cohort is not None:
+        spelled = [notice for notice in cohort.notices if notice.code == "spelling"]
         found = predict_table(model, cohort)
         scored = summarize_test(
             cohort.labels,
@@ -328,7 +329,7 @@ def select_panel(
             parameters=parameters,
             seed=settings.random_state,
             skipped=_skipped(asked, fast, stability is None),
-            notices=said,
+            notices=[*said, *spelled],
         )
     return Selection(model, evaluation, stability, document, table, found, cohort, stages.seconds)
 
