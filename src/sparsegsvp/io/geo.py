@@ -6,12 +6,11 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from .errors import InputError, listed, option, quote, suggestion
 from .rows import RawTable, Roles, from_rows
@@ -19,7 +18,6 @@ from .text import ReadOptions, RowStream, _open_text
 
 _BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
 _SAMPLE = "!Sample_"
-_PAIR = re.compile(r"\s*([^:]{1,80}?)\s*:\s*(.*?)\s*")
 _OPENINGS = (b"!series_", b'"!series_', b"!sample_", b'"!sample_')
 _LISTED = 8  # columns that an error proposes
 
@@ -34,6 +32,24 @@ def is_series_matrix(path: Path) -> bool:
     except (OSError, EOFError, zlib.error):
         return False
     return head.removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith(_OPENINGS)
+
+
+def _lines(handle: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the cells of each line that has any."""
+    reader = csv.reader(handle, delimiter="\t")
+    while True:
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise InputError(
+                f"the line cannot be read ({error})",
+                where=f"line {reader.line_num}",
+                remedy="the file may be damaged: download it again",
+            ) from error
+        if any(cells):
+            yield reader.line_num, cells
 
 
 @dataclass(frozen=True)
@@ -74,8 +90,8 @@ def _read_samples(path: Path, options: ReadOptions) -> Samples:
     lines: list[tuple[str, list[str]]] = []
     series = ""
     with _open_text(path, options.encoding) as (handle, _):
-        for cells in csv.reader(handle, delimiter="\t"):
-            key = cells[0].strip() if cells else ""
+        for _, cells in _lines(handle):
+            key = cells[0].strip()
             if key.lower() == _BEGIN:
                 break
             if key.startswith(_SAMPLE):
@@ -97,7 +113,8 @@ def _read_samples(path: Path, options: ReadOptions) -> Samples:
             remedy="use the series matrix of one platform: GEO offers one file for each",
         )
     columns: dict[str, list[str | None]] = {"geo_accession": list(accessions)}
-    for key, cells in lines:
+    # what an error proposes begins with what the authors said of each sample
+    for key, cells in sorted(lines, key=lambda line: not line[0].startswith("characteristics")):
         if len(cells) != len(accessions):
             raise InputError(
                 f"line {quote(_SAMPLE + key)} has {len(cells)} values for {len(accessions)} "
@@ -115,8 +132,8 @@ def _add_characteristics(columns: dict[str, list[str | None]], line: str, cells:
     """Add a line of "key: value" cells: each key is a column, whichever line it stands on."""
     found: dict[str, list[str | None]] = {}
     for i, cell in enumerate(cells):
-        pair = _PAIR.fullmatch(cell)
-        key, value = pair.groups() if pair else (line, cell)
+        key, colon, value = (part.strip() for part in cell.partition(":"))
+        key, value = (key, value) if key and colon else (line, cell)
         found.setdefault(key, [None] * len(cells))[i] = value or None
     for key, column in found.items():
         there = columns.get(key)
@@ -147,35 +164,35 @@ def open_samples(path: Path, options: ReadOptions) -> Iterator[RowStream]:
 def _open_numbers(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open the table of numbers as rows, a feature in each."""
     with _open_text(path, options.encoding) as (handle, compressed):
-        reader = csv.reader(handle, delimiter="\t")
-        for cells in reader:
-            if cells and cells[0].strip().lower() == _BEGIN:
+        lines = _lines(handle)
+        for _, cells in lines:
+            if cells[0].strip().lower() == _BEGIN:
                 break
-        names = [name.strip() for name in next(reader, [])]
+        names = [name.strip() for name in next(lines, (0, []))[1]]
         kind = f"{'gzipped ' if compressed else ''}GEO series matrix, {handle.encoding}"
-        yield RowStream(names, _numbers(reader, len(names)), kind)
+        yield RowStream(names, _numbers(lines, len(names)), kind)
 
 
-def _numbers(reader: Any, width: int) -> Iterator[tuple[int, list[str]]]:
-    for cells in reader:
-        line = reader.line_num
-        if not any(cells):
-            continue
+def _numbers(lines: Iterator[tuple[int, list[str]]], width: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows up to the line that ends the table."""
+    for number, cells in lines:
         if cells[0].strip().lower() == _END:
             return
         if len(cells) != width:
             raise InputError(
                 f"{len(cells)} cells where the header has {width}",
-                where=f"line {line}",
+                where=f"line {number}",
                 remedy="the file may be damaged: download it again",
             )
-        yield line, cells
+        yield number, cells
     raise InputError("the table of numbers has no end", remedy="it is cut short: download it again")
 
 
 def read_series_matrix(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     """Read the numbers with samples as rows, and the roles from what is known of the samples."""
     samples = _read_samples(path, options)
+    if roles.id == "ID_REF":  # the column that names the features
+        roles = replace(roles, id=None)
     roles.check()
     found = {role: samples.find(name, role) for role, name in roles.named().items()}
     left = Roles(

@@ -231,6 +231,7 @@ def _from_frame(frame: Any, roles: Roles, options: ReadOptions, package: str) ->
             roles = replace(roles, id=index.name)
     names = [name or f"column {i}" for i, name in enumerate(names)]
     layout = lay_out(names, roles)
+    notes += layout.notes
 
     def cells(i: int) -> list[Any]:
         if i < before:

@@ -122,7 +122,7 @@ class Layout:
 
 def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout:
     """Give every column of a header its role, or say which name is wrong."""
-    roles = replace(roles, drop=names_in(roles.drop, header))
+    roles = replace(roles, drop=names_in(roles.drop, set(header)))
     roles.check()
     _refuse_shared_names(header, roles, what=what)
     position = {name: i for i, name in reversed(list(enumerate(header)))}
@@ -364,7 +364,7 @@ def _samples_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Raw
         layout = lay_out(rows.names, roles)
     except InputError as error:
         if roles.target is not None and roles.target not in rows.names:
-            _suspect_features_in_rows(rows, roles.target, error)
+            raise _features_suspected(rows, roles.target, error) from None
         raise
     reader.columns = layout.names
     buffer, lines = array("d"), array("q")
@@ -397,21 +397,22 @@ def _samples_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Raw
     )
 
 
-def _suspect_features_in_rows(rows: RowStream, target: str, error: InputError) -> None:
-    """Look for a target that is no column among the names of rows; say so, or add a hint."""
+def _features_suspected(rows: RowStream, target: str, error: InputError) -> InputError:
+    """Say that a target which is no column is a row, or that the features may be in rows."""
     first = [as_label(cells[0]) for _, cells in rows.rows]
     if target in first:
-        raise InputError(
+        return InputError(
             f"{quote(target)} names a row, not a column",
             remedy=f"the table has features in rows: use {option('transpose', True)}",
-        ) from None
-    named = [name for name in first if name is not None and not looks_numeric(name)]
-    if len(set(named)) == len(first) > 1 and not error.remedy.startswith("did you mean"):
-        error.remedy += (
-            f"; if the features are in rows, use {option('transpose', True)} and give the labels "
-            f"in a second file ({option('labels')})"
         )
-        error.locate("")
+    named = {name for name in first if name is not None and not looks_numeric(name)}
+    if len(named) < len(first) or len(first) < 2 or error.remedy.startswith("did you mean"):
+        return error
+    return InputError(
+        error.what,
+        remedy=f"{error.remedy}; if the features are in rows, use {option('transpose', True)} and "
+        f"give the labels in a second file ({option('labels')})",
+    )
 
 
 def _text_in_columns(

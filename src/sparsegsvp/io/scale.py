@@ -16,7 +16,7 @@ _HIGH = 256.0  # 2 ** 8: logarithms and pictures stay below it
 _FEATURE_HIGH = 50.0  # no feature of a table of logarithms comes near it
 _SPAN = 100.0  # from the weak values to the strong ones
 _SKEW = 1.5  # from the median of all values to their mean
-_LOOKED_AT = 1000  # features
+_LOOKED_AT = 1000  # about as many features, and samples
 
 
 def raw_intensities(X: Any, low: NDArray[Any], high: NDArray[Any]) -> Iterator[Notice]:
@@ -30,10 +30,10 @@ def raw_intensities(X: Any, low: NDArray[Any], high: NDArray[Any]) -> Iterator[N
         return
     if np.nanmedian(high) <= _FEATURE_HIGH:
         return
-    some = X[:, :: max(1, m // _LOOKED_AT)]
+    some = X[:: max(1, X.shape[0] // _LOOKED_AT), :: max(1, m // _LOOKED_AT)]
     some = some.toarray() if sparse.issparse(some) else some
     some = some[:, ~np.isnan(some).any(axis=0)]
-    if not some.shape[1]:
+    if not (some > 0).any():
         return
     skewed = np.mean(some.mean(axis=0) > np.median(some, axis=0)) > 0.6
     weak, strong = np.quantile(some[some > 0], [0.01, 0.99])
