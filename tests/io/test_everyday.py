@@ -61,6 +61,28 @@ def test_a_column_comes_before_a_row(tmp_path):
     assert table.X.ravel().tolist() == [1, 2, 3] and list(table.ids) == ["class", "a", "s3"]
 
 
+def test_a_row_of_measurements_is_no_target(tmp_path):
+    """A mistyped target that happens to be the name of a sample turns nothing."""
+    path = write(tmp_path / "a.csv", "id,g1,g2,class\ncontrol,1.5,2.5,x\ns2,2,4,y\n")
+    assert "'control' names a row, not a column" in refusal(path, target="control", drop="class")
+
+
+def test_descriptions_of_genes_are_no_samples(tmp_path):
+    """Columns that no label names are left out, text or not, and named."""
+    text = "ID_REF,Symbol,s1,s2,length,s3\np1,TP53,1,2,7,3\np2,MYC,4,5,7,6\n"
+    labels = write(tmp_path / "labels.csv", "id,class\ns1,x\ns2,y\ns3,x\n")
+    path = write(tmp_path / "a.csv", text)
+    for options in ({}, {"transpose": True}):
+        table = read_table(path, labels=labels, **options)
+        assert table.X.tolist() == [[1, 4], [2, 5], [3, 6]] and list(table.y) == list("xyx")
+        assert table.dropped == {"Symbol": "no label", "length": "no label"}
+        said = "left out, being columns of no labelled sample: 'Symbol' and 'length'"
+        assert said in table.record
+        assert not any("as asked" in sentence for sentence in table.record)
+    table = read_table(path, labels=labels, drop="Symbol,p2")
+    assert table.dropped == {"Symbol": "asked for", "p2": "asked for", "length": "no label"}
+
+
 def test_features_asked_for_are_looked_for_in_rows(tmp_path):
     path = write(tmp_path / "a.csv", GENES)
     table = read_table(path, features=["MYC", "TP53"], id="sample")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from .errors import InputError, listed, option, quote
 from .formats import format_of, rows_of
 from .rows import Roles
-from .text import OpenRows, ReadOptions, as_label
+from .text import OpenRows, ReadOptions, as_label, looks_numeric
 
 
 def orient(
@@ -69,10 +71,19 @@ def _reason(open_rows: OpenRows, roles: Roles, keys: Collection[str], on: str | 
                 f"{option('transpose', False)} if they are in rows",
             )
         return "" if down else "the columns have the names of labelled samples"
-    absent = roles.target is not None and roles.target not in header
-    if absent and roles.target in _cells(open_rows, 0):
-        return f"{quote(roles.target)} names a row"
-    return ""
+    if roles.target is None or roles.target in header:
+        return ""
+    with open_rows() as rows:
+        row = next((cells for _, cells in rows.rows if as_label(cells[0]) == roles.target), None)
+    if row is None or _measured(row[1:]):
+        return ""
+    return f"{quote(roles.target)} names a row"
+
+
+def _measured(cells: list[Any]) -> bool:
+    """Whether a row holds measurements, those of a sample or of a feature, which no label is."""
+    numbers = [float(text) for text in map(as_label, cells) if text and looks_numeric(text)]
+    return any(math.isfinite(value) and not value.is_integer() for value in numbers)
 
 
 def _cells(open_rows: OpenRows, position: int) -> list[str]:

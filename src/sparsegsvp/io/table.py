@@ -371,7 +371,11 @@ def read_table(
         target = found.target
         with locating(file.name):
             roles, options, turned = orient(file, roles, options, found.rows, found.on)
-            raw, digest = read_file(file, _roles_left(found, roles, file, options), options)
+            roles = _roles_left(found, roles, file, options)
+            strange = _other_columns(found, file, options)
+            raw, digest = read_file(file, replace(roles, drop=(*roles.drop, *strange)), options)
+            asked = names_in(roles.drop, set(strange))
+            _say_left_out(raw, [name for name in strange if name not in asked])
             if "id" not in raw.text:
                 raise InputError(
                     "the samples have no identifiers to match the labels by",
@@ -530,6 +534,25 @@ def _roles_left(sheet: _LabelSheet, roles: Roles, file: Path, options: ReadOptio
             f"{option('drop', [sheet.target])}",
         )
     return replace(roles, id=sheet.on) if roles.id is None and sheet.on in names else roles
+
+
+def _other_columns(sheet: _LabelSheet, file: Path, options: ReadOptions) -> list[str]:
+    """Return the columns of a table with features in rows that are no labelled samples.
+
+    They may hold text, as descriptions of the genes do.
+    """
+    if not options.transpose or format_of(file).rows is None:
+        return []
+    with rows_of(file, options)() as rows:
+        names = [name for name in rows.names[1:] if name]
+    strange = [name for name in names if name not in sheet.rows]
+    return strange if len(strange) < len(names) else []
+
+
+def _say_left_out(raw: RawTable, names: list[str]) -> None:
+    if names:
+        raw.dropped.update(dict.fromkeys(names, "no label"))
+        raw.notes.append(f"left out, being columns of no labelled sample: {listed(names)}")
 
 
 def _join(raw: RawTable, sheet: _LabelSheet, group: str | None) -> None:
