@@ -146,11 +146,6 @@ def test_it_is_read_and_said(tmp_path, kit, make, said):
         (lambda lines: turned(lines)[:-1], [], "use --transpose and give the labels in a second"),
         (turned, ["--no-transpose"], "'diagnosis' names a row, not a column"),
         (
-            lambda lines: column(lines, "patient", [f"p{i // 2}" for i in range(16)]),
-            ["--id", "sample"],
-            "use --group patient; otherwise drop it with --drop patient",
-        ),
-        (
             lambda lines: changed(lines, 0, 2, "g0"),
             ["--id", "sample"],
             "make them one with --collapse mean",

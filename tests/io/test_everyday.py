@@ -307,21 +307,6 @@ def test_a_name_with_a_comma_is_tried_first(tmp_path, turned):
     assert read_table(path, target="class", drop="b,c").feature_names == ("b", "c")
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "grouped"),
-    [
-        ("patient", ["p1", "p2", "p3", "p4"], True),
-        ("code", ["k1", "k1", "k2", "k3", "k2", "k3"], True),
-        ("sex", ["F", "M", "F", "M"], False),
-    ],
-)
-def test_patients_are_groups(tmp_path, name, values, grouped):
-    rows = "\n".join(f"{i},{value},{'xy'[i % 2]}" for i, value in enumerate(values))
-    message = refusal(write(tmp_path / "a.csv", f"g,{name},class\n{rows}\n"), target="class")
-    assert (f"use group='{name}'; otherwise drop it with drop=['{name}']" in message) == grouped
-    assert "drop" in message
-
-
 # --- labels ----------------------------------------------------------------------------
 
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -35,8 +34,6 @@ from .text import (
 UNNAMED = ""  # the header cell that pandas and R leave above row names
 _READ_BACK = "Unnamed: 0"  # what pandas makes of it when it reads the file and writes it again
 _LISTED = 12  # columns that an error names one by one
-_GROUP_WORDS = """patient patients subject subjects donor individual person animal mouse batch
-    plate site center centre hospital family"""
 _STRAY = 0.1  # a column with a smaller share of text is numbers with a slip in it
 
 # Labels ("target"), identifiers ("id") and groups ("group"), None where a cell is empty.
@@ -443,28 +440,12 @@ def _text_in_columns(
     others = {cell.value for cell in bad if cell.position in categorical}
     if len(others) == 1 and max(counts.values()) < n_rows:
         remedy += _if_a_code(others.pop())
-    together = [p for p in categorical if _looks_like_groups(layout.names[p], p, bad)]
-    if together:
-        name = layout.names[together[0]]
-        remedy = (
-            f"if {quote(name)} says which samples belong together (patients, batches), use "
-            f"{option('group', name)}; otherwise {remedy}"
-        )
     if layout.features[categorical[0]] == 0 and len(set(first_column)) == len(first_column):
         remedy = (
             f"if it names the samples use {option('id', names[0])}, "
             f"if it names the features {option('transpose', True)}"
         )
     return InputError(f"{what} text ({quote(cell.value)} on {place} {cell.line})", remedy=remedy)
-
-
-def _looks_like_groups(name: str, position: int, bad: list[BadCell]) -> bool:
-    """Whether a column of text may say which samples belong together: by name, or by repeats."""
-    values = Counter(cell.value for cell in bad if cell.position == position)
-    several = len(values) > 2 and max(values.values()) > 1
-    often = sum(n > 1 for n in values.values()) >= len(values) / 2
-    by_name = any(word in _GROUP_WORDS.split() for word in re.findall(r"[a-z]+", name.lower()))
-    return by_name or (several and often)
 
 
 def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> RawTable:
