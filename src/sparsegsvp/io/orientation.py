@@ -39,12 +39,16 @@ def orient(
     if not why:
         return roles, options, []
     notes = [f"features are in rows, samples in columns: {why}"]
-    with open_rows() as rows:
-        first = rows.names[0]
-    if roles.id not in (None, first) and roles.id not in _cells(open_rows, 0):
+    if roles.id is not None and not _names_a_row(open_rows, roles.id):
         notes.append(f"the header names the samples; there is no row {quote(roles.id)}")
         roles = replace(roles, id=None)
     return roles, replace(options, transpose=True), notes
+
+
+def _names_a_row(open_rows: OpenRows, name: str) -> bool:
+    """Whether a name is that of a row, or of the first column, which the header names."""
+    with open_rows() as rows:
+        return name == rows.names[0] or any(as_label(c[0]) == name for _, c in rows.rows)
 
 
 def _reason(open_rows: OpenRows, roles: Roles, keys: Collection[str], on: str | None) -> str:

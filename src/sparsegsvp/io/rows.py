@@ -130,7 +130,8 @@ def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout
     text = {role: position[name] for role, name in roles.named().items()}
     notes: list[str] = []
     blank = [i for i, name in enumerate(header) if name == UNNAMED]
-    if header and header[0] == _READ_BACK and _READ_BACK not in roles.asked():
+    read_back = what == "column" and list(header[:1]) == [_READ_BACK]
+    if read_back and _READ_BACK not in roles.asked():
         blank.insert(0, 0)
     first = blank.pop(0) if blank and blank[0] == 0 else None
     if first is not None and "id" not in text:
