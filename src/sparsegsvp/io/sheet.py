@@ -9,7 +9,7 @@ from .errors import InputError, listed, locating, one_line, option, quote, sugge
 from .formats import format_of, rows_of
 from .labels import spelling_key
 from .rows import RawTable, Roles, names_in, refuse_duplicates
-from .text import ReadOptions, as_role
+from .text import ReadOptions, as_label
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def read_labels(file: Path, on: str | None, target: str | None, encoding: str | 
         refuse_duplicates(names)
         on = names[0] if on is None else on
         columns = {
-            name: [as_role("target" if name == target != on else name, c[i]) for c in lines]
+            name: [as_label(c[i], strip=name != target or name == on) for c in lines]
             for i, name in enumerate(names)
         }
         for name, role in ((on, "on"), (target, "target")):
