@@ -16,6 +16,9 @@ TITLES = {
     # the table
     "repeats": "Samples occur more than once",
     "orientation": "The table may be turned round",
+    "roles": "Columns that may be no measurements",
+    "patients": "Several samples of one patient",
+    "leak": "A column gives the class away",
     "table": "About the table",
     "spelling": "Labels in several spellings",
     "detection": "Values below detection",

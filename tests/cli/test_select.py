@@ -92,8 +92,14 @@ def test_the_model_knows_the_names(finished, kit):
     frame = pd.read_csv(finished.path).drop(columns=["sample", "class"])
     assert list(model.feature_names_in_) == list(frame.columns)
     assert np.mean(model.predict(frame) == np.repeat(["ill", "well"], 18)) > 0.9
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(frame.rename(columns={"g1": "other"}))
+    panel = frame.columns[model.get_support()]
+    left_out = {name: f"other {name}" for name in frame if name not in panel}
+    np.testing.assert_array_equal(
+        model.predict(frame.rename(columns=left_out)), model.predict(frame)
+    )
+    with pytest.raises(ValueError) as caught:
+        model.predict(frame.rename(columns={panel[0]: "other"}))
+    assert str(caught.value) == f"columns of the panel are missing: {panel[0]!r}"
 
 
 def test_json_is_all_that_is_printed(table, tmp_path, kit):
@@ -156,7 +162,12 @@ def test_every_format_gives_the_same_panel(tmp_path, kit):
 
 BAD = {
     "no target": (["-t", "klass"], "there is no column 'klass' (--target)"),
-    "categorical": (["-t", "class"], "column 'sample' holds text"),
+    "categorical": (
+        ["-t", "class", "--keep", "sample"],
+        "column 'sample' (--keep) holds text ('s0' on line 2); code it as numbers",
+    ),
+    "kept": (["-t", "class", "--keep", "g1,h1"], "there is no column 'h1' (--keep)"),
+    "kept target": (["-t", "class", "--keep", "class"], "as --target and as --keep"),
     "positive": (["-t", "class", "--id", "sample", "--positive", "I"], "no sample has the label"),
     "impute": (
         ["-t", "class", "--id", "sample", "--impute", "mean"],
@@ -182,7 +193,8 @@ def test_bad_input_is_one_line_and_touches_nothing(table, tmp_path, kit, case):
     out = tmp_path / "out"
     out.mkdir()
     (out / "panel.csv").write_text("of an earlier run")
-    result = kit.run("select", table, *words, "--out", out, "--jobs", "1", "--quiet")
+    (out / "results.json").write_text('{"format": "sparsegsvp-results"}')
+    result = kit.run("select", table, *words, "--out", out, "--jobs", "1", "--quiet", "--force")
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.startswith("sparsegsvp: ") and result.stderr.count("\n") == 1
@@ -264,6 +276,7 @@ def test_an_independent_cohort(table, tmp_path, kit):
     rows = rows_of(out / "test-predictions.csv")
     assert len(rows) == 36 and rows[0]["label"] == "ill"
 
+    words += ["--force"]
     result = kit.run(*words, "--test", table)
     assert result.exit_code == 2
     assert "is the training table itself" in result.stderr

@@ -154,15 +154,47 @@ def test_less_penalty_gives_more_features(wide) -> None:
     assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
 
 
+@pytest.mark.parametrize("options", [{}, {"q": 0.5}, {"tau": 1.0, "pool": 0.5}, {"refit": False}])
 @pytest.mark.parametrize("k", [1, 2, 5, 20])
-@pytest.mark.parametrize("selection", ["nonzero", "elbow"])
-def test_n_features_is_never_exceeded(table, k, selection) -> None:
+def test_exactly_n_features_are_selected(table, k, options) -> None:
     X, y = table
-    model = GSVPSVM(n_features=k, selection=selection).fit(X, y)
-    assert 1 <= model.support_.sum() <= k
-    if selection == "nonzero" and k >= 5:
-        # least penalised: the path moves by few features a step
-        assert model.support_.sum() >= k - 3
+    model = GSVPSVM(n_features=k, **options).fit(X, y)
+    assert model.support_.sum() == k
+    assert (model.coef_ != 0).any(axis=0).sum() == k
+    assert set(model.feature_order_[:k]) == set(np.flatnonzero(model.support_))
+
+
+def test_every_number_of_features_can_be_had(breast, wide) -> None:
+    X, y = breast
+    for k in range(1, 31):
+        assert GSVPSVM(n_features=k).fit(X, y).support_.sum() == k
+    X, y = wide
+    for k in (70, 71, 150, 399, 400):  # beyond the number of rows, and beyond any path
+        assert GSVPSVM(n_features=k).fit(X, y).support_.sum() == k
+
+
+def test_of_features_that_do_not_vary_none_is_selected(wide) -> None:
+    X, y = wide
+    X = X[:, :9].copy()
+    X[:, [2, 5]] = 3.0
+    with pytest.warns(UserWarning, match="constant"):
+        models = [GSVPSVM(n_features=k).fit(X, y) for k in (6, 7, 8, 9)]
+    assert [int(model.support_.sum()) for model in models] == [6, 7, 7, 7]
+    assert not any(model.support_[[2, 5]].any() for model in models)
+
+
+def test_a_panel_of_given_size_has_a_path_and_planes_of_their_own_defaults(wide) -> None:
+    X, y = wide
+    model = GSVPSVM(n_features=6).fit(X, y)
+    path = GSVPSVM(n_features=6, tau=6.0, pool=1.0).fit(X, y)
+    assert_array_equal(model.support_, path.support_)
+    panel = np.flatnonzero(model.support_)
+    planes = GSVPSVM(n_features=6, tau=1.0, pool=0.5).fit(X[:, panel], y)
+    assert_allclose(model.coef_[:, panel], planes.coef_)
+    # explicit values are those of the path and of the planes
+    assert not np.allclose(path.coef_[:, panel], planes.coef_)
+    # and without a size they are what they always were
+    assert_array_equal(GSVPSVM().fit(X, y).coef_, GSVPSVM(tau=1.0, pool=0.5).fit(X, y).coef_)
 
 
 def test_feature_order_starts_with_the_heaviest_of_the_panel(wide) -> None:

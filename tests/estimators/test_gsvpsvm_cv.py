@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,12 +27,14 @@ from sparsegsvp.estimators import gsvpsvm_cv, planes
 from sparsegsvp.estimators.decision import balanced_sample, fit_calibrator, log_distances
 from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
 from sparsegsvp.estimators.search import (
+    HeldOutLosses,
     LabelledRows,
     Search,
     choose_point,
     pick,
     points_of,
     run_fold,
+    sizes_up_to,
 )
 from sparsegsvp.estimators.tall import search_by_blocks
 from sparsegsvp.linalg import DenseMatrix, as_matrix
@@ -38,7 +42,14 @@ from sparsegsvp.metrics import balanced_log_loss
 from sparsegsvp.solvers import L1, Lq
 
 # all of every path, whatever the number of rows
-QUICK = {"tau": (0.5, 3.0), "n_deltas": 6, "ratio": 0.05, "cv": 3, "max_features": 400}
+QUICK = {
+    "tau": (0.5, 3.0),
+    "n_deltas": 6,
+    "ratio": 0.05,
+    "cv": 3,
+    "max_features": 400,
+    "rule": "best",
+}
 
 
 @pytest.fixture(scope="module", params=["breast", "wide", "three"])
@@ -166,13 +177,8 @@ def test_accuracy_is_recorded_beside_the_score(table, options, weighted) -> None
     X, y = table
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y)) if weighted else None
     found = GSVPSVMCV(**{**QUICK, **options}).fit(X, y, sample_weight=weight)
-    again = clone(found).set_params(
-        q=found.q_,
-        tau=found.tau_,
-        pool=found.pool_,
-        decision=found.decision_,
-        scoring="balanced_accuracy",
-    )
+    chosen = {name: found.best_params_[name] for name in ("q", "tau", "pool", "decision")}
+    again = clone(found).set_params(**chosen, scoring="balanced_accuracy")
     again.fit(X, y, sample_weight=weight)
     assert_array_equal(found.path_["accuracy"], again.path_["score"])
     assert_array_equal(found.path_["accuracy_error"], again.path_["score_error"])
@@ -215,20 +221,99 @@ def test_pick_by_hand() -> None:
         pick(np.full_like(table, np.nan), sizes, everything, "best")
 
 
-@pytest.mark.parametrize("k", [1, 4])
-def test_n_features_bounds_the_panel_and_the_folds(table, k) -> None:
-    found = GSVPSVMCV(**QUICK, n_features=k).fit(*table)
-    assert 1 <= found.support_.sum() <= k
-    # larger panels are cut, so what is scored is what could be chosen
-    assert max(found.cv_results_[f"split{f}_n_features"].max() for f in range(3)) <= k
+def test_paired_by_hand() -> None:
+    """At most half a standard error of the difference on the same rows, or 2% of the gain."""
+    sizes = np.array([[[1, 2, 5]]] * 2)
+    everything = np.ones((1, 3, 1), dtype=bool)
+    best = np.array([0.1, 0.3, 0.2, 0.2])
+
+    def taken(excess: float, spread: float, n_rows: int = 4) -> int:
+        """What is taken when the second of three points is worse by so much on four rows."""
+        worse = best + excess + spread * np.array([-1.0, 1.0, -1.0, 1.0])
+        rows = np.stack([best + 9.0, worse, best])[None]
+        table = np.repeat(-rows.mean(axis=2)[None, :, :, None], 2, axis=0)
+        losses = HeldOutLosses(rows, n_rows, of_guessing=np.log(2))
+        return pick(table, sizes, everything, "paired", losses)[1]
+
+    # a spread of 0.3 is a standard error of 0.3 sqrt(4 / 3) / 2 = 0.173
+    assert taken(0.08, 0.3) == 1 and taken(0.09, 0.3) == 2
+    # of ten times the spread a hundred times as many rows leave as much
+    assert taken(0.08, 3.0, 400) == 1 and taken(0.09, 3.0, 400) == 2
+    # what is always worse by the same can be told at once; 2% of 0.693 - 0.2 is 0.0099
+    assert taken(0.0098, 0.0) == 1 and taken(0.0100, 0.0) == 2
+    # without losses the folds are what is paired
+    table = np.array([[[[1.0], [2.8], [3.0]]], [[[2.0], [4.9], [5.0]]]])
+    assert pick(table, sizes, everything, "paired") == (0, 2, 0)
+    table[1, 0, 1] = 5.1
+    assert pick(table, sizes, everything, "paired") == (0, 1, 0)
+
+
+@pytest.mark.parametrize("scoring", ["balanced_log_loss", "roc_auc_ovr"])
+def test_the_default_is_the_sparsest_that_cannot_be_told_from_the_best(table, scoring) -> None:
+    X, y = table
+    best = GSVPSVMCV(**{**QUICK, "scoring": scoring}).fit(X, y)
+    found = clone(best).set_params(rule=GSVPSVMCV().rule).fit(X, y)
+    frame = pd.DataFrame(found.cv_results_)
+    top, taken = frame.iloc[best.best_index_], frame.iloc[found.best_index_]
+    assert taken.mean_n_features <= top.mean_n_features
+    # the paired difference of folds is a coarse form of that of rows
+    folds = [f"split{f}_test_score" for f in range(3)]
+    difference = (top[folds] - taken[folds]).astype(float)
+    assert difference.mean() <= max(2 * difference.sem(), 0.02 * (np.log(3) + top.mean_test_score))
+
+
+def test_losses_of_rows_are_those_of_the_scores(breast) -> None:
+    """Weighted or not, in folds or as a sample of tall data, their means are the scores."""
+    X, y = breast
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    for given in (None, weight):
+        rows = LabelledRows(as_matrix(X), y, given, np.unique(y))
+        search = GSVPSVMCV(tau=1.0, n_deltas=4)._check_parameters()
+        search = replace(search, points=points_of(4, 2, False))
+        folds = [run_fold(rows, search, split) for split in folds_of(X, y)]
+        losses = HeldOutLosses.of_folds(folds, rows)
+        scores = np.mean([fold.scores[:, :, 0] for fold in folds], axis=0)
+        # folds hold a class in nearly equal numbers
+        assert_allclose(losses.weighted.mean(axis=2), -scores, rtol=0.01)
+        assert losses.n_rows == len(y)
+
+
+@pytest.mark.parametrize("k", [1, 4, 11])
+@pytest.mark.parametrize("tau", [None, (0.5, 2.0)])
+def test_exactly_k_features_in_every_fold_and_on_all_rows(table, k, tau) -> None:
+    X, y = table
+    found = GSVPSVMCV(tau=tau, cv=3, n_features=k).fit(X, y)
+    frame = pd.DataFrame(found.cv_results_)
+    assert len(frame) == (1 if tau is None else 2)
+    assert (frame[[f"split{f}_n_features" for f in range(3)]] == k).all(axis=None)
+    # the panel, and but for the calibration the planes, are those without folds
+    single = GSVPSVM(**found.best_params_).fit(X, y)
+    assert_array_equal(found.support_, single.support_)
+    assert_allclose(found.coef_, single.coef_)
+    assert found.support_.sum() == k
+    # smaller panels are scored beside it, and none of them can be taken
+    path = found.path_
+    assert path["n_features"].tolist() == [s for s in (1, 2, 3, 4, 6, 8, 11) if s <= k]
+    assert path["chosen"] == len(path["panel"]) - 1
+    assert path["score"][-1] == found.best_score_
+    for size, panel in zip(path["n_features"], path["panel"]):
+        given = {**found.best_params_, "n_features": int(size)}
+        if tau is not None:
+            assert_array_equal(panel, np.flatnonzero(GSVPSVM(**given).fit(X, y).support_))
+
+
+def test_sizes_up_to_a_panel() -> None:
+    assert sizes_up_to(1) == [1]
+    assert sizes_up_to(12) == [1, 2, 3, 4, 6, 8, 12]
+    assert sizes_up_to(50) == [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 50]
 
 
 def test_combining_planes_freely_is_a_larger_grid_at_no_more_solves(breast, monkeypatch) -> None:
     X, y = breast
     solves = count_runs(monkeypatch)
-    common = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(X, y)
+    common = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3, rule="best").fit(X, y)
     n_solves = len(solves)
-    free = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3, combine=True).fit(X, y)
+    free = clone(common).set_params(combine=True).fit(X, y)
     assert len(solves) == 2 * n_solves
     frame = pd.DataFrame(free.cv_results_)
     assert len(frame) == 25 and len(set(zip(frame.rho_0, frame.rho_1))) == 25
@@ -291,7 +376,8 @@ def test_paths_end_at_the_number_of_rows(wide) -> None:
     inside = frame[frame.param_tau == found.tau_]
     assert_array_equal(found.path_["rho"], inside.rho_0)
     assert_array_equal(found.path_["score"], inside.mean_test_score)
-    assert {len(column) for column in found.path_.values()} == {len(inside)}
+    columns = [column for name, column in found.path_.items() if name != "chosen"]
+    assert {len(column) for column in columns} == {len(inside)}
     assert found.path_["n_features"].max() <= len(y)
 
 
@@ -313,7 +399,7 @@ def test_n_features_overrides_max_features(wide) -> None:
     X, y = wide
     one, two = (GSVPSVMCV(**{**QUICK, "max_features": m}, n_features=9).fit(X, y) for m in (1, 99))
     assert_array_equal(one.coef_, two.coef_)
-    assert one.path_["n_features"].max() > 1
+    assert one.support_.sum() == 9
 
 
 def test_a_point_that_the_path_on_all_rows_does_not_reach_is_not_chosen() -> None:
@@ -482,18 +568,16 @@ def count_runs(monkeypatch) -> list[tuple[int, bool]]:
     return runs
 
 
-@pytest.mark.parametrize(("n_features", "final"), [(None, 1), (5, 4)])
-def test_each_path_is_solved_once_per_fold_and_setting(
-    wide, monkeypatch, n_features, final
-) -> None:
+@pytest.mark.parametrize("n_features", [None, 5])
+def test_each_path_is_solved_once_per_fold_and_setting(wide, monkeypatch, n_features) -> None:
     X, y = wide
     runs = count_runs(monkeypatch)
     GSVPSVMCV(
         tau=(1.0, 3.0), pool=(0.3, 0.6), n_deltas=4, ratio=0.2, cv=3, n_features=n_features
     ).fit(X, y)
     # two planes in four settings, side by side in each of three folds; then all rows at the
-    # chosen setting, or, where panels on all rows decide what is allowed, at each
-    assert runs == [(2 * 4, False)] * 3 + [(2, True)] * final
+    # chosen setting
+    assert runs == [(2 * 4, False)] * 3 + [(2, True)]
 
 
 @pytest.mark.parametrize("verbose", [0, 1])
@@ -610,7 +694,7 @@ def test_noise_is_not_called_signal() -> None:
     # a constant guess scores -log 2 = -0.69
     assert search.fit(X, y).cv_results_["mean_test_score"].max() < -0.6
     # and the trap is there: on its own rows a panel of ten looks like a discovery
-    single = GSVPSVM(n_features=10).fit(X, y)
+    single = GSVPSVM(tau=1.0, pool=0.5, n_features=10).fit(X, y)
     assert single.score(X, y) > 0.9
     assert balanced_log_loss(y, single.predict_proba(X)) < 0.3
 
@@ -641,7 +725,7 @@ def test_ovarian_with_the_defaults() -> None:
 @pytest.mark.parametrize("penalty", ["l1", Lq(0.5)], ids=["l1", "object"])
 def test_what_was_chosen_makes_the_same_model(breast, penalty) -> None:
     X, y = breast
-    search = GSVPSVMCV(tau=(1.0, 3.0), n_deltas=6, cv=3, penalty=penalty)
+    search = GSVPSVMCV(tau=(1.0, 3.0), n_deltas=6, cv=3, penalty=penalty, rule="best")
     assert not hasattr(search, "best_params_") and not hasattr(search, "best_score_")
     search.fit(X, y)
     best = search.best_params_

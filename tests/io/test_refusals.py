@@ -67,7 +67,7 @@ CASES = {
     ),
     "identifiers": (
         GOOD,
-        {"target": "class"},
+        {"drop": ["class"]},
         "column 'id' holds text ('s1' on line 2); if it names the samples use id='id'",
     ),
     "a slip": (

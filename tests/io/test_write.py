@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegsvp.io import InputError, csv_text, harmless, whole_folder, write_atomic
+from sparsegsvp.io import InputError, csv_text, harmless, prepare_output, whole_folder, write_atomic
 
 
 def names(folder):
@@ -115,6 +115,29 @@ def test_a_folder_that_cannot_be_there(tmp_path):
         pass
     with pytest.raises(InputError, match="cannot be made"), whole_folder(tmp_path / "file" / "out"):
         pass
+
+
+def test_output_is_tried_without_a_trace(tmp_path):
+    prepare_output(tmp_path / "a.csv")
+    prepare_output(tmp_path / "new" / "folder", owned=())
+    assert names(tmp_path) == []
+    with pytest.raises(InputError, match="nothing can be written there"):
+        prepare_output(tmp_path / "none" / "a.csv")
+    with pytest.raises(InputError, match="this is a folder"):
+        prepare_output(tmp_path)
+    (tmp_path / "a.csv").write_text("1")
+    with pytest.raises(InputError, match=r"already \(a.csv of 20.*replace it with force=True"):
+        prepare_output(tmp_path / "a.csv")
+    prepare_output(tmp_path / "a.csv", force=True)
+    assert (tmp_path / "a.csv").read_text() == "1"
+    with pytest.raises(InputError, match=r"other files \('a.csv'\)"):
+        prepare_output(tmp_path, force=True, owned=())
+    with pytest.raises(InputError, match=r"earlier run \(a.csv of 20"):
+        prepare_output(tmp_path, owned=["a.csv"])
+    prepare_output(tmp_path, force=True, owned=["a.csv"])
+    os.mkfifo(tmp_path / "pipe")
+    prepare_output(tmp_path / "pipe")  # what is no regular file is there to be written to
+    assert names(tmp_path) == ["a.csv", "pipe"]
 
 
 def test_control_c_in_a_real_process(tmp_path):

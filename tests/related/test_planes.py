@@ -6,7 +6,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsegsvp.related import GEPSVM, NPSVM, L1ReGEC, ReGEC, SparsePSVM, TruncatedRayleighFlow
-from sparsegsvp.related.base import RowSpace, order_features
+from sparsegsvp.related.base import order_features
+from sparsegsvp.related.problem import RowSpace
 
 PLANES = [
     GEPSVM(),

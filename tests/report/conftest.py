@@ -44,6 +44,10 @@ def fitted() -> SimpleNamespace:
         notices=(),
         dropped={"<i>note</i>": "text"},
         n_missing=0,
+        role_lines=lambda: [
+            {"role": "target", "columns": ["state"], "count": 1, "reason": "as asked"},
+            {"role": "feature", "columns": [], "count": 30, "reason": "numbers"},
+        ],
     )
     procedure = GSVPSVMCV(tau=1.0, n_deltas=8, cv=3)
     evaluation = nested_evaluate(

@@ -12,7 +12,9 @@ import typer
 
 from .options import (
     Cohort,
+    DryRun,
     Folds,
+    Force,
     Layout,
     Logging,
     MaybeOut,
@@ -54,6 +56,8 @@ def select(
     logging: Logging,
     showing: Showing,
     out: Out = Path("sparsegsvp-report"),
+    force: Force = False,
+    dry_run: DryRun = False,
     fast: Annotated[
         bool,
         typer.Option(
@@ -84,22 +88,27 @@ def select(
     if dask is not None:
         refused = [name for name, _ in changed(*groups) if name not in _ON_DISK]
         refused += ["fast"] if fast else []
-        _select_lazily(table, out, dask, refused, roles, layout, method, running, text, screen)
+        refused += ["dry_run"] if dry_run else []
+        _select_lazily(
+            table, dask, refused, roles, layout, method, running, text, screen, out=out, force=force
+        )
         return
-    _check_resume(logging)
+    _check_log(logging, out)
 
     def read() -> tuple[Table, Table | None]:
         data = _read(table, screen, roles, layout, transform)
         return data, _read_cohort(cohort, data, roles, layout, screen)
 
-    _select(
-        read,
-        out,
-        text,
-        screen,
-        fast=fast,
-        **values(method, transform, folds, permutations, resamples, running, logging),
-    )
+    asked = values(method, transform, folds, permutations, resamples, running)
+    if dry_run:
+        from ..workflow import plan_selection
+
+        with screen:
+            data, _ = read()
+            plan = plan_selection(data, fast=fast, progress=screen.progress, **asked)
+        screen.show_plan(plan)
+        return
+    _select(read, out, text, screen, force=force, fast=fast, **asked, **values(logging))
 
 
 def _select(
@@ -107,12 +116,14 @@ def _select(
     out: Path,
     text: str,
     screen: Screen,
+    *,
+    force: bool,
     **parameters: Any,
 ) -> None:
     """Read a table and perhaps a cohort, select, show what was found and write it."""
     from ..workflow import Selection, results_folder, select_panel
 
-    with screen, results_folder(out, Selection) as folder:
+    with screen, results_folder(out, Selection, force=force) as folder:
         data, test = read()
         found = select_panel(
             data,
@@ -130,14 +141,13 @@ def _select(
 
 # Options that a table which stays on disk can use.
 _ON_DISK = {
-    "target", "positive", "id", "group", "drop", "layer", "n_features", "q", "tau", "pool",
+    "target", "positive", "id", "group", "drop", "keep", "layer", "n_features", "q", "tau", "pool",
     "n_deltas", "rule", "folds", "random_state", "n_jobs",
 }  # fmt: skip
 
 
 def _select_lazily(
     path: Path,
-    out: Path,
     scheduler: str,
     refused: list[str],
     roles: Roles,
@@ -146,6 +156,9 @@ def _select_lazily(
     running: Running,
     text: str,
     screen: Screen,
+    *,
+    out: Path,
+    force: bool,
 ) -> None:
     from ..io import InputError, open_table
     from ..workflow import LazySelection, results_folder, select_lazily
@@ -154,7 +167,7 @@ def _select_lazily(
         raise InputError(
             f"{flag(refused[0])} does not go with --dask", where=path.name, remedy="leave it out"
         )
-    with screen, results_folder(out, LazySelection) as folder:
+    with screen, results_folder(out, LazySelection, force=force) as folder:
         data = open_table(
             path,
             target=roles.target,
@@ -163,8 +176,10 @@ def _select_lazily(
             id=layout.id,
             layer=layout.layer,
             drop=tuple(roles.drop or ()),
+            keep=tuple(roles.keep or ()),
         )
         screen.show_table(data)
+        screen.show_roles(data)
         found = select_lazily(
             data,
             scheduler=scheduler,
@@ -190,14 +205,14 @@ def demo(
     running: Running,
     showing: Showing,
     out: Out = Path("demo-report"),
+    force: Force = False,
     fast: Annotated[bool, typer.Option("--fast", help="Skip what takes long.")] = False,
 ) -> None:
     """Run select on the breast cancer data that come with the package.
 
-    Settled for about a minute: the smallest panel within one standard error, 2 repeats
-    instead of 5, and 20 half samples instead of 50.
+    Settled for less than a minute: 2 repeats instead of 5, and 20 half samples instead of 50.
     """
-    from ..workflow import demo_table
+    from ..workflow import command_of, demo_table
 
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
 
@@ -207,9 +222,10 @@ def demo(
         return data, None
 
     text = spell("demo", None, running, fast=fast)
-    _select(
-        read, out, text, screen, rule="1se", repeats=2, resamples=20, fast=fast, **values(running)
-    )
+    # its own results are made again as often as one likes
+    own = (command_of(out) or "").startswith("sparsegsvp demo")
+    settled: dict[str, Any] = {"repeats": 2, "resamples": 20}
+    _select(read, out, text, screen, force=force or own, fast=fast, **settled, **values(running))
 
 
 @command
@@ -224,6 +240,7 @@ def predict(
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="CSV to write; stdout by default."),
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if there is one.")] = False,
     prevalence: Annotated[
         float | None,
         typer.Option(
@@ -240,10 +257,12 @@ def predict(
 
     Only the columns of the model's panel are needed, in any order; others are ignored.
     """
-    from ..io import guess_positive, load_model, read_table, write_atomic
+    from ..io import guess_positive, load_model, prepare_output, read_table, write_atomic
     from ..workflow import needed_features, predict_table, predictions_csv
 
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    if out is not None:
+        prepare_output(out, force=force)
     fitted = load_model(model)
     data = read_table(table, features=needed_features(fitted), **values(layout))
     for sentence in data.record[1:]:  # the first is how much was read
@@ -292,6 +311,8 @@ def evaluate(
     logging: Logging,
     showing: Showing,
     out: MaybeOut = None,
+    force: Force = False,
+    dry_run: DryRun = False,
     name: Annotated[
         str,
         typer.Option(
@@ -311,23 +332,25 @@ def evaluate(
     ] = False,
 ) -> None:
     """Estimate by nested cross-validation how well a method predicts."""
-    from ..workflow import EvaluatedMethod, evaluate_table, results_folder
+    from ..workflow import EvaluatedMethod, evaluate_table, plan_evaluation, results_folder
 
-    _check_resume(logging)
+    _check_log(logging, out)
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     text = spell(
         "evaluate", table, roles, layout, method, transform, folds, permutations, running,
         method=None if name == "GSVPSVMCV" else name, full_permutation=full_permutation,
     )  # fmt: skip
-    with screen, results_folder(out, EvaluatedMethod) as folder:
-        found = evaluate_table(
-            _read(table, screen, roles, layout, transform),
-            method=name,
-            full_permutation=full_permutation,
-            command=text,
-            progress=screen.progress,
-            **values(method, transform, folds, permutations, running, logging),
-        )
+    asked: dict[str, Any] = {"method": name, "full_permutation": full_permutation}
+    asked |= {"progress": screen.progress}
+    asked |= values(method, transform, folds, permutations, running)
+    if dry_run:
+        with screen:
+            plan = plan_evaluation(_read(table, screen, roles, layout, transform), **asked)
+        screen.show_plan(plan)
+        return
+    with screen, results_folder(out, EvaluatedMethod, force=force) as folder:
+        data = _read(table, screen, roles, layout, transform)
+        found = evaluate_table(data, command=text, **asked, **values(logging))
         screen.show_estimate(found.document)
         if folder is not None:
             found.write(folder)
@@ -349,6 +372,8 @@ def compare(
     logging: Logging,
     showing: Showing,
     out: MaybeOut = None,
+    force: Force = False,
+    dry_run: DryRun = False,
     methods: Annotated[
         list[str] | None,
         typer.Option(
@@ -373,25 +398,26 @@ def compare(
     ] = None,
 ) -> None:
     """Compare methods of feature selection at equal panel sizes, on the same folds."""
-    from ..workflow import ComparedMethods, compare_table, results_folder
+    from ..workflow import ComparedMethods, compare_table, plan_comparison, results_folder
 
-    _check_resume(logging)
+    _check_log(logging, out)
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     text = spell(
         "compare", table, roles, layout, transform, folds, running,
         method=methods, sizes=None if sizes == "2,4,8,16,32" else sizes, time_limit=time_limit,
     )  # fmt: skip
-    asked = _sizes(sizes)
-    with screen, results_folder(out, ComparedMethods) as folder:
-        found = compare_table(
-            _read(table, screen, roles, layout, transform),
-            methods=[name for text in methods or () for name in text.split(",")],
-            sizes=asked,
-            time_limit=time_limit,
-            command=text,
-            progress=screen.progress,
-            **values(transform, folds, running, logging),
-        )
+    named = [name for part in methods or () for name in part.split(",")]
+    asked: dict[str, Any] = {"methods": named, "sizes": _sizes(sizes)}
+    asked |= {"time_limit": time_limit, "progress": screen.progress}
+    asked |= values(transform, folds, running)
+    if dry_run:
+        with screen:
+            plan = plan_comparison(_read(table, screen, roles, layout, transform), **asked)
+        screen.show_plan(plan)
+        return
+    with screen, results_folder(out, ComparedMethods, force=force) as folder:
+        data = _read(table, screen, roles, layout, transform)
+        found = compare_table(data, command=text, **asked, **values(logging))
         if folder is not None:
             found.write(folder)
     screen.show_comparison(found.document)
@@ -455,10 +481,12 @@ def _read(path: Path, screen: Screen, roles: Roles, layout: Layout, transform: T
     from ..io import read_table
 
     options = {**values(roles, layout), "drop": tuple(roles.drop or ())}
+    options["keep"] = tuple(roles.keep or ())
     with screen.stage(f"reading {path.name}"):
         table = read_table(path, **options)
     table = table.without_notice("raw") if transform.log2 else table
     screen.show_table(table)
+    screen.show_roles(table)
     return table
 
 
@@ -496,9 +524,24 @@ def _sizes(text: str) -> list[int]:
         ) from None
 
 
-def _check_resume(logging: Logging) -> None:
-    """Refuse to continue a run without the log that it left."""
-    from ..io import InputError
+def _check_log(logging: Logging, out: Path | None) -> None:
+    """Refuse a log that cannot be written or continued, before any work is done."""
+    from ..io import InputError, prepare_output
 
     if logging.resume and logging.log is None:
         raise InputError("--resume needs --log", remedy="name the file of the run to continue")
+    if logging.log is None:
+        return
+    if out is not None and out.resolve() in logging.log.resolve().parents:
+        raise InputError(
+            "the log (--log) lies in the folder for the results (--out)",
+            where=str(logging.log),
+            remedy="put it beside the folder, which is written whole at the end",
+        )
+    if logging.log.is_file() and not logging.resume:
+        raise InputError(
+            "there is such a log already (--log)",
+            where=str(logging.log),
+            remedy="continue it with --resume, or choose another name",
+        )
+    prepare_output(logging.log, force=True)

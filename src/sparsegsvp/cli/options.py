@@ -41,6 +41,16 @@ Out = Annotated[Path, _option(None, "Folder for the results.", "--out", "-o", me
 MaybeOut = Annotated[
     Path | None, _option(None, "Folder for the results.", "--out", "-o", metavar="DIR")
 ]
+Force = Annotated[
+    bool, _option(_GENERAL, "Replace the results of an earlier run.", "--force", show_default=False)
+]
+DryRun = Annotated[
+    bool,
+    _option(
+        _GENERAL, "Show the columns and an estimate of the time, and stop.", "--dry-run",
+        show_default=False,
+    ),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -106,6 +116,14 @@ class Roles:
     drop: Annotated[
         list[str] | None, _option(_READ, "Leave out.", metavar="COLUMN[,COLUMN...]")
     ] = None
+    keep: Annotated[
+        list[str] | None,
+        _option(
+            _READ,
+            "Features, although they look clinical or technical; commas between them.",
+            metavar="COLUMNS",
+        ),
+    ] = None
     labels: Annotated[Path | None, _option(_READ, "Labels from a second file.", metavar="FILE")] = (
         None
     )
@@ -128,21 +146,28 @@ class Transform:
 class Method:
     """What the search chooses from, and how."""
 
-    n_features: Annotated[int | None, _option(_METHOD, "At most K features.", metavar="K")] = None
+    n_features: Annotated[int | None, _option(_METHOD, "Exactly K features.", metavar="K")] = None
     q: Annotated[
         list[float],
         _option(_METHOD, "Exponent of the penalty, 0 < q <= 1; repeat to choose among several."),
     ] = dataclasses.field(default_factory=lambda: [1.0])
     tau: Annotated[
-        list[float], _option(_METHOD, "Floor on squared distances; repeat to choose among several.")
-    ] = dataclasses.field(default_factory=lambda: [0.3, 1.0, 3.0, 10.0])
+        list[float] | None,
+        _option(_METHOD, "Floor on squared distances; repeat to choose among several."),
+    ] = None
     pool: Annotated[
-        list[float], _option(_METHOD, "Shrinkage of the classes' spreads, 0 to 1; repeatable.")
-    ] = dataclasses.field(default_factory=lambda: [0.5])
+        list[float] | None,
+        _option(_METHOD, "Shrinkage of the classes' spreads, 0 to 1; repeatable."),
+    ] = None
     n_deltas: Annotated[int, _option(_METHOD, "Penalties tried on each path.", "--deltas")] = 30
     rule: Annotated[
-        str, _option(_METHOD, "best, or 1se for the smallest panel within one standard error.")
-    ] = "best"
+        str,
+        _option(
+            _METHOD,
+            "paired: the smallest panel that cannot be told from the best; best; or 1se: the "
+            "smallest within one standard error.",
+        ),
+    ] = "paired"
     impute: Annotated[str, _option(_METHOD, "median (of the training part) or none.")] = "median"
 
 
@@ -161,6 +186,14 @@ class Permutations:
     permutations: Annotated[
         int, _option(_ESTIMATE, "Draws of the permutation test; 0 leaves it out.")
     ] = 99
+    max_permutations: Annotated[
+        int,
+        _option(
+            _ESTIMATE,
+            "More draws, up to this many, where 99 leave the answer open (p between 0.01 and "
+            "0.1); 0 for none.",
+        ),
+    ] = 999
 
 
 @dataclass(frozen=True)

@@ -34,10 +34,13 @@ from .options import flag
 
 if TYPE_CHECKING:
     from ..io import Table
+    from ..workflow import Plan
 
 _EVERY = 10.0  # seconds between plain lines of progress
 _WORTH_SAYING = 2.0  # seconds that a stage took
 _SHOWN = 30  # rows of a panel on the screen
+_NAMED = 8  # columns of a role on the screen
+_LEFT_OUT = ("batch", "covariate", "ignored")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -153,13 +156,49 @@ class Screen:
         for notice in table.notices:
             self.say(f"note: {notice}", style="yellow")
 
+    def show_roles(self, table: Table) -> None:
+        """Show what each column is for: a line for each role and reason, features last."""
+        grid = Grid(box=None, padding=(0, 2, 0, 0))
+        for title in ("role", "columns", "why"):
+            grid.add_column(title, overflow="fold", header_style="bold")
+        lines = table.role_lines()
+        for line in lines:
+            names = [one_line(name) or "(names of rows)" for name in line["columns"]]
+            shown = ", ".join(names[:_NAMED])
+            if len(names) > _NAMED:
+                shown += f" and {len(names) - _NAMED} more"
+            out = line["role"] in _LEFT_OUT
+            why = f"{line['reason']}: left out" if out else line["reason"]
+            grid.add_row(
+                line["role"],
+                Text(shown or f"{line['count']:,} columns"),
+                Text(why),
+                style="yellow" if out else "",
+            )
+        self.say()
+        self.show(grid)
+        if any(line["role"] in _LEFT_OUT and line["reason"] != "asked for" for line in lines):
+            self.say(
+                "--keep COLUMNS uses as features what is left out, --drop COLUMNS leaves out more"
+            )
+        if any(notice.code == "patients" for notice in table.notices):
+            self.say("--group COLUMN keeps the samples of each patient together")
+        self.say()
+
+    def show_plan(self, plan: Plan) -> None:
+        """Say how long a run would take, or give the plan."""
+        self.say(plan.sentence())
+        self.say("Nothing was run or written (--dry-run).")
+        self.give(plan.to_dict())
+
     def show_panel(self, document: Mapping[str, Any]) -> None:
         """Show the panel as soon as it is known."""
         panel, classes = document["panel"], document["data"]["classes"]
         model = document["model"]
+        size = "1 feature" if len(panel) == 1 else f"{len(panel)} features"
         self.say()
         self.say(
-            f"Panel of {len(panel)} features (tau {model['tau']:g}, pool {model['pool']:g}, "
+            f"Panel of {size} (tau {model['tau']:g}, pool {model['pool']:g}, "
             f"q {model['q']:g}), heaviest first; how well it does follows",
             style="bold",
         )

@@ -12,13 +12,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from .._parallel import one_thread
-from .._typing import Float64Array, IntArray
-from .._validate import check_choice
+from .._typing import Float64Array
+from .._validate import check_choice, check_integer
 from ..linalg import ClassMoments, Covariances, MomentCovariances
 from ..linalg.covariances import make_covariances
 from ..solvers.penalties import Penalty, make_penalty
-from ..solvers.working_set import Solution
 from .base import (
+    POOL,
+    TAU,
     PlaneClassifier,
     check_class_sizes,
     check_panel_size,
@@ -27,10 +28,13 @@ from .base import (
     validate_rows,
 )
 from .decision import DECISIONS, SAMPLE, balanced_sample, fit_calibrator, log_distances
-from .planes import PlaneProblems, PlaneSettings, panels_to_try
-
-# The path walked for `n_features`: fine enough that panels grow by few features a step.
-_N_FEATURES_GRID = np.geomspace(1.0, 1e-3, 60)
+from .planes import (
+    POOL_FOR_SIZE,
+    PlaneProblems,
+    PlaneSettings,
+    paths_to_sizes,
+    tau_for_size,
+)
 
 
 class GSVPSVM(PlaneClassifier):
@@ -53,16 +57,19 @@ class GSVPSVM(PlaneClassifier):
         Exponent of the penalty: ``p(t) = t`` for 1, ``(t + eps)^q - eps^q`` below.
     delta : float or sequence of float, default=0.1
         Strength of the penalty, positive, for all planes or one per class.
-    tau : float, default=1.0
+    tau : float, optional
         Floor on squared distances, in units of a feature's variance. It keeps the problem
-        well posed when there are more features than samples.
-    pool : float, default=0.5
+        well posed when there are more features than samples. By default 1.
+    pool : float, optional
         How far each class's spread is shrunk toward the pooled one, from 0 (the
         generalized singular value problem) to 1 (for two classes, sparse Fisher
-        discrimination).
+        discrimination). By default 0.5.
     n_features : int, optional
-        Use the least penalised solution whose panel has at most this many features,
-        instead of `delta`.
+        Select exactly this many features (all that vary, if they are fewer) instead of those
+        at `delta`: the heaviest of the first point on the path that has half as many again.
+        Unless `tau` and `pool` are given, that path has ``tau = max(3, n_features)`` and
+        ``pool = 1``, which selects the same features more often from other samples; the
+        planes are then refitted with 1 and 0.5. `selection` is not used.
     selection : {"nonzero", "elbow"}, default="nonzero"
         Features a plane selects: all that are not zero, or those up to the elbow of its
         sorted weights.
@@ -146,8 +153,8 @@ class GSVPSVM(PlaneClassifier):
         self,
         q: float = 1.0,
         delta: float | Sequence[float] = 0.1,
-        tau: float = 1.0,
-        pool: float = 0.5,
+        tau: float | None = None,
+        pool: float | None = None,
         n_features: int | None = None,
         selection: str = "nonzero",
         refit: bool = True,
@@ -310,7 +317,16 @@ class GSVPSVM(PlaneClassifier):
     def _check_parameters(self) -> PlaneSettings:
         check_choice("decision", self.decision, DECISIONS)
         penalty = make_penalty(self.q, self.eps, given_penalty(self))
-        return make_settings(self, penalty, self.tau, self.pool)
+        tau, pool = TAU, POOL
+        if self.n_features is not None:
+            check_integer("n_features", self.n_features, least=1)
+            tau, pool = tau_for_size(int(self.n_features)), POOL_FOR_SIZE
+        return make_settings(
+            self,
+            penalty,
+            tau if self.tau is None else self.tau,
+            pool if self.pool is None else self.pool,
+        )
 
     def _solve(self, cov: Covariances, settings: PlaneSettings) -> None:
         """Find the panel and the planes and store them, without a calibrator."""
@@ -321,7 +337,10 @@ class GSVPSVM(PlaneClassifier):
             solutions = problems.at(self._deltas(len(cov.share)))
             panel = problems.select(solutions)
         else:
-            solutions, panel = _at_most(problems, int(self.n_features))
+            k = int(self.n_features)
+            [paths] = paths_to_sizes([problems], [k])
+            solutions = problems.with_gradients([path[0] for path in paths])
+            panel = problems.heaviest(solutions, k)
         self._store(problems, solutions, problems.planes(solutions, panel))
         self.calibrator_ = None
 
@@ -337,19 +356,3 @@ class GSVPSVM(PlaneClassifier):
                 "small delta, or sparse_gsvp for the exact unpenalised solution"
             )
         return np.broadcast_to(deltas, (n_classes,))
-
-
-def _at_most(problems: PlaneProblems, k: int) -> tuple[list[Solution], IntArray]:
-    """The least penalised solutions on the path whose panel has at most k features."""
-    best: tuple[list[Solution], IntArray] | None = None
-    for _, solutions in problems.walk(_N_FEATURES_GRID):
-        panel = problems.select(solutions)
-        if len(panel) <= k:
-            best = (solutions, panel)
-        elif best is None:
-            # even the first may have more, one feature of each plane
-            best = (solutions, problems.select(solutions, at_most=k))
-        if len(panel) > panels_to_try(k):
-            break
-    assert best is not None
-    return best

@@ -23,7 +23,6 @@ from .._typing import IntArray
 from .._validate import check_choice, check_integer, check_real
 from ..linalg import Covariances
 from ..solvers.penalties import Penalty, exponent, make_penalties
-from ..solvers.quotient import full_gradient
 from ..solvers.working_set import Solution
 from .base import (
     PlaneClassifier,
@@ -33,9 +32,11 @@ from .base import (
     validate_rows,
 )
 from .decision import DECISIONS, fit_calibrator
-from .planes import PlaneProblems
+from .planes import POOL_FOR_SIZE, PlaneProblems, tau_for_size
 from .search import (
+    RULES,
     FoldScores,
+    HeldOutLosses,
     LabelledRows,
     Scorer,
     Search,
@@ -46,10 +47,13 @@ from .search import (
     points_of,
     results_table,
     run_fold,
+    sizes_up_to,
 )
 from .tall import fold_of_rows, search_by_blocks
 
 _DEFAULT_SCORING = "balanced_log_loss"
+# What tau and pool are chosen from by default.
+_GRID = {"tau": (0.3, 1.0, 3.0, 10.0), "pool": (0.5,)}
 # Seconds of work on one core below which processes take longer to start than they save.
 _WORTH_A_POOL = 2.0
 
@@ -63,9 +67,9 @@ class GSVPSVMCV(PlaneClassifier):
 
     Parameters
     ----------
-    q, tau, pool : float or sequence of float
-        Values to choose from; see `GSVPSVM`. By default ``q=(1.0,)``,
-        ``tau=(0.3, 1, 3, 10)`` and ``pool=(0.5,)``.
+    q, tau, pool : float or sequence of float, optional
+        Values to choose from; see `GSVPSVM`. By default q is 1, tau one of 0.3, 1, 3 and 10,
+        and pool 0.5, unless `n_features` is given.
     n_deltas : int, default=30
         Points on each path.
     ratio : float, default=1e-2
@@ -82,15 +86,20 @@ class GSVPSVMCV(PlaneClassifier):
         "balanced_log_loss" is the class-balanced log loss of the calibrated decision,
         which, unlike accuracy, still tells points apart when all of them separate the
         classes. Otherwise any scikit-learn scorer.
-    rule : {"best", "1se"}, default="best"
-        Take the best point, or the sparsest within one standard error of it.
+    rule : {"paired", "best", "1se"}, default="paired"
+        Take the sparsest point that the held-out rows cannot tell from the best, its losses on
+        the same rows exceeding those of the best by at most half a standard error of the
+        difference, or by at most 2% of what the best gains over guessing. (With another
+        `scoring` the scores of the same folds are compared.) Or the best point, or the sparsest
+        within one standard error of the best point's mean.
     combine : bool, default=False
         Score all combinations of the planes' penalties instead of a common ratio. This
         costs ``n_deltas ** n_classes`` scores and no more solves.
     n_features : int, optional
-        Only points whose panel, on all data, has at most this many features. Larger panels
-        of a fold are cut to their heaviest features; so is the panel of the first point,
-        should even that have more. Overrides `max_features`.
+        Select exactly this many, on all data and in every fold, as `GSVPSVM` does. There is
+        nothing left to choose then, unless `q`, `tau`, `pool` or `decision` have several
+        values; the folds calibrate, and `path_` has smaller panels too. `n_deltas`, `ratio`,
+        `combine`, `selection` and `max_features` are not used.
     selection, refit, standardize, eps, tol, max_iter
         See `GSVPSVM`.
     random_state : int, RandomState or None, default=0
@@ -117,8 +126,8 @@ class GSVPSVMCV(PlaneClassifier):
     decision_ : str
         Decision rule chosen.
     best_params_ : dict
-        What was chosen, as `GSVPSVM` takes it: ``q`` (or ``penalty``), ``delta``, ``tau``,
-        ``pool`` and ``decision``.
+        What was chosen, as `GSVPSVM` takes it: ``q`` (or ``penalty``), ``delta`` (or
+        ``n_features``), ``tau``, ``pool`` and ``decision``.
     best_score_ : float
         Mean score of the choice over the folds. It is the best of many, so it flatters; see
         `nested_evaluate`.
@@ -131,9 +140,9 @@ class GSVPSVMCV(PlaneClassifier):
         The path of the chosen setting on all data, as far as the folds reached: ``rho``,
         ``delta``, ``panel`` (indices at each point), ``weights``, ``n_features``, ``score``,
         ``score_error``, ``accuracy``, ``accuracy_error``, ``objective``, ``quotient``,
-        ``kkt_residual`` and ``gap``. ``accuracy`` is the balanced accuracy of the held-out
-        rows, whatever `scoring` is; both it and ``score`` are means over the folds, with their
-        standard errors.
+        ``kkt_residual`` and ``gap``, and the index ``chosen``. ``accuracy`` is the balanced
+        accuracy of the held-out rows, whatever `scoring` is; both it and ``score`` are means
+        over the folds, with their standard errors.
     best_index_ : int
         The chosen row of `cv_results_`.
     n_splits_ : int
@@ -158,14 +167,14 @@ class GSVPSVMCV(PlaneClassifier):
     def __init__(
         self,
         q: float | Sequence[float] = (1.0,),
-        tau: float | Sequence[float] = (0.3, 1, 3, 10),
-        pool: float | Sequence[float] = (0.5,),
+        tau: float | Sequence[float] | None = None,
+        pool: float | Sequence[float] | None = None,
         n_deltas: int = 30,
         ratio: float = 1e-2,
         decision: str | Sequence[str] = ("calibrated",),
         cv: Any = 5,
         scoring: Any = _DEFAULT_SCORING,
-        rule: str = "best",
+        rule: str = "paired",
         combine: bool = False,
         n_features: int | None = None,
         selection: str = "nonzero",
@@ -231,7 +240,10 @@ class GSVPSVMCV(PlaneClassifier):
         search = self._check_parameters()
         rows = LabelledRows(*validate_rows(self, X, y, sample_weight), self.classes_)
         check_panel_size(self.n_features, rows.X.shape[1])
-        points = points_of(len(search.rhos), len(self.classes_), bool(self.combine))
+        if search.sizes is not None:
+            points = points_of(len(search.sizes), len(self.classes_), combine=False)
+        else:
+            points = points_of(len(search.rhos), len(self.classes_), bool(self.combine))
         search = replace(search, points=points)
         splits = self._split(rows, _route(self, groups, params))
         with one_thread():
@@ -259,12 +271,13 @@ class GSVPSVMCV(PlaneClassifier):
     def best_params_(self) -> dict[str, Any]:
         """The parameters chosen, as `GSVPSVM` takes them."""
         self._refuse_unfitted("best_params_")
-        given = given_penalty(self)
+        given, k = given_penalty(self), self.n_features
         return {
             **({"q": self.q_} if given is None else {"penalty": given}),
-            "delta": self.delta_.tolist(),
-            "tau": self.tau_,
-            "pool": self.pool_,
+            **({"delta": self.delta_.tolist()} if k is None else {"n_features": k}),
+            # by default they differ between the path to a panel of a given size and its planes
+            "tau": None if k is not None and self.tau is None else self.tau_,
+            "pool": None if k is not None and self.pool is None else self.pool_,
             "decision": self.decision_,
         }
 
@@ -285,13 +298,15 @@ class GSVPSVMCV(PlaneClassifier):
 
     def _check_parameters(self) -> Search:
         """The search, but for its points, which depend on the number of classes."""
-        q, taus, pools = (_listed(name, getattr(self, name)) for name in ("q", "tau", "pool"))
+        if self.n_features is not None:
+            check_integer("n_features", self.n_features, least=1)
+        q, taus, pools = (self._values(name) for name in ("q", "tau", "pool"))
         decisions = [self.decision] if isinstance(self.decision, str) else list(self.decision)
         if not decisions:
             raise ValueError("decision must hold at least one value")
         for decision in decisions:
             check_choice("decision", decision, DECISIONS)
-        check_choice("rule", self.rule, ("best", "1se"))
+        check_choice("rule", self.rule, RULES)
         check_integer("n_deltas", self.n_deltas, least=1)
         check_real("ratio", self.ratio, above=0, below=1)
         if self.max_features is not None:
@@ -316,9 +331,21 @@ class GSVPSVMCV(PlaneClassifier):
             decisions=decisions,
             scorer=scorer,
             standardize=bool(self.standardize),
-            n_features=self.n_features,
+            sizes=None if self.n_features is None else sizes_up_to(int(self.n_features)),
             max_features=self.max_features,
         )
+
+    def _values(self, name: str) -> list[float]:
+        """The values of q, tau or pool to choose from."""
+        given = getattr(self, name)
+        if given is None:
+            given = _GRID[name]
+            if self.n_features is not None:
+                given = tau_for_size(int(self.n_features)) if name == "tau" else POOL_FOR_SIZE
+        values = [float(v) for v in np.atleast_1d(np.asarray(given, dtype=np.float64))]
+        if not values:
+            raise ValueError(f"{name} must hold at least one value")
+        return values
 
     def _splitter(self, y: Any = None, *, grouped: bool, n_splits: int | None = None) -> Any:
         """The splitter that `cv` stands for; ``n_splits`` replaces an integer."""
@@ -430,10 +457,12 @@ class GSVPSVMCV(PlaneClassifier):
         @cache
         def solved(s: int) -> tuple[PlaneProblems, list[list[Solution]]]:
             problems = PlaneProblems(cov, search.settings[s])
-            rhos = search.rhos[: lengths[s]]
-            return problems, problems.paths(rhos, max_features=search.path_end(n_rows))
+            shortened = replace(search, rhos=search.rhos[: lengths[s]])
+            return problems, shortened.paths([problems], n_rows)[0]
 
-        (s, p, d), reached, allowed = choose_point(table, sizes, search, solved, self.rule)
+        losses = HeldOutLosses.of_folds(folds, rows) if search.scorer is None else None
+        choice, reached, allowed = choose_point(table, sizes, search, solved, self.rule, losses)
+        s, p, d = choice
         problems, paths = solved(s)
         chosen = search.settings[s]
         self.q_, self.tau_, self.pool_ = exponent(chosen.penalty), chosen.tau, chosen.pool
@@ -442,13 +471,10 @@ class GSVPSVMCV(PlaneClassifier):
         before = int(np.ravel_multi_index((s, p, d), allowed.shape))
         self.best_index_ = int(np.count_nonzero(allowed.ravel()[:before]))
         self.path_ = path_table(
-            problems, paths, search, table[:, s, :, d], accuracies[:, s, :, d], reached[s]
+            problems, paths, search, table[:, s, :, d], accuracies[:, s, :, d], reached[s], p
         )
-        solutions = [
-            _with_gradient(problems, i, solution)
-            for i, solution in enumerate(at_point(paths, search.points[p]))
-        ]
-        panel = problems.select(solutions, search.n_features)
+        solutions = problems.with_gradients(at_point(paths, search.points[p]))
+        panel = search.panel(problems, solutions, p)
         self._store(problems, solutions, problems.planes(solutions, panel))
         self.calibrator_ = None
         if self.decision_ == "calibrated":
@@ -460,28 +486,11 @@ class GSVPSVMCV(PlaneClassifier):
             self.calibrator_ = (found.coef, found.intercept)
 
 
-def _with_gradient(problems: PlaneProblems, i: int, solution: Solution) -> Solution:
-    """The solution with its gradient over all features, which paths do not keep."""
-    problem = problems.problems[i]
-    problem.cov.extend(solution.features)
-    gradient = full_gradient(
-        problem.cov, problem.plane, problem.tau, solution.features, solution.w, solution.bias
-    )
-    return replace(solution, gradient=gradient)
-
-
 def _narrow(index: Any) -> IntArray:
     """Indices in half the memory: all folds together hold as many as rows times folds."""
     index = np.asarray(index)
     small = index.dtype.kind == "i" and len(index) and index.max() < np.iinfo(np.int32).max
     return index.astype(np.int32) if small else index
-
-
-def _listed(name: str, value: Any) -> list[float]:
-    values = [float(v) for v in np.atleast_1d(np.asarray(value, dtype=np.float64))]
-    if not values:
-        raise ValueError(f"{name} must hold at least one value")
-    return values
 
 
 def _route(estimator: GSVPSVMCV, groups: Any, params: dict[str, Any]) -> dict[str, Any]:

@@ -5,9 +5,10 @@ Everything here is in standardised units and knows nothing of scikit-learn.
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -30,7 +31,7 @@ from ..linalg import Covariances
 from ..solvers.exact import solve_unpenalized
 from ..solvers.path import PathSolver, walk_together
 from ..solvers.penalties import Penalty
-from ..solvers.quotient import OneVsRest, best_bias, check_definite
+from ..solvers.quotient import OneVsRest, best_bias, check_definite, full_gradient
 from ..solvers.working_set import Problem, Solution
 from .elbow import elbow_features
 
@@ -38,6 +39,23 @@ SelectionRule = Literal["nonzero", "elbow"]
 
 # Features below which all eigenvectors are found as fast as two.
 _FEW_FEATURES = 16
+# The path that leads to a panel of a given size: panels grow by few features a step.
+_RHOS_TO_SIZE = np.geomspace(1.0, 1e-3, 60)
+# How many times the features asked for a path must have before the heaviest are taken. At its
+# first point of that size the order of the weights is better settled than where they enter.
+_SURPLUS = 1.5
+# The pool of the path that leads to a panel of a given size: with less the planes spend a
+# small number of features separately.
+POOL_FOR_SIZE = 1.0
+
+
+def tau_for_size(k: int) -> float:
+    """The tau of the path that leads to a panel of k features.
+
+    As tau grows features are taken more and more for what each tells by itself, which is
+    stable, and less for what they add to each other. docs/panels.md has what was measured.
+    """
+    return max(3.0, float(k))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +69,8 @@ class PlaneSettings:
     max_iter: int = 1000
     selection: SelectionRule = "nonzero"
     refit: bool = True
+    refit_tau: float | None = None  # None: as on the path
+    refit_pool: float | None = None
 
     def __post_init__(self) -> None:
         check_real("tau", self.tau, least=0)
@@ -116,37 +136,64 @@ class PlaneProblems:
         The paths end before the first point, other than the first of all, at which the
         planes together have more than ``max_features`` features.
         """
-        return shared_paths([self], rhos, max_features=max_features, final=True)[0]
+        return shared_paths([self], rhos, max_features=max_features)[0]
 
-    def walk(self, rhos: Float64Array) -> Iterator[tuple[float, list[Solution]]]:
-        """The solutions of all planes at each rho in turn, solved as they are asked for."""
-        last: list[Solution | None] = [None] * len(self.solvers)
-        for rho in rhos:
-            last = [
-                solver.at(float(rho) * solver.linear_max, previous)
-                for solver, previous in zip(self.solvers, last)
-            ]
-            yield float(rho), [solution for solution in last if solution is not None]
-
-    def select(self, solutions: Sequence[Solution], at_most: int | None = None) -> IntArray:
-        """The union over planes of the features each selects.
-
-        With ``at_most``, only that many, those with the largest weight in any plane.
-        """
+    def select(self, solutions: Sequence[Solution]) -> IntArray:
+        """The union over planes of the features each selects."""
         if self.settings.selection == "nonzero":
-            panel = _features(solutions)
-        else:
-            panel = np.unique(np.concatenate([_up_to_elbow(solution) for solution in solutions]))
-        if at_most is None or len(panel) <= at_most:
-            return panel
-        weight = largest_weights(solutions, self.cov.means.shape[1])[panel]
-        return np.sort(panel[np.argsort(-weight, kind="stable")[:at_most]])
+            return _features(solutions)
+        return np.unique(np.concatenate([_up_to_elbow(solution) for solution in solutions]))
+
+    def heaviest(self, solutions: Sequence[Solution], k: int) -> IntArray:
+        """The k features with the largest weight in any plane; all that vary, if they are fewer.
+
+        Features without a weight come last, by the pull of their gradients.
+        """
+        order = by_weight(solutions)
+        if len(order) < k:
+            order = feature_order(self, solutions)
+            order = order[self.cov.standardization.varying[order]]
+        return np.sort(order[:k])
+
+    def unpenalized(self) -> list[Solution] | None:
+        """The best plane of each class on all features that vary; None if one is at infinity."""
+        varying = np.flatnonzero(self.cov.standardization.varying)
+        tau = self.settings.tau
+        found = [solve_unpenalized(self.cov, p.plane, tau, varying) for p in self.problems]
+        solutions = [solution for solution in found if solution is not None]
+        return solutions if len(solutions) == len(found) else None
+
+    def with_gradients(self, solutions: Sequence[Solution]) -> list[Solution]:
+        """The same solutions with their gradients over all features, which paths do not keep."""
+        return [
+            replace(solution, gradient=self._gradient(problem, solution))
+            for problem, solution in zip(self.problems, solutions)
+        ]
+
+    def _gradient(self, problem: Problem, solution: Solution) -> Float64Array:
+        features = solution.features
+        problem.cov.extend(features)
+        return full_gradient(
+            problem.cov, problem.plane, problem.tau, features, solution.w, solution.bias
+        )
+
+    @cached_property
+    def _refits(self) -> PlaneProblems:
+        """The problems that are solved on a panel: of another tau and pool, if given."""
+        chosen = self.settings
+        tau = chosen.tau if chosen.refit_tau is None else chosen.refit_tau
+        pool = chosen.pool if chosen.refit_pool is None else chosen.refit_pool
+        if (tau, pool) == (chosen.tau, chosen.pool):
+            return self
+        return PlaneProblems(self.cov, replace(chosen, tau=tau, pool=pool))
 
     def planes(self, solutions: Sequence[Solution], panel: IntArray) -> Planes:
         """Planes on the panel: refitted there exactly, or truncated to it."""
         w = np.zeros((len(solutions), len(panel)))
         b = np.zeros(len(solutions))
         kept = False
+        if self.settings.refit and self._refits is not self:
+            return self._refits.planes(solutions, panel)
         tau = self.settings.tau
         if self.settings.refit and len(solutions) == 2 and tau > 0.0:
             found = refit_pair(self.cov, self.problems[0].plane, tau, panel)
@@ -244,51 +291,79 @@ def _end_vectors(A: Float64Array, B: Float64Array) -> Float64Array:
 
 
 def shared_paths(
-    settings: Sequence[PlaneProblems],
+    every: Sequence[PlaneProblems],
     rhos: Float64Array,
     *,
     tol: float | None = None,
     max_features: int | None,
-    final: bool = False,
 ) -> list[list[list[Solution]]]:
     """The paths of the planes of several settings on the same data, solved side by side.
 
     The paths of a setting end before the first point, other than the first of all, at which
-    its planes together have more than ``max_features`` features. With ``final`` they are
+    its planes together have more than ``max_features`` features. Without ``tol`` they are
     walked down and up again to the settings' own tolerance; otherwise down alone, to ``tol``,
     which is relative to the penalty at each point.
     """
-    k = len(settings[0].problems)
-    starts = range(0, k * len(settings), k)
-    chosen = settings[0].settings
+    out = []
+    for paths in _walk(every, rhos, tol, max_features):
+        end = len(paths[0])
+        if max_features is not None:
+            # the last point has too many, and on the way up others may have come to
+            sizes = [len(_features(solutions)) for solutions in zip(*paths)]
+            end = next((i for i in range(1, end) if sizes[i] > max_features), end)
+        out.append([path[:end] for path in paths])
+    return out
+
+
+def paths_to_sizes(
+    every: Sequence[PlaneProblems], sizes: Sequence[int], *, tol: float | None = None
+) -> list[list[list[Solution]]]:
+    """The solutions of each setting's planes from which panels of these sizes are to be cut.
+
+    For k features they are those of the first point of the path that has at least 1.5 k, else
+    of its end, else, where even that has fewer than k, the unpenalised ones. ``tol`` is as in
+    `shared_paths`; `PlaneProblems.heaviest` cuts.
+    """
+    varying = int(np.count_nonzero(every[0].cov.standardization.varying))
+    enough = min(math.ceil(_SURPLUS * max(sizes)), varying)
+    # no path is needed to a panel of all
+    rhos = _RHOS_TO_SIZE if min(sizes) < varying else _RHOS_TO_SIZE[:1]
+    out = []
+    for problems, paths in zip(every, _walk(every, rhos, tol, enough - 1)):
+        points = [list(solutions) for solutions in zip(*paths)]
+        counts = np.array([len(_features(solutions)) for solutions in points])
+        chosen = []
+        for k in sizes:
+            large = np.flatnonzero(counts >= _SURPLUS * k)
+            at = int(large[0]) if len(large) else len(points) - 1
+            solutions = points[at]
+            if counts[at] < min(k, varying):
+                solutions = problems.unpenalized() or problems.with_gradients(solutions)
+            chosen.append(solutions)
+        out.append([list(path) for path in zip(*chosen)])
+    return out
+
+
+def _walk(
+    every: Sequence[PlaneProblems],
+    rhos: Float64Array,
+    tol: float | None,
+    max_features: int | None,
+) -> list[list[list[Solution]]]:
+    """The paths of each setting's planes, to the first point of too many features."""
+    k = len(every[0].problems)
+    starts = range(0, k * len(every), k)
+    chosen = every[0].settings
     found = walk_together(
-        [problem for problems in settings for problem in problems.problems],
+        [problem for problems in every for problem in problems.problems],
         rhos,
         tol=chosen.tol if tol is None else tol,
         max_iter=chosen.max_iter,
         max_features=max_features,
         groups=[range(start, start + k) for start in starts],
-        final=final,
+        final=tol is None,
     )
-    out = []
-    for start in starts:
-        paths = found[start : start + k]
-        end = len(paths[0])
-        if max_features is not None:
-            # the last point has too many, and on the way up others may have come to
-            panels = [_features([path[i] for path in paths]) for i in range(end)]
-            end = next((i for i in range(1, end) if len(panels[i]) > max_features), end)
-        out.append([path[:end] for path in paths])
-    return out
-
-
-def panels_to_try(n_features: int) -> int:
-    """The size of panels at which a walk toward one of ``n_features`` ends.
-
-    Panels mostly grow along a path, but not always: the walk goes on a little after the first
-    that is too large.
-    """
-    return n_features + n_features // 2 + 2
+    return [found[start : start + k] for start in starts]
 
 
 def _features(solutions: Sequence[Solution]) -> IntArray:
@@ -316,12 +391,17 @@ def warn_about(solutions: Sequence[Solution], planes: Planes, labels: Sequence[o
         )
 
 
-def largest_weights(solutions: Sequence[Solution], n_features: int) -> Float64Array:
-    """The largest |w| over the planes, of each feature."""
-    out = np.zeros(n_features)
-    for solution in solutions:
-        out[solution.features] = np.maximum(out[solution.features], np.abs(solution.w))
-    return out
+def by_weight(solutions: Sequence[Solution]) -> IntArray:
+    """All features of some planes by their largest |w|, those of the better plane first in ties."""
+    features = _features(solutions)
+    weight, quotient = np.zeros(len(features)), np.zeros(len(features))
+    for solution in sorted(solutions, key=lambda solution: solution.quotient):
+        at = np.searchsorted(features, solution.features)
+        larger = np.abs(solution.w) > weight[at]
+        weight[at[larger]] = np.abs(solution.w)[larger]
+        quotient[at[larger]] = solution.quotient
+    # lexsort: last key first; stable, so what ties still goes to the lowest index
+    return features[np.lexsort((quotient, -weight))]
 
 
 def feature_order(problems: PlaneProblems, solutions: Sequence[Solution]) -> IntArray:
@@ -331,13 +411,14 @@ def feature_order(problems: PlaneProblems, solutions: Sequence[Solution]) -> Int
     gradient comes to the slope of the penalty, which is how close they are to being selected.
     """
     m = problems.cov.means.shape[1]
-    weight = largest_weights(solutions, m)
     pull = np.zeros(m)
     for solution in solutions:
         if len(solution.gradient) == m:
             np.maximum(pull, np.abs(solution.gradient), out=pull)
-    # lexsort: last key first; stable, so ties go to the lowest index
-    return np.lexsort((-pull, -weight))
+    first = by_weight(solutions)
+    pull[first] = np.inf
+    others = np.argsort(-pull, kind="stable")[len(first) :]
+    return np.concatenate([first, others])
 
 
 def balanced_scale(

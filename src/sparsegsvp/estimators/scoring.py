@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Float64Array, IntArray
+from .._typing import BoolArray, Float64Array, IntArray
 from ..linalg import Covariances, Matrix
 from ..linalg.covariances import make_covariances
 from .decision import Calibrator, FoldModel, fit_calibrators, log_distances
@@ -62,9 +62,10 @@ FoldPlanes = Sequence[Sequence[RawPlanes | None]]
 
 @dataclass(frozen=True, eq=False)
 class FoldScores:
-    """Scores, panel sizes and held-out log distances of one fold, at every point.
+    """Scores, panel sizes, and log distances and losses of held-out rows, at every point.
 
-    At points that the fold's paths did not reach, sizes are zero and scores not a number.
+    At points that the fold's paths did not reach, sizes are zero and scores and losses not a
+    number; the losses are also where a scorer gives the scores.
     """
 
     scores: Float64Array  # (n_settings, n_points, n_decisions)
@@ -72,16 +73,19 @@ class FoldScores:
     sizes: IntArray  # of the panels, (n_settings, n_points)
     rows: IntArray  # indices of held-out rows for the final calibrator
     features: Float64Array  # their log distances, (n_settings, n_points, n_rows, n_classes)
+    losses: Float64Array  # their log losses, (n_settings, n_points, n_rows)
+    n_scored: int  # how many rows the scores are of; `rows` may be a sample of them
 
     @classmethod
     def empty(
-        cls, planes: FoldPlanes, rows: IntArray, n_decisions: int, n_classes: int
+        cls, planes: FoldPlanes, rows: IntArray, n_decisions: int, n_classes: int, n_scored: int
     ) -> FoldScores:
         """The sizes of these planes' panels, and no scores yet."""
         sizes = np.array([[0 if p is None else len(p.panel) for p in points] for points in planes])
         nothing = np.full((*sizes.shape, n_decisions), np.nan)
         features = np.zeros((*sizes.shape, len(rows), n_classes))
-        return cls(nothing, nothing.copy(), sizes, rows, features)
+        losses = np.full(features.shape[:-1], np.nan)
+        return cls(nothing, nothing.copy(), sizes, rows, features, losses, n_scored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,13 +145,8 @@ class PlaneStack:
             return Calibrator(self.slope[i], self.offset[i])
         return Calibrator(self.slope[i, 1], self.offset[i, 1])
 
-    def losses(self, features: Float64Array, codes: IntArray, weight: Float64Array) -> Float64Array:
-        """Summed losses and numbers of hits, of shape (2, n_classes, n_models + 1).
-
-        ``features`` are log distances of rows. The last column holds what the sums are to be
-        divided by: the weight and the number of rows.
-        """
-        k = self.offset.shape[1]
+    def losses(self, features: Float64Array, codes: IntArray) -> tuple[Float64Array, BoolArray]:
+        """Log losses and hits of rows, of shape (n_rows, n_models), given their log distances."""
         logits = np.einsum("npk,pck->npc", features, self.slope) + self.offset
         hits = logits.argmax(axis=2) == codes[:, None]
         logits -= logits.max(axis=2, keepdims=True)
@@ -155,18 +154,28 @@ class PlaneStack:
         loss -= np.take_along_axis(logits, codes[:, None, None], axis=2)[:, :, 0]
         # as the metric has it, no probability is taken below the rounding unit
         np.minimum(loss, -np.log(np.finfo(np.float64).eps), out=loss)
-        out = np.zeros((2, k, loss.shape[1] + 1))
-        for c in range(k):
-            inside = codes == c
-            out[0, c, :-1] = weight[inside] @ loss[inside]
-            out[0, c, -1] = weight[inside].sum()
-            out[1, c, :-1] = hits[inside].sum(axis=0)
-            out[1, c, -1] = inside.sum()
-        return out
+        return loss, hits
+
+
+def sum_losses(
+    loss: Float64Array, hits: BoolArray, codes: IntArray, weight: Float64Array, n_classes: int
+) -> Float64Array:
+    """Summed losses and numbers of hits, of shape (2, n_classes, n_models + 1).
+
+    The last column holds what the sums are to be divided by: the weight and the number of rows.
+    """
+    out = np.zeros((2, n_classes, loss.shape[1] + 1))
+    for c in range(n_classes):
+        inside = codes == c
+        out[0, c, :-1] = weight[inside] @ loss[inside]
+        out[0, c, -1] = weight[inside].sum()
+        out[1, c, :-1] = hits[inside].sum(axis=0)
+        out[1, c, -1] = inside.sum()
+    return out
 
 
 def mean_scores(losses: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Negated balanced log losses and balanced accuracies from the sums of `PlaneStack.losses`."""
+    """Negated balanced log losses and balanced accuracies from the sums of `sum_losses`."""
     (loss, hits), (total, counts) = losses[:, :, :-1], losses[:, :, -1]
     present = total > 0.0
     if not present.any():
@@ -212,7 +221,7 @@ def score_fold(
     """
     models, place = distinct(planes)
     k = len(rows.classes)
-    out = FoldScores.empty(planes, test, len(decisions), k)
+    out = FoldScores.empty(planes, test, len(decisions), k, len(test))
     y_test = rows.codes[test]
     test_weight = rows.weight_of(test)
     labels = rows.classes[y_test]
@@ -231,7 +240,8 @@ def score_fold(
         accuracies = np.zeros_like(scores)
         if scorer is None:
             weight = np.ones(len(test)) if test_weight is None else test_weight
-            found = mean_scores(stack.losses(features[test], y_test, weight))
+            loss, hits = stack.losses(features[test], y_test)
+            found = mean_scores(sum_losses(loss, hits, y_test, weight, k))
             scores[:, 0], accuracies[:, 0] = found
         else:
             for i, d in np.ndindex(scores.shape):
@@ -242,6 +252,8 @@ def score_fold(
                 accuracies[i, d] = balanced_accuracy(y_test, model.predicted_codes(), k)
                 scores[i, d] = float(scorer(model, X_test, labels))
         here = (place >= start) & (place < start + n_models)
+        if scorer is None:
+            out.losses[here] = loss.T[place[here] - start]
         out.scores[here] = scores[place[here] - start]
         out.accuracies[here] = accuracies[place[here] - start]
         out.features[here] = features[test].swapaxes(0, 1)[place[here] - start]

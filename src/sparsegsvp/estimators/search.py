@@ -1,7 +1,8 @@
 """Cross-validation along paths: solve once per fold and setting, score and choose points.
 
 A *point* is one rho for all planes, or, where the planes are combined freely, one rho for
-each. Rows held out get weight zero, so no fold copies X.
+each; where the number of features is given, it is a size of the panel. Rows held out get
+weight zero, so no fold copies X.
 """
 
 from __future__ import annotations
@@ -18,13 +19,22 @@ from .._typing import BoolArray, Float64Array, IntArray
 from ..linalg import Covariances
 from ..solvers.penalties import exponent
 from ..solvers.working_set import Solution
-from .planes import PlaneProblems, PlaneSettings, panels_to_try, shared_paths
+from .planes import PlaneProblems, PlaneSettings, paths_to_sizes, shared_paths
 from .scoring import FoldScores, LabelledRows, RawPlanes, Scorer, score_fold
 
+RULES = ("paired", "best", "1se")
 # Points beyond which a free combination of planes is refused.
 _MAX_POINTS = 100_000
 # Features up to which paths go however few rows there are.
 _LEAST_END = 30
+# A point cannot be told from the best if it is worse by at most so many standard errors of the
+# difference, and it does not matter which is taken if it is worse by at most this share of what
+# the best gains over guessing: with many rows any difference can be told. docs/panels.md has
+# what was measured.
+_CANNOT_TELL = 0.5
+_DOES_NOT_MATTER = 0.02
+# Scores this close are equal but for rounding.
+_ROUNDING = 1e-12
 # Tolerance of the paths in the folds, relative to the penalty. The planes are refitted on the
 # panel, which at this tolerance is nearly always what it would be at a smaller one.
 _FOLD_TOL = 1e-3
@@ -36,18 +46,36 @@ class Search:
 
     settings: Sequence[PlaneSettings]
     rhos: Float64Array  # falling ratios of delta to its largest value
-    points: Sequence[tuple[int, ...]]  # at every point, the index of the rho of each plane
+    points: Sequence[tuple[int, ...]]  # at every point, the index of the rho (size) of each plane
     decisions: Sequence[str]
     scorer: Scorer | None  # None: the balanced log loss of the calibrated decision, negated
     standardize: bool
-    n_features: int | None = None  # the largest panel
+    sizes: Sequence[int] | None = None  # rising sizes of the panel instead of rhos
     max_features: int | None = None  # where paths end; None: at the number of rows
 
-    def path_end(self, n_rows: int) -> int:
-        """The number of features beyond which a path fitted on so many rows ends."""
-        if self.n_features is not None and self.settings[0].selection == "nonzero":
-            return panels_to_try(self.n_features)
-        return max(n_rows, _LEAST_END) if self.max_features is None else self.max_features
+    def paths(
+        self, every: Sequence[PlaneProblems], n_rows: int, tol: float | None = None
+    ) -> list[list[list[Solution]]]:
+        """The paths of each setting's planes, fitted on so many rows.
+
+        ``tol`` is as in `shared_paths`.
+        """
+        if self.sizes is not None:
+            return paths_to_sizes(every, self.sizes, tol=tol)
+        end = max(n_rows, _LEAST_END) if self.max_features is None else self.max_features
+        return shared_paths(every, self.rhos, tol=tol, max_features=end)
+
+    def panel(self, problems: PlaneProblems, solutions: Sequence[Solution], p: int) -> IntArray:
+        """The panel at point p, given the solutions there."""
+        if self.sizes is not None:
+            return problems.heaviest(solutions, self.sizes[p])
+        return problems.select(solutions)
+
+
+def sizes_up_to(k: int) -> list[int]:
+    """Sizes of panels from 1 to k, those between in steps of a third to a half."""
+    steps = [2**i + extra for i in range(k.bit_length()) for extra in (0, 2**i // 2)]
+    return sorted({size for size in steps if size < k} | {k})
 
 
 def effective_rows(counted: Any, total: Any) -> int:
@@ -78,18 +106,16 @@ def solve_fold(cov: Covariances, search: Search, n_rows: int) -> list[list[RawPl
     """
     std = cov.standardization
     every = [PlaneProblems(cov, settings) for settings in search.settings]
-    most = search.path_end(n_rows)
     out = []
-    found = shared_paths(every, search.rhos, tol=_FOLD_TOL, max_features=most)
-    for problems, paths in zip(every, found):
+    for problems, paths in zip(every, search.paths(every, n_rows, _FOLD_TOL)):
         seen: dict[bytes, RawPlanes] = {}
         planes: list[RawPlanes | None] = []
-        for point in search.points:
+        for p, point in enumerate(search.points):
             if max(point) >= len(paths[0]):
                 planes.append(None)
                 continue
             solutions = at_point(paths, point)
-            panel = problems.select(solutions, search.n_features)
+            panel = search.panel(problems, solutions, p)
             # with a refit the planes depend on the panel alone
             key = panel.tobytes() if problems.settings.refit else repr(point).encode()
             if key not in seen:
@@ -126,60 +152,94 @@ FinalPaths = Callable[[int], tuple[PlaneProblems, Sequence[Sequence[Solution]]]]
 
 
 def choose_point(
-    table: Float64Array, sizes: IntArray, search: Search, final: FinalPaths, rule: str
+    table: Float64Array,
+    sizes: IntArray,
+    search: Search,
+    final: FinalPaths,
+    rule: str,
+    losses: HeldOutLosses | None = None,
 ) -> tuple[tuple[int, int, int], BoolArray, BoolArray]:
     """Choose a setting, point and decision that all folds and the path on all rows reached.
 
-    ``table`` and ``sizes`` are as in `pick`, sizes of zero saying that a fold did not reach a
-    point. The path on all rows is solved for the settings that come first, or, where the size
-    of the panels decides, for all. Beside the choice: which settings and points are reached,
-    and which settings, points and decisions may be chosen, as far as these paths tell.
+    ``table``, ``sizes`` and ``losses`` are as in `pick`, sizes of zero saying that a fold did not
+    reach a point. The path on all rows is solved for the settings that come first. Beside the
+    choice: which settings and points are reached, and which settings, points and decisions may
+    be chosen, as far as these paths tell.
     """
     reached: BoolArray = np.asarray((sizes > 0).all(axis=0))
     allowed = np.repeat(reached[:, :, None], len(search.decisions), axis=2)
+    if search.sizes is not None:
+        allowed[:, :-1] = False  # smaller panels are there to be looked at
     furthest = np.array([max(point) for point in search.points])
-
-    def look(s: int) -> None:
-        problems, paths = final(s)
-        reached[s] &= furthest < len(paths[0])
-        allowed[s] &= reached[s][:, None]
-        if search.n_features is not None:
-            # the first point is there in any case, cut to size if need be
-            for p in np.flatnonzero(reached[s])[1:]:
-                panel = problems.select(at_point(paths, search.points[p]))
-                allowed[s, p] &= len(panel) <= search.n_features
-
-    if search.n_features is not None:
-        for s in range(len(search.settings)):
-            look(s)
     while True:
-        s, p, d = pick(table, sizes, allowed, rule)
-        look(s)
+        s, p, d = pick(table, sizes, allowed, rule, losses)
+        reached[s] &= furthest < len(final(s)[1][0])
+        allowed[s] &= reached[s][:, None]
         if allowed[s, p, d]:
             return (s, p, d), reached, allowed
 
 
 def pick(
-    table: Float64Array, sizes: IntArray, allowed: BoolArray, rule: str
+    table: Float64Array,
+    sizes: IntArray,
+    allowed: BoolArray,
+    rule: str,
+    losses: HeldOutLosses | None = None,
 ) -> tuple[int, int, int]:
-    """Choose a setting, point and decision by the rule "best" or "1se".
+    """Choose a setting, point and decision by the rule "paired", "best" or "1se".
 
     ``table`` holds scores by fold, setting, point and decision, larger being better,
-    ``sizes`` panel sizes by fold, setting and point.
+    ``sizes`` panel sizes by fold, setting and point. ``losses`` are those the scores are means
+    of; where there are none, differences between folds stand for those between rows.
     """
     mean = np.where(allowed, table.mean(axis=0), -np.inf)
     size = np.broadcast_to(sizes.mean(axis=0)[:, :, None], mean.shape)
     # ties go to the smaller panel, then to the earlier row
     order = np.lexsort((np.arange(mean.size), size.ravel(), -mean.ravel()))
-    best = np.unravel_index(order[0], mean.shape)
-    if not np.isfinite(mean[best]):
+    s, p, d = (int(i) for i in np.unravel_index(order[0], mean.shape))
+    if not np.isfinite(mean[s, p, d]):
         raise ValueError("the score is not finite anywhere: check scoring and the folds")
     if rule == "best":
-        return int(best[0]), int(best[1]), int(best[2])
-    near = mean >= mean[best] - standard_error(table[(slice(None), *best)])
+        return s, p, d
+    best = table[:, s, p, d]
+    if rule == "1se":
+        slack = standard_error(best)
+    elif losses is None:
+        slack = _CANNOT_TELL * standard_error(table - best[:, None, None, None])
+    else:
+        slack = _CANNOT_TELL * losses.errors(s, p)[:, :, None]
+        slack = np.maximum(slack, _DOES_NOT_MATTER * (losses.of_guessing + mean[s, p, d]))
+    near = mean >= mean[s, p, d] - slack - _ROUNDING
     order = np.lexsort((np.arange(mean.size), -mean.ravel(), np.where(near, size, np.inf).ravel()))
-    found = np.unravel_index(order[0], mean.shape)
-    return int(found[0]), int(found[1]), int(found[2])
+    s, p, d = (int(i) for i in np.unravel_index(order[0], mean.shape))
+    return s, p, d
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutLosses:
+    """The losses of all held-out rows at every point, whose means are the balanced ones."""
+
+    weighted: Float64Array  # by setting, point and row
+    n_rows: int  # how many rows they stand for: of tall data they are a sample
+    of_guessing: float  # the mean loss of equal probabilities
+
+    @classmethod
+    def of_folds(cls, folds: Sequence[FoldScores], rows: LabelledRows) -> HeldOutLosses:
+        """The losses of these folds."""
+        index = np.concatenate([fold.rows for fold in folds])
+        codes, weight = rows.codes[index], rows.weight_of(index)
+        weight = np.ones(len(index)) if weight is None else weight
+        total = np.bincount(codes, weight, minlength=len(rows.classes))
+        weight = weight * len(index) / (np.count_nonzero(total) * total[codes])
+        weighted = np.concatenate([fold.losses for fold in folds], axis=2) * weight
+        # rows that are held out more than once are no more rows
+        n_rows = min(sum(fold.n_scored for fold in folds), len(rows.codes))
+        return cls(weighted, n_rows, float(np.log(len(rows.classes))))
+
+    def errors(self, s: int, p: int) -> Float64Array:
+        """Standard errors of the mean differences to one point, by setting and point."""
+        spread = (self.weighted - self.weighted[s, p]).std(axis=2, ddof=1)
+        return spread / np.sqrt(self.n_rows)
 
 
 def standard_error(scores: Float64Array) -> Float64Array:
@@ -195,20 +255,22 @@ def path_table(
     table: Float64Array,
     accuracies: Float64Array,
     reached: BoolArray,
+    chosen: int,
 ) -> dict[str, Any]:
     """The path of one setting on all rows, where all planes have the same rho.
 
     ``paths`` are those of the planes; ``table`` and ``accuracies``, of shape
     (n_folds, n_points), are scores and balanced accuracies at the setting. Points that are not
-    ``reached`` are left out.
+    ``reached`` are left out; ``chosen`` is the index of the point that was chosen.
     """
-    diagonal = [search.points.index((i,) * len(paths)) for i in range(len(search.rhos))]
-    shown = [i for i, point in enumerate(diagonal) if reached[point]]
-    rhos = search.rhos[shown]
+    n_steps = 1 + max(max(point) for point in search.points)
+    diagonal = [search.points.index((i,) * len(paths)) for i in range(n_steps)]
+    shown = np.array([i for i, point in enumerate(diagonal) if reached[point]])
     diagonal = [diagonal[i] for i in shown]
     scores, accuracies = table[:, diagonal], accuracies[:, diagonal]
     steps = [[path[i] for path in paths] for i in shown]
-    panels = [problems.select(step) for step in steps]
+    panels = [search.panel(problems, step, p) for step, p in zip(steps, diagonal)]
+    deltas = np.array([[s.delta for s in step] for step in steps])
     weights = []
     for step, panel in zip(steps, panels):
         dense = np.zeros((len(step), len(panel)))
@@ -218,8 +280,8 @@ def path_table(
             dense[i, at] = sign * solution.w[source]
         weights.append(dense)
     return {
-        "rho": rhos,
-        "delta": np.array([[s.delta for s in step] for step in steps]),
+        "rho": search.rhos[shown] if search.sizes is None else deltas[:, 0] / problems.delta_max[0],
+        "delta": deltas,
         "panel": panels,
         "weights": weights,
         "n_features": np.array([len(panel) for panel in panels]),
@@ -231,6 +293,8 @@ def path_table(
         "quotient": np.array([[s.quotient for s in step] for step in steps]),
         "kkt_residual": np.array([[s.kkt_residual for s in step] for step in steps]),
         "gap": np.array([[s.gap for s in step] for step in steps]),
+        # where each plane has a rho of its own, the nearest step at which they have the same
+        "chosen": int(np.abs(shown - np.mean(search.points[chosen])).argmin()),
     }
 
 
@@ -252,7 +316,7 @@ def results_table(
         "param_pool": np.array([settings.pool for settings, _, _ in rows]),
         "param_decision": np.array([decision for _, _, decision in rows]),
     }
-    for k in range(len(search.points[0])):
+    for k in range(len(search.points[0]) if search.sizes is None else 0):
         out[f"rho_{k}"] = np.array([search.rhos[point[k]] for _, point, _ in rows])
     flat = table.reshape(n_folds, -1)[:, kept]
     size = np.repeat(sizes.reshape(n_folds, -1), len(search.decisions), axis=1)[:, kept]

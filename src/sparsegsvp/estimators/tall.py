@@ -19,7 +19,15 @@ from ..linalg import ClassMoments, Covariances, MomentCovariances
 from ..linalg.covariances import choose_method
 from ..linalg.moments import ClassSums, add_rows, merge_sums
 from .decision import SAMPLE, balanced_sample
-from .scoring import FoldPlanes, FoldScores, LabelledRows, PlaneStack, distinct, mean_scores
+from .scoring import (
+    FoldPlanes,
+    FoldScores,
+    LabelledRows,
+    PlaneStack,
+    distinct,
+    mean_scores,
+    sum_losses,
+)
 from .search import Search, effective_rows, solve_fold
 
 _Split = tuple[IntArray, IntArray]
@@ -122,7 +130,7 @@ def score_by_blocks(
     """Class-balanced log loss and accuracy of every point of every fold, in one pass.
 
     ``planes`` come per fold, setting and point; ``sample`` and ``sampled`` are the indices
-    and values of the rows to calibrate on, those in the fold giving the scores' features.
+    and values of the rows to calibrate on, those in the fold giving features and losses.
     """
     stacks, places, held_out = [], [], []
     for f, fold in enumerate(planes):
@@ -133,18 +141,23 @@ def score_by_blocks(
         train = sample[inside]
         stacks.append(stack.calibrated(features[inside], rows.codes[train], rows.weight_of(train)))
         places.append(place)
-        held_out.append(features[~inside])
+        loss, _ = stacks[-1].losses(features[~inside], rows.codes[sample[~inside]])
+        held_out.append((features[~inside], loss))
     losses = rows.X.reduce_rows(
         partial(_visit_losses, stacks=stacks), _add_losses, (folds, rows.codes, rows.weight)
     )
     results = []
     for f, (fold, place) in enumerate(zip(planes, places)):
-        found = FoldScores.empty(fold, sample[folds[sample] == f], 1, len(rows.classes))
+        inside = sample[folds[sample] == f]
+        n_scored = int(np.count_nonzero(folds == f))
+        found = FoldScores.empty(fold, inside, 1, len(rows.classes), n_scored)
         reached = place >= 0
         scores, accuracies = mean_scores(losses[f])
         found.scores[reached, 0] = scores[place[reached]]
         found.accuracies[reached, 0] = accuracies[place[reached]]
-        found.features[reached] = held_out[f].swapaxes(0, 1)[place[reached]]
+        features, loss = held_out[f]
+        found.features[reached] = features.swapaxes(0, 1)[place[reached]]
+        found.losses[reached] = loss.T[place[reached]]
         results.append(found)
     return results
 
@@ -158,13 +171,14 @@ def _visit_losses(
     *,
     stacks: Sequence[PlaneStack],
 ) -> list[Float64Array]:
-    """Per fold the sums of `PlaneStack.losses` over this block and those before."""
+    """Per fold the sums of `sum_losses` over this block and those before."""
     found = []
     for f, stack in enumerate(stacks):
         inside = folds == f
         row_weight = np.ones(int(inside.sum())) if weight is None else weight[inside]
         features = stack.log_distances(block[np.ix_(inside, stack.panel)])
-        found.append(stack.losses(features, codes[inside], row_weight))
+        losses = stack.losses(features, codes[inside])
+        found.append(sum_losses(*losses, codes[inside], row_weight, stack.offset.shape[1]))
     return found if state is None else _add_losses(state, found)
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .errors import InputError as InputError
     from .files import csv_text as csv_text
     from .files import harmless as harmless
+    from .files import prepare_output as prepare_output
     from .files import whole_folder as whole_folder
     from .files import write_atomic as write_atomic
     from .lazy import open_table as open_table
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .models import Log2 as Log2
     from .models import load_model as load_model
     from .models import save_model as save_model
+    from .roles import ColumnRole as ColumnRole
     from .table import Table as Table
     from .table import check_cohort as check_cohort
     from .table import guess_positive as guess_positive
@@ -28,10 +30,11 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "errors": ("InputError",),
-    "files": ("csv_text", "harmless", "whole_folder", "write_atomic"),
+    "files": ("csv_text", "harmless", "prepare_output", "whole_folder", "write_atomic"),
     "lazy": ("open_table",),
     "memory": ("make_table",),
     "models": ("Log2", "load_model", "save_model"),
+    "roles": ("ColumnRole",),
     "table": ("Table", "check_cohort", "guess_positive", "read_table"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

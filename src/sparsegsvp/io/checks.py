@@ -14,7 +14,8 @@ from scipy import sparse
 from .._notices import Notice
 from .errors import InputError, listed, option, quote, suggestion
 from .labels import describe_spellings, one_spelling, spelling_notice
-from .rows import RawTable
+from .roles import asked_roles, settle_columns
+from .rows import RawTable, Roles
 from .scale import raw_intensities
 from .text import looks_numeric
 
@@ -22,24 +23,28 @@ from .text import looks_numeric
 _LARGEST = 1e150
 
 
-def check(raw: RawTable, target: str | None, positive: str | None, fixed: bool) -> str | None:
+def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None) -> str | None:
     """Check a table, leaving out in place what cannot serve; notices and notes go into it.
 
-    With `fixed` features none is left out, since a model waits for each of them. Returns the
-    class of interest as it is spelled.
+    Where the caller listed the features none is left out, since a model waits for each. Returns
+    the class of interest as it is spelled.
     """
+    fixed = roles.features is not None
     if raw.X.shape[0] == 0:
         raise InputError("there is a header but no sample", remedy="check the file")
-    if raw.X.shape[1] == 0:
+    if raw.X.shape[1] == 0 and not raw.beside:
         raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
     positive = check_roles(raw, target, positive)
     low, high = _column_range(raw.X)
     _refuse_overflow(raw, low, high)
-    if not fixed:
+    if fixed:
+        raw.roles += asked_roles(raw, roles, target)
+    else:
         _leave_out_empty(raw, low)
         filled = ~np.isnan(low)
-        low, high = low[filled], high[filled]
-        constant = [n for n, same in zip(raw.names, low == high) if same]
+        same = {n for n, same in zip(raw.names, low[filled] == high[filled]) if same}
+        settle_columns(raw, roles, target)
+        constant = [name for name in raw.names if name in same]
         if constant:
             raw.notes.append(f"{_count(len(constant), 'feature')} constant: {listed(constant)}")
     missing = _missing_per_column(raw.X)
@@ -50,8 +55,8 @@ def check(raw: RawTable, target: str | None, positive: str | None, fixed: bool) 
         raw.notes.append(
             f"{_count(raw.n_missing, 'value')} missing in {features}: {listed(affected)}"
         )
-    scale = () if fixed else raw_intensities(raw.X, low, high)
-    raw.notices += (*_repeats(raw), *_orientation(raw), *scale)
+    scale = () if fixed else raw_intensities(raw.X, *_column_range(raw.X))
+    raw.notices = (*_repeats(raw), *_orientation(raw), *raw.notices, *scale)
     return positive
 
 
@@ -123,7 +128,8 @@ def _leave_out_unlabelled(raw: RawTable) -> None:
     what = "1 sample has no label and was" if one else f"{len(gone)} samples have no label and were"
     raw.notes.append(f"{what} left out ({shown})")
     raw.X = raw.X[np.flatnonzero(keep)]
-    raw.text = {role: [v for v, k in zip(values, keep) if k] for role, values in raw.text.items()}
+    for part in (raw.text, raw.beside):
+        part.update({name: [v for v, k in zip(cells, keep) if k] for name, cells in part.items()})
     if raw.lines is not None:
         raw.lines = [line for line, k in zip(raw.lines, keep) if k]
 
@@ -186,6 +192,8 @@ def _orientation(raw: RawTable) -> Iterator[Notice]:
     ids = raw.text.get("id")
     if raw.place == "column" or ids is None or n < 500 or n < 5 * m or len(set(ids)) < n:
         return
+    if all(looks_numeric(name or "") for name in ids):
+        return  # no feature is called 842302
     yield Notice(
         "orientation",
         "note",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import secrets
 import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from .errors import InputError, listed
+from .errors import InputError, listed, option
 from .text import looks_numeric
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -122,6 +124,79 @@ def whole_folder(path: str | PathLike[str], *, owned: Collection[str] = ()) -> I
             _put_in_place(partial, final, owned)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def prepare_output(
+    path: str | PathLike[str], *, force: bool = False, owned: Collection[str] | None = None
+) -> None:
+    """Find out before the work whether its results can be written; write nothing.
+
+    Parameters
+    ----------
+    path : path-like
+        A file or, with `owned`, a folder.
+    force : bool, default=False
+        Whether a file of this name, or results of an earlier run, may be replaced.
+    owned : collection of str or None, default=None
+        Names of files of an earlier run, for a folder.
+
+    Raises
+    ------
+    InputError
+        If something is there that may not be replaced, or nothing can be written there.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sparsegsvp.io import prepare_output
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "a.csv"
+    ...     prepare_output(path)
+    ...     _ = path.write_text("1")
+    ...     prepare_output(path, force=True)
+    """
+    place = final = Path(os.path.abspath(path))
+    if owned is not None:
+        _refuse_foreign(final, owned)
+        earlier = sorted(final.iterdir(), key=_written) if final.exists() else []
+        if earlier and not force:
+            raise InputError(
+                f"the folder holds the results of an earlier run ({_dated(earlier[-1])})",
+                where=str(path),
+                remedy=f"choose another folder, or replace them with {option('force', True)}",
+            )
+        while not place.exists():
+            place = place.parent
+    else:
+        place = final.parent
+        if final.is_dir():
+            raise InputError("this is a folder", where=str(path), remedy="name a file")
+        if final.exists() and not final.is_file():
+            return  # a device or a pipe
+        if final.exists() and not force:
+            raise InputError(
+                f"there is such a file already ({_dated(final)})",
+                where=str(path),
+                remedy=f"choose another name, or replace it with {option('force', True)}",
+            )
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"nothing can be written there ({error.strerror})",
+            where=str(path),
+            remedy="check that the folder exists, is yours and has room",
+        ) from error
+
+
+def _written(path: Path) -> float:
+    return path.stat().st_mtime
+
+
+def _dated(path: Path) -> str:
+    when = datetime.datetime.fromtimestamp(_written(path))
+    return f"{path.name} of {when:%Y-%m-%d %H:%M}"
 
 
 def _refuse_foreign(final: Path, owned: Collection[str]) -> None:

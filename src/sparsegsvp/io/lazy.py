@@ -17,6 +17,7 @@ import numpy as np
 from .checks import check_roles
 from .errors import InputError, listed, locating, need, one_line, option, quote
 from .formats import is_number_type, open_h5ad, open_parquet, stored_matrix
+from .roles import settle_names
 from .rows import RawTable, Roles, RoleText, columns_of_obs, from_arrays, from_matrix, lay_out
 from .table import Table, table_of
 from .text import as_label
@@ -33,6 +34,7 @@ def open_table(
     id: str | None = None,
     group: str | None = None,
     drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
     layer: str | None = None,
 ) -> Table:
     """Open a table without reading its numbers.
@@ -52,6 +54,8 @@ def open_table(
         Where sample identifiers and groups are.
     drop : sequence of str, default=()
         Columns to leave out.
+    keep : sequence of str, default=()
+        Columns that are features although they look clinical or technical.
     layer : str or None, default=None
         A layer of AnnData instead of its X.
 
@@ -90,7 +94,7 @@ def open_table(
     file = Path(path)
     if not file.exists():
         raise InputError("there is no such file or folder", where=str(path), remedy="check it")
-    roles = Roles(target=target, id=id, group=group, drop=tuple(drop))
+    roles = Roles(target=target, id=id, group=group, drop=tuple(drop), keep=tuple(keep))
     with locating(file.name):
         if file.suffix == ".h5ad":
             raw, digest = _open_h5ad(file, roles, layer)
@@ -104,6 +108,7 @@ def open_table(
                 remedy=f"other files are read whole, without {option('dask')}",
             )
         positive = check_roles(raw, target, positive)
+        settle_names(raw, roles, target)
     (n, m), blocks = raw.X.shape, " x ".join(str(count) for count in raw.X.numblocks)
     opening = f"opened {n} samples and {m} features in {blocks} chunks of {file.name} ({raw.kind})"
     about = "the digest is of names, sizes and metadata, not of the values"

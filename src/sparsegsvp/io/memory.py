@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._notices import Notice
 from .collapse import check_way
 from .errors import InputError, locating, option, quote
 from .formats import as_floating, stored_matrix
@@ -44,6 +43,7 @@ def make_table(
     group: str | None = None,
     groups: Any = None,
     drop: str | Sequence[str] = (),
+    keep: Sequence[str] = (),
     features: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
     na: str | Sequence[str] | None = None,
@@ -77,6 +77,8 @@ def make_table(
         Identifiers and groups that are not in `data`.
     drop : str or sequence of str, default=()
         Columns to leave out. "a,b,c" stands for three, unless a column is called so.
+    keep : sequence of str, default=()
+        Columns that are features although they look clinical or technical; see `read_table`.
     features : sequence of str or None, default=None
         Take only these columns, in this order.
     feature_names : sequence of str or None, default=None
@@ -117,9 +119,9 @@ def make_table(
     left_out = (drop,) if isinstance(drop, str) else tuple(drop)
     options = {
         "y": y, "target": target, "positive": positive, "id": id, "ids": ids, "group": group,
-        "groups": groups, "drop": left_out or None, "features": features,
-        "feature_names": feature_names, "na": na, "collapse": collapse, "layer": layer,
-        "source": source or None, **reading,
+        "groups": groups, "drop": left_out or None, "keep": tuple(keep) or None,
+        "features": features, "feature_names": feature_names, "na": na, "collapse": collapse,
+        "layer": layer, "source": source or None, **reading,
     }  # fmt: skip
     given = [name for name, value in options.items() if value is not None]
     if isinstance(data, Table):
@@ -145,7 +147,7 @@ def make_table(
             raise InputError(f"{option('layer')} is for AnnData")
         wanted = None if features is None else tuple(features)
         check_way(collapse)
-        roles = Roles(target, id, group, left_out, wanted, collapse)
+        roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep))
         reader = ReadOptions(na=codes_of(na))
         if package in ("scipy", "numpy"):
             raw = _from_matrix(data, roles, reader, feature_names, labelled=y is not None)
@@ -165,7 +167,7 @@ def make_table(
         positive = None if positive is None else as_label(positive)
         digest = _digest(raw)
         settle(raw, reader.na, collapse, in_place=False)
-        return checked_table(raw, source, digest, target, positive, features is not None)
+        return checked_table(raw, source, digest, roles, target, positive)
 
 
 def _refuse(names: Sequence[str], why: str) -> None:
@@ -240,7 +242,17 @@ def _from_frame(frame: Any, roles: Roles, options: ReadOptions, package: str) ->
             column = frame.iloc[:, i - before] if package == "pandas" else frame.to_series(i)
         return [_or_none(cell) for cell in column.to_list()]
 
-    notices: tuple[Notice, ...] = ()
+    others = [i for i in layout.features if not _is_numeric(dtypes[i])]
+    raw = None
+    if others:
+        # Numbers may be stored as text: the reader of cells knows, and knows the messages.
+        opener = _as_rows([names[i] for i in others], lambda: zip(*map(cells, others)), package)
+        wanted = tuple(dict.fromkeys(names[i] for i in others))
+        only = None if roles.features is None else wanted
+        raw = from_rows(opener, Roles(features=only, collapse=roles.collapse), options, place="row")
+        notes += raw.notes
+        roles = replace(roles, text=tuple(raw.beside))
+        layout = lay_out(names, roles)
     kinds = {str(dtypes[i]).lower() for i in layout.features}
     single = bool(kinds) and kinds <= {"float32", "float16"}
     X = np.empty((len(frame), len(layout.features)), np.float32 if single else np.float64)
@@ -253,22 +265,13 @@ def _from_frame(frame: Any, roles: Roles, options: ReadOptions, package: str) ->
             import polars as pl
 
             X[:, numeric] = frame[:, chosen].cast(pl.Float64).to_numpy()
-    if not numeric.all():
-        # Numbers may be stored as text: the reader of cells knows, and knows the messages,
-        # one of which is about the first column.
-        others = [i for i, number in zip(layout.features, numeric) if not number]
-        wanted = tuple(dict.fromkeys(names[i] for i in others))
-        shown = sorted({*others} if names[0] in wanted else {0, *others})
-        opener = _as_rows([names[i] for i in shown], lambda: zip(*map(cells, shown)), package)
-        only = Roles(features=wanted, collapse=roles.collapse)
-        raw = from_rows(opener, only, options, place="row")
-        # those of one name come one after the other
-        order = sorted(range(len(others)), key=lambda k: wanted.index(names[others[k]]))
-        X[:, np.flatnonzero(~numeric)[order]] = raw.X
-        notes += raw.notes
-        notices = raw.notices
+    if raw is not None:
+        X[:, ~numeric] = raw.X
     text = {role: [as_role(role, cell) for cell in cells(i)] for role, i in layout.text.items()}
-    return RawTable(X, layout.names, package, text, layout.dropped, notes, notices=notices)
+    made = RawTable(X, layout.names, package, text, layout.dropped, notes, first_column=names[0])
+    made.beside = {} if raw is None else raw.beside
+    made.notices = () if raw is None else raw.notices
+    return made
 
 
 def _index_of(frame: Any, roles: Roles) -> Any:

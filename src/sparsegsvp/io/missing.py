@@ -94,3 +94,10 @@ def below_detection(met: Counter[str]) -> Iterator[Notice]:
         "value could be measured may itself differ between the classes. If there are many, write "
         "a low number in their place, such as half of the limit of detection.",
     )
+
+
+def if_a_code(value: str) -> str:
+    """Propose a text that is no number as a code for missing values; commas divide codes."""
+    if "," in value:
+        return ""
+    return f"; if it stands for a missing value, use {option('na', value)}"

@@ -33,12 +33,13 @@ from typing import Any
 import numpy as np
 import sklearn
 from scipy import sparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from .._validate import check_integer, check_real
+from ..estimators.impute import EachValue
 from .errors import InputError, listed, locating, need, one_line, quote
 from .files import write_atomic
 
@@ -103,7 +104,7 @@ def log2_floor(X: Any, floor: float = 1.0) -> Any:
     return np.log2(floored, out=floored)
 
 
-class Log2(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Log2(EachValue):
     """Take ``log2(max(x, floor))`` of every value, as intensities usually are.
 
     Parameters
@@ -164,24 +165,6 @@ class Log2(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "n_features_in_")
         return log2_floor(self._validated(X, reset=False), self.floor)
-
-    def _validated(self, X: Any, reset: bool) -> Any:
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=("csr", "csc"),
-            dtype=(np.float64, np.float32),
-            ensure_all_finite="allow-nan",
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.requires_fit = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 # --- saving and loading ------------------------------------------------------------------

@@ -16,7 +16,8 @@ import numpy as np
 
 from .._notices import Notice
 from .errors import InputError, listed, option, quote, suggestion
-from .missing import below_detection, describe_codes
+from .missing import below_detection, describe_codes, if_a_code
+from .roles import ColumnRole
 from .text import (
     BadCell,
     DecimalCommaFound,
@@ -33,8 +34,8 @@ from .text import (
 
 UNNAMED = ""  # the header cell that pandas and R leave above row names
 _READ_BACK = "Unnamed: 0"  # what pandas makes of it when it reads the file and writes it again
-_LISTED = 12  # columns that an error names one by one
 _STRAY = 0.1  # a column with a smaller share of text is numbers with a slip in it
+_SURE = 20  # rows that show whether a column holds text
 
 # Labels ("target"), identifiers ("id") and groups ("group"), None where a cell is empty.
 RoleText = dict[str, list[str | None]]
@@ -46,7 +47,9 @@ class RawTable:
 
     `dropped` says why a column was left out, `notes` what was decided and not asked for;
     `lines` has the place of each sample in the file, if it has lines, and `place` is what
-    messages call that place. `titles` are other names of the samples, if they have any.
+    messages call that place. `beside` has the columns of text that nobody gave a role,
+    `first_column` the name of the first column of all, and `roles` what became of the columns.
+    `titles` are other names of the samples, if they have any.
     """
 
     X: Any
@@ -59,6 +62,9 @@ class RawTable:
     place: str = "row"
     notices: tuple[Notice, ...] = ()
     n_missing: int = 0
+    beside: dict[str, list[str | None]] = field(default_factory=dict)
+    first_column: str | None = None
+    roles: list[ColumnRole] = field(default_factory=list)
     titles: list[str | None] | None = None
 
 
@@ -71,6 +77,7 @@ class Roles:
 
     `features` are the columns to read as numbers; None is every column without another role.
     `collapse` says how features that share a name will be made one; None refuses them.
+    Those of `keep` are features whatever they look like, those of `text` hold text.
     """
 
     target: str | None = None
@@ -79,6 +86,8 @@ class Roles:
     drop: tuple[str, ...] = ()
     features: tuple[str, ...] | None = None
     collapse: str | None = None
+    keep: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
 
     def named(self) -> dict[str, str]:
         """Return the column of each of "target", "id" and "group" that has one."""
@@ -92,10 +101,12 @@ class Roles:
     def check(self) -> None:
         """Refuse one column in two roles."""
         seen: dict[str, str] = {}
-        for role, name in self.named().items():
-            other = seen.setdefault(name, role)
-            if other != role or name in self.drop:
-                first, second = (other, role) if other != role else (role, "drop")
+        more = [
+            (role, name) for role in ("drop", "keep") for name in dict.fromkeys(getattr(self, role))
+        ]
+        for role, name in [*self.named().items(), *more]:
+            first, second = seen.setdefault(name, role), role
+            if first != second:
                 raise InputError(
                     f"column {quote(name)} is given as {option(first)} and as {option(second)}",
                     remedy="give each column one role",
@@ -106,7 +117,8 @@ class Roles:
 class Layout:
     """Positions of the columns by role: numbers and their names, and text.
 
-    Columns without a name (`blank`) must be empty.
+    Columns without a name (`blank`) must be empty; those of `beside` hold text that nobody gave
+    a role.
     """
 
     features: list[int]
@@ -115,6 +127,7 @@ class Layout:
     blank: list[int] = field(default_factory=list)
     dropped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    beside: dict[str, int] = field(default_factory=dict)
 
 
 def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout:
@@ -142,10 +155,12 @@ def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout
     if roles.features is not None:
         features = _positions(roles.features, header, "columns")
         return Layout(features, [header[i] for i in features], text, notes=notes)
-    skip = {*text.values(), *blank, first}
-    features = [i for i, name in enumerate(header) if i not in skip and name not in roles.drop]
+    beside = {name: position[name] for name in roles.text}
+    skip, out = {*text.values(), *blank, first}, {*roles.drop, *beside}
+    features = [i for i, name in enumerate(header) if i not in skip and name not in out]
     dropped = dict.fromkeys(roles.drop, "asked for")
-    return Layout(features, [header[i] for i in features], text, blank, dropped, notes)
+    names = [header[i] for i in features]
+    return Layout(features, names, text, blank, dropped, notes, beside)
 
 
 def names_in(given: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
@@ -319,6 +334,8 @@ def from_rows(
         except DecimalCommaFound as found:
             first, decimal = found.args[0], ","
             first_column = quote(reader.columns[first.position])
+        except TextColumns as found:
+            roles = replace(roles, text=(*roles.text, *found.args[0]))
         except MixedDecimals as mixed:
             other = mixed.args[0]
             column = quote(reader.columns[other.position])
@@ -349,6 +366,10 @@ def from_rows(
     return raw
 
 
+class TextColumns(Exception):
+    """Raised where columns turn out to hold text: the rows are read again with them set aside."""
+
+
 def _picker(positions: list[int]) -> Callable[[list[Any]], list[Any]]:
     """Return what picks cells of a row; a slice, nearly always possible, is much faster."""
     if positions and positions == list(range(positions[0], positions[-1] + 1)):
@@ -367,13 +388,15 @@ def _samples_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Raw
     reader.columns = layout.names
     buffer, lines = array("d"), array("q")
     text: RoleText = {role: [] for role in layout.text}
+    beside: RoleText = {name: [] for name in layout.beside}
     pick = _picker(layout.features)
-    first_column: list[str] = []  # if it is read as numbers
     try:
         for line, cells in rows.rows:
             lines.append(line)
             for role, position in layout.text.items():
                 text[role].append(as_role(role, cells[position]))
+            for name, position in layout.beside.items():
+                beside[name].append(as_label(cells[position]))
             for position in layout.blank:
                 if as_label(cells[position]) is not None:
                     raise InputError(
@@ -381,17 +404,26 @@ def _samples_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Raw
                         where=f"{reader.place} {line}",
                         remedy="give it a name in the header",
                     )
-            if layout.features and layout.features[0] == 0:
-                first_column.append(str(cells[0]))
             buffer.frombytes(reader.row(pick(cells), line).tobytes())
+            if len(lines) == _SURE and _columns_of_text(reader, _SURE, 0.5):
+                break  # there is text, and reading it as numbers is slow
     except TooManyBadCells:
         pass
     if reader.bad:
-        raise _text_in_columns(reader, layout, first_column, len(lines))
+        raise _no_numbers(reader, layout, len(lines), fixed=roles.features is not None)
     X = np.frombuffer(buffer, dtype=np.float64).reshape(len(lines), len(layout.features))
     notes = [*rows.notes, *layout.notes]
     return RawTable(
-        X, layout.names, rows.kind, text, layout.dropped, notes, lines=lines, place=reader.place
+        X,
+        layout.names,
+        rows.kind,
+        text,
+        layout.dropped,
+        notes,
+        lines=lines,
+        place=reader.place,
+        beside=beside,
+        first_column=rows.names[0],
     )
 
 
@@ -413,40 +445,39 @@ def _features_suspected(rows: RowStream, target: str, error: InputError) -> Inpu
     )
 
 
-def _text_in_columns(
-    reader: NumberReader, layout: Layout, first_column: list[str], n_rows: int
-) -> InputError:
-    """Name the columns that hold text, or the one cell that is a slip."""
+def _columns_of_text(reader: NumberReader, n_rows: int, share: float) -> list[int]:
+    """Return the positions where more than a share of the cells, and of one, are no numbers."""
+    counts = Counter(cell.position for cell in reader.bad)
+    return [p for p, count in counts.items() if count > max(1, share * n_rows)]
+
+
+def _no_numbers(
+    reader: NumberReader, layout: Layout, n_rows: int, *, fixed: bool
+) -> InputError | TextColumns:
+    """Return the error of a cell that is a slip, or the columns that hold text."""
     bad, place = reader.bad, reader.place
-    counts = Counter(cell.position for cell in bad)
-    examples = {cell.position: cell for cell in reversed(bad)}  # the first of each column
-    categorical = [p for p, count in counts.items() if count > max(1, _STRAY * n_rows)]
-    if not categorical or n_rows < 3:
-        cell = examples[min(counts)]
-        more = f" ({len(bad) - 1} more cells like this)" if len(bad) > 1 else ""
-        name = layout.names[cell.position]
+    found = _columns_of_text(reader, n_rows, _STRAY) if n_rows >= 3 else []
+    names = [layout.names[position] for position in found]
+    if found and not fixed:
+        return TextColumns(names)
+    position = found[0] if found else min(cell.position for cell in bad)
+    cell = next(cell for cell in bad if cell.position == position)
+    if found:
+        what = (
+            f"column {listed(names)} holds" if len(names) == 1 else f"columns {listed(names)} hold"
+        )
         return InputError(
-            f"{quote(cell.value)} is not a number{more}",
-            where=f"{place} {cell.line}, column {quote(name)}",
-            remedy=f"correct it, leave the cell empty, or leave the column out with "
-            f"{option('drop', [name])}{_if_a_code(cell.value)}",
+            f"{what} text ({quote(cell.value)} on {place} {cell.line})",
+            remedy="numbers are needed there",
         )
-    names = [layout.names[p] for p in categorical]
-    cell = examples[categorical[0]]
-    what, remedy = f"column {listed(names)} holds", f"drop it with {option('drop', names)}"
-    if len(names) > 1:
-        shown = option("drop", names) if len(names) <= _LISTED else option("drop")
-        what, remedy = f"columns {listed(names)} hold", f"leave each out with {shown}"
-    remedy += " or code it as numbers"
-    others = {cell.value for cell in bad if cell.position in categorical}
-    if len(others) == 1 and max(counts.values()) < n_rows:
-        remedy += _if_a_code(others.pop())
-    if layout.features[categorical[0]] == 0 and len(set(first_column)) == len(first_column):
-        remedy = (
-            f"if it names the samples use {option('id', names[0])}, "
-            f"if it names the features {option('transpose', True)}"
-        )
-    return InputError(f"{what} text ({quote(cell.value)} on {place} {cell.line})", remedy=remedy)
+    more = f" ({len(bad) - 1} more cells like this)" if len(bad) > 1 else ""
+    name = layout.names[position]
+    return InputError(
+        f"{quote(cell.value)} is not a number{more}",
+        where=f"{place} {cell.line}, column {quote(name)}",
+        remedy=f"correct it, leave the cell empty, or leave the column out with "
+        f"{option('drop', [name])}{if_a_code(cell.value)}",
+    )
 
 
 def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> RawTable:
@@ -467,6 +498,7 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
     names: list[str] = []
     lines: list[int] = []
     buffer = array("d")
+    beside: RoleText = {}
     wanted = None if roles.features is None else set(roles.features)
     try:
         for line, cells in rows.rows:
@@ -480,9 +512,16 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
             elif name in roles.drop:
                 dropped[name] = "asked for"
             elif wanted is None or name in wanted:
+                before, codes = len(reader.bad), reader.codes.copy()
+                values = reader.row(pick(cells), line)
+                if wanted is None and len(reader.bad) - before > max(1, len(keep) / 2):
+                    del reader.bad[before:]
+                    reader.codes = codes
+                    beside[name] = [as_label(value) for value in pick(cells)]
+                    continue
                 names.append(name)
                 lines.append(line)
-                buffer.frombytes(reader.row(pick(cells), line).tobytes())
+                buffer.frombytes(values.tobytes())
     except TooManyBadCells:
         pass
     for name, role in role_of.items():
@@ -505,7 +544,8 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
         M, names = M[order], [names[i] for i in order]
     text.setdefault("id", list(samples))
     kind = f"{rows.kind}, transposed"
-    return RawTable(M.T, names, kind, text, dropped, list(rows.notes), place="column")
+    notes = list(rows.notes)
+    return RawTable(M.T, names, kind, text, dropped, notes, place="column", beside=beside)
 
 
 def _text_in_rows(reader: NumberReader, names: list[str], lines: list[int]) -> InputError:
@@ -524,12 +564,5 @@ def _text_in_rows(reader: NumberReader, names: list[str], lines: list[int]) -> I
         f"{quote(cell.value)} is not a number",
         where=f"line {cell.line}, row {quote(name)}, column {quote(reader.columns[cell.position])}",
         remedy="correct it, leave the cell empty, or leave the row out with "
-        f"{option('drop', [name])}{_if_a_code(cell.value)}",
+        f"{option('drop', [name])}{if_a_code(cell.value)}",
     )
-
-
-def _if_a_code(value: str) -> str:
-    """Propose a text that is no number as a code for missing values; commas divide codes."""
-    if "," in value:
-        return ""
-    return f"; if it stands for a missing value, use {option('na', value)}"

@@ -21,6 +21,7 @@ from .labels import spelling_key, spelling_of
 from .missing import codes_of, describe_codes, mark_missing, numbers_of
 from .models import log2_floor
 from .orientation import orient
+from .roles import ColumnRole, match_names, role_lines
 from .rows import RawTable, Roles, names_in
 from .sheet import join, other_columns, read_labels, roles_left, say_left_out
 from .text import ReadOptions
@@ -57,6 +58,8 @@ class Table:
         Columns left out, with the reason.
     n_missing : int
         Number of missing values in X.
+    roles : tuple of ColumnRole
+        What each column is for, and why; columns that are not listed are features.
 
     See Also
     --------
@@ -90,6 +93,7 @@ class Table:
     notices: tuple[Notice, ...]
     dropped: dict[str, str]
     n_missing: int
+    roles: tuple[ColumnRole, ...] = ()
 
     def class_counts(self) -> dict[str, int]:
         """Count the samples of each class, classes in the order scikit-learn gives them."""
@@ -121,6 +125,10 @@ class Table:
         """Return the table without the notices of a kind: those that were seen to."""
         return replace(self, notices=tuple(n for n in self.notices if n.code != code))
 
+    def role_lines(self) -> list[dict[str, Any]]:
+        """Return role, columns, count and reason, for each role and reason that there is."""
+        return role_lines(self.roles, int(self.X.shape[1]))
+
     def describe(self) -> dict[str, Any]:
         """Return all but the numbers, labels and names, as JSON can hold it."""
         counts = self.class_counts()
@@ -137,6 +145,7 @@ class Table:
             "record": list(self.record),
             "notices": [notice.to_dict() for notice in self.notices],
             "dropped": dict(self.dropped),
+            "roles": self.role_lines(),
         }
 
 
@@ -254,6 +263,7 @@ def read_table(
     id: str | None = None,
     group: str | None = None,
     drop: str | Sequence[str] = (),
+    keep: Sequence[str] = (),
     features: Sequence[str] | None = None,
     labels: str | PathLike[str] | None = None,
     on: str | None = None,
@@ -288,6 +298,9 @@ def read_table(
         themselves.
     drop : str or sequence of str, default=()
         Columns to leave out. "a,b,c" stands for three, unless a column is called so.
+    keep : sequence of str, default=()
+        Columns that are features although they look clinical or technical: in a wide table of
+        like columns an age, a batch or a survival time is left out otherwise. "a,b" is two.
     features : sequence of str or None, default=None
         Read only these columns, in this order; all others are ignored. Missing ones are
         an error that lists them.
@@ -354,7 +367,7 @@ def read_table(
     check_way(collapse)
     wanted = None if features is None else tuple(features)
     left_out = (drop,) if isinstance(drop, str) else tuple(drop)
-    roles = Roles(target, id, group, left_out, wanted, collapse)
+    roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep))
     codes = codes_of(na)
     options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose, codes)
     if labels is None:
@@ -371,22 +384,24 @@ def read_table(
         target = found.target
         with locating(file.name):
             roles, options, turned = orient(file, roles, options, found.rows, found.on)
-            roles = roles_left(found, roles, file, options)
+            left = roles_left(found, roles, file, options)
             strange = other_columns(found, file, options)
-            raw, digest = read_file(file, replace(roles, drop=(*roles.drop, *strange)), options)
-            asked = names_in(roles.drop, set(strange))
+            raw, digest = read_file(file, replace(left, drop=(*left.drop, *strange)), options)
+            asked = names_in(left.drop, set(strange))
             say_left_out(raw, [name for name in strange if name not in asked])
+            match_names(raw, found.rows.keys())
             if "id" not in raw.text:
                 raise InputError(
                     "the samples have no identifiers to match the labels by",
-                    remedy=f"name the column that holds them with {option('id')}",
+                    remedy=f"name the column that holds them with {option('id')}, or use "
+                    f"{option('transpose', True)} if the features are in rows",
                 )
         with locating(found.source):
             join(raw, found, group)
     raw.notes[:0] = turned
     with locating(file.name):
         settle(raw, codes, collapse, in_place=True)
-        table = checked_table(raw, file.name, digest, target, positive, features is not None)
+        table = checked_table(raw, file.name, digest, roles, target, positive)
     if log2:
         record = (*table.record, "values are log2(max(x, 1))")
         table = replace(table, X=log2_floor(table.X), record=record).without_notice("raw")
@@ -402,10 +417,10 @@ def settle(raw: RawTable, na: Sequence[str], way: str | None, *, in_place: bool)
 
 
 def checked_table(
-    raw: RawTable, source: str, digest: str, target: str | None, positive: str | None, fixed: bool
+    raw: RawTable, source: str, digest: str, roles: Roles, target: str | None, positive: str | None
 ) -> Table:
-    """Check what a reader returned and make it a table; see `check` for `fixed`."""
-    positive = check(raw, target, positive, fixed)
+    """Check what a reader returned and make it a table."""
+    positive = check(raw, roles, target, positive)
     n, m = raw.X.shape
     opening = f"read {n} samples and {m} features from {source} ({raw.kind})"
     return table_of(raw, opening, source, digest, target, positive)
@@ -450,6 +465,7 @@ def table_of(
         notices=raw.notices,
         dropped=dict(raw.dropped),
         n_missing=raw.n_missing,
+        roles=tuple(raw.roles),
     )
 
 

@@ -123,7 +123,8 @@ class NumberReader:
         """Read one row; a cell that is no number becomes NaN and is remembered in `bad`."""
         values = self._row(cells, line)
         for i in np.flatnonzero(np.isnan(values)).tolist():
-            if isinstance(cells[i], str) and (code := cells[i].strip()):
+            code = cells[i].strip() if isinstance(cells[i], str) else ""
+            if code and (code.lower() in self.missing or looks_numeric(code)):
                 self.codes[code] += 1
         return values
 

@@ -117,14 +117,6 @@ def permutation_histogram(evaluation: Mapping[str, Any], n_bins: int = 24) -> Pa
 # --------------------------------------------------------------------------- the path
 
 
-def chosen_step(model: Any) -> int:
-    """The step of ``model.path_`` whose penalties are nearest to the chosen ones."""
-    path = model.path_
-    largest = np.asarray(path["delta"])[0] / float(path["rho"][0])
-    rho = np.exp(np.mean(np.log(np.asarray(model.delta_) / largest)))
-    return int(np.argmin(np.abs(np.log(np.asarray(path["rho"])) - np.log(rho))))
-
-
 def path(model: Any, names: Sequence[str]) -> Part:
     """Panel, inner score, and features that enter and leave, at each step of the path.
 
@@ -161,7 +153,7 @@ def path(model: Any, names: Sequence[str]) -> Part:
         "features": [str(names[f]) for f in order],
         "steps": steps,
         "weights": table.tolist(),
-        "chosen": chosen_step(model),
+        "chosen": found["chosen"],
         "score_name": str(getattr(model, "scoring", "score")),
     }
 
@@ -171,7 +163,7 @@ def weight_curves(model: Any, names: Sequence[str]) -> list[Part]:
 
     At most the 40 heaviest weights, then one of the zeros that follow.
     """
-    step = chosen_step(model)
+    step = model.path_["chosen"]
     panel = np.asarray(model.path_["panel"][step])
     curves = []
     for label, row in zip(model.classes_.tolist(), model.path_["weights"][step]):

@@ -41,11 +41,14 @@ Data  # the table
     n_samples, n_features, n_missing: int; n_groups: int?
     classes: [str]; class_counts: [int]; positive: str?  # positive of two classes
     group_association: float?  # Cramer's V of group and class, None without groups
-    record: [str]; dropped: {str}
+    record: [str]; dropped: {str}; roles: [Role]
+
+Role  # columns of one role, for one reason; features are counted, and listed where it matters
+    role: target|id|group|batch|covariate|ignored|feature; columns: [str]; count: int; reason: str
 
 Model  # the fit on all samples
     estimator, decision, rule, selection, scoring: str
-    q, tau, pool: float; n_splits: int; max_features: int?
+    q, tau, pool: float; n_splits: int; n_features: int?
     delta, intercept, scale, objective, kkt_residual: [float]
 
 Verdict  # the answer, in words

@@ -6,8 +6,9 @@ They read nothing but their arguments and print nothing.
 """
 
 from .evidence import ComparedMethods, EvaluatedMethod, compare_table, evaluate_table
-from .files import results_folder
+from .files import command_of, results_folder
 from .lazy import LazySelection, select_lazily
+from .plan import Plan, plan_comparison, plan_evaluation, plan_selection
 from .predict import Predictions, needed_features, predict_table, predictions_csv
 from .selection import Selection, demo_table, select_panel
 
@@ -15,12 +16,17 @@ __all__ = [
     "ComparedMethods",
     "EvaluatedMethod",
     "LazySelection",
+    "Plan",
     "Predictions",
     "Selection",
+    "command_of",
     "compare_table",
     "demo_table",
     "evaluate_table",
     "needed_features",
+    "plan_comparison",
+    "plan_evaluation",
+    "plan_selection",
     "predict_table",
     "predictions_csv",
     "results_folder",

@@ -57,6 +57,7 @@ def evaluate_procedure(
             cv=n_outer,
             n_repeats=settings.repeats,
             n_permutations=settings.permutations,
+            max_permutations=settings.max_permutations,
             permutation="full" if settings.full_permutation else "fixed",
             pos_label=table.positive_class,
             feature_names=table.feature_names,
@@ -139,7 +140,7 @@ def evaluate_table(
     table = table.without_notice("raw") if settings.log2 else table
     refuse_missing(table, settings)
     n_outer = outer_folds(table, settings)
-    procedure = make_procedure(settings) if method == OWN else _procedure(method, settings)
+    procedure = procedure_of(method, settings)
     stages = Stages(progress, cancel)
     found = evaluate_procedure(
         procedure, table, settings, n_outer,
@@ -169,8 +170,10 @@ def method_named(name: str) -> Any:
     return known[folded[name.lower()]]
 
 
-def _procedure(method: str, settings: Settings) -> Any:
+def procedure_of(method: str, settings: Settings) -> Any:
     """Return a method with what comes before and, if it only selects, after it."""
+    if method == OWN:
+        return make_procedure(settings)
     model = method_named(method)
     if settings.n_features is not None:
         model = with_size(model, settings.n_features)
@@ -178,6 +181,18 @@ def _procedure(method: str, settings: Settings) -> Any:
     if not hasattr(model, "predict"):
         steps.append(("classify", common_classifier()))
     return Pipeline(steps)
+
+
+def possible_sizes(table: Table, sizes: Sequence[int]) -> list[int]:
+    """Return the panel sizes that a table allows; refuse them if there is none."""
+    possible = [size for size in sizes if size <= table.X.shape[1]]
+    if not possible or min(sizes) < 1:
+        raise InputError(
+            f"{option('sizes')} are {', '.join(map(str, sizes))} and there are "
+            f"{table.X.shape[1]} features",
+            remedy="ask for panels of at least 1 and at most all features",
+        )
+    return possible
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,13 +276,7 @@ def compare_table(
     refuse_missing(table, settings)
     n_outer = outer_folds(table, settings)
     chosen = {name: method_named(name) for name in methods} if methods else None
-    possible = [size for size in sizes if size <= table.X.shape[1]]
-    if not possible or min(sizes) < 1:
-        raise InputError(
-            f"{option('sizes')} are {', '.join(map(str, sizes))} and there are "
-            f"{table.X.shape[1]} features",
-            remedy="ask for panels of at least 1 and at most all features",
-        )
+    possible = possible_sizes(table, sizes)
     stages = Stages(progress, cancel)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

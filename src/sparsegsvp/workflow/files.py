@@ -10,17 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..io import Table, csv_text, whole_folder
+from ..io import Table, csv_text, prepare_output, whole_folder
 
 _EXTRAS = {"jinja2": "report", "skops": "persist"}
 
 
 @contextmanager
-def results_folder(path: str | os.PathLike[str] | None, kind: Any) -> Iterator[Any]:
+def results_folder(
+    path: str | os.PathLike[str] | None, kind: Any, *, force: bool = False
+) -> Iterator[Any]:
     """Open a folder for results that appears whole, at the end, or not at all.
 
-    What writing needs, and whether the folder holds files of others, is found out before any
-    work is done.
+    What writing needs, and whether the folder holds files of others or the results of an
+    earlier run, is found out before any work is done.
 
     Parameters
     ----------
@@ -29,6 +31,8 @@ def results_folder(path: str | os.PathLike[str] | None, kind: Any) -> Iterator[A
     kind : type
         What will be written: its ``FILES`` are the names it may replace, its ``NEEDS`` the
         modules that writing takes.
+    force : bool, default=False
+        Replace the results of an earlier run. Files of others are never touched.
 
     Yields
     ------
@@ -43,8 +47,23 @@ def results_folder(path: str | os.PathLike[str] | None, kind: Any) -> Iterator[A
             raise ImportError(
                 f'writing the results needs {module}: pip install "sparsegsvp[{_EXTRAS[module]}]"'
             )
-    with whole_folder(path, owned=kind.FILES) as folder:
+    # files of these names are an earlier run's only if its results are among them
+    ours = kind.FILES if command_of(path) is not None else ()
+    prepare_output(path, force=force, owned=ours)
+    with whole_folder(path, owned=ours if force else ()) as folder:
         yield folder
+
+
+def command_of(folder: str | os.PathLike[str]) -> str | None:
+    """Return the command that wrote the results in a folder; None if they are none of ours."""
+    try:
+        with open(Path(folder) / "results.json", encoding="utf-8") as file:
+            found = json.load(file)
+        if not found["format"].startswith("sparsegsvp"):
+            return None
+        return str(found.get("run", found).get("command", ""))
+    except (OSError, ValueError, AttributeError, KeyError, TypeError):
+        return None
 
 
 def json_text(value: Any) -> str:

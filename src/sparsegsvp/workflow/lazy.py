@@ -130,6 +130,7 @@ def _describe(table: Table, model: Any, settings: Settings, command: str) -> dic
             "classes": [str(label) for label in model.classes_],
             "counts": table.class_counts(),
             "record": list(table.record),
+            "roles": table.role_lines(),
         },
         "chosen": {
             "q": model.q_,

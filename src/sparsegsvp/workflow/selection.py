@@ -19,16 +19,18 @@ from .._notices import Notice
 from .._typing import Progress
 from .._versions import versions
 from ..datasets import load_breast_cancer
+from ..estimators.pipeline import last_step
 from ..evaluation import EvaluationResult, StabilitySelection
 from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import fit_with_groups
+from ..evaluation.values import digest
 from ..io import InputError, Table, check_cohort, make_table, save_model
 from ..io.errors import option
 from ..report import build_report, describe_model, describe_panel, summarize, summarize_test
 from ..report.words import interval
 from .evidence import evaluate_procedure
 from .files import json_text, out_of_fold_csv, panel_csv, results_folder, timings_text, write_texts
-from .predict import Predictions, last_step, predict_table, predictions_csv
+from .predict import Predictions, predict_table, predictions_csv
 from .settings import (
     Settings,
     can_be_halved,
@@ -137,9 +139,12 @@ class Selection:
             Path(path).write_text(page, encoding="utf-8")
         return page
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write page, panel, predictions, results and model into a folder, all or none."""
-        with results_folder(folder, type(self)) as part:
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write page, panel, predictions, results and model into a folder, all or none.
+
+        Results of an earlier run are replaced only with `force`, other files never.
+        """
+        with results_folder(folder, type(self), force=force) as part:
             self.write(part)
 
     def write(self, folder: Path) -> None:
@@ -180,16 +185,17 @@ def select_panel(
     fast: bool = False,
     n_features: int | None = None,
     q: float | Sequence[float] = (1.0,),
-    tau: float | Sequence[float] = (0.3, 1.0, 3.0, 10.0),
-    pool: float | Sequence[float] = (0.5,),
+    tau: float | Sequence[float] | None = None,
+    pool: float | Sequence[float] | None = None,
     n_deltas: int = 30,
-    rule: str = "best",
+    rule: str = "paired",
     impute: str = "median",
     log2: bool = False,
     floor: float = 1.0,
     folds: int = 5,
     repeats: int = 5,
     permutations: int = 99,
+    max_permutations: int = 999,
     resamples: int = 50,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -219,13 +225,14 @@ def select_panel(
         Patients, sites or batches that must not be split between training and test: a
         column, or one value per sample.
     positive : str, optional
-        The class of interest of two; the last in sorted order by default.
+        The class of interest of two; by default guessed from the names (case, cancer, died,
+        yes, 1, ...), and else the last in sorted order.
     test : like `data`, optional
         An independent cohort with the same features and labels, scored by the final model.
     fast : bool, default=False
         Leave out what takes long: one repeat, no permutations, no half samples.
     n_features : int, optional
-        At most this many features.
+        Exactly this many features; by default as many as it takes.
     q, tau, pool, n_deltas, rule
         What `GSVPSVMCV` chooses from, and how.
     impute : {"median", "none"}, default="median"
@@ -238,6 +245,9 @@ def select_panel(
         Outer folds and their repeats.
     permutations : int, default=99
         Draws of the permutation test; 0 leaves it out.
+    max_permutations : int, default=999
+        Where at least 99 draws leave p between 0.01 and 0.1, drawing goes on up to this number;
+        0, or as many as `permutations`, never goes on.
     resamples : int, default=50
         Half samples for the stability; 0 leaves it out.
     random_state : int, default=0
@@ -258,7 +268,7 @@ def select_panel(
     command : str, default=""
         What repeats the run, for the record.
     **reading
-        How to read `data`; see `sparsegsvp.io.make_table`.
+        How to read `data`, and which columns to `drop` or `keep`; see `sparsegsvp.io.make_table`.
 
     Returns
     -------
@@ -278,7 +288,8 @@ def select_panel(
     asked = make_settings(
         q=q, tau=tau, pool=pool, n_deltas=n_deltas, rule=rule, n_features=n_features,
         impute=impute, log2=log2, floor=floor, folds=folds, repeats=repeats,
-        permutations=permutations, resamples=resamples, random_state=random_state,
+        permutations=permutations, max_permutations=max_permutations, resamples=resamples,
+        random_state=random_state,
     )  # fmt: skip
     named = {"group" if isinstance(groups, str) else "groups": groups}
     table = make_table(data, y, target=target, positive=positive, **named, **reading)
@@ -371,6 +382,7 @@ def _header(table: Table, parameters: dict[str, Any]) -> dict[str, Any]:
     return {
         "kind": "select_panel",
         "data": table.digest,
+        "features": digest(table.feature_names),
         "labels": [table.target, table.positive_class, table.class_counts()],
         "grouped": table.groups is not None,
         "parameters": parameters,
@@ -410,7 +422,8 @@ def _resample(
     times as much. The frequencies of the outer folds tune everything.
     """
     again = clone(procedure)
-    last_step(again).set_params(tau=(float(last_step(model).tau_),))
+    if settings.n_features is None:
+        last_step(again).set_params(tau=(float(last_step(model).tau_),))
     stability = StabilitySelection(
         again,
         n_resamples=settings.resamples + settings.resamples % 2,

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from .._validate import check_choice, check_integer, check_real, check_seed
 from ..estimators import GSVPSVMCV, MedianImputer, PanelPipeline
+from ..estimators.search import RULES
 from ..io import InputError, Log2, Table
 from ..io.errors import option
 
@@ -20,10 +21,10 @@ class Settings:
     """Parameters of a run, checked; see `sparsegsvp.select_panel` for what they mean."""
 
     q: tuple[float, ...] = (1.0,)
-    tau: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0)
-    pool: tuple[float, ...] = (0.5,)
+    tau: tuple[float, ...] | None = None
+    pool: tuple[float, ...] | None = None
     n_deltas: int = 30
-    rule: str = "best"
+    rule: str = "paired"
     n_features: int | None = None
     impute: str = "median"
     log2: bool = False
@@ -31,6 +32,7 @@ class Settings:
     folds: int = 5
     repeats: int = 5
     permutations: int = 99
+    max_permutations: int = 999
     full_permutation: bool = False
     resamples: int = 50
     random_state: int = 0
@@ -44,12 +46,12 @@ class Settings:
             check_seed(self.random_state, option("random_state"))
             check_real(option("floor"), self.floor, above=0)
             check_choice(option("impute"), self.impute, ("median", "none"))
-            check_choice(option("rule"), self.rule, ("best", "1se"))
+            check_choice(option("rule"), self.rule, RULES)
             for value in self.q:
                 check_real(option("q"), value, above=0, most=1)
-            for value in self.tau:
+            for value in self.tau or ():
                 check_real(option("tau"), value, above=0)
-            for value in self.pool:
+            for value in self.pool or ():
                 check_real(option("pool"), value, least=0, most=1)
         except ValueError as error:
             raise InputError(str(error)) from None
@@ -63,14 +65,17 @@ class Settings:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
 
-_LEAST = {"folds": 2, "repeats": 1, "permutations": 0, "resamples": 0, "n_deltas": 2}
+_LEAST = {
+    "folds": 2, "repeats": 1, "permutations": 0, "max_permutations": 0, "resamples": 0,
+    "n_deltas": 2,
+}  # fmt: skip
 
 
 def make_settings(**given: Any) -> Settings:
     """Return settings in which one value may stand for a sequence of one."""
     for name in ("q", "tau", "pool"):
-        if name in given:
-            value = given[name]
+        value = given.get(name)
+        if value is not None:
             values = value if isinstance(value, list | tuple) else (value,)
             given[name] = tuple(float(v) if isinstance(v, int) else v for v in values)
     return Settings(**given)

@@ -1,0 +1,447 @@
+"""What each column of a table is for: its role, decided from name, type and values.
+
+A caller's word always wins. Of the other columns those of numbers are features, but for
+
+- columns named like identifiers whose whole numbers all differ, or repeat for people;
+- in a *wide* table, columns whose names look clinical, technical or like an outcome. A table is
+  wide if more than 50 other columns hold numbers, at least four for each that looks so, and nine
+  in ten of them are alike: all with fractions, or all whole numbers. In a smaller table of unlike
+  columns an age is a measurement like the others, and stays a feature, with a notice.
+
+Columns of text are never features: in a wide table they get a role and are left out, in a small
+one, where they may be meant as predictors, they are refused unless they can only be names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._notices import Notice
+from .clinical import Look, look_of, looks_of, names_people, names_samples, stem_of
+from .columns import column_of, constant_within, determines, is_code, whole_columns
+from .errors import InputError, listed, option, quote, suggestion
+from .missing import if_a_code
+from .text import looks_numeric
+
+if TYPE_CHECKING:
+    from .rows import RawTable, Roles
+
+Role = Literal["target", "id", "group", "batch", "covariate", "ignored", "feature"]
+
+_MANY = 50  # features above which a table may be wide
+_PER_LOOK = 4  # other features for each that looks clinical or technical
+_ALIKE = 0.9  # share of them that are alike
+_FEW_LEVELS = 12  # different texts of a column that sorts samples rather than naming them
+_FEW_ODD = 10  # columns of two codes among fractions that are worth a word
+_FEW_ALIKE = 3  # names that differ in their numbers alone, of columns that are no series
+
+
+@dataclass(frozen=True)
+class ColumnRole:
+    """The role of a column, and why it has it.
+
+    Attributes
+    ----------
+    column : str
+        Its name; empty for names of samples that are no column of the table.
+    role : {"target", "id", "group", "batch", "covariate", "ignored", "feature"}
+        What it is for. Columns of the roles batch, covariate and ignored are left out.
+    reason : str
+        Why, in a few words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sparsegsvp.io import make_table
+    >>> genes = np.random.default_rng(0).normal(size=(6, 60))
+    >>> frame = pd.DataFrame(genes, columns=[f"G{j}" for j in range(60)])
+    >>> frame = frame.assign(age=[61, 45, 70, 52, 66, 58], type=list("ababab"))
+    >>> [(c.column, c.role) for c in make_table(frame, target="type").roles]
+    [('type', 'target'), ('age', 'covariate')]
+    """
+
+    column: str
+    role: Role
+    reason: str
+
+
+def role_lines(roles: Sequence[ColumnRole], n_features: int) -> list[dict[str, Any]]:
+    """Return the roles as JSON holds them: columns of one role and reason together.
+
+    Features are counted, and listed only where there is something to say about them.
+    """
+    found: dict[tuple[Role, str], list[str]] = {}
+    for role in get_args(Role):
+        for column in roles:
+            if column.role == role:
+                found.setdefault((role, column.reason), []).append(column.column)
+    lines = [
+        {"role": role, "columns": names, "count": len(names), "reason": reason}
+        for (role, reason), names in found.items()
+    ]
+    rest = n_features - sum(len(names) for (role, _), names in found.items() if role == "feature")
+    if rest:
+        lines.append({"role": "feature", "columns": [], "count": rest, "reason": "numbers"})
+    return lines
+
+
+def asked_names(given: Iterable[str], there: Sequence[str], role: str) -> list[str]:
+    """Return names of columns that are there, taking "a,b" apart where it is no name itself."""
+    known = set(there)
+    names = []
+    for text in given:
+        names += [text] if text in known else [part.strip() for part in text.split(",")]
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"there is no column {quote(name)} ({option(role)})",
+                remedy=suggestion(name, list(there)),
+            )
+    return names
+
+
+def asked_roles(raw: RawTable, roles: Roles, target: str | None) -> list[ColumnRole]:
+    """Return the roles that the caller gave, and that of names which are no column."""
+    found = [] if target is None else [ColumnRole(target, "target", "as asked")]
+    if "id" in raw.text and all(column.role != "id" for column in raw.roles):
+        reason = "names of the samples" if roles.id is None else "as asked"
+        found.append(ColumnRole(roles.id or "", "id", reason))
+    if "group" in raw.text:
+        found.append(ColumnRole(roles.group or "groups", "group", "as asked: never split"))
+    found += [ColumnRole(n, "ignored", why) for n, why in raw.dropped.items()]
+    return found
+
+
+def match_names(raw: RawTable, known: Set[str | None]) -> None:
+    """Take for identifiers a column of text that has some of those that are known."""
+    for name, cells in raw.beside.items():
+        if "id" not in raw.text and len(set(cells)) == len(cells) and known & set(cells):
+            raw.text["id"] = cells
+            raw.roles.append(ColumnRole(name, "id", "has the names that the labels have"))
+    raw.beside = {name: cells for name, cells in raw.beside.items() if cells != raw.text.get("id")}
+
+
+def settle_columns(raw: RawTable, roles: Roles, target: str | None) -> None:
+    """Give every column of a table its role, and leave out in place what is no feature."""
+    settled = _Columns(raw, roles)
+    raw.roles += asked_roles(raw, roles, target)
+    settled.text(target)
+    if raw.X.shape[1] == 0:
+        raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
+    settled.identifiers()
+    settled.clinical()
+    raw.notices = (*raw.notices, *settled.notices, *_giveaways(raw, settled))
+    settled.leave_out()
+
+
+def settle_names(raw: RawTable, roles: Roles, target: str | None) -> None:
+    """Give the columns of a table that stays on disk their roles, from their names alone."""
+    raw.roles += asked_roles(raw, roles, target)
+    keep = set(asked_names(roles.keep, raw.names, "keep"))
+    looks = {i: look for i, look in looks_of(raw.names).items() if look.plain}
+    looks = {i: look for i, look in looks.items() if raw.names[i] not in keep}
+    left = [i for i in range(len(raw.names)) if i not in looks]
+    if not looks or len(left) <= _MANY or len(left) < _PER_LOOK * len(looks):
+        return
+    for i, look in looks.items():
+        column = ColumnRole(raw.names[i], look.role, f"looks {look.words}")
+        raw.roles.append(column)
+        raw.dropped[column.column] = f"{column.role}: {column.reason}"
+    _take_out(raw, left)
+
+
+def _take_out(raw: RawTable, left: list[int]) -> None:
+    """Keep the columns at some positions, and write down which were left out."""
+    if len(left) < len(raw.names):
+        raw.X, raw.names = raw.X[:, left], [raw.names[i] for i in left]
+    out = [c.column for c in raw.roles if raw.dropped.get(c.column, "").startswith(c.role)]
+    if out:
+        s = "column was" if len(out) == 1 else "columns were"
+        raw.notes.append(f"{len(out)} {s} left out, not being features: {listed(out)}")
+
+
+class _Columns:
+    """The columns of a table while their roles are found."""
+
+    def __init__(self, raw: RawTable, roles: Roles) -> None:
+        self.raw = raw
+        self.notices: list[Notice] = []
+        self.gone: dict[int, ColumnRole] = {}  # by position: what is not to be a feature
+        self.keep = set(asked_names(roles.keep, [*raw.names, *raw.beside], "keep"))
+        looks = looks_of(raw.names)
+        self.looks = {i: look for i, look in looks.items() if raw.names[i] not in self.keep}
+        self._whole: NDArray[np.bool_] | None = None
+        self._wide: bool | None = None
+        for name in raw.names:
+            if name in self.keep and (look_of(name) or names_samples(name)):
+                raw.roles.append(ColumnRole(name, "feature", "kept as asked"))
+
+    # --- what kind of table it is ---
+
+    @property
+    def whole(self) -> NDArray[np.bool_]:
+        """Which columns hold whole numbers alone."""
+        if self._whole is None:
+            self._whole = whole_columns(self.raw.X)
+        return self._whole
+
+    @property
+    def wide(self) -> bool:
+        """Whether the table is a wide one of like columns."""
+        if self._wide is None:
+            others = np.ones(self.raw.X.shape[1], dtype=bool)
+            others[list(self.looks)] = False
+            n = int(others.sum())
+            self._wide = n > _MANY and n >= _PER_LOOK * len(self.looks)
+            if self._wide:
+                share = float(self.whole[others].mean())
+                self._wide = max(share, 1 - share) >= _ALIKE
+        return self._wide
+
+    # --- text ---
+
+    def text(self, target: str | None) -> None:
+        """Give columns of text a role, or refuse them."""
+        raw = self.raw
+        refused = []
+        for name, cells in raw.beside.items():
+            if name in self.keep:
+                raise InputError(
+                    f"column {quote(name)} ({option('keep')}) holds text "
+                    f"({_first_text(raw, name)})",
+                    remedy="code it as numbers",
+                )
+            filled = [cell for cell in cells if cell is not None]
+            levels = len(set(filled))
+            look = look_of(name)
+            numbers = sum(map(looks_numeric, filled))
+            odd = sorted({cell for cell in filled if not looks_numeric(cell)})
+            if look is None and not names_samples(name) and 2 * numbers > len(filled):
+                raise InputError(
+                    f"{_first_text(raw, name, numbers=False)} is not a number "
+                    f"({len(filled) - numbers} cells like this)",
+                    where=f"column {quote(name)}",
+                    remedy="correct them, leave the cells empty, or leave the column out with "
+                    f"{option('drop', [name])}{if_a_code(odd[0]) if len(odd) == 1 else ''}",
+                )
+            first = raw.first_column == name
+            distinct = levels == len(cells) > 2
+            if distinct and "id" not in raw.text and (first or names_samples(name)):
+                if target is None and first:
+                    raise _names_samples_or_features(raw, name)
+                raw.text["id"] = list(cells)
+                raw.roles.append(ColumnRole(name, "id", "a different text in every row"))
+            elif distinct:
+                self._left_out(name, "ignored", "a different text in every row")
+            elif levels <= 1:
+                self._left_out(name, "ignored", "the same text in every row")
+            elif not self.wide:
+                refused.append(name)
+            elif names_samples(name) or names_people(name):
+                self._people(name, levels)
+            elif look is not None:
+                self._left_out(name, look.role, f"looks {look.words}")
+            elif levels <= _FEW_LEVELS:
+                self._left_out(name, "covariate", f"text with {levels} levels")
+            else:
+                self._left_out(name, "ignored", f"text with {levels} levels")
+        if refused:
+            raise _holds_text(raw, refused)
+
+    def _left_out(self, name: str, role: Role, reason: str) -> None:
+        self.raw.roles.append(ColumnRole(name, role, reason))
+        self.raw.dropped[name] = f"{role}: {reason}"
+
+    def _people(self, name: str, levels: int) -> None:
+        """Leave out identifiers that repeat, and say what they may be for."""
+        n = self.raw.X.shape[0]
+        self._left_out(name, "ignored", "repeats, as patients do")
+        if "group" not in self.raw.text:
+            self.notices.append(
+                Notice(
+                    "patients",
+                    "serious",
+                    f"Column {quote(name)} has {levels} values in {n} samples. If they are "
+                    "patients, name it as the groups: samples of one patient in training and in "
+                    "test make every score too good.",
+                )
+            )
+
+    # --- numbers ---
+
+    def identifiers(self) -> None:
+        """Find whole numbers that only name samples or the people they come from."""
+        raw = self.raw
+        for i, name in enumerate(raw.names):
+            if name in self.keep or not names_samples(name):
+                continue
+            column = column_of(raw.X, i)
+            if not np.array_equal(column, np.floor(column)):
+                continue
+            levels = len(np.unique(column))
+            if levels == len(column) > 2:
+                role: Role = "ignored"
+                if "id" not in raw.text:
+                    role = "id"
+                    raw.text["id"] = [f"{value:.0f}" for value in column]
+                self._take(i, role, "a different whole number in every row")
+            elif levels > 2 and names_people(name) and levels < len(column):
+                self.gone[i] = ColumnRole(name, "ignored", "")
+                self._people(name, levels)
+
+    def clinical(self) -> None:
+        """Leave out what looks clinical or technical among like columns; else list it."""
+        raw = self.raw
+        found = {i: look for i, look in self.looks.items() if i not in self.gone}
+        if self.wide:
+            bulk = np.delete(self.whole, list(self.looks))
+            whole_table = bool(bulk.mean() > 0.5)
+            for i, look in found.items():
+                if look.plain or (self.whole[i] and not whole_table and not self._constant(i)):
+                    self._take(i, look.role, f"looks {look.words}")
+            if not whole_table:
+                self._odd(found)
+            return
+        listing = [(raw.names[i], look) for i, look in found.items() if look.plain]
+        for name, look in listing:
+            raw.roles.append(ColumnRole(name, "feature", f"looks {look.words}"))
+        if listing:
+            outcome = any(look.role == "ignored" for _, look in listing)
+            one = len(listing) == 1
+            self.notices.append(
+                Notice(
+                    "roles",
+                    "caution" if outcome else "note",
+                    f"{listed(name for name, _ in listing)} "
+                    f"{'looks' if one else 'look'} {_looks(look for _, look in listing)}. In a "
+                    f"table of few or unlike columns {'it is a feature' if one else 'they are'}"
+                    f"{'' if one else ' features'} like the others; drop what is not to be "
+                    "predicted from.",
+                )
+            )
+
+    def _odd(self, found: dict[int, Look]) -> None:
+        """Name the few columns of two codes among columns with fractions; they stay features."""
+        raw = self.raw
+        odd = []
+        series = Counter(map(stem_of, raw.names)) if self.whole.any() else Counter()
+        for i in np.flatnonzero(self.whole):
+            name = raw.names[i]
+            if i in found or int(i) in self.gone or name in self.keep:
+                continue
+            if series[stem_of(name)] <= _FEW_ALIKE and is_code(column_of(raw.X, int(i))):
+                odd.append(name)
+            if len(odd) > _FEW_ODD:
+                return
+        for name in odd:
+            raw.roles.append(ColumnRole(name, "feature", "two codes only"))
+        if odd:
+            has = "has two codes only" if len(odd) == 1 else "have two codes only"
+            self.notices.append(
+                Notice(
+                    "roles",
+                    "caution",
+                    f"{listed(odd)} {has}, unlike the other features: if that is no measurement, "
+                    "drop it.",
+                )
+            )
+
+    def _constant(self, i: int) -> bool:
+        column = column_of(self.raw.X, i)
+        return bool(np.nanmin(column) == np.nanmax(column)) if len(column) else True
+
+    def _take(self, i: int, role: Role, reason: str) -> None:
+        column = ColumnRole(self.raw.names[i], role, reason)
+        self.gone[i] = column
+        self.raw.roles.append(column)
+        if role != "id":
+            self.raw.dropped[column.column] = f"{role}: {reason}"
+
+    def leave_out(self) -> None:
+        """Take the columns that are no features out of the matrix, and write it down."""
+        left = [i for i in range(len(self.raw.names)) if i not in self.gone]
+        if not left:
+            raise InputError(
+                "no column of numbers is left as a feature",
+                remedy=f"name those to use with {option('keep')}",
+            )
+        _take_out(self.raw, left)
+
+
+def _looks(looks: Iterable[Look]) -> str:
+    return " or ".join(dict.fromkeys(look.words for look in looks))
+
+
+# --- columns that give the class away ----------------------------------------------------
+
+
+def _giveaways(raw: RawTable, columns: _Columns) -> Iterator[Notice]:
+    """Name columns whose values say the class: copies of the label, or batches of one class."""
+    labels = raw.text.get("target")
+    if labels is None:
+        return
+    codes = np.unique([str(label) for label in labels], return_inverse=True)[1]
+    copies = [int(i) for i in constant_within(raw.X, codes)]
+    codes_of_few = [i for i in {*columns.looks, *columns.gone} if i not in copies]
+    copies += [i for i in codes_of_few if determines(column_of(raw.X, i), codes)]
+    features = [raw.names[i] for i in sorted(copies) if i not in columns.gone]
+    others = [raw.names[i] for i in sorted(copies) if i in columns.gone]
+    others += [name for name, cells in raw.beside.items() if determines(cells, codes)]
+    if features:
+        yield Notice(
+            "leak",
+            "serious",
+            f"The values of {listed(features)} tell the class of every sample: if this is the "
+            "label under another name, or was measured after it was known, drop it.",
+        )
+    for name in others:
+        look = look_of(name)
+        if look is not None and look.role == "batch":
+            yield Notice(
+                "leak",
+                "serious",
+                f"Each value of {quote(name)} occurs in one class only: what is found may tell "
+                "these apart rather than the classes.",
+            )
+
+
+# --- refusals ----------------------------------------------------------------------------
+
+
+def _first_text(raw: RawTable, name: str, *, numbers: bool = True) -> str:
+    """Quote the first text of a column, and say where it is."""
+    cells = raw.beside[name]
+    rows = [i for i, cell in enumerate(cells) if cell is not None]
+    row = next(i for i in rows if numbers or not looks_numeric(str(cells[i])))
+    place = raw.lines[row] if raw.lines is not None else row + 1
+    return f"{quote(cells[row])} on {raw.place} {place}"
+
+
+def _names_samples_or_features(raw: RawTable, name: str) -> InputError:
+    return InputError(
+        f"column {quote(name)} holds text ({_first_text(raw, name)})",
+        remedy=f"if it names the samples use {option('id', name)}, "
+        f"if it names the features {option('transpose', True)}",
+    )
+
+
+def _holds_text(raw: RawTable, names: list[str]) -> InputError:
+    """Refuse text that may be meant as a feature; the remedy depends on what it looks like."""
+    one = len(names) == 1
+    line = "row" if raw.place == "column" else "column"
+    what = f"{line} {listed(names)} holds" if one else f"{line}s {listed(names)} hold"
+    remedy = f"leave each out with {option('drop')}"
+    if one:
+        remedy = f"drop it with {option('drop', names)}"
+    remedy += " or code it as numbers"
+    people = [name for name in names if names_people(name) or names_samples(name)]
+    if people:
+        remedy = f"{option('group', people[0])} keeps the samples of each together; else {remedy}"
+    return InputError(f"{what} text ({_first_text(raw, names[0])})", remedy=remedy)

@@ -1,0 +1,286 @@
+"""What a run would do, and about how long it would take: what ``--dry-run`` shows.
+
+One fit of each kind that the run needs is timed on the table itself, in this process; the rest
+is multiplication. Processes that share memory bandwidth, and fits that take longer than the one
+timed, make a run slower than that, a permutation test that stops early makes it faster.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs, parallel_config
+from sklearn.base import clone
+
+from .._typing import Progress
+from ..estimators import MedianImputer
+from ..estimators.pipeline import last_step
+from ..evaluation import default_methods
+from ..evaluation.folds import make_folds
+from ..evaluation.nested import FOLDS
+from ..evaluation.panels import fit_with_groups, size_is_a_cut, with_size
+from ..evaluation.permutation import PERMUTATIONS, fixed_statistic
+from ..evaluation.stability import HALVES
+from ..io import Table
+from ..io.models import log2_floor
+from .evidence import OWN, method_named, possible_sizes, procedure_of
+from .settings import (
+    INNER_FOLDS,
+    Settings,
+    can_be_halved,
+    make_procedure,
+    make_settings,
+    outer_folds,
+    refuse_missing,
+)
+from .stages import TUNING, Stages
+
+TIMING = "timing a fit of each kind"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a run would do on a table, and an estimate of its time.
+
+    Attributes
+    ----------
+    table : Table
+        The samples, with the role of each column.
+    fits : dict of str to int
+        How many fits each stage takes.
+    seconds : dict of str to float
+        About how long each stage takes, with the processes there are.
+    n_jobs : int
+        Processes.
+
+    Examples
+    --------
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.io import make_table
+    >>> from sparsegsvp.workflow import plan_selection
+    >>> data = make_planted(40, 20, 2)
+    >>> plan = plan_selection(make_table(data.X, data.y), fast=True, tau=1.0, n_deltas=5)
+    >>> plan.fits
+    {'tuning and fitting': 1, 'nested cross-validation': 5}
+    """
+
+    table: Table = field(repr=False)
+    fits: dict[str, int]
+    seconds: dict[str, float]
+    n_jobs: int
+
+    @property
+    def total(self) -> float:
+        """About how many seconds the run takes."""
+        return math.fsum(self.seconds.values())
+
+    def sentence(self) -> str:
+        """Say the estimate in words."""
+        parts = [
+            f"{stage} {in_words(self.seconds[stage])} ({n} {'fit' if n == 1 else 'fits'})"
+            for stage, n in self.fits.items()
+        ]
+        where = "1 process" if self.n_jobs == 1 else f"{self.n_jobs} processes"
+        return (
+            f"The run would take about {in_words(self.total)} in {where}, an estimate from one "
+            f"fit of each kind, and more beside other work: {', '.join(parts)}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return {
+            "data": self.table.describe(),
+            "fits": self.fits,
+            "seconds": {stage: round(s, 1) for stage, s in self.seconds.items()},
+            "total_seconds": round(self.total, 1),
+            "n_jobs": self.n_jobs,
+        }
+
+
+def in_words(seconds: float) -> str:
+    """Write a time as roughly as it is known.
+
+    Examples
+    --------
+    >>> from sparsegsvp.workflow.plan import in_words
+    >>> [in_words(s) for s in (0.2, 42, 300, 9000)]
+    ['1 s', '42 s', '5 min', '2.5 h']
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+class _Estimate:
+    """Times single fits on the training part of one outer fold."""
+
+    def __init__(
+        self, table: Table, settings: Settings, n_jobs: int | None, progress: Progress | None
+    ) -> None:
+        refuse_missing(table, settings)
+        self.table, self.settings = table, settings
+        self.n_outer = outer_folds(table, settings)
+        self.n_jobs = effective_n_jobs(n_jobs)
+        self.fits: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
+        self.stages = Stages(progress)
+        folds = make_folds(
+            table.labels,
+            groups=table.groups,
+            n_splits=self.n_outer,
+            random_state=settings.random_state,
+        )
+        self.rows = folds[0].train
+        self.X = table.X
+
+    def time(self, model: Any, rows: Any = None) -> float:
+        """Return the seconds of one fit, by default on the training part."""
+        rows = self.rows if rows is None else rows
+        groups = None if self.table.groups is None else self.table.groups[rows]
+        with warnings.catch_warnings(), parallel_config(n_jobs=1):
+            warnings.simplefilter("ignore")
+            start = time.perf_counter()
+            fit_with_groups(clone(model), self.X[rows], self.table.labels[rows], groups)
+            return time.perf_counter() - start
+
+    def add(self, stage: str, fits: int, seconds: float) -> None:
+        """Plan a stage: so many fits of so many seconds each."""
+        self.fits[stage] = fits
+        self.seconds[stage] = math.ceil(fits / self.n_jobs) * seconds
+
+    def evaluation(self, one: float) -> None:
+        """Plan the nested cross-validation and the permutation test."""
+        settings = self.settings
+        self.add(FOLDS, self.n_outer * settings.repeats, one)
+        if settings.permutations:
+            draws = settings.permutations + 1
+            smallest = min(self.table.class_counts().values())
+            folds = min(5, smallest)
+            each = one if settings.full_permutation else self.time(fixed_statistic(self.X))
+            self.add(PERMUTATIONS, draws * folds, each)
+
+    def plan(self) -> Plan:
+        return Plan(self.table, self.fits, self.seconds, self.n_jobs)
+
+
+def plan_selection(
+    table: Table,
+    *,
+    fast: bool = False,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Plan:
+    """Say what `select_panel` would do on a table, and about how long it would take.
+
+    Parameters
+    ----------
+    table : Table
+        Samples, features and labels.
+    fast, n_jobs, progress, **parameters
+        As in `select_panel`.
+
+    Returns
+    -------
+    Plan
+    """
+    settings = make_settings(**parameters)
+    found = _Estimate(table, settings.fast() if fast else settings, n_jobs, progress)
+    settings = found.settings
+    procedure = make_procedure(settings)
+    with found.stages.stage(TIMING):
+        one = found.time(procedure)
+        # on all samples the folds of the tuning run at once, and the final fit follows
+        found.add(TUNING, 1, one * (1 / min(found.n_jobs, INNER_FOLDS) + 1 / INNER_FOLDS))
+        found.evaluation(one)
+        if settings.resamples and can_be_halved(table):
+            again = clone(procedure)
+            if settings.n_features is None:
+                last_step(again).set_params(tau=1.0)  # one of those that are chosen from
+            n = settings.resamples + settings.resamples % 2
+            found.add(HALVES, n, found.time(again, _half(table)))
+    return found.plan()
+
+
+def _half(table: Table) -> Any:
+    """Return half of the samples: of each class every second one."""
+    labels = table.labels
+    return np.sort(np.concatenate([np.flatnonzero(labels == k)[::2] for k in np.unique(labels)]))
+
+
+def plan_evaluation(
+    table: Table,
+    *,
+    method: str = OWN,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Plan:
+    """Say what `evaluate_table` would do on a table, and about how long it would take.
+
+    Parameters
+    ----------
+    table : Table
+        Samples, features and labels.
+    method, n_jobs, progress, **parameters
+        As in `evaluate_table`.
+
+    Returns
+    -------
+    Plan
+    """
+    found = _Estimate(table, make_settings(**parameters), n_jobs, progress)
+    with found.stages.stage(TIMING):
+        found.evaluation(found.time(procedure_of(method, found.settings)))
+    return found.plan()
+
+
+def plan_comparison(
+    table: Table,
+    *,
+    methods: Sequence[str] = (),
+    sizes: Sequence[int] = (2, 4, 8, 16, 32),
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Plan:
+    """Say what `compare_table` would do on a table, and about how long it would take.
+
+    Parameters
+    ----------
+    table : Table
+        Samples, features and labels.
+    methods, sizes, time_limit, n_jobs, progress, **parameters
+        As in `compare_table`.
+
+    Returns
+    -------
+    Plan
+        Its stages are the methods.
+    """
+    settings = make_settings(**parameters)
+    found = _Estimate(table, settings, n_jobs, progress)
+    possible = possible_sizes(table, sizes)
+    chosen = {name: method_named(name) for name in methods} if methods else default_methods()
+    if settings.log2:
+        found.X = log2_floor(found.X, settings.floor)
+    found.X = MedianImputer().fit_transform(found.X)
+    folds = found.n_outer * settings.repeats
+    found.stages(TIMING, 0, len(chosen))
+    for done, (name, model) in enumerate(chosen.items(), start=1):
+        asked = possible[:1] if size_is_a_cut(model) else possible
+        spent, tried = 0.0, 0
+        for size in asked:
+            spent, tried = spent + found.time(with_size(model, size)), tried + 1
+            if time_limit is not None and spent > time_limit:
+                break
+        found.add(name, folds * len(asked), spent / tried)
+        found.stages(TIMING, done, len(chosen))
+    return found.plan()
