@@ -15,7 +15,7 @@ one, where they may be meant as predictors, they are refused unless they can onl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -92,12 +92,19 @@ def role_lines(roles: Sequence[ColumnRole], n_features: int) -> list[dict[str, A
     return lines
 
 
+def names_in(given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
+    """Take apart "a,b,c" into three names, unless a name is written so."""
+    found: list[str] = []
+    for text in given:
+        parts = [part.strip() for part in text.split(",")]
+        found += [text] if text in known else [part for part in parts if part] or [text]
+    return tuple(dict.fromkeys(found))
+
+
 def asked_names(given: Iterable[str], there: Sequence[str], role: str) -> list[str]:
     """Return names of columns that are there, taking "a,b" apart where it is no name itself."""
     known = set(there)
-    names = []
-    for text in given:
-        names += [text] if text in known else [part.strip() for part in text.split(",")]
+    names = list(names_in(given, known))
     for name in names:
         if name not in known:
             raise InputError(

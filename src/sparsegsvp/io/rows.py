@@ -17,7 +17,7 @@ import numpy as np
 from .._notices import Notice
 from .errors import InputError, listed, option, quote, suggestion
 from .missing import below_detection, describe_codes, if_a_code
-from .roles import ColumnRole
+from .roles import ColumnRole, names_in
 from .text import (
     BadCell,
     DecimalCommaFound,
@@ -161,15 +161,6 @@ def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout
     dropped = dict.fromkeys(roles.drop, "asked for")
     names = [header[i] for i in features]
     return Layout(features, names, text, blank, dropped, notes, beside)
-
-
-def names_in(given: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """Take apart "a,b,c" into three names, unless a name is written so."""
-    found: list[str] = []
-    for text in given:
-        parts = [part.strip() for part in text.split(",")]
-        found += [text] if text in known else [part for part in parts if part] or [text]
-    return tuple(dict.fromkeys(found))
 
 
 def _refuse_shared_names(

@@ -8,7 +8,8 @@ from pathlib import Path
 from .errors import InputError, listed, locating, one_line, option, quote, suggestion
 from .formats import format_of, rows_of
 from .labels import spelling_key
-from .rows import RawTable, Roles, names_in, refuse_duplicates
+from .roles import names_in
+from .rows import RawTable, Roles, refuse_duplicates
 from .text import ReadOptions, as_label
 
 

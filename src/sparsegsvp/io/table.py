@@ -21,8 +21,8 @@ from .labels import spelling_key, spelling_of
 from .missing import codes_of, describe_codes, mark_missing, numbers_of
 from .models import log2_floor
 from .orientation import orient
-from .roles import ColumnRole, match_names, role_lines
-from .rows import RawTable, Roles, names_in
+from .roles import ColumnRole, match_names, names_in, role_lines
+from .rows import RawTable, Roles
 from .sheet import join, other_columns, read_labels, roles_left, say_left_out
 from .text import ReadOptions
 
