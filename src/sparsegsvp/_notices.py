@@ -33,7 +33,7 @@ TITLES = {
     "not tested": "Not tested against chance",
     "weak": "The signal is weak",
     "perfect": "Almost perfect separation",
-    "random": "Random panels do about as well",
+    "random": "Random panels may do as well",
     "sizes": "The folds' panels differ in size from this one",
     "fits": "Some fits warned",
     # the panel

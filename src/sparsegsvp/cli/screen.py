@@ -226,8 +226,10 @@ class Screen:
                 self.say(f"{title}: {_interval(score)}")
         sizes = evaluation["panel_size_summary"]
         if sizes is not None:
-            spread = f"median {sizes['median']:g}, {sizes['low']} to {sizes['high']}"
-            self.say(f"Panels behind these scores: {spread} features")
+            spread = f"median {sizes['median']:g}, {sizes['low']} to {sizes['high']} features"
+            if sizes["low"] == sizes["high"]:
+                spread = f"{sizes['low']} feature{'s' if sizes['low'] > 1 else ''} each"
+            self.say(f"Panels behind these scores: {spread}")
         test = evaluation["permutation"]
         if test is not None:
             drawn = test["n_permutations"]
