@@ -7,6 +7,7 @@ pass needs them.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -16,8 +17,10 @@ import numpy as np
 
 from .checks import check_roles
 from .errors import InputError, listed, locating, need, one_line, option, quote
-from .formats import is_number_type, open_h5ad, open_parquet, stored_matrix
+from .formats import check_filled, is_number_type, open_h5ad, open_parquet, stored_matrix
+from .guards import ARRAY_RATIO, check_unpacked, shown_name, sound, without_warnings
 from .rows import RawTable, Roles, RoleText, columns_of_obs, from_arrays, from_matrix, lay_out
+from .structure import check_anndata_matrix, check_codecs, check_matrix
 from .table import Table, table_of
 from .text import as_label
 
@@ -25,6 +28,7 @@ from .text import as_label
 _CHUNK_BYTES = 1 << 26
 
 
+@without_warnings
 def open_table(
     path: str | PathLike[str],
     *,
@@ -88,10 +92,11 @@ def open_table(
     """
     need("dask.array", "dask")
     file = Path(path)
-    if not file.exists():
+    if not os.path.exists(file):
         raise InputError("there is no such file or folder", where=str(path), remedy="check it")
     roles = Roles(target=target, id=id, group=group, drop=tuple(drop))
-    with locating(file.name):
+    name = shown_name(file)
+    with locating(name), sound("a Parquet folder, Zarr store or .h5ad file"):
         if file.suffix == ".h5ad":
             raw, digest = _open_h5ad(file, roles, layer)
         elif any((file / name).exists() for name in ("zarr.json", ".zgroup", ".zarray")):
@@ -105,9 +110,9 @@ def open_table(
             )
         check_roles(raw, target, positive)
     (n, m), blocks = raw.X.shape, " x ".join(str(count) for count in raw.X.numblocks)
-    opening = f"opened {n} samples and {m} features in {blocks} chunks of {file.name} ({raw.kind})"
+    opening = f"opened {n} samples and {m} features in {blocks} chunks of {name} ({raw.kind})"
     about = "the digest is of names, sizes and metadata, not of the values"
-    return table_of(raw, opening, file.name, digest, target, positive, about)
+    return table_of(raw, opening, name, digest, target, positive, about)
 
 
 def _refuse_layer(layer: str | None) -> None:
@@ -175,6 +180,7 @@ def _open_parquet(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable
     for role, column in roles.named().items():
         cells = [v for part in opened for v in part.read([column]).column(0).to_pylist()]
         text[role] = [as_label(cell) for cell in cells]
+        check_filled(len(cells), X.shape[0])
     root = path if path.is_dir() else path.parent
     digest = _digest(root, files, schema.serialize().to_pybytes())
     return RawTable(X, layout.names, "Parquet", text, layout.dropped), digest
@@ -201,11 +207,15 @@ def _row_groups(
 def _read_groups(file: str, groups: list[int], names: list[str], dtype: str) -> np.ndarray:
     import pyarrow.parquet as pq
 
-    found = pq.ParquetFile(file).read_row_groups(groups, columns=names)
-    X = np.empty((found.num_rows, len(names)), dtype)
-    for j, name in enumerate(names):
-        X[:, j] = found.column(name).to_numpy()  # a null is NaN
-    return X
+    with locating(shown_name(file)), sound("Parquet"):
+        opened = pq.ParquetFile(file)
+        found = opened.read_row_groups(groups, columns=names)
+        promised = sum(opened.metadata.row_group(i).num_rows for i in groups)
+        check_filled(found.num_rows, promised)
+        X = np.empty((found.num_rows, len(names)), dtype)
+        for j, name in enumerate(names):
+            X[:, j] = found.column(name).cast("double").to_numpy()  # a null is NaN
+        return X
 
 
 # --- Zarr and AnnData ------------------------------------------------------------------
@@ -214,40 +224,51 @@ def _read_groups(file: str, groups: list[int], names: list[str], dtype: str) -> 
 def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
     zarr = need("zarr", "dask")
     da = need("dask.array", "dask")
+    check_codecs(path)
     root = zarr.open(str(path), mode="r")
     digest = _digest(path, sorted(p for p in path.rglob("*") if p.is_file()))
     if not hasattr(root, "keys"):
         raise InputError("the store is a single array", remedy="it should hold X and labels")
     arrays = list(root.keys())
     if "obs" in arrays and "var" in arrays:
-        return _open_anndata(root, roles, layer, digest)
+        from anndata.io import read_elem
+
+        obs, var = read_elem(root["obs"]), read_elem(root["var"])
+        return _open_anndata(stored_matrix(root, layer), obs, var, roles, layer), digest
     _refuse_layer(layer)
     if "X" not in arrays:
         raise InputError(f"there is no array 'X' (there are {listed(arrays)})")
     others = {name: root[name] for name in arrays if name != "X"}
+    size = sum(p.stat().st_size for p in path.rglob("*") if p.is_file())
+    for name in {"feature_names", *roles.named().values()} & others.keys():
+        check_unpacked(others[name].nbytes, size, "write it again", ratio=ARRAY_RATIO)
     return from_arrays(da.from_zarr(root["X"]), others, roles, "Zarr"), digest
 
 
 def _open_h5ad(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
-    with open_h5ad(path) as file:
-        return _open_anndata(file, roles, layer, _digest(path, [path]))
+    with open_h5ad(path, layer) as (_, obs, var, stored):
+        return _open_anndata(stored, obs, var, roles, layer), _digest(path, [path])
 
 
-def _open_anndata(root: Any, roles: Roles, layer: str | None, digest: str) -> tuple[RawTable, str]:
+def _open_anndata(stored: Any, obs: Any, var: Any, roles: Roles, layer: str | None) -> RawTable:
     """Open X by blocks of rows, as CSR stores it: a slice of columns would read everything."""
     need("anndata", "omics")
     from anndata.experimental import read_elem_lazy
-    from anndata.io import read_elem
 
-    stored = stored_matrix(root, layer)
-    obs, var = read_elem(root["obs"]), read_elem(root["var"])
+    check_anndata_matrix(stored, len(obs), len(var))
     encoding = str(dict(stored.attrs).get("encoding-type", ""))
     chunks = None
     if encoding == "csr_matrix":
         per_row = 12 * max(1, stored["data"].shape[0] // max(1, len(obs)))
         chunks = (int(np.clip(_CHUNK_BYTES // per_row, 1, len(obs))), len(var))
     X = read_elem_lazy(stored, chunks=chunks)
+    X = X.map_blocks(_checked_block, dtype=X.dtype, meta=X._meta)
     text = columns_of_obs(obs, roles)
     kind = "AnnData" if layer is None else f"AnnData, layer {layer}"
     names = [str(name) for name in var.index]
-    return from_matrix(X, names, roles, kind, text), digest
+    return from_matrix(X, names, roles, kind, text)
+
+
+def _checked_block(block: Any) -> Any:
+    """Check the indices of a sparse block as soon as it is read, before any use."""
+    return check_matrix(block, *block.shape)

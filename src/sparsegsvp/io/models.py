@@ -20,7 +20,6 @@ import importlib
 import importlib.util
 import io
 import json
-import math
 import re
 import warnings
 import zipfile
@@ -39,8 +38,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import __version__
 from .._validate import check_integer, check_real
-from .errors import InputError, listed, locating, need, one_line, quote
+from .errors import InputError, listed, locating, need, one_line
 from .files import write_atomic
+from .structure import check_npy
 
 SEAL = "sparsegsvp.json"
 FORMAT = 1
@@ -527,18 +527,6 @@ def _check_arrays(members: dict[str, bytes]) -> None:
     for name, content in members.items():
         if not name.endswith(".npy"):
             continue
-        stream = io.BytesIO(content)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                version = np.lib.format.read_magic(stream)
-                read = {
-                    (1, 0): np.lib.format.read_array_header_1_0,
-                    (2, 0): np.lib.format.read_array_header_2_0,
-                }[version]
-                shape, _, dtype = read(stream)
-        except Exception as error:
-            raise InputError(f"array {quote(name)} is damaged", remedy=_DAMAGED) from error
-        size = math.prod(shape) * dtype.itemsize
-        if dtype.hasobject or size != len(content) - stream.tell():
-            raise InputError(f"array {quote(name)} does not hold what it declares", remedy=_CHANGED)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            check_npy(io.BytesIO(content), len(content), name)

@@ -17,6 +17,7 @@ from .._notices import Notice
 from .checks import check
 from .errors import InputError, listed, locating, one_line, option, quote, suggestion
 from .formats import existing_file, format_of, read_file, rows_of
+from .guards import shown_name
 from .models import log2_floor
 from .rows import RawTable, Roles, refuse_duplicates
 from .text import ReadOptions, as_label
@@ -326,7 +327,7 @@ def read_table(
         with locating(found.source):
             _join(raw, found, group)
     with locating(file.name):
-        table = checked_table(raw, file.name, digest, target, positive, features is not None)
+        table = checked_table(raw, shown_name(file), digest, target, positive, features is not None)
     if log2:
         record = (*table.record, "values are log2(max(x, 1))")
         table = replace(table, X=log2_floor(table.X), record=record)
@@ -441,7 +442,7 @@ def _read_labels(
                     f"{quote(key)} is labelled {quote(other)} and {quote(label)}",
                     remedy="keep one label for each sample",
                 )
-    return _LabelSheet(columns, rows, on, target, file.name)
+    return _LabelSheet(columns, rows, on, target, shown_name(file))
 
 
 def _roles_left(sheet: _LabelSheet, roles: Roles, file: Path, options: ReadOptions) -> Roles:
