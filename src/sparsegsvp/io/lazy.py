@@ -234,7 +234,8 @@ def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, s
         from anndata.io import read_elem
 
         obs, var = read_elem(root["obs"]), read_elem(root["var"])
-        return _open_anndata(stored_matrix(root, layer), obs, var, roles, layer), digest
+        stored = stored_matrix(root, layer)
+        return _open_anndata(stored, obs, var, roles, layer, shown_name(path)), digest
     _refuse_layer(layer)
     if "X" not in arrays:
         raise InputError(f"there is no array 'X' (there are {listed(arrays)})")
@@ -247,10 +248,14 @@ def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, s
 
 def _open_h5ad(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
     with open_h5ad(path, layer) as (_, obs, var, stored):
-        return _open_anndata(stored, obs, var, roles, layer), _digest(path, [path])
+        return _open_anndata(stored, obs, var, roles, layer, shown_name(path)), _digest(
+            path, [path]
+        )
 
 
-def _open_anndata(stored: Any, obs: Any, var: Any, roles: Roles, layer: str | None) -> RawTable:
+def _open_anndata(
+    stored: Any, obs: Any, var: Any, roles: Roles, layer: str | None, source: str
+) -> RawTable:
     """Open X by blocks of rows, as CSR stores it: a slice of columns would read everything."""
     need("anndata", "omics")
     from anndata.experimental import read_elem_lazy
@@ -262,13 +267,14 @@ def _open_anndata(stored: Any, obs: Any, var: Any, roles: Roles, layer: str | No
         per_row = 12 * max(1, stored["data"].shape[0] // max(1, len(obs)))
         chunks = (int(np.clip(_CHUNK_BYTES // per_row, 1, len(obs))), len(var))
     X = read_elem_lazy(stored, chunks=chunks)
-    X = X.map_blocks(_checked_block, dtype=X.dtype, meta=X._meta)
+    X = X.map_blocks(_checked_block, source=source, dtype=X.dtype, meta=X._meta)
     text = columns_of_obs(obs, roles)
     kind = "AnnData" if layer is None else f"AnnData, layer {layer}"
     names = [str(name) for name in var.index]
     return from_matrix(X, names, roles, kind, text)
 
 
-def _checked_block(block: Any) -> Any:
+def _checked_block(block: Any, source: str) -> Any:
     """Check the indices of a sparse block as soon as it is read, before any use."""
-    return check_matrix(block, *block.shape)
+    with locating(source):
+        return check_matrix(block, *block.shape)

@@ -12,7 +12,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
@@ -71,7 +71,8 @@ def check_pointers(indptr: Any, shape: tuple[int, int], n_stored: int, major: in
 
 def check_matrix(X: Any, n: int, m: int) -> Any:
     """Check that X of AnnData is a matrix of numbers, with a row for each of n, a column for m."""
-    shape, dtype = getattr(X, "shape", ()), getattr(X, "dtype", None)
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    dtype = getattr(X, "dtype", None)
     if len(shape) != 2 or dtype is None or np.dtype(dtype).kind not in "biuf":
         raise InputError(
             f"X is {len(shape)}-dimensional of type {dtype}",
@@ -88,7 +89,7 @@ def check_matrix(X: Any, n: int, m: int) -> Any:
 # --- NumPy -----------------------------------------------------------------------------
 
 
-def check_npy(stream: BinaryIO, size: int, name: str) -> None:
+def check_npy(stream: IO[bytes], size: int, name: str) -> None:
     """Check that an array of a file declares what the bytes after its header hold."""
     try:
         version = np.lib.format.read_magic(stream)
@@ -176,7 +177,7 @@ def check_anndata_matrix(stored: Any, n: int, m: int) -> None:
 
 def sparse_layout(stored: Any) -> tuple[str, tuple[int, int]]:
     """Return the encoding and the shape of a sparse matrix that AnnData stores as a group."""
-    attributes = dict(stored.attrs)
+    attributes: dict[str, Any] = dict(stored.attrs)
     encoding = str(attributes.get("encoding-type", attributes.get("h5sparse_format", "")))
     encoding = {"csr": "csr_matrix", "csc": "csc_matrix"}.get(encoding, encoding)
     shape = attributes.get("shape", attributes.get("h5sparse_shape", ()))
@@ -229,7 +230,7 @@ def check_workbook(path: Path) -> None:
     check_unpacked(size, path.stat().st_size, "save the sheet as CSV if you trust it")
 
 
-def check_worksheet(sheet: BinaryIO) -> None:
+def check_worksheet(sheet: IO[bytes]) -> None:
     """Check that rows and cells come in order, each once, within the limits of Excel.
 
     openpyxl passes over rows whose numbers do not rise and over cells right of the last one
