@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -86,7 +85,7 @@ def select(
         refused += ["fast"] if fast else []
         _select_lazily(table, out, dask, refused, roles, layout, method, running, text, screen)
         return
-    _check_resume(logging)
+    _check_log(logging, out)
 
     def read() -> tuple[Table, Table | None]:
         data = _read(table, screen, roles, layout)
@@ -259,8 +258,8 @@ def predict(
         write_atomic(out, text)
         screen.say(f"{data.source}: {found.counts()}")
         screen.say(f"Predictions: {out.resolve()}")
-    elif not showing.json and not showing.quiet:
-        sys.stdout.write(text)
+    else:
+        screen.pass_on(text)
     screen.give(
         {
             "source": data.source,
@@ -311,7 +310,7 @@ def evaluate(
     """Estimate by nested cross-validation how well a method predicts."""
     from ..workflow import EvaluatedMethod, evaluate_table, results_folder
 
-    _check_resume(logging)
+    _check_log(logging, out)
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     text = spell(
         "evaluate", table, roles, layout, method, transform, folds, permutations, running,
@@ -373,7 +372,7 @@ def compare(
     """Compare methods of feature selection at equal panel sizes, on the same folds."""
     from ..workflow import ComparedMethods, compare_table, results_folder
 
-    _check_resume(logging)
+    _check_log(logging, out)
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     text = spell(
         "compare", table, roles, layout, transform, folds, running,
@@ -489,9 +488,17 @@ def _sizes(text: str) -> list[int]:
         ) from None
 
 
-def _check_resume(logging: Logging) -> None:
-    """Refuse to continue a run without the log that it left."""
+def _check_log(logging: Logging, out: Path | None) -> None:
+    """Refuse to continue without a log, and a log where the results will be put."""
     from ..io import InputError
+    from ..io.errors import quote
 
     if logging.resume and logging.log is None:
         raise InputError("--resume needs --log", remedy="name the file of the run to continue")
+    if logging.log is not None and out is not None:
+        folders = logging.log.resolve().parents
+        if out.resolve() in folders:
+            raise InputError(
+                f"--log is in the folder of --out, {quote(out)}",
+                remedy="the folder holds the results and nothing else: put the log elsewhere",
+            )

@@ -20,6 +20,7 @@ import importlib
 import importlib.util
 import io
 import json
+import os
 import re
 import warnings
 import zipfile
@@ -288,6 +289,7 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
         model = _rebuilt(members)
         if _type_name(model) != named:
             raise InputError(f"it holds {_type_name(model)} but says {named}", remedy=_CHANGED)
+        _try_out(model, sum(map(len, members.values())))
     return model
 
 
@@ -312,6 +314,38 @@ def _rebuilt(members: dict[str, bytes]) -> Any:
         ) from error
     _check_top(model)
     return model
+
+
+def _try_out(model: Any, n_bytes: int) -> None:
+    """Refuse a model whose parts do not fit together, by letting it treat a row of ones.
+
+    Each part may be sound by itself and the seal too, where somebody changed both.
+    """
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    m, names = getattr(last, "n_features_in_", None), getattr(model, "feature_names_in_", None)
+    if m is None:  # not fitted
+        return
+    try:
+        if not 0 < m <= n_bytes:  # there is at least a byte for each
+            raise ValueError(f"{m} features")
+        support = np.asarray(last.get_support())
+        if support.shape != (m,) or support.dtype != bool or not support.any():
+            raise ValueError("the panel is not among the features")
+        if names is not None and (names.shape != (m,) or not all(type(n) is str for n in names)):
+            raise ValueError("the names are not those of the features")
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            for method in ("transform", "predict", "decision_function", "predict_proba"):
+                if hasattr(model, method):
+                    getattr(model, method)(np.ones((1, m)))
+            if hasattr(last, "distances"):
+                last.distances(np.ones((1, m)))
+    except Exception as error:
+        raise InputError(
+            f"the parts of the model do not fit together ({type(error).__name__}: "
+            f"{one_line(error)})",
+            remedy=_CHANGED,
+        ) from error
 
 
 # --- what a model may be made of -------------------------------------------------------
@@ -340,7 +374,8 @@ def _is_own(name: str) -> bool:
         cls = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError):
         return False
-    return isinstance(cls, type) and (
+    # what a module imported from elsewhere is there, too, but not ours
+    return (isinstance(cls, type) and cls.__module__ == module) and (
         issubclass(cls, BaseEstimator)
         or dataclasses.is_dataclass(cls)
         or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
@@ -463,7 +498,7 @@ def _zipped(members: dict[str, bytes]) -> bytes:
 
 def _unpacked(file: Path, max_bytes: int) -> dict[str, bytes]:
     """Read all members, after the sizes they declare; zipfile reads no more than declared."""
-    if not file.is_file():
+    if not os.path.isfile(file):
         raise InputError("there is no such file", remedy="check the path")
     _refuse_size(file.stat().st_size, max_bytes)
     try:
