@@ -150,7 +150,7 @@ def test_interrupts_during_the_renames_wait(tmp_path, monkeypatch):
     assert names(tmp_path / "out") == ["a"]  # the interrupt came after, not between
 
 
-FORMULAS = ["=1+1", "+A1", "-A1", "@SUM(A1)", "\t=1", "\r=1", " =1", "=cmd|'/c calc'!A1", "＝1+1"]
+FORMULAS = ["=1+1", "+A1", "-A1", "@SUM(A1)", " =1", "=cmd|'/c calc'!A1", "＝1+1"]
 
 
 @pytest.mark.parametrize("text", FORMULAS)
@@ -161,6 +161,26 @@ def test_formulas_become_text(text):
     assert rows[0][0].startswith("'")
 
 
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("x;=1+1", "x;'=1+1"),
+        ("x; @SUM(A1);-1", "x;' @SUM(A1);-1"),
+        ("x\t=1", "x\t'=1"),
+        ("\t=1", "'\t'=1"),
+        ("\r=1", "'\r'=1"),
+        ("\nTP53", "'\nTP53"),
+        ("a\r\n+cmd", "a\r\n'+cmd"),
+    ],
+)
+def test_cells_that_begin_within_a_cell_in_other_locales_become_text(text, safe):
+    assert harmless(text) == safe
+    written = csv_text(["s", "t"], [["1", text]])
+    for separator in ",;\t":
+        cells = [c.strip(' "') for line in written.splitlines() for c in line.split(separator)]
+        assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
+
+
 @pytest.mark.parametrize("text", ["-1", "+1", "-1.5e-3", "TP53", "a=b", "", "<script>", "HLA-A"])
 def test_what_is_no_formula_stays(text):
     assert harmless(text) == text
@@ -169,8 +189,8 @@ def test_what_is_no_formula_stays(text):
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1), st.text())
 def test_csv_reads_back(numbers, text):
-    """Law: numbers come back to the last bit, text as it was but for one apostrophe."""
+    """Law: numbers come back to the last bit, text as it was but for apostrophes."""
     written = csv_text(["t", *map(str, range(len(numbers)))], [[text, *numbers]])
     row = list(csv.reader(io.StringIO(written, newline="")))[1]
     assert [float(cell) for cell in row[1:]] == numbers
-    assert row[0] in (text, "'" + text)
+    assert row[0].replace("'", "") == text.replace("'", "")

@@ -48,6 +48,7 @@ from .structure import (
     check_hdf5,
     check_matrix,
     check_npy,
+    check_texts,
     check_workbook,
     check_worksheet,
 )
@@ -376,15 +377,15 @@ def _npz_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> A
     with archive.open(entry) as stream:
         check_npy(stream, entry.file_size, name)
     with archive.open(entry) as stream:
-        return np.lib.format.read_array(stream, allow_pickle=False)
+        return check_texts(np.lib.format.read_array(stream, allow_pickle=False), name)
 
 
 # --- AnnData ---------------------------------------------------------------------------
 
 
 @contextmanager
-def open_h5ad(path: Path, layer: str | None) -> Iterator[tuple[Any, Any, Any, Any]]:
-    """Open an AnnData file as HDF5 and check it; yield it, obs, var and the stored matrix."""
+def open_h5ad(path: Path, layer: str | None) -> Iterator[tuple[Any, Any, Any]]:
+    """Open an AnnData file as HDF5 and check it; yield obs, var and the stored matrix."""
     h5py, _ = need("h5py", "omics"), need("anndata", "omics")
     from anndata.io import read_elem
 
@@ -404,12 +405,12 @@ def open_h5ad(path: Path, layer: str | None) -> Iterator[tuple[Any, Any, Any, An
             check_hdf5(file, (name,), path.stat().st_size)
             obs, var = read_elem(file["obs"]), read_elem(file["var"])
             check_anndata_matrix(stored, len(obs), len(var))
-            yield file, obs, var, stored
+            yield obs, var, stored
 
 
 def _read_h5ad(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     """Read X (or a layer), the names and the labels of an AnnData file, and nothing else."""
-    with open_h5ad(path, options.layer) as (_, obs, var, stored):
+    with open_h5ad(path, options.layer) as (obs, var, stored):
         from anndata.io import read_elem
 
         X = check_matrix(read_elem(stored), len(obs), len(var))

@@ -18,7 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from .errors import InputError, one_line, option
+from .errors import InputError, one_line, option, said
 
 # Up to here nothing is refused: no machine minds.
 ALWAYS_BYTES = 1 << 26
@@ -62,11 +62,8 @@ def sound(kind: str) -> Iterator[None]:
 
 
 def _unreadable(kind: str, error: Exception) -> InputError:
-    said = one_line(error).strip()
-    said = said if len(said) <= 100 else f"{said[:99]}…"
     return InputError(
-        f"it is damaged, or not {kind} ({type(error).__name__}{': ' if said else ''}{said})",
-        remedy="copy, download or save it again",
+        f"it is damaged, or not {kind} ({said(error)})", remedy="copy, download or save it again"
     )
 
 

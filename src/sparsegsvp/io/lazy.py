@@ -9,18 +9,20 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .checks import check_roles
 from .errors import InputError, listed, locating, need, one_line, option, quote
 from .formats import check_filled, is_number_type, open_h5ad, open_parquet, stored_matrix
-from .guards import ARRAY_RATIO, check_unpacked, shown_name, sound, without_warnings
+from .guards import check_memory, shown_name, sound, without_warnings
 from .rows import RawTable, Roles, RoleText, columns_of_obs, from_arrays, from_matrix, lay_out
-from .structure import check_anndata_matrix, check_codecs, check_matrix
+from .structure import check_anndata_matrix, check_codecs, check_matrix, check_sizes, sparse_layout
 from .table import Table, table_of
 from .text import as_label
 
@@ -223,58 +225,97 @@ def _read_groups(file: str, groups: list[int], names: list[str], dtype: str) -> 
 
 def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
     zarr = need("zarr", "dask")
-    da = need("dask.array", "dask")
     check_codecs(path)
     root = zarr.open(str(path), mode="r")
-    digest = _digest(path, sorted(p for p in path.rglob("*") if p.is_file()))
+    files = sorted(p for p in path.rglob("*") if p.is_file())
+    digest, size = _digest(path, files), sum(p.stat().st_size for p in files)
     if not hasattr(root, "keys"):
         raise InputError("the store is a single array", remedy="it should hold X and labels")
     arrays = list(root.keys())
     if "obs" in arrays and "var" in arrays:
+        need("anndata", "omics")
         from anndata.io import read_elem
 
+        check_sizes(root["obs"], size)
+        check_sizes(root["var"], size)
         obs, var = read_elem(root["obs"]), read_elem(root["var"])
-        stored = stored_matrix(root, layer)
-        return _open_anndata(stored, obs, var, roles, layer, shown_name(path)), digest
+        return _open_anndata(path, stored_matrix(root, layer), obs, var, roles, layer), digest
     _refuse_layer(layer)
     if "X" not in arrays:
         raise InputError(f"there is no array 'X' (there are {listed(arrays)})")
     others = {name: root[name] for name in arrays if name != "X"}
-    size = sum(p.stat().st_size for p in path.rglob("*") if p.is_file())
     for name in {"feature_names", *roles.named().values()} & others.keys():
-        check_unpacked(others[name].nbytes, size, "write it again", ratio=ARRAY_RATIO)
-    return from_arrays(da.from_zarr(root["X"]), others, roles, "Zarr"), digest
+        check_sizes(others[name], size)
+    stored = root["X"]
+    if stored.ndim != 2:
+        raise InputError(f"X is {stored.ndim}-dimensional", remedy="it must be a matrix")
+    X = _blocks(path, "X", stored.shape, stored.chunks, stored.dtype)
+    return from_arrays(X, others, roles, "Zarr"), digest
 
 
 def _open_h5ad(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
-    with open_h5ad(path, layer) as (_, obs, var, stored):
-        return _open_anndata(stored, obs, var, roles, layer, shown_name(path)), _digest(
-            path, [path]
-        )
+    with open_h5ad(path, layer) as (obs, var, stored):
+        return _open_anndata(path, stored, obs, var, roles, layer), _digest(path, [path])
 
 
 def _open_anndata(
-    stored: Any, obs: Any, var: Any, roles: Roles, layer: str | None, source: str
+    path: Path, stored: Any, obs: Any, var: Any, roles: Roles, layer: str | None
 ) -> RawTable:
-    """Open X by blocks of rows, as CSR stores it: a slice of columns would read everything."""
-    need("anndata", "omics")
-    from anndata.experimental import read_elem_lazy
-
-    check_anndata_matrix(stored, len(obs), len(var))
-    encoding = str(dict(stored.attrs).get("encoding-type", ""))
-    chunks = None
-    if encoding == "csr_matrix":
-        per_row = 12 * max(1, stored["data"].shape[0] // max(1, len(obs)))
-        chunks = (int(np.clip(_CHUNK_BYTES // per_row, 1, len(obs))), len(var))
-    X = read_elem_lazy(stored, chunks=chunks)
-    X = X.map_blocks(_checked_block, source=source, dtype=X.dtype, meta=X._meta)
-    text = columns_of_obs(obs, roles)
+    """Open X in blocks as it is stored: CSR by rows, CSC by columns, an array by its chunks."""
+    n, m = len(obs), len(var)
+    check_anndata_matrix(stored, n, m)
+    dense = hasattr(stored, "shape")
+    if dense:
+        dtype, meta = stored.dtype, None
+        chunks = stored.chunks or (_fitting(n, m * stored.dtype.itemsize), m)
+    else:
+        encoding, _ = sparse_layout(stored)
+        dtype, by_rows = stored["data"].dtype, encoding == "csr_matrix"
+        count = n if by_rows else m
+        each = _fitting(count, 12 * max(1, stored["data"].shape[0] // max(1, count)))
+        chunks = (each, m) if by_rows else (n, each)
+        meta = (sparse.csr_matrix if by_rows else sparse.csc_matrix)((0, 0), dtype=dtype)
+    X = _blocks(path, "X" if layer is None else f"layers/{layer}", (n, m), chunks, dtype, meta)
     kind = "AnnData" if layer is None else f"AnnData, layer {layer}"
-    names = [str(name) for name in var.index]
-    return from_matrix(X, names, roles, kind, text)
+    return from_matrix(
+        X, [str(name) for name in var.index], roles, kind, columns_of_obs(obs, roles)
+    )
 
 
-def _checked_block(block: Any, source: str) -> Any:
-    """Check the indices of a sparse block as soon as it is read, before any use."""
-    with locating(source):
-        return check_matrix(block, *block.shape)
+def _fitting(count: int, size: int) -> int:
+    """Return how many of ``count`` rows or columns of a size fit into a chunk."""
+    return int(np.clip(_CHUNK_BYTES // max(1, size), 1, max(1, count)))
+
+
+def _blocks(
+    path: Path, name: str, shape: tuple[int, int], chunks: Any, dtype: Any, meta: Any = None
+) -> Any:
+    """Return a matrix of a file or store as a Dask array, whose blocks are checked as they come."""
+    da = need("dask.array", "dask")
+    blocks = da.core.normalize_chunks(chunks, shape, dtype=dtype)
+    if meta is None:
+        check_memory(max(blocks[0], default=0), max(blocks[1], default=0), dtype.itemsize)
+    return da.map_blocks(
+        _read_block,
+        str(path),
+        name,
+        chunks=blocks,
+        dtype=dtype,
+        meta=np.empty((0, 0), dtype) if meta is None else meta,
+    )
+
+
+def _read_block(path: str, name: str, block_info: Any = None) -> Any:
+    """Read one block; the file is opened anew, in whatever process Dask runs this."""
+    ends = block_info[None]["array-location"]
+    rows, columns = (slice(*pair) for pair in ends)
+    with locating(shown_name(path)), sound("what it was when it was opened"), ExitStack() as stack:
+        if path.endswith(".h5ad"):
+            stored = stack.enter_context(need("h5py", "omics").File(path, "r"))[name]
+        else:
+            stored = need("zarr", "dask").open(path, mode="r")[name]
+        if not hasattr(stored, "shape"):
+            from anndata.io import sparse_dataset
+
+            stored = sparse_dataset(stored, should_cache_indptr=False)
+        return check_matrix(stored[rows, columns], *(stop - start for start, stop in ends))

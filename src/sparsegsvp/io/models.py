@@ -39,9 +39,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import __version__
 from .._validate import check_integer, check_real
-from .errors import InputError, listed, locating, need, one_line
+from .errors import InputError, listed, locating, need, one_line, said
 from .files import write_atomic
-from .structure import check_npy
+from .structure import check_npy, check_texts
 
 SEAL = "sparsegsvp.json"
 FORMAT = 1
@@ -235,7 +235,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
             archive = skops.dumps(model)
         except Exception as error:
             raise InputError(
-                f"the model holds something that cannot be saved ({one_line(error)})",
+                f"the model holds something that cannot be saved ({said(error)})",
                 remedy="use names instead of functions for parameters such as scoring",
             ) from error
         members = _canonical(archive)
@@ -309,7 +309,7 @@ def _rebuilt(members: dict[str, bytes]) -> Any:
         model = need("skops.io", "persist").loads(_zipped(members), trusted=types)
     except Exception as error:
         raise InputError(
-            f"the model cannot be rebuilt ({type(error).__name__}: {one_line(error)})",
+            f"the model cannot be rebuilt ({said(error)})",
             remedy="save it again with this version of sparsegsvp and scikit-learn",
         ) from error
     _check_top(model)
@@ -342,9 +342,7 @@ def _try_out(model: Any, n_bytes: int) -> None:
                 last.distances(np.ones((1, m)))
     except Exception as error:
         raise InputError(
-            f"the parts of the model do not fit together ({type(error).__name__}: "
-            f"{one_line(error)})",
-            remedy=_CHANGED,
+            f"the parts of the model do not fit together ({said(error)})", remedy=_CHANGED
         ) from error
 
 
@@ -514,7 +512,7 @@ def _unpacked(file: Path, max_bytes: int) -> dict[str, bytes]:
     except InputError:
         raise
     except Exception as error:  # zipfile, zlib and struct raise their own for damaged data
-        raise InputError(f"the file is damaged ({one_line(error)})", remedy=_DAMAGED) from error
+        raise InputError(f"the file is damaged ({said(error)})", remedy=_DAMAGED) from error
 
 
 def _refuse_size(size: int, limit: int) -> None:
@@ -565,3 +563,4 @@ def _check_arrays(members: dict[str, bytes]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             check_npy(io.BytesIO(content), len(content), name)
+            check_texts(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False), name)

@@ -16,6 +16,7 @@ import numpy as np
 
 from .._notices import Notice
 from .errors import InputError, listed, option, quote, suggestion
+from .structure import check_texts
 from .text import (
     BadCell,
     DecimalCommaFound,
@@ -208,7 +209,7 @@ def from_arrays(
             raise InputError(
                 f"there is no array {quote(name)} ({option(role)})", remedy=suggestion(name, others)
             )
-        values = np.asarray(arrays[name][...])
+        values = check_texts(np.asarray(arrays[name][...]), name)
         if values.shape != X.shape[:1]:
             raise InputError(
                 f"array {quote(name)} has shape {values.shape}, X has {X.shape[0]} rows"
@@ -226,7 +227,8 @@ def feature_names(given: Any, m: int, remedy: str) -> tuple[list[str], list[str]
         return [f"f{j}" for j in range(m)], [note]
     if len(getattr(given, "shape", (m,))) != 1:
         raise InputError("feature_names is not one-dimensional", remedy=remedy)
-    names = [as_label(name) or "" for name in given[:]]
+    given = check_texts(given[:], "feature_names") if hasattr(given, "dtype") else given
+    names = [as_label(name) or "" for name in given]
     if len(names) != m:
         raise InputError(f"{len(names)} feature_names for {m} columns of X", remedy=remedy)
     return names, []

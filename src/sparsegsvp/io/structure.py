@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from .errors import InputError, one_line, quote
+from .errors import InputError, quote
 from .guards import ARRAY_RATIO, check_memory, check_unpacked
 
 _AGAIN = "write it again"
@@ -47,9 +48,7 @@ def check_sparse(X: Any) -> Any:
     try:
         X.check_format(full_check=True)
     except ValueError as error:
-        raise InputError(
-            f"its sparse matrix is damaged ({one_line(error)})", remedy=_AGAIN
-        ) from error
+        raise InputError(f"its sparse matrix is damaged ({error})", remedy=_AGAIN) from error
     if not X.has_canonical_format:
         X.sum_duplicates()
     return X
@@ -110,6 +109,15 @@ def check_npy(stream: IO[bytes], size: int, name: str) -> None:
         raise InputError(
             f"array {quote(name)} does not hold what it declares", remedy="save it again"
         )
+
+
+def check_texts(array: Any, name: str) -> Any:
+    """Refuse text with characters that there are not: Python fails on it wherever it is used."""
+    if array.dtype.kind == "U" and array.size:
+        codes = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).view(np.uint32)
+        if codes.size and int(codes.max()) > sys.maxunicode:
+            raise InputError(f"array {quote(name)} holds damaged text", remedy=_AGAIN)
+    return array
 
 
 # --- HDF5 ------------------------------------------------------------------------------
@@ -189,6 +197,17 @@ def sparse_layout(stored: Any) -> tuple[str, tuple[int, int]]:
 
 
 # --- Zarr ------------------------------------------------------------------------------
+
+
+def check_sizes(found: Any, size: int) -> None:
+    """Refuse arrays of a Zarr group that declare far more than their store holds."""
+    stack = [found]
+    while stack:
+        item = stack.pop()
+        if hasattr(item, "keys"):
+            stack += [item[key] for key in item]
+        else:
+            check_unpacked(int(item.nbytes), size, _AGAIN, ratio=ARRAY_RATIO)
 
 
 def check_codecs(path: Path) -> None:
