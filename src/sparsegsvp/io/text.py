@@ -284,8 +284,8 @@ def _marked(raw: BinaryIO, encoding: str) -> str:
 
 def _check_encoding(raw: BinaryIO, encoding: str) -> None:
     try:
-        _decode(raw, encoding)
         io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs that are not of text
+        _decode(raw, encoding)
     except (LookupError, TypeError):
         raise InputError(
             f"there is no encoding called {quote(encoding)}",
