@@ -145,6 +145,23 @@ def test_content_of_other_files_is_not_read(tmp_path, how):
     assert "is kept in another file" in refusal(open_table, path, target="class")
 
 
+def test_heaps_on_which_hdf5_hangs_are_refused(tmp_path):
+    path = _anndata(tmp_path / "a.h5ad", np.ones((12, 4)))
+    content = bytearray(path.read_bytes())
+    heap = content.index(b"GCOL\x01")
+    content[heap + 16 : heap + 32] = bytes(16)  # an object of no length
+    path.write_bytes(content)
+    assert "a heap of strings is damaged" in refusal(read_table, path, target="class")
+
+
+def test_types_that_are_neither_numbers_nor_text_are_refused(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = _anndata(tmp_path / "a.h5ad", np.ones((12, 4)))
+    with h5py.File(path, "r+") as file:
+        file["obs"].attrs.create("odd", [np.arange(3)], dtype=h5py.vlen_dtype("i4"))
+    assert "'odd' holds neither numbers nor text" in refusal(read_table, path, target="class")
+
+
 @pytest.mark.parametrize("name", ["X", "obs/class/codes"])
 def test_declared_sizes_of_hdf5_are_held_against_the_file(tmp_path, name):
     path = _anndata(tmp_path / "a.h5ad", np.ones((12, 4)))

@@ -46,6 +46,7 @@ from .rows import (
 from .structure import (
     check_anndata_matrix,
     check_hdf5,
+    check_heaps,
     check_matrix,
     check_npy,
     check_texts,
@@ -389,6 +390,7 @@ def open_h5ad(path: Path, layer: str | None) -> Iterator[tuple[Any, Any, Any]]:
     h5py, _ = need("h5py", "omics"), need("anndata", "omics")
     from anndata.io import read_elem
 
+    check_heaps(path)
     with interruptible():
         try:
             file = h5py.File(path, "r")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+import mmap
 import re
+import struct
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -22,6 +24,7 @@ from .errors import InputError, quote
 from .guards import ARRAY_RATIO, check_memory, check_unpacked
 
 _AGAIN = "write it again"
+_SEARCHED_BYTES = 1 << 30
 # Excel's own limits.
 _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 # Of the codecs that Zarr knows, those that turn bytes into numbers and text. One of the others
@@ -123,6 +126,27 @@ def check_texts(array: Any, name: str) -> Any:
 # --- HDF5 ------------------------------------------------------------------------------
 
 
+def check_heaps(path: Path) -> None:
+    """Refuse a heap of strings in which an object has no length: HDF5 walks on the spot for ever.
+
+    A large file is not looked through; a hang on it can still be interrupted.
+    """
+    if not 0 < path.stat().st_size <= _SEARCHED_BYTES:
+        return
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        at = data.find(b"GCOL\x01")
+        while at >= 0:
+            end = min(at + int.from_bytes(data[at + 8 : at + 16], "little"), len(data))
+            place = at + 16
+            while place + 16 <= end:
+                index, _, _, size = struct.unpack_from("<HHIQ", data, place)
+                step = 16 + (size + 7) // 8 * 8 if index else size  # 0 is the free space
+                if step < 16:
+                    raise InputError("a heap of strings is damaged", remedy=_AGAIN)
+                place += step
+            at = data.find(b"GCOL\x01", at + 1)
+
+
 def check_hdf5(root: Any, names: tuple[str, ...], file_size: int) -> None:
     """Check what is under these names of an HDF5 file: no other file's content, honest sizes."""
     import h5py
@@ -145,14 +169,29 @@ def check_hdf5(root: Any, names: tuple[str, ...], file_size: int) -> None:
         seen.add((info.fileno, info.addr))
         if found.file.filename != root.file.filename:
             raise _elsewhere(name)
+        for key in found.attrs:
+            _check_type(found.attrs.get_id(key).get_type(), key)
         if isinstance(found, h5py.Group):
             stack += [(found, child) for child in found]
         elif isinstance(found, h5py.Dataset):
             if found.is_virtual or found.external:
                 raise _elsewhere(name)
+            _check_type(found.id.get_type(), name)
             chunk = math.prod(found.chunks) if found.chunks else 0
             size = max(found.size or 0, chunk) * found.dtype.itemsize
             check_unpacked(size, file_size, "write it again without compression", ratio=ARRAY_RATIO)
+
+
+def _check_type(kind: Any, name: str) -> None:
+    """Refuse types that no AnnData file has, above all those that HDF5 crashes on if damaged."""
+    from h5py import h5t
+
+    known = (h5t.INTEGER, h5t.FLOAT, h5t.STRING, h5t.ENUM, h5t.REFERENCE)
+    if kind.get_class() == h5t.COMPOUND:  # a table of the first versions
+        for i in range(kind.get_nmembers()):
+            _check_type(kind.get_member_type(i), name)
+    elif kind.get_class() not in known:
+        raise InputError(f"{quote(name)} holds neither numbers nor text", remedy=_AGAIN)
 
 
 def _elsewhere(name: str) -> InputError:
