@@ -158,7 +158,7 @@ def test_types_that_are_neither_numbers_nor_text_are_refused(tmp_path):
     h5py = pytest.importorskip("h5py")
     path = _anndata(tmp_path / "a.h5ad", np.ones((12, 4)))
     with h5py.File(path, "r+") as file:
-        file["obs"].attrs.create("odd", [np.arange(3)], dtype=h5py.vlen_dtype("i4"))
+        file["obs"].create_dataset("odd", (12,), dtype=h5py.vlen_dtype("i4"))
     assert "'odd' holds neither numbers nor text" in refusal(read_table, path, target="class")
 
 
