@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from ..io.guards import end_at_once
 from . import commands
 from .options import refuse_repeats
-from .screen import guarded
+from .screen import guarded, speak_any_terminal
 
 app = typer.Typer(
     name="sparsegsvp",
@@ -33,6 +34,8 @@ def run() -> int:
     # Worker processes would print every warning that the results carry as notices.
     if "--debug" not in sys.argv:
         os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    speak_any_terminal()
+    end_at_once()
     # A polite kill and a closed terminal clean up like Ctrl-C does.
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -280,8 +279,8 @@ def predict(
         write_atomic(out, text)
         screen.say(f"{data.source}: {found.counts()}")
         screen.say(f"Predictions: {out.resolve()}")
-    elif not showing.json and not showing.quiet:
-        sys.stdout.write(text)
+    else:
+        screen.pass_on(text)
     screen.give(
         {
             "source": data.source,

@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
+from .._validate import LARGEST
 from .errors import InputError, listed, option, quote, suggestion
 from .labels import describe_spellings, one_spelling, spelling_notice
 from .roles import asked_roles, settle_columns
 from .rows import RawTable, Roles
 from .scale import raw_intensities
 from .text import looks_numeric
-
-# Squares and their sums over samples must stay finite in float64.
-_LARGEST = 1e150
 
 
 def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None) -> str | None:
@@ -229,21 +227,21 @@ def _missing_per_column(X: Any) -> NDArray[np.intp]:
 
 def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any]) -> None:
     """Refuse infinities and numbers whose squares overflow, by column and line."""
-    X = raw.X
-    extreme = np.flatnonzero(np.fmax(np.abs(low), np.abs(high)).astype(np.float64) > _LARGEST)
+    X, limit = raw.X, LARGEST[raw.X.dtype.name]
+    extreme = np.flatnonzero(np.fmax(np.abs(low), np.abs(high)).astype(np.float64) > limit)
     if not len(extreme):
         return
     j = int(extreme[0])
     column = X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
     column = column.astype(np.float64)
-    i = int(np.flatnonzero(np.abs(column) > _LARGEST)[0])
+    i = int(np.flatnonzero(np.abs(column) > limit)[0])
     at = raw.lines[i] if raw.lines is not None else i + 1
     value = float(column[i])
-    what = "is infinite" if np.isinf(value) else f"is too large (at most {_LARGEST:g})"
+    what = "is infinite" if np.isinf(value) else f"is too large (at most {limit:g})"
     raise InputError(
         f"{value:g} {what}",
         where=f"{raw.place} {at}, column {quote(raw.names[j])}",
-        remedy="correct it, or leave the cell empty",
+        remedy="correct it, rescale the column, or leave the cell empty",
     )
 
 

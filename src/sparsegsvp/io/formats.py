@@ -11,8 +11,8 @@ import hashlib
 import itertools
 import json
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -22,8 +22,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .errors import InputError, listed, need, one_line, option, quote, suggestion
+from .errors import InputError, listed, need, option, quote, suggestion
 from .geo import is_series_matrix, open_samples, read_series_matrix
+from .guards import (
+    ARRAY_RATIO,
+    check_memory,
+    check_unpacked,
+    interruptible,
+    shown_name,
+    sound,
+    sound_rows,
+    without_warnings,
+)
 from .header import skip_titles
 from .rows import (
     RawTable,
@@ -34,6 +44,16 @@ from .rows import (
     from_matrix,
     from_rows,
     lay_out,
+)
+from .structure import (
+    check_anndata_matrix,
+    check_hdf5,
+    check_heaps,
+    check_matrix,
+    check_npy,
+    check_texts,
+    check_workbook,
+    check_worksheet,
 )
 from .text import OpenRows, ReadOptions, RowStream, as_label, open_arff, open_delimited
 
@@ -82,9 +102,20 @@ def rows_of(file: Path, options: ReadOptions) -> OpenRows:
     if form.rows is None:
         names = [form.name for form in FORMATS if form.rows is not None]
         raise InputError(f"labels are read from {', '.join(names[:-1])} or {names[-1]}")
-    return partial(form.rows, file, options)
+    return partial(_opened, form, file, options)
 
 
+@contextmanager
+def _opened(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStream]:
+    """Open a file as rows; what its library raises, now or later, is an `InputError`."""
+    assert form.rows is not None
+    with ExitStack() as stack:
+        with sound(form.name):
+            stream = stack.enter_context(form.rows(file, options))
+        yield replace(stream, rows=sound_rows(stream.rows, form.name))
+
+
+@without_warnings
 def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable, str]:
     """Read a table of any format; returns it and the SHA-256 of the file."""
     form = format_of(file)
@@ -97,26 +128,33 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
             remedy=f"leave {option('transpose', True)} out",
         )
     if form.read is not None:
-        raw = form.read(file, roles, options)
+        with sound(form.name):
+            raw = form.read(file, roles, options)
     else:
         raw = from_rows(rows_of(file, options), roles, options)
-    with open(file, "rb") as handle:
+    with sound(form.name), open(file, "rb") as handle:
         return raw, hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def existing_file(path: str | PathLike[str]) -> Path:
     """Return the path of a file with something in it."""
     file = Path(path)
-    if file.is_dir():
-        raise InputError("this is a folder", where=str(file), remedy="name the file in it")
-    if not file.exists():
+    try:
+        size = file.stat().st_size
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         there = []
         if file.parent.is_dir():
             there = sorted(p.name for p in file.parent.iterdir() if p.is_file())
         close = suggestion(file.name, there)
         remedy = close if close.startswith("did you mean") else "check the path"
-        raise InputError("there is no such file", where=str(file), remedy=remedy)
-    if file.stat().st_size == 0:
+        raise InputError("there is no such file", where=str(file), remedy=remedy) from None
+    except OSError as error:
+        raise InputError(
+            f"it cannot be opened ({error.strerror})", where=shown_name(file), remedy="check it"
+        ) from None
+    if file.is_dir():
+        raise InputError("this is a folder", where=str(file), remedy="name the file in it")
+    if size == 0:
         raise InputError("the file is empty", where=file.name, remedy="check the path")
     return file
 
@@ -129,21 +167,28 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open one sheet of a workbook as a stream of rows; formulas give their last value."""
     sheet = options.sheet
     openpyxl = need("openpyxl", "cli")
-    try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except Exception as error:
-        raise InputError(
-            "this is not an Excel workbook (.xlsx), or it is damaged or has a password",
-            remedy="save it again as .xlsx without a password, or as CSV",
-        ) from error
-    try:
+    # openpyxl leaves open what it cannot read
+    with open(path, "rb") as file, ExitStack() as stack:
+        try:
+            check_workbook(path)
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        except (InputError, OSError):
+            raise
+        except Exception as error:
+            raise InputError(
+                "this is not an Excel workbook (.xlsx), or it is damaged or has a password",
+                remedy="save it again as .xlsx without a password, or as CSV",
+            ) from error
+        stack.enter_context(closing(book))
         if sheet is not None and sheet not in book.sheetnames:
             raise InputError(
                 f"there is no sheet {quote(sheet)}", remedy=suggestion(sheet, book.sheetnames)
             )
         page = book[book.sheetnames[0] if sheet is None else sheet]
-        lines = enumerate(page.iter_rows(values_only=True), start=1)
-        filled = ((n, cells) for n, cells in lines if any(c is not None for c in cells))
+        with page._get_source() as source:
+            check_worksheet(source)
+        page.reset_dimensions()  # what the file says of its size may be out of date
+        filled = stack.enter_context(closing(_filled_rows(page)))
         above, rest = skip_titles(filled)
         line, header = next(rest, (0, ()))
         if not header:
@@ -165,8 +210,13 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
             passed = ", ".join(map(str, above))
             notes.append(f"the header is on line {line}; passed over above it: line {passed}")
         yield RowStream(names, _excel_cells(rest, len(names)), "Excel", notes)
-    finally:
-        book.close()
+
+
+def _filled_rows(page: Any) -> Generator[tuple[int, Sequence[Any]]]:
+    """Yield the rows of a sheet that hold something; closed, it lets go of the file."""
+    for line, cells in enumerate(page.iter_rows(values_only=True), start=1):
+        if any(cell is not None for cell in cells):
+            yield line, cells
 
 
 def _excel_cells(
@@ -201,7 +251,12 @@ def is_number_type(kind: Any) -> bool:
     """Whether a type of Arrow is of numbers or truth values."""
     from pyarrow import types
 
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
+    )
 
 
 def _parquet_names(file: Any) -> list[str]:
@@ -216,7 +271,25 @@ def _parquet_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
         batches = file.iter_batches(batch_size=256)
         columns = ([column.to_pylist() for column in batch.columns] for batch in batches)
         rows = (list(cells) for batch in columns for cells in zip(*batch))
-        yield RowStream(_parquet_names(file), enumerate(rows, start=1), "Parquet")
+        counted = _counted(rows, file.metadata.num_rows)
+        yield RowStream(_parquet_names(file), counted, "Parquet")
+
+
+def _counted(rows: Iterator[list[Any]], promised: int) -> Iterator[tuple[int, list[Any]]]:
+    """Number the rows, and refuse a file that holds others than it promises."""
+    number = 0
+    for number, cells in enumerate(rows, start=1):
+        yield number, cells
+    check_filled(number, promised)
+
+
+def check_filled(n: int, promised: int) -> None:
+    """Refuse a Parquet file whose pages hold another number of rows than its footer says."""
+    if n != promised:
+        raise InputError(
+            f"{promised} rows are promised, {n} are there",
+            remedy="write the file again",
+        )
 
 
 def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
@@ -243,23 +316,29 @@ def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
             return raw
         single = bool(kinds) and all(str(kind) in ("float", "halffloat") for kind in kinds)
         shape = file.metadata.num_rows, len(layout.features)
-        X = np.empty(shape, np.float32 if single else np.float64, order="F")
+        dtype = np.dtype(np.float32 if single else np.float64)
+        size, remedy = dtype.itemsize * shape[0] * shape[1], "write it without compression"
+        check_unpacked(size, path.stat().st_size, remedy, ratio=ARRAY_RATIO)
+        check_memory(*shape, dtype.itemsize)
+        X = np.empty(shape, dtype, order="F")
         text: RoleText = {role: [] for role in layout.text}
         start = 0
         for batch in file.iter_batches(batch_size=65536):
             stop = start + batch.num_rows
+            check_filled(min(stop, shape[0]), stop)
             for j, i in enumerate(layout.features):
                 X[start:stop, j] = _arrow_numbers(batch.column(i))
             for role, i in layout.text.items():
                 text[role].extend(as_label(v) for v in batch.column(i).to_pylist())
             start = stop
+        check_filled(start, shape[0])
     return RawTable(X, layout.names, "Parquet", text, layout.dropped, list(layout.notes))
 
 
 def _pandas_index(schema: Any) -> int | None:
     """Return the position of the column that was the index of a pandas frame."""
     described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-    for name in described.get("index_columns", []):
+    for name in described.get("index_columns") or []:
         if isinstance(name, str) and name in schema.names:
             return int(schema.names.index(name))
     return None
@@ -270,7 +349,7 @@ def _arrow_numbers(column: Any) -> Any:
 
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    if column.null_count:
+    if column.null_count or pa.types.is_decimal(column.type):
         column = column.cast(pa.float32() if column.type == pa.float32() else pa.float64())
     return column.to_numpy(zero_copy_only=False)
 
@@ -281,28 +360,22 @@ def _arrow_numbers(column: Any) -> Any:
 def _read_npz(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     """Read ``X`` and ``feature_names`` of an archive, and the arrays that have a role."""
     remedy = "save it with numpy.savez(path, X=..., y=..., feature_names=names as text)"
-    try:
-        if not zipfile.is_zipfile(path):  # NumPy would take it for a pickle
-            raise zipfile.BadZipFile
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, OSError, EOFError) as error:
-        raise InputError("this is not an NPZ archive, or it is damaged") from error
-    except ValueError as error:
-        if "pickle" in str(error):
-            raise InputError(
-                "the archive holds Python objects, which are not loaded because they can run code",
-                remedy=remedy,
-            ) from None
-        raise InputError(f"an array cannot be read ({one_line(error)})") from error
-    if "X" not in arrays:
-        raise InputError(f"there is no array 'X' (there are {listed(arrays)})", remedy=remedy)
+    if not zipfile.is_zipfile(path):
+        raise InputError("this is not an NPZ archive, or it is damaged", remedy=remedy)
+    with zipfile.ZipFile(path) as archive:
+        members = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+        if "X" not in members:
+            raise InputError(f"there is no array 'X' (there are {listed(members)})", remedy=remedy)
+        roles = replace(roles, id="ids") if roles.id is None and "ids" in members else roles
+        # what has no role is not even unpacked
+        wanted = {"X", "feature_names", "class_names", *roles.named().values()}
+        arrays: dict[str, Any] = dict.fromkeys(members)
+        for name in wanted & members.keys():
+            arrays[name] = _npz_array(archive, members[name], name)
     X, classes = arrays.pop("X"), arrays.pop("class_names", None)
-    if roles.id is None and "ids" in arrays:
-        roles = replace(roles, id="ids")
     labels = arrays.get(roles.target or "")
     if labels is not None and classes is not None and labels.dtype.kind in "biu":
-        if labels.min() < 0 or labels.max() >= len(classes):
+        if classes.ndim != 1 or not np.isin(labels, np.arange(len(classes))).all():
             raise InputError(f"array {quote(roles.target)} does not index class_names")
         arrays[str(roles.target)] = classes[labels]
     hint = f"try {option('transpose', True)}"
@@ -313,30 +386,51 @@ def _read_npz(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     return raw
 
 
+def _npz_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> Any:
+    """Read one array, if it is what its header and the archive say it is."""
+    check_unpacked(entry.file_size, entry.compress_size, "save it with numpy.savez, not compressed")
+    check_memory(1, entry.file_size, 1)
+    with archive.open(entry) as stream:
+        check_npy(stream, entry.file_size, name)
+    with archive.open(entry) as stream:
+        return check_texts(np.lib.format.read_array(stream, allow_pickle=False), name)
+
+
 # --- AnnData ---------------------------------------------------------------------------
 
 
 @contextmanager
-def open_h5ad(path: Path) -> Iterator[Any]:
-    """Open an AnnData file as HDF5."""
+def open_h5ad(path: Path, layer: str | None) -> Iterator[tuple[Any, Any, Any]]:
+    """Open an AnnData file as HDF5 and check it; yield obs, var and the stored matrix."""
     h5py, _ = need("h5py", "omics"), need("anndata", "omics")
-    try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        raise InputError("this is not an .h5ad file, or it is damaged") from error
-    with file:
-        if "obs" not in file or "var" not in file:
-            raise InputError("the file has no obs and var", remedy="is it AnnData?")
-        yield file
+    from anndata.io import read_elem
+
+    check_heaps(path)
+    with interruptible():
+        try:
+            file = h5py.File(path, "r")
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise InputError("this is not an .h5ad file, or it is damaged") from error
+        with file:
+            if "obs" not in file or "var" not in file:
+                raise InputError("the file has no obs and var", remedy="is it AnnData?")
+            name = "X" if layer is None else f"layers/{layer}"
+            check_hdf5(file, ("obs", "var"), path.stat().st_size)
+            stored = stored_matrix(file, layer)
+            check_hdf5(file, (name,), path.stat().st_size)
+            obs, var = read_elem(file["obs"]), read_elem(file["var"])
+            check_anndata_matrix(stored, len(obs), len(var))
+            yield obs, var, stored
 
 
 def _read_h5ad(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     """Read X (or a layer), the names and the labels of an AnnData file, and nothing else."""
-    with open_h5ad(path) as file:
+    with open_h5ad(path, options.layer) as (obs, var, stored):
         from anndata.io import read_elem
 
-        obs, var = read_elem(file["obs"]), read_elem(file["var"])
-        X = read_elem(stored_matrix(file, options.layer))
+        X = check_matrix(read_elem(stored), len(obs), len(var))
     X = as_floating(X.tocsr() if sparse.issparse(X) else np.asarray(X))
     text = columns_of_obs(obs, roles)
     names = [str(name) for name in var.index]

@@ -18,6 +18,7 @@ from .._notices import Notice
 from .errors import InputError, listed, option, quote, suggestion
 from .missing import below_detection, describe_codes, if_a_code
 from .roles import ColumnRole, names_in
+from .structure import check_texts
 from .text import (
     BadCell,
     DecimalCommaFound,
@@ -254,7 +255,7 @@ def from_arrays(
             raise InputError(
                 f"there is no array {quote(name)} ({option(role)})", remedy=suggestion(name, others)
             )
-        values = np.asarray(arrays[name][:])
+        values = check_texts(np.asarray(arrays[name][...]), name)
         if values.shape != X.shape[:1]:
             raise InputError(
                 f"array {quote(name)} has shape {values.shape}, X has {X.shape[0]} rows"
@@ -270,7 +271,10 @@ def feature_names(given: Any, m: int, remedy: str) -> tuple[list[str], list[str]
     if given is None:
         note = "the features have no names and were numbered f0, f1, …"
         return [f"f{j}" for j in range(m)], [note]
-    names = [str(name) for name in given[:]]
+    if len(getattr(given, "shape", (m,))) != 1:
+        raise InputError("feature_names is not one-dimensional", remedy=remedy)
+    given = check_texts(given[:], "feature_names") if hasattr(given, "dtype") else given
+    names = [as_label(name) or "" for name in given]
     if len(names) != m:
         raise InputError(f"{len(names)} feature_names for {m} columns of X", remedy=remedy)
     return names, []

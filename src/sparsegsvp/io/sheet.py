@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .errors import InputError, listed, locating, one_line, option, quote, suggestion
 from .formats import format_of, rows_of
+from .guards import shown_name
 from .labels import spelling_key
 from .roles import names_in
 from .rows import RawTable, Roles, refuse_duplicates
@@ -59,7 +60,7 @@ def read_labels(file: Path, on: str | None, target: str | None, encoding: str | 
                     f"{quote(key)} is labelled {quote(other)} and {quote(label)}",
                     remedy="keep one label for each sample",
                 )
-    return LabelSheet(columns, rows, on, target, file.name)
+    return LabelSheet(columns, rows, on, target, shown_name(file))
 
 
 def roles_left(sheet: LabelSheet, roles: Roles, file: Path, options: ReadOptions) -> Roles:

@@ -17,6 +17,7 @@ from .checks import check
 from .collapse import check_way, make_one
 from .errors import InputError, listed, locating, one_line, option, quote
 from .formats import existing_file, read_file
+from .guards import shown_name
 from .labels import spelling_key, spelling_of
 from .missing import codes_of, describe_codes, mark_missing, numbers_of
 from .models import log2_floor
@@ -401,7 +402,7 @@ def read_table(
     raw.notes[:0] = turned
     with locating(file.name):
         settle(raw, codes, collapse, in_place=True)
-        table = checked_table(raw, file.name, digest, roles, target, positive)
+        table = checked_table(raw, shown_name(file), digest, roles, target, positive)
     if log2:
         record = (*table.record, "values are log2(max(x, 1))")
         table = replace(table, X=log2_floor(table.X), record=record).without_notice("raw")

@@ -23,7 +23,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError, quote
+from .errors import InputError, one_line, option, quote
+from .guards import BoundedGzip
 from .missing import MISSING
 
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
@@ -52,6 +53,20 @@ class ReadOptions:
     layer: str | None = None
     transpose: bool | None = None
     na: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        # a shell passes \t on as two characters
+        separator = {"\\t": "\t", "tab": "\t"}.get(self.separator or "", self.separator)
+        object.__setattr__(self, "separator", separator)
+        if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
+            raise InputError(
+                f"{option('separator')} is {quote(separator)}",
+                remedy="give one character, such as ; or |, or write tab",
+            )
+        if self.decimal not in (None, ".", ","):
+            raise InputError(
+                f"{option('decimal')} is {quote(self.decimal)}", remedy="give a point or a comma"
+            )
 
 
 @dataclass(frozen=True)
@@ -230,7 +245,7 @@ def _open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrap
     with open(path, "rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
-        raw: Any = gzip.GzipFile(fileobj=file) if compressed else file
+        raw: Any = BoundedGzip(file) if compressed else file
         try:
             if encoding is None:
                 encoding = _find_encoding(raw)
@@ -250,15 +265,15 @@ def _find_encoding(raw: BinaryIO) -> str:
     if not head.strip():
         raise InputError("the file is empty", remedy="check the path")
     if head.startswith(codecs.BOM_UTF8):
-        return "utf-8-sig"
+        return _marked(raw, "utf-8-sig")
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
+        return _marked(raw, "utf-16")
     # Text of Western languages in UTF-16 has a zero in every second byte.
     sample = head[:4096]
     if b"\0" in sample:
         even, odd = sample[::2].count(0), sample[1::2].count(0)
         if max(even, odd) > 0.8 * len(sample) / 2 and min(even, odd) < 0.05 * len(sample):
-            return "utf-16-le" if odd > even else "utf-16-be"
+            return _marked(raw, "utf-16-le" if odd > even else "utf-16-be")
     if b"\0" in head or any(b"\0" in block for block in _blocks(raw)):
         raise InputError(
             "this is not a text table (it holds zero bytes)",
@@ -273,17 +288,31 @@ def _find_encoding(raw: BinaryIO) -> str:
     return "latin-1"
 
 
-def _check_encoding(raw: BinaryIO, encoding: str) -> None:
+def _marked(raw: BinaryIO, encoding: str) -> str:
+    """Return the encoding that the first bytes tell, if the rest agrees."""
+    raw.seek(0)
     try:
         _decode(raw, encoding)
-    except LookupError:
+    except UnicodeError as error:
+        raise InputError(
+            f"it begins as {encoding} but does not go on so ({error})",
+            remedy="copy the file again, or save it as UTF-8",
+        ) from None
+    return encoding
+
+
+def _check_encoding(raw: BinaryIO, encoding: str) -> None:
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs that are not of text
+        _decode(raw, encoding)
+    except (LookupError, TypeError):
         raise InputError(
             f"there is no encoding called {quote(encoding)}",
             remedy="use utf-8, utf-16, latin-1 or another name that Python knows",
         ) from None
-    except UnicodeDecodeError as error:
+    except ValueError as error:
         raise InputError(
-            f"the file is not {encoding} ({error.reason})",
+            f"the file is not {one_line(encoding)} ({getattr(error, 'reason', one_line(error))})",
             remedy="leave the encoding out to have it found",
         ) from None
 
@@ -438,7 +467,14 @@ def _arff_rows(lines: Iterator[tuple[int, str]], width: int) -> Iterator[tuple[i
             escapechar="\\",
             skipinitialspace=True,
         )
-        cells = ["" if cell == "?" else cell for cell in next(reader)]
+        try:
+            cells = ["" if cell == "?" else cell for cell in next(reader)]
+        except csv.Error as error:
+            raise InputError(
+                f"the line cannot be read ({error})",
+                where=f"line {number}",
+                remedy="check its quotation marks",
+            ) from error
         if len(cells) != width:
             raise InputError(f"{len(cells)} values for {width} attributes", where=f"line {number}")
         yield number, cells
