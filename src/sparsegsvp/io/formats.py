@@ -11,8 +11,8 @@ import hashlib
 import itertools
 import json
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -129,21 +129,22 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open one sheet of a workbook as a stream of rows; formulas give their last value."""
     sheet = options.sheet
     openpyxl = need("openpyxl", "cli")
-    try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except Exception as error:
-        raise InputError(
-            "this is not an Excel workbook (.xlsx), or it is damaged or has a password",
-            remedy="save it again as .xlsx without a password, or as CSV",
-        ) from error
-    try:
+    # openpyxl leaves open what it cannot read
+    with open(path, "rb") as file, ExitStack() as stack:
+        try:
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        except Exception as error:
+            raise InputError(
+                "this is not an Excel workbook (.xlsx), or it is damaged or has a password",
+                remedy="save it again as .xlsx without a password, or as CSV",
+            ) from error
+        stack.enter_context(closing(book))
         if sheet is not None and sheet not in book.sheetnames:
             raise InputError(
                 f"there is no sheet {quote(sheet)}", remedy=suggestion(sheet, book.sheetnames)
             )
         page = book[book.sheetnames[0] if sheet is None else sheet]
-        lines = enumerate(page.iter_rows(values_only=True), start=1)
-        filled = ((n, cells) for n, cells in lines if any(c is not None for c in cells))
+        filled = stack.enter_context(closing(_filled_rows(page)))
         above, rest = skip_titles(filled)
         line, header = next(rest, (0, ()))
         if not header:
@@ -165,8 +166,13 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
             passed = ", ".join(map(str, above))
             notes.append(f"the header is on line {line}; passed over above it: line {passed}")
         yield RowStream(names, _excel_cells(rest, len(names)), "Excel", notes)
-    finally:
-        book.close()
+
+
+def _filled_rows(page: Any) -> Generator[tuple[int, Sequence[Any]]]:
+    """Yield the rows of a sheet that hold something; closed, it lets go of the file."""
+    for line, cells in enumerate(page.iter_rows(values_only=True), start=1):
+        if any(cell is not None for cell in cells):
+            yield line, cells
 
 
 def _excel_cells(

@@ -28,6 +28,9 @@ MISSING = BELOW_DETECTION.union(
 )
 
 
+_CODE_LENGTH = 20  # what is longer is no code
+
+
 def codes_of(na: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return codes that were given as one text with commas, or one by one."""
     given = [] if na is None else na.split(",") if isinstance(na, str) else na
@@ -97,7 +100,7 @@ def below_detection(met: Counter[str]) -> Iterator[Notice]:
 
 
 def if_a_code(value: str) -> str:
-    """Propose a text that is no number as a code for missing values; commas divide codes."""
-    if "," in value:
+    """Propose a short text that is no number as a code for missing values; commas divide codes."""
+    if "," in value or len(value) > _CODE_LENGTH:
         return ""
     return f"; if it stands for a missing value, use {option('na', value)}"
