@@ -47,8 +47,10 @@ class Standardization:
         center = share @ means
         total = share @ (variances + (means - center) ** 2)
         sd = np.sqrt(total)
-        # what rounding leaves of a constant column is no spread
-        varying = sd > 16 * np.finfo(np.float64).eps * np.abs(center)
+        # what rounding leaves of a constant column is no spread, nor is one whose square is
+        # below the normal numbers: its inverse would overflow
+        rounding = 16 * np.finfo(np.float64).eps * np.abs(center)
+        varying = (sd > rounding) & (total >= np.finfo(np.float64).tiny)
         scale = np.where(varying & scaled, sd, 1.0)
         return cls(center, scale, varying)
 

@@ -16,11 +16,10 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array, validate_data
 
 from .._typing import Float64Array, IntArray
+from .._validate import LARGEST
 
 # Elements of a block that is converted or centred at a time: small enough to stay in cache.
 BLOCK = 1 << 17
-# Largest values: the bias needs their fourth powers, float32 products their second.
-_LIMITS = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e75}
 # Elements of a matrix from which a product with it costs more than what may save it, and the
 # part of its columns up to which reading them one by one is much cheaper.
 _LARGE, _FEW = 1 << 20, 0.1
@@ -182,7 +181,7 @@ def check_extremes(low: float, high: float, dtype: np.dtype[Any], name: str) -> 
             f"{name} contains {kind}: remove or impute those values first "
             "(for instance with sklearn.impute.SimpleImputer)"
         )
-    limit = _LIMITS.get(np.dtype(dtype), 1e75)
+    limit = LARGEST.get(np.dtype(dtype).name, LARGEST["float64"])
     largest = max(abs(low), abs(high))
     if largest > limit:
         raise ValueError(

@@ -137,6 +137,7 @@ def evaluate_table(
     EvaluatedMethod
     """
     settings = make_settings(**parameters)
+    table = table.without_notice("raw") if settings.log2 else table
     refuse_missing(table, settings)
     n_outer = outer_folds(table, settings)
     procedure = procedure_of(method, settings)

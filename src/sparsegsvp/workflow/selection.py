@@ -293,6 +293,7 @@ def select_panel(
     )  # fmt: skip
     named = {"group" if isinstance(groups, str) else "groups": groups}
     table = make_table(data, y, target=target, positive=positive, **named, **reading)
+    table = table.without_notice("raw") if asked.log2 else table
     cohort = None
     if test is not None:
         cohort = _cohort_table(test, table, reading)
@@ -315,7 +316,9 @@ def select_panel(
         if settings.resamples and can_be_halved(table):
             stability = _resample(procedure, model, table, settings, n_jobs, journal, stages)
     scored = found = None
+    spelled: list[Notice] = []
     if cohort is not None:
+        spelled = [notice for notice in cohort.notices if notice.code == "spelling"]
         found = predict_table(model, cohort)
         scored = summarize_test(
             cohort.labels,
@@ -337,7 +340,7 @@ def select_panel(
             parameters=parameters,
             seed=settings.random_state,
             skipped=_skipped(asked, fast, stability is None),
-            notices=said,
+            notices=[*said, *spelled],
         )
     return Selection(model, evaluation, stability, document, table, found, cohort, stages.seconds)
 
@@ -368,11 +371,10 @@ def _cohort_table(test: Any, table: Table, reading: dict[str, Any]) -> Table:
     if isinstance(test, Table):
         cohort = test
     else:
-        same = ("id", "transpose", "layer", "sheet", "separator", "decimal")
+        same = ("id", "transpose", "layer", "sheet", "separator", "decimal", "na", "collapse")
         kept = {name: reading[name] for name in same if name in reading}
         cohort = make_table(test, target=table.target, features=table.feature_names, **kept)
-    check_cohort(cohort, table)
-    return cohort
+    return check_cohort(cohort, table)
 
 
 def _header(table: Table, parameters: dict[str, Any]) -> dict[str, Any]:
