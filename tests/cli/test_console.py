@@ -142,7 +142,7 @@ def test_a_log_among_the_results_is_refused_at_once(table, tmp_path, kit):
     words = ["select", table, "-t", "class", "--id", "sample", *kit.fast, "--out", tmp_path / "out"]
     result = kit.run(*words, "--log", tmp_path / "out" / "deep" / "log.jsonl")
     assert result.exit_code == 2
-    assert "--log is in the folder of --out" in result.stderr
+    assert "(--log) lies in the folder for the results (--out)" in result.stderr
     assert not (tmp_path / "out").exists()
 
 
