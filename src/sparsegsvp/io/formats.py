@@ -33,6 +33,7 @@ from .guards import (
     sound_rows,
     without_warnings,
 )
+from .hdf5 import check_hdf5, check_heaps
 from .rows import (
     RawTable,
     Roles,
@@ -45,8 +46,6 @@ from .rows import (
 )
 from .structure import (
     check_anndata_matrix,
-    check_hdf5,
-    check_heaps,
     check_matrix,
     check_npy,
     check_texts,

@@ -100,11 +100,14 @@ def shown_name(path: str | PathLike[str]) -> str:
 # --- unpacking -------------------------------------------------------------------------
 
 
-def check_unpacked(size: int, packed: int, remedy: str, *, ratio: int = RATIO) -> None:
+def check_unpacked(
+    size: int, packed: int, remedy: str, *, ratio: int = RATIO, always: int | None = None
+) -> None:
     """Refuse what unpacks to more than a fixed size and a multiple of what it is packed in."""
-    if size > max(ALWAYS_BYTES, ratio * packed):
+    always = ALWAYS_BYTES if always is None else always
+    if size > max(always, ratio * packed):
         raise InputError(
-            f"it unpacks to {_bytes(size)}, which is over {_bytes(ALWAYS_BYTES)} and over {ratio} "
+            f"it unpacks to {_bytes(size)}, which is over {_bytes(always)} and over {ratio} "
             f"times the {_bytes(packed)} it takes",
             remedy=remedy,
         )

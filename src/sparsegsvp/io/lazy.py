@@ -22,9 +22,10 @@ from .errors import InputError, listed, locating, need, one_line, option, quote
 from .formats import check_filled, is_number_type, open_h5ad, open_parquet, stored_matrix
 from .guards import check_memory, shown_name, sound, without_warnings
 from .rows import RawTable, Roles, RoleText, columns_of_obs, from_arrays, from_matrix, lay_out
-from .structure import check_anndata_matrix, check_codecs, check_matrix, check_sizes, sparse_layout
+from .structure import check_anndata_matrix, check_matrix, sparse_layout
 from .table import Table, table_of
 from .text import as_label
+from .zarr_store import check_chunks, check_codecs, check_sizes
 
 # Bytes of a chunk, where the storage leaves the choice.
 _CHUNK_BYTES = 1 << 26
@@ -239,7 +240,10 @@ def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, s
         check_sizes(root["obs"], size)
         check_sizes(root["var"], size)
         obs, var = read_elem(root["obs"]), read_elem(root["var"])
-        return _open_anndata(path, stored_matrix(root, layer), obs, var, roles, layer), digest
+        stored = stored_matrix(root, layer)
+        for part in [stored] if hasattr(stored, "shape") else [stored[key] for key in stored]:
+            check_chunks(part.shape, part.chunks, size)
+        return _open_anndata(path, stored, obs, var, roles, layer), digest
     _refuse_layer(layer)
     if "X" not in arrays:
         raise InputError(f"there is no array 'X' (there are {listed(arrays)})")
@@ -249,6 +253,7 @@ def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, s
     stored = root["X"]
     if stored.ndim != 2:
         raise InputError(f"X is {stored.ndim}-dimensional", remedy="it must be a matrix")
+    check_chunks(stored.shape, stored.chunks, size)
     X = _blocks(path, "X", stored.shape, stored.chunks, stored.dtype)
     return from_arrays(X, others, roles, "Zarr"), digest
 
