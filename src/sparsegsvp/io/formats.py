@@ -28,10 +28,10 @@ from .guards import (
     check_memory,
     check_unpacked,
     interruptible,
+    quiet,
     shown_name,
     sound,
     sound_rows,
-    without_warnings,
 )
 from .hdf5 import check_hdf5, check_heaps
 from .rows import (
@@ -110,7 +110,6 @@ def _opened(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStrea
         yield replace(stream, rows=sound_rows(stream.rows, form.name))
 
 
-@without_warnings
 def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable, str]:
     """Read a table of any format; returns it and the SHA-256 of the file."""
     form = format_of(file)
@@ -123,11 +122,12 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
             remedy=f"leave {option('transpose')} out",
         )
     if form.read is not None and not (options.transpose and form.rows is not None):
-        with sound(form.name):
+        with quiet(), sound(form.name):
             raw = form.read(file, roles, options)
     else:
         opener, transpose, decimal = rows_of(file, options), options.transpose, options.decimal
-        raw = from_rows(opener, roles, transpose=transpose, decimal=decimal)
+        with quiet():
+            raw = from_rows(opener, roles, transpose=transpose, decimal=decimal)
     with sound(form.name), open(file, "rb") as handle:
         return raw, hashlib.file_digest(handle, "sha256").hexdigest()
 

@@ -11,12 +11,11 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from .errors import InputError, one_line, option, said
 
@@ -27,8 +26,6 @@ ALWAYS_BYTES = 1 << 26
 RATIO = 100
 # Numbers of eight bytes that are nearly all zero shrink further.
 ARRAY_RATIO = 500
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 # --- one kind of error -----------------------------------------------------------------
@@ -73,16 +70,12 @@ def sound_rows(rows: Iterable[Any], kind: str) -> Iterator[Any]:
         yield from rows
 
 
-def without_warnings(read: _Function) -> _Function:
+@contextmanager
+def quiet() -> Iterator[None]:
     """Keep the warnings of libraries about a file to themselves: what matters is refused."""
-
-    @wraps(read)
-    def quiet(*args: Any, **kwargs: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return read(*args, **kwargs)
-
-    return quiet  # type: ignore[return-value]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def shown_name(path: str | PathLike[str]) -> str:

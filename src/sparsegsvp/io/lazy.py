@@ -20,7 +20,7 @@ from scipy import sparse
 from .checks import check_roles
 from .errors import InputError, listed, locating, need, one_line, option, quote
 from .formats import check_filled, is_number_type, open_h5ad, open_parquet, stored_matrix
-from .guards import check_memory, shown_name, sound, without_warnings
+from .guards import check_memory, quiet, shown_name, sound
 from .rows import RawTable, Roles, RoleText, columns_of_obs, from_arrays, from_matrix, lay_out
 from .structure import check_anndata_matrix, check_matrix, sparse_layout
 from .table import Table, table_of
@@ -31,7 +31,6 @@ from .zarr_store import check_chunks, check_codecs, check_sizes
 _CHUNK_BYTES = 1 << 26
 
 
-@without_warnings
 def open_table(
     path: str | PathLike[str],
     *,
@@ -99,7 +98,7 @@ def open_table(
         raise InputError("there is no such file or folder", where=str(path), remedy="check it")
     roles = Roles(target=target, id=id, group=group, drop=tuple(drop))
     name = shown_name(file)
-    with locating(name), sound("a Parquet folder, Zarr store or .h5ad file"):
+    with locating(name), quiet(), sound("a Parquet folder, Zarr store or .h5ad file"):
         if file.suffix == ".h5ad":
             raw, digest = _open_h5ad(file, roles, layer)
         elif any((file / name).exists() for name in ("zarr.json", ".zgroup", ".zarray")):

@@ -17,7 +17,7 @@ from .._notices import Notice
 from .checks import check
 from .errors import InputError, listed, locating, one_line, option, quote, suggestion
 from .formats import existing_file, format_of, read_file, rows_of
-from .guards import shown_name
+from .guards import quiet, shown_name
 from .models import log2_floor
 from .rows import RawTable, Roles, refuse_duplicates
 from .text import ReadOptions, as_label
@@ -413,7 +413,7 @@ def _read_labels(
 ) -> _LabelSheet:
     """Read the file; its first column identifies the samples unless `on` is another."""
     with locating(file.name):
-        with rows_of(file, ReadOptions(encoding=encoding))() as opened:
+        with quiet(), rows_of(file, ReadOptions(encoding=encoding))() as opened:
             names, lines = opened.names, [cells for _, cells in opened.rows]
         refuse_duplicates(names)
         columns = {name: [as_label(c[i]) for c in lines] for i, name in enumerate(names)}
@@ -455,7 +455,7 @@ def _roles_left(sheet: _LabelSheet, roles: Roles, file: Path, options: ReadOptio
     roles = replace(roles, target=None, group=group)
     if options.transpose or format_of(file).rows is None:
         return roles
-    with rows_of(file, options)() as rows:
+    with quiet(), rows_of(file, options)() as rows:
         names = rows.names
     if sheet.target in names and sheet.target not in roles.drop:
         raise InputError(
