@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .files import harmless as harmless
     from .files import whole_folder as whole_folder
     from .files import write_atomic as write_atomic
+    from .guards import end_at_once as end_at_once
     from .lazy import open_table as open_table
     from .memory import make_table as make_table
     from .models import Log2 as Log2
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "errors": ("InputError",),
     "files": ("csv_text", "harmless", "whole_folder", "write_atomic"),
+    "guards": ("end_at_once",),
     "lazy": ("open_table",),
     "memory": ("make_table",),
     "models": ("Log2", "load_model", "save_model"),

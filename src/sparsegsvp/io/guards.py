@@ -160,7 +160,16 @@ _ends_at_once = False
 
 
 def end_at_once() -> None:
-    """Let Ctrl-C end the process where Python cannot hear it; for programs, not notebooks."""
+    """Let Ctrl-C end this process where Python cannot hear it: in a hang inside HDF5.
+
+    For programs, as the command line is one. In a notebook whatever was computed would be lost
+    with the process.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io import end_at_once
+    >>> end_at_once()  # doctest: +SKIP
+    """
     global _ends_at_once
     _ends_at_once = True
 
