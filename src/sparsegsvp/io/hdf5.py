@@ -92,7 +92,10 @@ def _check_lengths(texts: Any, name: str, file_size: int) -> None:
 
     A text of an array is 16 bytes: its length, and where it is.
     """
-    if texts.id.get_type().get_size() != 8 and not texts.id.get_type().is_variable_str():
+    from h5py import h5t
+
+    kind = texts.id.get_type()
+    if kind.get_class() != h5t.STRING or not kind.is_variable_str():
         return
     with open(texts.file.filename, "rb") as file:
         for raw in _stored_parts(texts, file):
