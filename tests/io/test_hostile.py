@@ -152,7 +152,7 @@ def test_heaps_on_which_hdf5_hangs_are_refused(tmp_path):
     heap = content.index(b"GCOL\x01")
     content[heap + 16 : heap + 32] = bytes(16)  # an object of no length
     path.write_bytes(content)
-    assert "a heap of strings is damaged" in refusal(read_table, path, target="class")
+    assert "a heap of texts is damaged" in refusal(read_table, path, target="class")
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -21,29 +21,28 @@ from .guards import ARRAY_RATIO, check_unpacked
 
 _AGAIN = "write it again"
 _SEARCHED_BYTES = 1 << 30
+_HEAP = b"GCOL\x01\0\0\0"
 
 
 def check_heaps(path: Path) -> None:
-    """Refuse a heap of strings whose objects do not fill it: HDF5 may walk on the spot for ever.
+    """Refuse a heap of texts with free space of no size: HDF5 walks on the spot there for ever.
 
     A large file is not looked through; a hang on it can still be interrupted.
     """
     if not 0 < path.stat().st_size <= _SEARCHED_BYTES:
         return
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        at = data.find(b"GCOL\x01")
+        at = data.find(_HEAP)
         while at >= 0:
-            end = at + int.from_bytes(data[at + 8 : at + 16], "little")
+            end = min(at + int.from_bytes(data[at + 8 : at + 16], "little"), len(data))
             place = at + 16
-            while place + 16 <= end <= len(data):
+            while place + 16 <= end:
                 index, _, _, size = struct.unpack_from("<HHIQ", data, place)
                 step = 16 + (size + 7) // 8 * 8 if index else size  # 0 is the free space
-                if not 16 <= step <= end - place:
-                    break
+                if step == 0:
+                    raise InputError("a heap of texts is damaged", remedy=_AGAIN)
                 place += step
-            if not place <= end <= min(place + 15, len(data)):
-                raise InputError("a heap of strings is damaged", remedy=_AGAIN)
-            at = data.find(b"GCOL\x01", at + 1)
+            at = data.find(_HEAP, at + 1)
 
 
 def check_hdf5(root: Any, names: tuple[str, ...], file_size: int) -> None:
