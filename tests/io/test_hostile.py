@@ -14,6 +14,7 @@ import sys
 import time
 import warnings
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -151,7 +152,59 @@ def test_heaps_on_which_hdf5_hangs_are_refused(tmp_path):
     heap = content.index(b"GCOL\x01")
     content[heap + 16 : heap + 32] = bytes(16)  # an object of no length
     path.write_bytes(content)
-    assert "a heap of strings is damaged" in refusal(read_table, path, target="class")
+    assert "a heap of texts is damaged" in refusal(read_table, path, target="class")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_texts_longer_than_their_file_are_refused(tmp_path, packed):
+    h5py = pytest.importorskip("h5py")
+    path = _anndata(tmp_path / "a.h5ad", np.ones((12, 4)))
+    with h5py.File(path, "r+") as file:
+        names, attributes = file["obs/_index"][()], dict(file["obs/_index"].attrs)
+        del file["obs/_index"]
+        more = {"compression": "gzip", "shuffle": True} if packed else {}
+        made = file.create_dataset("obs/_index", data=names, **more)
+        made.attrs.update(attributes)
+        where = made.id.get_chunk_info(0) if packed else None
+        offset = where.byte_offset if packed else made.id.get_offset()
+    content = bytearray(path.read_bytes())
+    if packed:
+        raw = np.frombuffer(zlib.decompress(content[offset : offset + where.size]), "u1")
+        raw = raw.reshape(16, -1).T.copy()
+        raw[3, :4] = 255
+        again = zlib.compress(raw.T.tobytes(), 9)
+        content[offset : offset + len(again)] = again
+    else:
+        content[offset + 48 : offset + 52] = b"\xff" * 4
+    assert read_table(path, target="class").ids[2] == "s2"
+    path.write_bytes(content)
+    assert "a text of '_index' is damaged" in refusal(read_table, path, target="class")
+
+
+def test_more_texts_than_bytes_are_refused(tmp_path):
+    path = _anndata(tmp_path / "a.zarr", np.ones((12, 4)))
+    pytest.importorskip("dask.array")
+    numcodecs = pytest.importorskip("numcodecs")
+    (chunk,) = [p for p in (path / "obs" / "_index").rglob("0") if p.is_file()]
+    packed = numcodecs.Blosc()
+    raw = bytearray(packed.decode(chunk.read_bytes()))
+    raw[:4] = (1 << 30).to_bytes(4, "little")
+    chunk.write_bytes(packed.encode(bytes(raw)))
+    assert "texts of '_index' are damaged" in refusal(open_table, path, target="class")
+
+
+def test_arrays_in_more_chunks_than_bytes_are_refused(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    pytest.importorskip("dask.array")
+    store = zarr.open_group(str(tmp_path / "a.zarr"), mode="w", zarr_format=2)
+    store.create_array("X", shape=(12, 4), chunks=(12, 4), dtype="f8")
+    store.create_array("y", shape=(10**6,), chunks=(1,), dtype="i1")
+    message = refusal(open_table, tmp_path / "a.zarr", target="y")
+    assert "it declares 1000000 chunks" in message
+    store.create_array("Z", shape=(12, 4), chunks=(12, 4), dtype="f8")
+    del store["X"]
+    store.create_array("X", shape=(10**6, 10**6), chunks=(1, 1), dtype="f8")
+    assert "chunks, more than" in refusal(open_table, tmp_path / "a.zarr", id="Z")
 
 
 def test_types_that_are_neither_numbers_nor_text_are_refused(tmp_path):
@@ -252,8 +305,7 @@ def test_gzipped_text_is_unpacked_up_to_a_bound(tmp_path, monkeypatch):
     assert read_table(path, target="class", id="id").X.shape == (12, 2)
 
 
-def test_parts_of_a_workbook_unpack_up_to_a_bound(tmp_path, monkeypatch):
-    monkeypatch.setattr(guards, "ALWAYS_BYTES", 1 << 20)
+def test_parts_of_a_workbook_unpack_up_to_a_bound(tmp_path):
     bomb = {"xl/bomb.xml": b"<si/>" * 2_000_000}
     message = refusal(read_table, _workbook(tmp_path / "a.xlsx", **bomb), target="class")
     assert "it unpacks to 9.5" in message and "save the sheet as CSV" in message

@@ -191,7 +191,7 @@ WORK = {
     "score",
     "decision_function",
 }
-MAY_IMPORT = {"", "io", "io.errors", "io.guards", "reproduce", "workflow"}
+MAY_IMPORT = {"", "io", "io.errors", "reproduce", "workflow"}
 
 
 def test_the_command_line_adds_words_and_files_only():

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from ..io.guards import end_at_once
+from ..io import end_at_once
 from . import commands
 from .options import refuse_repeats
 from .screen import guarded, speak_any_terminal

@@ -317,7 +317,7 @@ class _LineFile:
         scratch = None
         try:
             # a name that is free: beside the log lie files of others
-            number, scratch = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
+            number, scratch = tempfile.mkstemp(dir=self.path.parent, prefix=".sparsegsvp-log-")
             with open(number, "wb") as handle:
                 handle.write("".join(dumps(line) + "\n" for line in lines).encode())
                 handle.flush()

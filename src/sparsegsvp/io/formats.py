@@ -29,11 +29,12 @@ from .guards import (
     check_memory,
     check_unpacked,
     interruptible,
+    quiet,
     shown_name,
     sound,
     sound_rows,
-    without_warnings,
 )
+from .hdf5 import check_hdf5, check_heaps
 from .header import skip_titles
 from .rows import (
     RawTable,
@@ -47,8 +48,6 @@ from .rows import (
 )
 from .structure import (
     check_anndata_matrix,
-    check_hdf5,
-    check_heaps,
     check_matrix,
     check_npy,
     check_texts,
@@ -109,13 +108,12 @@ def rows_of(file: Path, options: ReadOptions) -> OpenRows:
 def _opened(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open a file as rows; what its library raises, now or later, is an `InputError`."""
     assert form.rows is not None
-    with ExitStack() as stack:
+    with quiet(), ExitStack() as stack:
         with sound(form.name):
             stream = stack.enter_context(form.rows(file, options))
         yield replace(stream, rows=sound_rows(stream.rows, form.name))
 
 
-@without_warnings
 def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable, str]:
     """Read a table of any format; returns it and the SHA-256 of the file."""
     form = format_of(file)
@@ -128,7 +126,7 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
             remedy=f"leave {option('transpose', True)} out",
         )
     if form.read is not None:
-        with sound(form.name):
+        with quiet(), sound(form.name):
             raw = form.read(file, roles, options)
     else:
         raw = from_rows(rows_of(file, options), roles, options)

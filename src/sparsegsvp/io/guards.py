@@ -11,12 +11,11 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from .errors import InputError, one_line, option, said
 
@@ -27,8 +26,6 @@ ALWAYS_BYTES = 1 << 26
 RATIO = 100
 # Numbers of eight bytes that are nearly all zero shrink further.
 ARRAY_RATIO = 500
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 # --- one kind of error -----------------------------------------------------------------
@@ -73,16 +70,12 @@ def sound_rows(rows: Iterable[Any], kind: str) -> Iterator[Any]:
         yield from rows
 
 
-def without_warnings(read: _Function) -> _Function:
+@contextmanager
+def quiet() -> Iterator[None]:
     """Keep the warnings of libraries about a file to themselves: what matters is refused."""
-
-    @wraps(read)
-    def quiet(*args: Any, **kwargs: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return read(*args, **kwargs)
-
-    return quiet  # type: ignore[return-value]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def shown_name(path: str | PathLike[str]) -> str:
@@ -100,11 +93,14 @@ def shown_name(path: str | PathLike[str]) -> str:
 # --- unpacking -------------------------------------------------------------------------
 
 
-def check_unpacked(size: int, packed: int, remedy: str, *, ratio: int = RATIO) -> None:
+def check_unpacked(
+    size: int, packed: int, remedy: str, *, ratio: int = RATIO, always: int | None = None
+) -> None:
     """Refuse what unpacks to more than a fixed size and a multiple of what it is packed in."""
-    if size > max(ALWAYS_BYTES, ratio * packed):
+    always = ALWAYS_BYTES if always is None else always
+    if size > max(always, ratio * packed):
         raise InputError(
-            f"it unpacks to {_bytes(size)}, which is over {_bytes(ALWAYS_BYTES)} and over {ratio} "
+            f"it unpacks to {_bytes(size)}, which is over {_bytes(always)} and over {ratio} "
             f"times the {_bytes(packed)} it takes",
             remedy=remedy,
         )
@@ -164,7 +160,16 @@ _ends_at_once = False
 
 
 def end_at_once() -> None:
-    """Let Ctrl-C end the process where Python cannot hear it; for programs, not notebooks."""
+    """Let Ctrl-C end this process where Python cannot hear it: in a hang inside HDF5.
+
+    For programs, as the command line is one. In a notebook whatever was computed would be lost
+    with the process.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io import end_at_once
+    >>> end_at_once()  # doctest: +SKIP
+    """
     global _ends_at_once
     _ends_at_once = True
 

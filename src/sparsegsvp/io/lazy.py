@@ -20,18 +20,18 @@ from scipy import sparse
 from .checks import check_roles
 from .errors import InputError, listed, locating, need, one_line, option, quote
 from .formats import check_filled, is_number_type, open_h5ad, open_parquet, stored_matrix
-from .guards import check_memory, shown_name, sound, without_warnings
+from .guards import check_memory, quiet, shown_name, sound
 from .roles import settle_names
 from .rows import RawTable, Roles, RoleText, columns_of_obs, from_arrays, from_matrix, lay_out
-from .structure import check_anndata_matrix, check_codecs, check_matrix, check_sizes, sparse_layout
+from .structure import check_anndata_matrix, check_matrix, sparse_layout
 from .table import Table, table_of
 from .text import as_label
+from .zarr_store import check_chunks, check_codecs, check_sizes
 
 # Bytes of a chunk, where the storage leaves the choice.
 _CHUNK_BYTES = 1 << 26
 
 
-@without_warnings
 def open_table(
     path: str | PathLike[str],
     *,
@@ -102,7 +102,7 @@ def open_table(
         raise InputError("there is no such file or folder", where=str(path), remedy="check it")
     roles = Roles(target=target, id=id, group=group, drop=tuple(drop), keep=tuple(keep))
     name = shown_name(file)
-    with locating(name), sound("a Parquet folder, Zarr store or .h5ad file"):
+    with locating(name), quiet(), sound("a Parquet folder, Zarr store or .h5ad file"):
         if file.suffix == ".h5ad":
             raw, digest = _open_h5ad(file, roles, layer)
         elif any((file / name).exists() for name in ("zarr.json", ".zgroup", ".zarray")):
@@ -244,7 +244,10 @@ def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, s
         check_sizes(root["obs"], size)
         check_sizes(root["var"], size)
         obs, var = read_elem(root["obs"]), read_elem(root["var"])
-        return _open_anndata(path, stored_matrix(root, layer), obs, var, roles, layer), digest
+        stored = stored_matrix(root, layer)
+        for part in [stored] if hasattr(stored, "shape") else [stored[key] for key in stored]:
+            check_chunks(part.shape, part.chunks, size)
+        return _open_anndata(path, stored, obs, var, roles, layer), digest
     _refuse_layer(layer)
     if "X" not in arrays:
         raise InputError(f"there is no array 'X' (there are {listed(arrays)})")
@@ -254,6 +257,7 @@ def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, s
     stored = root["X"]
     if stored.ndim != 2:
         raise InputError(f"X is {stored.ndim}-dimensional", remedy="it must be a matrix")
+    check_chunks(stored.shape, stored.chunks, size)
     X = _blocks(path, "X", stored.shape, stored.chunks, stored.dtype)
     return from_arrays(X, others, roles, "Zarr"), digest
 

@@ -6,14 +6,10 @@ a link is another file's content, a declared size is an allocation.
 
 from __future__ import annotations
 
-import json
 import math
-import mmap
 import re
-import struct
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,19 +17,13 @@ import numpy as np
 from scipy import sparse
 
 from .errors import InputError, quote
-from .guards import ARRAY_RATIO, check_memory, check_unpacked
+from .guards import check_memory, check_unpacked
 
 _AGAIN = "write it again"
-_SEARCHED_BYTES = 1 << 30
+# Sheets shrink to a tenth; openpyxl takes some seconds for 8 MB.
+_XML_BYTES, _XML_RATIO = 1 << 23, 50
 # Excel's own limits.
 _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
-# Of the codecs that Zarr knows, those that turn bytes into numbers and text. One of the others
-# unpickles, which runs code.
-_CODECS = re.compile(
-    r"(numcodecs\.)?(blosc|bytes|endian|transpose|gzip|zlib|zstd|lz4|lzma|bz2|crc32c?|adler32|"
-    r"fletcher32|jenkins_lookup3|sharding_indexed|shuffle|bitround|packbits|delta|astype|quantize|"
-    r"fixedscaleoffset|categorize|vlen-(utf8|bytes|array)|scale_offset|cast_value)"
-)
 
 
 # --- matrices --------------------------------------------------------------------------
@@ -123,82 +113,7 @@ def check_texts(array: Any, name: str) -> Any:
     return array
 
 
-# --- HDF5 ------------------------------------------------------------------------------
-
-
-def check_heaps(path: Path) -> None:
-    """Refuse a heap of strings in which an object has no length: HDF5 walks on the spot for ever.
-
-    A large file is not looked through; a hang on it can still be interrupted.
-    """
-    if not 0 < path.stat().st_size <= _SEARCHED_BYTES:
-        return
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        at = data.find(b"GCOL\x01")
-        while at >= 0:
-            end = min(at + int.from_bytes(data[at + 8 : at + 16], "little"), len(data))
-            place = at + 16
-            while place + 16 <= end:
-                index, _, _, size = struct.unpack_from("<HHIQ", data, place)
-                step = 16 + (size + 7) // 8 * 8 if index else size  # 0 is the free space
-                if step < 16:
-                    raise InputError("a heap of strings is damaged", remedy=_AGAIN)
-                place += step
-            at = data.find(b"GCOL\x01", at + 1)
-
-
-def check_hdf5(root: Any, names: tuple[str, ...], file_size: int) -> None:
-    """Check what is under these names of an HDF5 file: no other file's content, honest sizes."""
-    import h5py
-
-    seen: set[tuple[int, Any]] = set()
-    stack: list[tuple[Any, str]] = []
-    for name in names:
-        folder, _, last = name.rpartition("/")
-        if isinstance(root.get(folder or last, getlink=True), h5py.ExternalLink):
-            raise _elsewhere(name)
-        stack.append((root[folder] if folder else root, last))
-    while stack:
-        group, name = stack.pop()
-        if isinstance(group.get(name, getlink=True), h5py.ExternalLink):
-            raise _elsewhere(name)
-        found = group[name]
-        info = h5py.h5o.get_info(found.id)
-        if (info.fileno, info.addr) in seen:
-            continue
-        seen.add((info.fileno, info.addr))
-        if found.file.filename != root.file.filename:
-            raise _elsewhere(name)
-        for key in found.attrs:
-            _check_type(found.attrs.get_id(key).get_type(), key)
-        if isinstance(found, h5py.Group):
-            stack += [(found, child) for child in found]
-        elif isinstance(found, h5py.Dataset):
-            if found.is_virtual or found.external:
-                raise _elsewhere(name)
-            _check_type(found.id.get_type(), name)
-            chunk = math.prod(found.chunks) if found.chunks else 0
-            size = max(found.size or 0, chunk) * found.dtype.itemsize
-            check_unpacked(size, file_size, "write it again without compression", ratio=ARRAY_RATIO)
-
-
-def _check_type(kind: Any, name: str) -> None:
-    """Refuse types that no AnnData file has, above all those that HDF5 crashes on if damaged."""
-    from h5py import h5t
-
-    known = (h5t.INTEGER, h5t.FLOAT, h5t.STRING, h5t.ENUM, h5t.REFERENCE)
-    if kind.get_class() == h5t.COMPOUND:  # a table of the first versions
-        for i in range(kind.get_nmembers()):
-            _check_type(kind.get_member_type(i), name)
-    elif kind.get_class() not in known:
-        raise InputError(f"{quote(name)} holds neither numbers nor text", remedy=_AGAIN)
-
-
-def _elsewhere(name: str) -> InputError:
-    return InputError(
-        f"{quote(name)} is kept in another file, which is not opened",
-        remedy="write everything into one file",
-    )
+# --- AnnData --------------------------------------------------------------------------
 
 
 def check_anndata_matrix(stored: Any, n: int, m: int) -> None:
@@ -235,49 +150,6 @@ def sparse_layout(stored: Any) -> tuple[str, tuple[int, int]]:
     return encoding, (int(shape[0]), int(shape[1]))
 
 
-# --- Zarr ------------------------------------------------------------------------------
-
-
-def check_sizes(found: Any, size: int) -> None:
-    """Refuse arrays of a Zarr group that declare far more than their store holds."""
-    stack = [found]
-    while stack:
-        item = stack.pop()
-        if hasattr(item, "keys"):
-            stack += [item[key] for key in item]
-        else:
-            check_unpacked(int(item.nbytes), size, _AGAIN, ratio=ARRAY_RATIO)
-
-
-def check_codecs(path: Path) -> None:
-    """Refuse a Zarr store with a codec that does more than turn bytes into numbers and text."""
-    for file in sorted(path.rglob("*")):
-        if file.name in ("zarr.json", ".zarray", ".zmetadata"):
-            for name in _codec_names(json.loads(file.read_bytes())):
-                if not _CODECS.fullmatch(name):
-                    raise InputError(
-                        f"it is packed with {quote(name)}, which is not opened",
-                        remedy="write it with another codec, such as zstd or blosc",
-                    )
-
-
-def _codec_names(metadata: Any) -> Iterator[str]:
-    stack = [metadata]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, list):
-            stack += item
-        elif isinstance(item, dict):
-            for key in ("codecs", "index_codecs", "filters", "compressor"):
-                packers = item.get(key) or []
-                for packer in packers if isinstance(packers, list) else [packers]:
-                    if isinstance(packer, dict):
-                        yield str(packer.get("name", packer.get("id")))
-                    elif isinstance(packer, str):
-                        yield packer
-            stack += item.values()
-
-
 # --- Excel -----------------------------------------------------------------------------
 
 
@@ -285,7 +157,8 @@ def check_workbook(path: Path) -> None:
     """Refuse a workbook whose parts unpack to more than a sheet would."""
     with zipfile.ZipFile(path) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
-    check_unpacked(size, path.stat().st_size, "save the sheet as CSV if you trust it")
+    remedy = "save the sheet as CSV if you trust it"
+    check_unpacked(size, path.stat().st_size, remedy, ratio=_XML_RATIO, always=_XML_BYTES)
 
 
 def check_worksheet(sheet: IO[bytes]) -> None:
