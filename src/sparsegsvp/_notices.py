@@ -20,6 +20,9 @@ TITLES = {
     "patients": "Several samples of one patient",
     "leak": "A column gives the class away",
     "table": "About the table",
+    "spelling": "Labels in several spellings",
+    "detection": "Values below detection",
+    "raw": "The values look raw",
     "few": "Few samples",
     "imbalance": "Unequal classes",
     "batch": "The groups nearly explain the classes",
@@ -30,7 +33,7 @@ TITLES = {
     "not tested": "Not tested against chance",
     "weak": "The signal is weak",
     "perfect": "Almost perfect separation",
-    "random": "Random panels do about as well",
+    "random": "Random panels may do as well",
     "sizes": "The folds' panels differ in size from this one",
     "fits": "Some fits warned",
     # the panel

@@ -18,8 +18,8 @@ from ..metrics import (
     StabilityIndex,
 )
 from .folds import Fold
-from .journal import plain
 from .permutation import PermutationResult, Verdict, verdict
+from .values import plain
 
 NOTES = (
     "The scores estimate the procedure (scaling, selection, tuning and all), not the one panel "

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .collapse import check_way
 from .errors import InputError, locating, option, quote
 from .formats import as_floating, stored_matrix
+from .missing import codes_of
 from .rows import RawTable, Roles, columns_of_obs, from_matrix, from_rows, lay_out
 from .rows import feature_names as names_of_features
-from .table import Table, checked_table, read_table
-from .text import OpenRows, RowStream, as_label
+from .table import Table, checked_table, read_table, settle
+from .text import OpenRows, ReadOptions, RowStream, as_label, as_role
 
 # What messages call data in memory, by the package they belong to.
 _SOURCES = {
@@ -40,10 +42,12 @@ def make_table(
     ids: Any = None,
     group: str | None = None,
     groups: Any = None,
-    drop: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     keep: Sequence[str] = (),
     features: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
+    na: str | Sequence[str] | None = None,
+    collapse: str | None = None,
     layer: str | None = None,
     source: str = "",
     **reading: Any,
@@ -71,14 +75,18 @@ def make_table(
         counts 0, 1, ..., and the ``obs_names`` of AnnData are identifiers by themselves.
     ids, groups : array-like of shape (n_samples,) or None, default=None
         Identifiers and groups that are not in `data`.
-    drop : sequence of str, default=()
-        Columns to leave out.
+    drop : str or sequence of str, default=()
+        Columns to leave out. "a,b,c" stands for three, unless a column is called so.
     keep : sequence of str, default=()
         Columns that are features although they look clinical or technical; see `read_table`.
     features : sequence of str or None, default=None
         Take only these columns, in this order.
     feature_names : sequence of str or None, default=None
         Names of the columns of a matrix; f0, f1, ... by default.
+    na : str, sequence of str or None, default=None
+        More codes for missing values, such as -999; see `read_table`.
+    collapse : {"mean", "max", "first"} or None, default=None
+        Make one feature of those that share a name; see `read_table`.
     layer : str or None, default=None
         A layer of AnnData instead of its X.
     source : str, default=""
@@ -108,11 +116,12 @@ def make_table(
     >>> make_table(frame[["g1", "g2"]].to_numpy(), frame["class"]).feature_names
     ('f0', 'f1')
     """
+    left_out = (drop,) if isinstance(drop, str) else tuple(drop)
     options = {
         "y": y, "target": target, "positive": positive, "id": id, "ids": ids, "group": group,
-        "groups": groups, "drop": tuple(drop) or None, "keep": tuple(keep) or None,
-        "features": features,
-        "feature_names": feature_names, "layer": layer, "source": source or None, **reading,
+        "groups": groups, "drop": left_out or None, "keep": tuple(keep) or None,
+        "features": features, "feature_names": feature_names, "na": na, "collapse": collapse,
+        "layer": layer, "source": source or None, **reading,
     }  # fmt: skip
     given = [name for name, value in options.items() if value is not None]
     if isinstance(data, Table):
@@ -137,10 +146,11 @@ def make_table(
         if layer is not None and package != "anndata":
             raise InputError(f"{option('layer')} is for AnnData")
         wanted = None if features is None else tuple(features)
-        roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
-        roles = replace(roles, keep=tuple(keep))
+        check_way(collapse)
+        roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep))
+        reader = ReadOptions(na=codes_of(na))
         if package in ("scipy", "numpy"):
-            raw = _from_matrix(data, roles, feature_names, labelled=y is not None)
+            raw = _from_matrix(data, roles, reader, feature_names, labelled=y is not None)
         elif feature_names is not None:
             raise InputError(
                 "the columns have names", remedy=f"leave {option('feature_names')} out"
@@ -148,14 +158,16 @@ def make_table(
         elif package == "anndata":
             raw = _from_anndata(data, roles, layer)
         else:
-            raw = _from_frame(data, roles, package)
+            raw = _from_frame(data, roles, reader, package)
         for role, name, values in beside:
             if values is not None:
                 raw.text[role] = _beside(values, raw.X.shape[0], name)
         if y is not None:
             target = str(getattr(y, "name", None) or "y")
         positive = None if positive is None else as_label(positive)
-        return checked_table(raw, source, _digest(raw), roles, target, positive)
+        digest = _digest(raw)
+        settle(raw, reader.na, collapse, in_place=False)
+        return checked_table(raw, source, digest, roles, target, positive)
 
 
 def _refuse(names: Sequence[str], why: str) -> None:
@@ -189,7 +201,7 @@ def _beside(values: Any, n: int, name: str) -> list[str | None]:
             f"{option(name)} has {len(cells)} values for {n} samples",
             remedy="give one for each row",
         )
-    return [as_label(_or_none(cell)) for cell in cells]
+    return [as_role("target" if name == "y" else name, _or_none(cell)) for cell in cells]
 
 
 def _digest(raw: RawTable) -> str:
@@ -208,7 +220,7 @@ def _digest(raw: RawTable) -> str:
 # --- data frames -----------------------------------------------------------------------
 
 
-def _from_frame(frame: Any, roles: Roles, package: str) -> RawTable:
+def _from_frame(frame: Any, roles: Roles, options: ReadOptions, package: str) -> RawTable:
     names, dtypes = [str(name) for name in frame.columns], list(frame.dtypes)
     notes: list[str] = []
     index: Any = _index_of(frame, roles) if package == "pandas" else None
@@ -221,6 +233,7 @@ def _from_frame(frame: Any, roles: Roles, package: str) -> RawTable:
             roles = replace(roles, id=index.name)
     names = [name or f"column {i}" for i, name in enumerate(names)]
     layout = lay_out(names, roles)
+    notes += layout.notes
 
     def cells(i: int) -> list[Any]:
         if i < before:
@@ -234,8 +247,9 @@ def _from_frame(frame: Any, roles: Roles, package: str) -> RawTable:
     if others:
         # Numbers may be stored as text: the reader of cells knows, and knows the messages.
         opener = _as_rows([names[i] for i in others], lambda: zip(*map(cells, others)), package)
-        only = None if roles.features is None else tuple(names[i] for i in others)
-        raw = from_rows(opener, Roles(features=only), place="row")
+        wanted = tuple(dict.fromkeys(names[i] for i in others))
+        only = None if roles.features is None else wanted
+        raw = from_rows(opener, Roles(features=only, collapse=roles.collapse), options, place="row")
         notes += raw.notes
         roles = replace(roles, text=tuple(raw.beside))
         layout = lay_out(names, roles)
@@ -253,9 +267,10 @@ def _from_frame(frame: Any, roles: Roles, package: str) -> RawTable:
             X[:, numeric] = frame[:, chosen].cast(pl.Float64).to_numpy()
     if raw is not None:
         X[:, ~numeric] = raw.X
-    text = {role: [as_label(cell) for cell in cells(i)] for role, i in layout.text.items()}
+    text = {role: [as_role(role, cell) for cell in cells(i)] for role, i in layout.text.items()}
     made = RawTable(X, layout.names, package, text, layout.dropped, notes, first_column=names[0])
     made.beside = {} if raw is None else raw.beside
+    made.notices = () if raw is None else raw.notices
     return made
 
 
@@ -305,7 +320,12 @@ def _or_none(cell: Any) -> Any:
 
 
 def _from_matrix(
-    data: Any, roles: Roles, given: Sequence[str] | None, *, labelled: bool
+    data: Any,
+    roles: Roles,
+    options: ReadOptions,
+    given: Sequence[str] | None,
+    *,
+    labelled: bool,
 ) -> RawTable:
     X: Any = data.tocsr() if sparse.issparse(data) else np.asarray(data)
     if X.ndim != 2:
@@ -329,7 +349,8 @@ def _from_matrix(
     if sparse.issparse(X):
         raise InputError(f"the matrix holds {X.dtype}, not numbers")
     opener = _as_rows(raw.names, lambda: (map(_or_none, row) for row in raw.X.tolist()), "objects")
-    found = from_rows(opener, Roles(features=tuple(raw.names)), place="row")
+    wanted = tuple(dict.fromkeys(raw.names))
+    found = from_rows(opener, Roles(features=wanted, collapse=roles.collapse), options, place="row")
     return replace(found, dropped=raw.dropped, notes=[*raw.notes, *found.notes])
 
 
