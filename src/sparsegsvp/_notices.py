@@ -40,6 +40,7 @@ TITLES = {
     "unstable": "The panel is unstable",
     "rare": "Features that are seldom chosen",
     "final": "From the final fit",
+    "steered": "Features in or out by request",
     # the run
     "skipped": "Left out of this run",
 }

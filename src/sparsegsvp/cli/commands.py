@@ -140,8 +140,8 @@ def _select(
 
 # Options that a table which stays on disk can use.
 _ON_DISK = {
-    "target", "positive", "id", "group", "drop", "keep", "layer", "n_features", "q", "tau", "pool",
-    "n_deltas", "rule", "folds", "random_state", "n_jobs",
+    "target", "positive", "id", "group", "drop", "keep", "layer", "n_features", "must", "ban",
+    "costs", "q", "tau", "pool", "n_deltas", "rule", "folds", "random_state", "n_jobs",
 }  # fmt: skip
 
 

@@ -147,6 +147,25 @@ class Method:
     """What the search chooses from, and how."""
 
     n_features: Annotated[int | None, _option(_METHOD, "Exactly K features.", metavar="K")] = None
+    must: Annotated[
+        list[str] | None,
+        _option(
+            _METHOD,
+            "In every panel; names, commas between them, or @FILE with one in each line.",
+            metavar="NAMES",
+        ),
+    ] = None
+    ban: Annotated[
+        list[str] | None, _option(_METHOD, "In no panel; names or @FILE.", metavar="NAMES")
+    ] = None
+    costs: Annotated[
+        Path | None,
+        _option(
+            _METHOD,
+            "What features cost, in place of 1: a name and a number in each line.",
+            metavar="FILE",
+        ),
+    ] = None
     q: Annotated[
         list[float],
         _option(_METHOD, "Exponent of the penalty, 0 < q <= 1; repeat to choose among several."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .comparison import LEAST_SPREAD
+from .cells import LEAST_SPREAD
 from .folds import Fold, holdout_ratio
 from .intervals import PairedDifference, counting_deviation, paired_differences
 from .result import EvaluationResult

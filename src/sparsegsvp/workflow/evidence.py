@@ -11,7 +11,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from .._typing import Progress
+from .._typing import Float64Array, Progress
 from .._versions import versions
 from ..evaluation import Comparison, EvaluationResult, compare, default_methods, nested_evaluate
 from ..evaluation.baselines import common_classifier
@@ -30,6 +30,7 @@ from .settings import (
     refuse_missing,
 )
 from .stages import Stages
+from .steering import steering_factors, steering_notices
 
 OWN = "GSVPSVMCV"  # the tuned method, which is what `select_panel` runs
 
@@ -140,13 +141,15 @@ def evaluate_table(
     table = table.without_notice("raw") if settings.log2 else table
     refuse_missing(table, settings)
     n_outer = outer_folds(table, settings)
-    procedure = procedure_of(method, settings)
+    factors = steering_factors(settings, table)
+    procedure = procedure_of(method, settings, factors)
     stages = Stages(progress, cancel)
     found = evaluate_procedure(
         procedure, table, settings, n_outer,
         n_jobs=n_jobs, log=log, resume=resume, progress=stages,
     )  # fmt: skip
     evaluation, data = found.to_dict(), table.describe()
+    steered = steering_notices(factors, table)
     document = {
         "format": "sparsegsvp-evaluation",
         "command": command,
@@ -154,7 +157,7 @@ def evaluate_table(
         "data": data,
         "parameters": settings.to_dict(),
         "verdict": verdict(data, known_scores(evaluation), evaluation),
-        "notices": [n.to_dict() for n in (*table.notices, *found.notices)],
+        "notices": [n.to_dict() for n in (*table.notices, *steered, *found.notices)],
         "evaluation": evaluation,
         "versions": versions(),
     }
@@ -170,10 +173,15 @@ def method_named(name: str) -> Any:
     return known[folded[name.lower()]]
 
 
-def procedure_of(method: str, settings: Settings) -> Any:
+def procedure_of(method: str, settings: Settings, factors: Float64Array | None = None) -> Any:
     """Return a method with what comes before and, if it only selects, after it."""
     if method == OWN:
-        return make_procedure(settings)
+        return make_procedure(settings, factors)
+    if factors is not None:
+        raise InputError(
+            f"{option('must')}, {option('ban')} and {option('costs')} are for the method {OWN}",
+            remedy="leave them out",
+        )
     model = method_named(method)
     if settings.n_features is not None:
         model = with_size(model, settings.n_features)

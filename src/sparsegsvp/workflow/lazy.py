@@ -22,6 +22,7 @@ from .files import json_text, timings_text, write_texts
 from .selection import Selection
 from .settings import Settings, make_procedure, make_settings, outer_folds
 from .stages import TUNING, Stages
+from .steering import steering_factors
 
 SCHEDULERS = ("threads", "synchronous", "distributed")
 LEFT_OUT = (
@@ -111,7 +112,7 @@ def select_lazily(
         )
     outer_folds(table, settings)  # refuses classes and groups that are too small
     stages = Stages(progress)
-    model = make_procedure(settings)
+    model = make_procedure(settings, steering_factors(settings, table))
     with _scheduler(scheduler), stages.stage(TUNING):
         fit = {} if table.groups is None else {"groups": table.groups}
         model.fit(DaskMatrix(table.X, names=table.feature_names), table.labels, **fit)

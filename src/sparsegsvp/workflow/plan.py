@@ -40,6 +40,7 @@ from .settings import (
     refuse_missing,
 )
 from .stages import TUNING, Stages
+from .steering import steering_factors
 
 TIMING = "timing a fit of each kind"
 
@@ -193,7 +194,7 @@ def plan_selection(
     settings = make_settings(**parameters)
     found = _Estimate(table, settings.fast() if fast else settings, n_jobs, progress)
     settings = found.settings
-    procedure = make_procedure(settings)
+    procedure = make_procedure(settings, steering_factors(settings, table))
     with found.stages.stage(TIMING):
         one = found.time(procedure)
         # on all samples the folds of the tuning run at once, and the final fit follows
@@ -237,7 +238,8 @@ def plan_evaluation(
     """
     found = _Estimate(table, make_settings(**parameters), n_jobs, progress)
     with found.stages.stage(TIMING):
-        found.evaluation(found.time(procedure_of(method, found.settings)))
+        factors = steering_factors(found.settings, table)
+        found.evaluation(found.time(procedure_of(method, found.settings, factors)))
     return found.plan()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -41,6 +41,7 @@ from .settings import (
     refuse_missing,
 )
 from .stages import SUMMARY, TUNING, Stages
+from .steering import steering_factors, steering_notices
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -184,6 +185,9 @@ def select_panel(
     test: Any = None,
     fast: bool = False,
     n_features: int | None = None,
+    must: str | Sequence[str] | None = None,
+    ban: str | Sequence[str] | None = None,
+    costs: Mapping[str, float] | str | os.PathLike[str] | None = None,
     q: float | Sequence[float] = (1.0,),
     tau: float | Sequence[float] | None = None,
     pool: float | Sequence[float] | None = None,
@@ -233,6 +237,12 @@ def select_panel(
         Leave out what takes long: one repeat, no permutations, no half samples.
     n_features : int, optional
         Exactly this many features; by default as many as it takes.
+    must, ban : str or sequence of str, optional
+        Features that are in every panel, or in none, in every fold. ``"@file"`` stands for the
+        names in a file, one in each line.
+    costs : mapping, path-like, optional
+        What features cost, in place of 1: one that costs twice as much has to be worth twice
+        the penalty. From names to numbers, or a file with a name and a number in each line.
     q, tau, pool, n_deltas, rule
         What `GSVPSVMCV` chooses from, and how.
     impute : {"median", "none"}, default="median"
@@ -287,6 +297,7 @@ def select_panel(
     """
     asked = make_settings(
         q=q, tau=tau, pool=pool, n_deltas=n_deltas, rule=rule, n_features=n_features,
+        must=must, ban=ban, costs=costs,
         impute=impute, log2=log2, floor=floor, folds=folds, repeats=repeats,
         permutations=permutations, max_permutations=max_permutations, resamples=resamples,
         random_state=random_state,
@@ -301,7 +312,8 @@ def select_panel(
     refuse_missing(table, settings)
     n_outer = outer_folds(table, settings)
     stages = Stages(progress, cancel)
-    procedure = make_procedure(settings)
+    factors = steering_factors(settings, table)
+    procedure = make_procedure(settings, factors)
     parameters = {**settings.to_dict(), "outer_folds": n_outer}
     with open_journal(log, lambda: _header(table, parameters), resume=resume) as journal:
         model, said = _fit(procedure, table, n_jobs, stages)
@@ -340,7 +352,7 @@ def select_panel(
             parameters=parameters,
             seed=settings.random_state,
             skipped=_skipped(asked, fast, stability is None),
-            notices=[*said, *spelled],
+            notices=[*steering_notices(factors, table), *said, *spelled],
         )
     return Selection(model, evaluation, stability, document, table, found, cohort, stages.seconds)
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from scipy import sparse
 
+from .._typing import Float64Array
 from .._validate import check_choice, check_integer, check_real, check_seed
 from ..estimators import GSVPSVMCV, MedianImputer, PanelPipeline
 from ..estimators.search import RULES
 from ..io import InputError, Log2, Table
 from ..io.errors import option
+from ..io.lists import names_or_files, read_costs
 
 INNER_FOLDS = 5
 
@@ -26,6 +29,9 @@ class Settings:
     n_deltas: int = 30
     rule: str = "paired"
     n_features: int | None = None
+    must: tuple[str, ...] = ()
+    ban: tuple[str, ...] = ()
+    costs: dict[str, float] | None = None
     impute: str = "median"
     log2: bool = False
     floor: float = 1.0
@@ -53,6 +59,8 @@ class Settings:
                 check_real(option("tau"), value, above=0)
             for value in self.pool or ():
                 check_real(option("pool"), value, least=0, most=1)
+            for value in (self.costs or {}).values():
+                check_real(option("costs"), value, least=0)
         except ValueError as error:
             raise InputError(str(error)) from None
 
@@ -72,12 +80,17 @@ _LEAST = {
 
 
 def make_settings(**given: Any) -> Settings:
-    """Return settings in which one value may stand for a sequence of one."""
+    """Return settings in which one value may stand for a sequence of one, and a file for names."""
     for name in ("q", "tau", "pool"):
         value = given.get(name)
         if value is not None:
             values = value if isinstance(value, list | tuple) else (value,)
             given[name] = tuple(float(v) if isinstance(v, int) else v for v in values)
+    for name in ("must", "ban"):
+        given[name] = names_or_files(given.get(name) or ())
+    costs = given.get("costs")
+    if isinstance(costs, str | os.PathLike):
+        given["costs"] = read_costs(costs)
     return Settings(**given)
 
 
@@ -122,12 +135,13 @@ def preparing_steps(settings: Settings) -> list[tuple[str, Any]]:
     return steps
 
 
-def make_procedure(settings: Settings) -> Any:
+def make_procedure(settings: Settings, factors: Float64Array | None = None) -> Any:
     """Build everything that looks at the data as one estimator.
 
     The object that is fitted on all samples is the one that is evaluated: clones of it are
     fitted in the outer folds. Small classes shorten the folds of its tuning by themselves.
     Fitted on a data frame, it predicts from one that has the panel's columns alone.
+    ``factors`` are the penalty factors of all features.
     """
     model = GSVPSVMCV(
         q=settings.q,
@@ -138,6 +152,7 @@ def make_procedure(settings: Settings) -> Any:
         n_features=settings.n_features,
         cv=INNER_FOLDS,
         random_state=settings.random_state,
+        penalty_factor=factors,
     )
     steps = preparing_steps(settings)
     return PanelPipeline([*steps, ("model", model)]) if steps else model

@@ -1,0 +1,50 @@
+"""`--must`, `--ban` and `--costs`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+QUICK = ["--fast", "--tau", "1", "--deltas", "4", "--folds", "3", "--jobs", "1"]
+
+
+def test_what_must_and_may_not_be_in_the_panel(table, kit, tmp_path) -> None:
+    header = table.read_text().splitlines()[0].split(",")
+    features = [name for name in header if name not in ("sample", "class")]
+    wanted, banned = features[:2], features[2:5]
+    names, costs, out = tmp_path / "names.txt", tmp_path / "costs.csv", tmp_path / "out"
+    names.write_text("\n".join(banned) + "\n")
+    costs.write_text(f"feature,cost\n{features[6]},3\n")
+    words = ["select", table, "-t", "class", *QUICK, "--must", ",".join(wanted), "--ban"]
+    words += [f"@{names}", "--costs", costs, "--out", out]
+    result = kit.run(*words)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads((out / "results.json").read_text())
+    panel = {row["feature"] for row in document["panel"]}
+    assert set(wanted) <= panel and not set(banned) & panel
+    for fold in document["evaluation"]["folds"]:
+        chosen = {features[j] for j in fold["panel"]}
+        assert set(wanted) <= chosen and not set(banned) & chosen
+    said = shlex.split(document["run"]["command"])
+    assert said[said.index("--must") + 1] == ",".join(wanted) and f"@{names}" in said
+    assert document["run"]["parameters"]["costs"] == {features[6]: 3.0}
+    assert "In every panel by request" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--must", "no such gene"], "there is no feature 'no such gene' (--must)"),
+        (["--ban", "@missing.txt"], "missing.txt: the list cannot be read"),
+        (["--costs", "missing.csv"], "missing.csv: the list cannot be read"),
+    ],
+)
+def test_errors_name_the_option_and_come_before_the_work(table, kit, words, message) -> None:
+    out = table.parent / "out"
+    for command in ("select", "evaluate"):
+        rest = QUICK if command == "select" else QUICK[1:]
+        result = kit.run(command, table, "-t", "class", *rest, *words, "--out", out)
+        assert result.exit_code != 0 and message in " ".join(result.stderr.split())
+        assert not out.exists()
