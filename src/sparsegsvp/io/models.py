@@ -308,19 +308,23 @@ def _try_out(model: Any, n_bytes: int) -> None:
     m, names = getattr(last, "n_features_in_", None), getattr(model, "feature_names_in_", None)
     if m is None:  # not fitted
         return
+    given = getattr(model, "n_features_in_", m)  # of which a step before the last may keep some
     try:
-        if not 0 < m <= n_bytes:  # there is at least a byte for each
-            raise ValueError(f"{m} features")
+        for n in (m, given):
+            if not 0 < n <= n_bytes:  # there is at least a byte for each
+                raise ValueError(f"{n} features")
         support = np.asarray(last.get_support())
         if support.shape != (m,) or support.dtype != bool or not support.any():
             raise ValueError("the panel is not among the features")
-        if names is not None and (names.shape != (m,) or not all(type(n) is str for n in names)):
+        if names is not None and (
+            names.shape != (given,) or not all(type(n) is str for n in names)
+        ):
             raise ValueError("the names are not those of the features")
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             for method in ("transform", "predict", "decision_function", "predict_proba"):
                 if hasattr(model, method):
-                    getattr(model, method)(np.ones((1, m)))
+                    getattr(model, method)(np.ones((1, given)))
             if hasattr(last, "distances"):
                 last.distances(np.ones((1, m)))
     except Exception as error:
