@@ -1,5 +1,6 @@
 """Nested evaluation, permutation test, stability selection and comparison of methods."""
 
+from .audit import BatchAudit, BatchFromPanel, ClassFromBatch, UnseenBatches
 from .baselines import default_methods
 from .bounds import ErrorControl, error_bound, error_control
 from .compare import compare
@@ -23,6 +24,9 @@ from .stability import StabilitySelection, Substitute, find_substitutes
 from .summary import sizes_notice
 
 __all__ = [
+    "BatchAudit",
+    "BatchFromPanel",
+    "ClassFromBatch",
     "Comparison",
     "ComparisonRow",
     "ErrorControl",
@@ -33,6 +37,7 @@ __all__ = [
     "PermutationResult",
     "StabilitySelection",
     "Substitute",
+    "UnseenBatches",
     "Verdict",
     "auc_interval",
     "compare",
