@@ -21,11 +21,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm, rankdata
+from scipy.stats import norm
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import check_consistent_length, column_or_1d
 
@@ -40,10 +41,11 @@ from .audit import (
     UnseenBatches,
 )
 from .folds import Fold, derive_seed
+from .permutation import MAX_EXCEEDANCES, sequential_p_value
 from .result import FoldResult
 
 LEFT_OUT = "leaving batches out"
-_LABEL_DRAWS, _PANEL_DRAWS = 999, 199
+_LABEL_DRAWS, _PANEL_DRAWS = 999, 199  # of the second, fewer where chance does as well
 _RIDGE = 1.0  # per standardised column
 _STREAM = 31  # keeps these seeds apart from those of folds and permutations
 
@@ -158,17 +160,21 @@ def batch_from_panel(
     known = [panel for panel in panels if panel is not None and panel.size]
     if folds is None or not known:
         return None
-    smoothers = [_smoothers(matrix, codes, panel, folds) for panel in known]
-    observed = _concordance(smoothers, folds, codes, member)
+    readers = [_Readers.of(matrix, codes, panel, folds) for panel in known]
+    stratum = np.empty(codes.size, dtype=np.intp)
+    for i, (_, test) in enumerate(folds):
+        stratum[test] = i * (codes.max() + 1) + codes[test]
+    observed = _areas(readers, folds, stratum, member)
     if np.isnan(observed).all():
         return None
     rng = np.random.default_rng(derive_seed(seed, _STREAM, 2))
-    area, above = float(np.nanmean(observed)), 0
-    for _ in range(_PANEL_DRAWS):
-        drawn = _concordance(smoothers, folds, codes, _shuffle(member, unit, codes, rng))
-        above += bool(np.nanmean(drawn) >= area - 1e-12)
+    area = float(np.nanmean(observed))
+    exceeds: list[bool] = []
+    while len(exceeds) < _PANEL_DRAWS and sum(exceeds) < MAX_EXCEEDANCES:
+        drawn = _areas(readers, folds, stratum, _shuffle(member, unit, codes, rng))
+        exceeds.append(bool(np.nanmean(drawn) >= area - 1e-12))
     by_batch = tuple(None if np.isnan(value) else float(value) for value in observed)
-    return BatchFromPanel(area, by_batch, (1 + above) / (_PANEL_DRAWS + 1))
+    return BatchFromPanel(area, by_batch, sequential_p_value(exceeds)[0])
 
 
 def _folds_by_batch(
@@ -192,58 +198,89 @@ def _folds_by_batch(
         return list(splitter.split(cells, cells, unit if whole else None))
 
 
-def _smoothers(
-    matrix: Any, codes: IntArray, panel: IntArray, folds: Sequence[tuple[IntArray, IntArray]]
-) -> list[Float64Array]:
-    """Return, for each fold, what turns indicators of training samples into scores of the rest."""
-    columns = matrix[:, np.sort(panel)]
-    columns = columns.toarray() if hasattr(columns, "toarray") else np.asarray(columns, float)
-    found = []
-    for train, test in folds:
-        rows, others = columns[train].copy(), columns[test].copy()
-        for k in range(int(codes.max()) + 1):
-            inside = codes[train] == k
-            # a column without a value in the training part says nothing of the batch
-            filled = np.where(np.isnan(rows[inside]), 0.0, rows[inside])
-            number = np.maximum((~np.isnan(rows[inside])).sum(axis=0), 1)
-            mean = filled.sum(axis=0) / number
-            rows[inside] -= mean
-            others[codes[test] == k] -= mean
-        rows, others = (np.nan_to_num(part) for part in (rows, others))  # the class mean
-        scale = rows.std(axis=0)
-        scale[scale == 0] = np.inf  # constant columns say nothing either
-        rows, others = rows / scale, others / scale
-        if rows.shape[1] <= rows.shape[0]:
-            gram = rows.T @ rows + _RIDGE * np.eye(rows.shape[1])
-            found.append(others @ np.linalg.solve(gram, rows.T))
-        else:
-            gram = rows @ rows.T + _RIDGE * np.eye(rows.shape[0])
-            found.append(np.linalg.solve(gram, rows @ others.T).T)
-    return found
+@dataclass(frozen=True)
+class _Readers:
+    """Ridge regressions on a panel, one per fold, which read off indicators of batches.
+
+    The scores of a fold's test samples are ``left @ (right @ indicators)``: no indicator is part
+    of either, so that shuffled batches need no new fit.
+    """
+
+    left: list[Float64Array]
+    right: list[Float64Array]
+
+    @classmethod
+    def of(
+        cls, matrix: Any, codes: IntArray, panel: IntArray, folds: Sequence[tuple[IntArray, ...]]
+    ) -> _Readers:
+        """Prepare the regressions on columns less the training part's class means."""
+        columns = matrix[:, np.sort(panel)]
+        columns = columns.toarray() if hasattr(columns, "toarray") else np.asarray(columns, float)
+        found = cls([], [])
+        for train, test in folds:
+            centred = np.empty_like(columns)
+            for k in range(int(codes.max()) + 1):
+                inside = train[codes[train] == k]
+                known = ~np.isnan(columns[inside])
+                total = np.where(known, columns[inside], 0.0).sum(axis=0)
+                centred[codes == k] = columns[codes == k] - total / np.maximum(known.sum(axis=0), 1)
+            centred = np.nan_to_num(centred)  # a missing value becomes its class's mean
+            scale = centred[train].std(axis=0)
+            centred /= np.where(scale > 0, scale, np.inf)
+            rows, others = centred[train], centred[test]
+            if rows.shape[1] <= rows.shape[0]:
+                gram = rows.T @ rows + _RIDGE * np.eye(rows.shape[1])
+                parts = others, np.linalg.solve(gram, rows.T)
+            else:
+                gram = rows @ rows.T + _RIDGE * np.eye(rows.shape[0])
+                parts = others @ rows.T, np.linalg.inv(gram)
+            found.left.append(parts[0])
+            found.right.append(parts[1])
+        return found
 
 
-def _concordance(
-    smoothers: Sequence[Sequence[Float64Array]],
-    folds: Sequence[tuple[IntArray, IntArray]],
-    codes: IntArray,
+def _areas(
+    readers: Sequence[_Readers],
+    folds: Sequence[tuple[IntArray, ...]],
+    stratum: IntArray,
     member: IntArray,
 ) -> Float64Array:
-    """Return the area under the ROC curve of each batch, over pairs of one fold and class."""
-    n_batches = int(member.max()) + 1
+    """Return the area under the ROC curve of each batch, over pairs of samples of one stratum."""
+    n_batches, n_strata = int(member.max()) + 1, int(stratum.max()) + 1
     indicators = np.eye(n_batches)[member]
-    won, pairs = np.zeros(n_batches), np.zeros(n_batches)
-    for of_panel in smoothers:
-        for (train, test), smoother in zip(folds, of_panel):
-            known = indicators[train].any(axis=0)
-            scores = smoother @ (indicators[train] - indicators[train].mean(axis=0))
-            for k in np.unique(codes[test]):
-                inside = np.flatnonzero(codes[test] == k)
-                own = indicators[test[inside]]
-                n_own = own.sum(axis=0)
-                ranks = rankdata(scores[inside], axis=0)
-                won += known * ((ranks * own).sum(axis=0) - n_own * (n_own + 1) / 2)
-                pairs += known * n_own * (inside.size - n_own)
+    known = np.zeros((n_strata, n_batches), dtype=bool)  # a batch not learned of has no score
+    for train, test in folds:
+        known[np.unique(stratum[test])] = indicators[train].any(axis=0)
+    size = np.bincount(stratum, minlength=n_strata)[:, None]
+    own = np.bincount(stratum * n_batches + member, minlength=n_strata * n_batches)
+    own = own.reshape(n_strata, n_batches)
+    pairs = len(readers) * (known * own * (size - own)).sum(axis=0)
+    won = np.zeros(n_batches)
+    for reader in readers:
+        scores = np.empty((member.size, n_batches))
+        for (train, test), left, right in zip(folds, reader.left, reader.right):
+            y = indicators[train]
+            scores[test] = left @ (right @ (y - y.mean(axis=0)))
+        for b in range(n_batches):
+            mine = member == b
+            ranks = _ranks(scores[:, b], stratum)
+            total = np.bincount(stratum[mine], ranks[mine], minlength=n_strata)
+            won[b] += (known[:, b] * (total - own[:, b] * (own[:, b] - 1) / 2)).sum()
     return np.divide(won, pairs, out=np.full(n_batches, np.nan), where=pairs > 0)
+
+
+def _ranks(values: Float64Array, stratum: IntArray) -> Float64Array:
+    """Return the ranks of values within strata from 0 on, ties sharing the mean of theirs."""
+    order = np.lexsort((values, stratum))
+    inner, ordered = stratum[order], values[order]
+    first = np.searchsorted(inner, inner)  # where the stratum of each begins
+    place = np.arange(values.size) - first
+    new = np.r_[True, (np.diff(ordered) != 0) | (np.diff(inner) != 0)]
+    run = np.cumsum(new) - 1
+    mean = np.bincount(run, place) / np.bincount(run)
+    ranks = np.empty(values.size)
+    ranks[order] = mean[run]
+    return ranks
 
 
 def batch_folds(
