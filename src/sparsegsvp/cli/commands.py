@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from .options import (
+    Batches,
     Cohort,
     DryRun,
     Folds,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 def select(
     table: TablePath,
     roles: Roles,
+    batches: Batches,
     layout: Layout,
     cohort: Cohort,
     method: Method,
@@ -82,7 +84,8 @@ def select(
     """
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     groups = (
-        roles, layout, cohort, method, transform, folds, permutations, resamples, running, logging
+        roles, batches, layout, cohort, method, transform, folds, permutations, resamples, running,
+        logging,
     )  # fmt: skip
     text = spell("select", table, *groups, fast=fast, dask=dask)
     if dask is not None:
@@ -96,7 +99,7 @@ def select(
     _check_log(logging, out)
 
     def read() -> tuple[Table, Table | None]:
-        data = _read(table, screen, roles, layout)
+        data = _read(table, screen, roles, layout, batches)
         return data, _read_cohort(cohort, data, roles, layout, screen)
 
     asked = values(method, transform, folds, permutations, resamples, running)
@@ -300,6 +303,7 @@ def predict(
 def evaluate(
     table: TablePath,
     roles: Roles,
+    batches: Batches,
     layout: Layout,
     method: Method,
     transform: Transform,
@@ -335,7 +339,7 @@ def evaluate(
     _check_log(logging, out)
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     text = spell(
-        "evaluate", table, roles, layout, method, transform, folds, permutations, running,
+        "evaluate", table, roles, batches, layout, method, transform, folds, permutations, running,
         method=None if name == "GSVPSVMCV" else name, full_permutation=full_permutation,
     )  # fmt: skip
     asked: dict[str, Any] = {"method": name, "full_permutation": full_permutation}
@@ -343,11 +347,11 @@ def evaluate(
     asked |= values(method, transform, folds, permutations, running)
     if dry_run:
         with screen:
-            plan = plan_evaluation(_read(table, screen, roles, layout), **asked)
+            plan = plan_evaluation(_read(table, screen, roles, layout, batches), **asked)
         screen.show_plan(plan)
         return
     with screen, results_folder(out, EvaluatedMethod, force=force) as folder:
-        data = _read(table, screen, roles, layout)
+        data = _read(table, screen, roles, layout, batches)
         found = evaluate_table(data, command=text, **asked, **values(logging))
         screen.show_estimate(found.document)
         if folder is not None:
@@ -473,12 +477,15 @@ def reproduce(
 # ------------------------------------------------------------------------- what they share
 
 
-def _read(path: Path, screen: Screen, roles: Roles, layout: Layout) -> Table:
+def _read(
+    path: Path, screen: Screen, roles: Roles, layout: Layout, batches: Batches | None = None
+) -> Table:
     """Read the table, show that it is being read, and say what was read."""
     from ..io import read_table
 
     options = {**values(roles, layout), "drop": tuple(roles.drop or ())}
     options["keep"] = tuple(roles.keep or ())
+    options["batch"] = tuple((batches or Batches()).batch or ())
     with screen.stage(f"reading {path.name}"):
         table = read_table(path, **options)
     screen.show_table(table)

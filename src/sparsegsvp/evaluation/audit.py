@@ -212,8 +212,8 @@ class BatchAudit:
                 "confounded",
                 "serious" if closely else "caution",
                 f"{first} Classes and batches {what}: the panel may show the batch, not the "
-                "class. No method can tell the two apart in these data; measure samples of every "
-                "class in every batch.",
+                "class. No method can tell the two apart where they go together; measure samples "
+                "of every class in every batch.",
             )
         if self.shown:
             yield Notice(

@@ -310,6 +310,16 @@ def batch_folds(
     return folds, np.setdiff1d(member, tested)
 
 
+def folds_without(
+    batches: Mapping[str, Any], codes: IntArray, groups: NDArray[Any] | None
+) -> dict[str, list[Fold]]:
+    """Return, for each batch variable, the folds that leave its batches out."""
+    return {
+        name: batch_folds(np.unique(values, return_inverse=True)[1], codes, groups)[0]
+        for name, values in batches.items()
+    }
+
+
 def unseen_batches(
     codes: IntArray,
     member: IntArray,

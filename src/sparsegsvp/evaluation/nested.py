@@ -20,7 +20,7 @@ from .._typing import Float64Array, IntArray, Progress
 from .._validate import check_choice, check_integer, check_seed
 from .._versions import versions
 from .audit import BatchAudit
-from .batches import LEFT_OUT, audit_batch, batch_folds, check_batches
+from .batches import LEFT_OUT, audit_batch, check_batches, folds_without
 from .folds import Fold, check_labels, derive_seed, folds_from, repeated_samples
 from .journal import Journal, digest, message_of, open_journal, run_logged
 from .panels import describe, fit_with_groups, selected_features, with_seed
@@ -329,12 +329,7 @@ def _audit(
     progress: Progress | None,
 ) -> tuple[BatchAudit, ...]:
     """Leave every batch of every variable out once, and audit each variable."""
-    folds = {
-        name: batch_folds(
-            np.unique(values, return_inverse=True)[1], procedure.codes, procedure.groups
-        )[0]
-        for name, values in batches.items()
-    }
+    folds = folds_without(batches, procedure.codes, procedure.groups)
     tasks = {
         name: [Task(("batch", name, f.index), _evaluate_fold, (f, 0, 0)) for f in of_name]
         for name, of_name in folds.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from .errors import InputError, listed, locating, one_line, option, quote, sugge
 from .formats import existing_file, format_of, read_file, rows_of
 from .models import log2_floor
 from .roles import ColumnRole, match_names, role_lines
-from .rows import RawTable, Roles, refuse_duplicates
+from .rows import RawTable, Roles, batch_role, batches_of, refuse_duplicates
 from .text import ReadOptions, as_label
 
 
@@ -55,6 +55,8 @@ class Table:
         Number of missing values in X.
     roles : tuple of ColumnRole
         What each column is for, and why; columns that are not listed are features.
+    batches : dict of str to ndarray of shape (n_samples,) of str
+        Where or when samples were measured, by the name of each column asked for.
 
     See Also
     --------
@@ -89,6 +91,7 @@ class Table:
     dropped: dict[str, str]
     n_missing: int
     roles: tuple[ColumnRole, ...] = ()
+    batches: dict[str, NDArray[np.object_]] = field(default_factory=dict)
 
     def class_counts(self) -> dict[str, int]:
         """Count the samples of each class, classes in the order scikit-learn gives them."""
@@ -230,6 +233,7 @@ def read_table(
     positive: str | None = None,
     id: str | None = None,
     group: str | None = None,
+    batch: str | Sequence[str] = (),
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
     features: Sequence[str] | None = None,
@@ -261,6 +265,9 @@ def read_table(
         Columns of sample identifiers and of groups. A first column without a name, the
         index of a pandas frame and the ``obs_names`` of AnnData are identifiers by
         themselves.
+    batch : str or sequence of str, default=()
+        Columns that say where or when samples were measured. They are no features, and are
+        audited when a panel is evaluated.
     drop : sequence of str, default=()
         Columns to leave out.
     keep : sequence of str, default=()
@@ -317,7 +324,9 @@ def read_table(
     file = existing_file(path)
     wanted = None if features is None else tuple(features)
     roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
-    roles = replace(roles, keep=tuple(keep))
+    roles = replace(
+        roles, keep=tuple(keep), batch=(batch,) if isinstance(batch, str) else tuple(batch)
+    )
     options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose)
     if labels is None:
         if on is not None:
@@ -340,7 +349,7 @@ def read_table(
                     f"{option('transpose', True)} if the features are in rows",
                 )
         with locating(found.source):
-            _join(raw, found, group)
+            _join(raw, found, roles)
     with locating(file.name):
         table = checked_table(raw, file.name, digest, roles, target, positive)
     if log2:
@@ -399,6 +408,9 @@ def table_of(
         dropped=dict(raw.dropped),
         n_missing=raw.n_missing,
         roles=tuple(raw.roles),
+        batches={
+            name: np.array(cells, dtype=object) for name, cells in batches_of(raw.text).items()
+        },
     )
 
 
@@ -468,7 +480,8 @@ def _roles_left(sheet: _LabelSheet, roles: Roles, file: Path, options: ReadOptio
     there.
     """
     group = None if roles.group in sheet.columns else roles.group
-    roles = replace(roles, target=None, group=group)
+    batch = tuple(name for name in roles.batch if name not in sheet.columns)
+    roles = replace(roles, target=None, group=group, batch=batch)
     if options.transpose or format_of(file).rows is None:
         return roles
     with rows_of(file, options)() as rows:
@@ -482,8 +495,8 @@ def _roles_left(sheet: _LabelSheet, roles: Roles, file: Path, options: ReadOptio
     return replace(roles, id=sheet.on) if roles.id is None and sheet.on in names else roles
 
 
-def _join(raw: RawTable, sheet: _LabelSheet, group: str | None) -> None:
-    """Put the labels (and groups) of the sheet beside the samples of a table."""
+def _join(raw: RawTable, sheet: _LabelSheet, asked: Roles) -> None:
+    """Put the labels (and groups and batches) of the sheet beside the samples of a table."""
     ids = raw.text["id"]
     rows = [None if key is None else sheet.rows.get(key) for key in ids]
     if all(row is None for row in rows):
@@ -498,7 +511,8 @@ def _join(raw: RawTable, sheet: _LabelSheet, group: str | None) -> None:
     if unused:
         raw.notes.append(f"{unused} rows of {sheet.source} belong to no sample of the table")
     raw.notes.append(f"labels come from {sheet.source}, matched by {quote(sheet.on)}")
-    beside = {"target": sheet.target, "group": group}
+    beside = {"target": sheet.target, "group": asked.group}
+    beside |= {batch_role(name): name for name in asked.batch}
     for role, name in beside.items():
         if name in sheet.columns:
             column = sheet.columns[name]

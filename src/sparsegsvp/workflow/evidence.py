@@ -53,6 +53,7 @@ def evaluate_procedure(
             table.X,
             table.labels,
             groups=table.groups,
+            batch=table.batches or None,
             ids=table.ids,
             cv=n_outer,
             n_repeats=settings.repeats,

@@ -21,6 +21,7 @@ from sklearn.base import clone
 from .._typing import Progress
 from ..estimators import MedianImputer
 from ..evaluation import default_methods
+from ..evaluation.batches import LEFT_OUT, folds_without
 from ..evaluation.folds import make_folds
 from ..evaluation.nested import FOLDS
 from ..evaluation.panels import fit_with_groups, size_is_a_cut, with_size
@@ -158,6 +159,10 @@ class _Estimate:
         """Plan the nested cross-validation and the permutation test."""
         settings = self.settings
         self.add(FOLDS, self.n_outer * settings.repeats, one)
+        if self.table.batches:
+            codes = np.unique(self.table.labels, return_inverse=True)[1]
+            without = folds_without(self.table.batches, codes, self.table.groups)
+            self.add(LEFT_OUT, sum(map(len, without.values())), one)
         if settings.permutations:
             draws = settings.permutations + 1
             smallest = min(self.table.class_counts().values())
