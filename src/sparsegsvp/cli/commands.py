@@ -320,7 +320,7 @@ def evaluate(
         typer.Option(
             "--method",
             metavar="NAME",
-            help="GSVPSVMCV (what select runs) or a method of compare.",
+            help="GSVPSVMCV (what select runs) or a method of compare (compare --list).",
             rich_help_panel="Method",
         ),
     ] = "GSVPSVMCV",
@@ -363,6 +363,19 @@ def evaluate(
     screen.give(summary(found.document, method=name, out=where, command=text))
 
 
+def _list_methods(wanted: bool) -> None:
+    """Print the methods of compare, a line each, before a table is asked for."""
+    if not wanted:
+        return
+    from ..workflow import method_lines
+
+    lines = method_lines()
+    width = max(map(len, lines))
+    for name, line in lines.items():
+        print(f"{name:{width}}  {line}")
+    raise typer.Exit
+
+
 @command
 def compare(
     table: TablePath,
@@ -386,6 +399,17 @@ def compare(
             rich_help_panel="Method",
         ),
     ] = None,
+    listing: Annotated[
+        bool,
+        typer.Option(
+            "--list",
+            help="Show the methods there are, and stop.",
+            is_eager=True,
+            callback=_list_methods,
+            show_default=False,
+            rich_help_panel="Method",
+        ),
+    ] = False,
     sizes: Annotated[
         str, typer.Option(help="Panel sizes, separated by commas.", rich_help_panel="Method")
     ] = "2,4,8,16,32",

@@ -12,16 +12,18 @@ import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import (
     RFE,
+    SelectFromModel,
     SelectKBest,
     SelectorMixin,
     chi2,
     f_classif,
     mutual_info_classif,
 )
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, enet_path
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import LinearSVC, l1_min_c
@@ -30,6 +32,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import BoolArray, Float64Array, IntArray
+from .._validate import check_real
+
+_STEPS = 80  # of a tenth each, down to 1/4000 of the largest penalty
 
 
 def l1_logistic(C: float) -> LogisticRegression:
@@ -271,11 +276,180 @@ class L1Logistic(ClassifierMixin, _OrderedSelector):
         return self.classes_[codes]
 
 
+class ElasticNetSelector(ClassifierMixin, _OrderedSelector):
+    r"""Elastic net with at least a given number of features.
+
+    .. math:: \min_w \; \frac{1}{2n} \sum_i s_i (y_i - x_i'w)^2
+        + \alpha \rho \|w\|_1 + \frac{\alpha (1 - \rho)}{2} \|w\|^2
+
+    with balanced sample weights :math:`s_i`, columns and the labels (1 and -1) centred. Going
+    down from the penalty at which the first feature enters, in steps of a tenth, it stops where
+    ``n_features`` have. With more than two classes the indicators of the classes are regressed
+    together, so that a feature enters for all of them.
+
+    Squares and not the logistic loss, since they have an exact coordinate descent: on 102 samples
+    with 12,600 features a whole path takes a second, where 200 passes of scikit-learn's saga at
+    one penalty take six, and have not converged.
+
+    Parameters
+    ----------
+    n_features : int, default=10
+        Number of features that must enter.
+    l1_ratio : float, default=0.5
+        The share :math:`\rho` of the l1 term.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The penalty found.
+    coef_, intercept_ : ndarray
+        Of the fit at ``alpha_``.
+    feature_order_ : ndarray
+        Features with a coefficient, largest first.
+
+    References
+    ----------
+    Zou, Hastie (2005), Regularization and variable selection via the elastic net, Journal of the
+    Royal Statistical Society B 67(2), 301-320.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation.baselines import ElasticNetSelector
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 20)
+    >>> X = rng.normal(size=(40, 30))
+    >>> X[:, [3, 4]] += 2 * y[:, None]
+    >>> ElasticNetSelector(n_features=2).fit(X, y).get_support(indices=True)
+    array([3, 4])
+    """
+
+    def __init__(self, n_features: int = 10, l1_ratio: float = 0.5) -> None:
+        self.n_features = n_features
+        self.l1_ratio = l1_ratio
+
+    def fit(self, X: Any, y: ArrayLike) -> ElasticNetSelector:
+        """Walk down the path until enough features have entered."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self._check_size()
+        check_real("l1_ratio", self.l1_ratio, above=0, most=1)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError("y holds one class; at least two are needed.")
+        weight = (codes.size / self.classes_.size / np.bincount(codes))[codes]
+        target = np.eye(self.classes_.size)[codes]
+        if self.classes_.size == 2:
+            target = 2 * target[:, 1:] - 1
+        root = np.sqrt(weight)[:, None]
+        mean, level = (np.average(part, axis=0, weights=weight) for part in (X, target))
+        rows = np.asfortranarray((X - mean) * root)
+        wanted = np.asfortranarray((target - level) * root)
+        wanted = wanted[:, 0] if wanted.shape[1] == 1 else wanted
+        # where the first feature enters; a tenth less at each step
+        largest = np.linalg.norm(np.atleast_2d(wanted.T @ rows), axis=0).max()
+        alpha = float(largest / (codes.size * self.l1_ratio)) or 1.0
+        coef: Any = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            for _ in range(_STEPS):
+                alpha *= 0.9
+                options = {"alphas": [alpha], "l1_ratio": self.l1_ratio, "precompute": False}
+                coef = enet_path(rows, wanted, coef_init=coef, copy_X=False, **options)[1][..., 0]
+                weights = np.linalg.norm(np.atleast_2d(coef), axis=0)
+                if np.count_nonzero(weights) >= self.n_features:
+                    break
+        self.alpha_ = alpha
+        self.coef_ = np.atleast_2d(coef)
+        self.intercept_ = level - self.coef_ @ mean
+        self.feature_order_ = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+        return self
+
+    def decision_function(self, X: Any) -> Float64Array:
+        """Return the signed value (two classes) or one value per class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False)
+        values = X @ self.coef_.T + self.intercept_
+        return values[:, 0] if self.classes_.size == 2 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labels."""
+        values = self.decision_function(X)
+        codes = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        return self.classes_[codes]
+
+
+def by_importance(model: Any, n_features: int = 10) -> SelectFromModel:
+    """Return a selector of the features that are most important to a model.
+
+    The importances are those of impurity: they cost nothing after the fit, where permuting each of
+    15,000 columns would cost more than it. Trees look at the square root of the number of
+    features at each split, without which boosting takes some hundred times as long.
+    """
+    return SelectFromModel(model, threshold=-np.inf, max_features=n_features)
+
+
+#: What the methods of scikit-learn's parts do; others say it themselves.
+_WORDS = {
+    "l1 logistic": "Logistic regression with an l1 penalty (lasso); a fit for each size.",
+    "elastic net": "Least squares with an l1 and an l2 penalty; correlated features stay together.",
+    "random forest": "Features by their importance to 200 trees on bootstrapped samples.",
+    "gradient boosting": "Features by their importance to 200 small trees, one after the other.",
+    "RFE": "Recursive elimination of the smallest weights of a linear SVM.",
+    "F test": "Features one by one, by analysis of variance (the t-test of two classes).",
+    "chi-squared": "Features one by one, by the chi-squared statistic of scaled values.",
+    "mutual information": "Features one by one, by mutual information with the class.",
+}
+
+#: Other names that people know methods by.
+KNOWN_AS = {
+    "lasso": "l1 logistic",
+    "l1": "l1 logistic",
+    "logistic": "l1 logistic",
+    "glmnet": "elastic net",
+    "enet": "elastic net",
+    "rf": "random forest",
+    "forest": "random forest",
+    "trees": "random forest",
+    "gbm": "gradient boosting",
+    "boosting": "gradient boosting",
+    "xgboost": "gradient boosting",
+    "lightgbm": "gradient boosting",
+    "svm": "RFE",
+    "svmrfe": "RFE",
+    "recursivefeatureelimination": "RFE",
+    "ttest": "F test",
+    "anova": "F test",
+    "ftest": "F test",
+    "chi2": "chi-squared",
+    "mi": "mutual information",
+    "mutualinfo": "mutual information",
+    "rifle": "TruncatedRayleighFlow",
+}
+
+
+def method_lines() -> dict[str, str]:
+    """Return what each of `default_methods` does, in a line.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation.baselines import method_lines
+    >>> method_lines()["F test"]
+    'Features one by one, by analysis of variance (the t-test of two classes).'
+    """
+    found = {}
+    for name, method in default_methods().items():
+        own = (type(method).__doc__ or "").strip().partition("\n")[0]
+        found[name] = _WORDS.get(name, own)
+    return found
+
+
 def default_methods() -> dict[str, Any]:
     """Return the methods of a comparison that names none.
 
     Everything in :mod:`sparsegsvp.related`, :class:`~sparsegsvp.GSVPSVM`, and from
-    scikit-learn l1 logistic regression, recursive elimination and three filters.
+    scikit-learn l1 logistic regression, elastic net, random forest, gradient boosting,
+    recursive elimination and three filters.
 
     Returns
     -------
@@ -296,6 +470,11 @@ def default_methods() -> dict[str, Any]:
         "GSVPSVM": GSVPSVM(),
         **{k: v() for k, v in kinds.items() if isinstance(v, type) and hasattr(v, "fit")},
         "l1 logistic": make_pipeline(StandardScaler(), L1Logistic()),
+        "elastic net": make_pipeline(StandardScaler(), ElasticNetSelector()),
+        "random forest": by_importance(RandomForestClassifier(200, class_weight="balanced")),
+        "gradient boosting": by_importance(
+            GradientBoostingClassifier(n_estimators=200, subsample=0.5, max_features="sqrt")
+        ),
         "RFE": make_pipeline(StandardScaler(), RecursiveElimination()),
         "F test": SelectKBest(f_classif),
         "chi-squared": make_pipeline(MinMaxScaler(), SelectKBest(chi2)),

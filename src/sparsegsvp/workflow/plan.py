@@ -29,7 +29,7 @@ from ..evaluation.permutation import PERMUTATIONS, fixed_statistic
 from ..evaluation.stability import HALVES
 from ..io import Table
 from ..io.models import log2_floor
-from .evidence import OWN, method_named, possible_sizes, procedure_of
+from .evidence import OWN, method_name, method_named, possible_sizes, procedure_of
 from .predict import last_step
 from .settings import (
     INNER_FOLDS,
@@ -273,7 +273,9 @@ def plan_comparison(
     settings = make_settings(**parameters)
     found = _Estimate(table, settings, n_jobs, progress)
     possible = possible_sizes(table, sizes)
-    chosen = {name: method_named(name) for name in methods} if methods else default_methods()
+    chosen = default_methods()
+    if methods:
+        chosen = {method_name(name): method_named(name) for name in methods}
     if settings.log2:
         found.X = log2_floor(found.X, settings.floor)
     found.X = MedianImputer().fit_transform(found.X)
