@@ -1,7 +1,6 @@
 """Nested evaluation, permutation test, stability selection and comparison of methods."""
 
 from .audit import BatchAudit, BatchFromPanel, ClassFromBatch, UnseenBatches
-from .baselines import default_methods
 from .bounds import ErrorControl, error_bound, error_control
 from .compare import compare
 from .comparison import Comparison, ComparisonRow, pareto_front
@@ -16,6 +15,7 @@ from .intervals import (
     rate_interval,
     score_interval,
 )
+from .methods import default_methods
 from .nested import nested_evaluate
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict

@@ -1,4 +1,4 @@
-"""The methods every comparison holds, made of scikit-learn's parts.
+"""Methods of selection made of scikit-learn's parts, for every comparison to hold.
 
 Each gives a panel of a chosen size, and an order of the features to cut or fill it by.
 """
@@ -14,20 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import (
-    RFE,
-    SelectFromModel,
-    SelectKBest,
-    SelectorMixin,
-    chi2,
-    f_classif,
-    mutual_info_classif,
-)
+from sklearn.feature_selection import RFE, SelectorMixin, mutual_info_classif
 from sklearn.linear_model import LogisticRegression, enet_path
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, l1_min_c
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -379,104 +372,72 @@ class ElasticNetSelector(ClassifierMixin, _OrderedSelector):
         return self.classes_[codes]
 
 
-def by_importance(model: Any, n_features: int = 10) -> SelectFromModel:
-    """Return a selector of the features that are most important to a model.
+class TreeImportance(_OrderedSelector):
+    """The features that are most important to a forest or to boosted trees.
 
-    The importances are those of impurity: they cost nothing after the fit, where permuting each of
-    15,000 columns would cost more than it. Trees look at the square root of the number of
-    features at each split, without which boosting takes some hundred times as long.
-    """
-    return SelectFromModel(model, threshold=-np.inf, max_features=n_features)
+    Importances are those of impurity: they come with the fit, where permuting each of 15,000
+    columns would take longer than it. At a split, trees of a forest look at the square root of
+    the number of features, boosted ones at up to 1000: all of 15,000 would take 15 times as
+    long. Histograms, which make boosting fast on many samples, give no importances.
 
+    Parameters
+    ----------
+    n_features : int, default=10
+        Size of the panel.
+    boosted : bool, default=False
+        Small trees one after the other, each on half of the samples, instead of a forest of
+        large ones on bootstrapped samples.
+    n_trees : int, default=500
+        Number of trees.
+    random_state : int, RandomState or None, default=None
+        Seed.
 
-#: What the methods of scikit-learn's parts do; others say it themselves.
-_WORDS = {
-    "l1 logistic": "Logistic regression with an l1 penalty (lasso); a fit for each size.",
-    "elastic net": "Least squares with an l1 and an l2 penalty; correlated features stay together.",
-    "random forest": "Features by their importance to 200 trees on bootstrapped samples.",
-    "gradient boosting": "Features by their importance to 200 small trees, one after the other.",
-    "RFE": "Recursive elimination of the smallest weights of a linear SVM.",
-    "F test": "Features one by one, by analysis of variance (the t-test of two classes).",
-    "chi-squared": "Features one by one, by the chi-squared statistic of scaled values.",
-    "mutual information": "Features one by one, by mutual information with the class.",
-}
-
-#: Other names that people know methods by.
-KNOWN_AS = {
-    "lasso": "l1 logistic",
-    "l1": "l1 logistic",
-    "logistic": "l1 logistic",
-    "glmnet": "elastic net",
-    "enet": "elastic net",
-    "rf": "random forest",
-    "forest": "random forest",
-    "trees": "random forest",
-    "gbm": "gradient boosting",
-    "boosting": "gradient boosting",
-    "xgboost": "gradient boosting",
-    "lightgbm": "gradient boosting",
-    "svm": "RFE",
-    "svmrfe": "RFE",
-    "recursivefeatureelimination": "RFE",
-    "ttest": "F test",
-    "anova": "F test",
-    "ftest": "F test",
-    "chi2": "chi-squared",
-    "mi": "mutual information",
-    "mutualinfo": "mutual information",
-    "rifle": "TruncatedRayleighFlow",
-}
-
-
-def method_lines() -> dict[str, str]:
-    """Return what each of `default_methods` does, in a line.
+    Attributes
+    ----------
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        The importances.
+    feature_order_ : ndarray
+        Features that some tree uses, most important first.
 
     Examples
     --------
-    >>> from sparsegsvp.evaluation.baselines import method_lines
-    >>> method_lines()["F test"]
-    'Features one by one, by analysis of variance (the t-test of two classes).'
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation.baselines import TreeImportance
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 20)
+    >>> X = rng.normal(size=(40, 30))
+    >>> X[:, 7] += 3 * y
+    >>> TreeImportance(1, n_trees=50, random_state=0).fit(X, y).get_support(indices=True)
+    array([7])
     """
-    found = {}
-    for name, method in default_methods().items():
-        own = (type(method).__doc__ or "").strip().partition("\n")[0]
-        found[name] = _WORDS.get(name, own)
-    return found
 
+    order_ignores_size = True
 
-def default_methods() -> dict[str, Any]:
-    """Return the methods of a comparison that names none.
+    def __init__(
+        self,
+        n_features: int = 10,
+        boosted: bool = False,
+        n_trees: int = 500,
+        random_state: Any = None,
+    ) -> None:
+        self.n_features = n_features
+        self.boosted = boosted
+        self.n_trees = n_trees
+        self.random_state = random_state
 
-    Everything in :mod:`sparsegsvp.related`, :class:`~sparsegsvp.GSVPSVM`, and from
-    scikit-learn l1 logistic regression, elastic net, random forest, gradient boosting,
-    recursive elimination and three filters.
-
-    Returns
-    -------
-    dict
-        From a name to an unfitted estimator.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation import default_methods
-    >>> {"l1 logistic", "RFE", "F test"} <= set(default_methods())
-    True
-    """
-    from .. import related
-    from ..estimators import GSVPSVM
-
-    kinds = {name: getattr(related, name) for name in related.__all__}
-    return {
-        "GSVPSVM": GSVPSVM(),
-        **{k: v() for k, v in kinds.items() if isinstance(v, type) and hasattr(v, "fit")},
-        "l1 logistic": make_pipeline(StandardScaler(), L1Logistic()),
-        "elastic net": make_pipeline(StandardScaler(), ElasticNetSelector()),
-        "random forest": by_importance(RandomForestClassifier(200, class_weight="balanced")),
-        "gradient boosting": by_importance(
-            GradientBoostingClassifier(n_estimators=200, subsample=0.5, max_features="sqrt")
-        ),
-        "RFE": make_pipeline(StandardScaler(), RecursiveElimination()),
-        "F test": SelectKBest(f_classif),
-        "chi-squared": make_pipeline(MinMaxScaler(), SelectKBest(chi2)),
-        "mutual information": SelectKBest(mutual_information),
-    }
+    def fit(self, X: Any, y: ArrayLike) -> TreeImportance:
+        """Grow the trees, and order the features."""
+        X, y = validate_data(self, X, y)
+        check_classification_targets(y)
+        self._check_size()
+        trees: dict[str, Any] = {"n_estimators": self.n_trees, "random_state": self.random_state}
+        if self.boosted:
+            trees |= {"subsample": 0.5, "max_features": min(1000, X.shape[1])}
+            weight = compute_sample_weight("balanced", y)
+            model = GradientBoostingClassifier(**trees).fit(X, y, sample_weight=weight)
+        else:
+            model = RandomForestClassifier(class_weight="balanced", **trees).fit(X, y)
+        self.feature_importances_ = model.feature_importances_
+        used = np.count_nonzero(self.feature_importances_)
+        self.feature_order_ = np.argsort(-self.feature_importances_, kind="stable")[:used]
+        return self

@@ -19,10 +19,11 @@ from .._parallel import Outcome, Task
 from .._typing import IntArray, Progress
 from .._validate import check_real, check_seed
 from .._versions import versions
-from .baselines import RandomPanel, default_methods
+from .baselines import RandomPanel
 from .comparison import RANDOM_PANEL, Comparison, MethodAtSize, comparison_rows, mean_seconds
 from .folds import Fold, check_labels, derive_seed, make_folds, repeated_samples
 from .journal import Journal, digest, message_of, open_journal, run_logged
+from .methods import default_methods
 from .panels import (
     describe,
     exact_panel,

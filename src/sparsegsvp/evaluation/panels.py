@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.feature_selection import SelectFromModel, SelectKBest
+from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
@@ -212,8 +212,7 @@ def size_is_a_cut(estimator: Any) -> bool:
         sized = [s for s in sized if _size_parameter(s) is not None]
         # a classifier at the end was fitted on one size, so its decisions differ with it
         return bool(sized) and sized[-1] is estimator.steps[-1][1] and size_is_a_cut(sized[-1])
-    cut = isinstance(estimator, SelectKBest | SelectFromModel)
-    return cut or getattr(estimator, "order_ignores_size", False)
+    return isinstance(estimator, SelectKBest) or getattr(estimator, "order_ignores_size", False)
 
 
 def with_seed(estimator: Any, seed: int) -> Any:

@@ -14,7 +14,8 @@ from sklearn.pipeline import Pipeline
 from .._typing import Progress
 from .._versions import versions
 from ..evaluation import Comparison, EvaluationResult, compare, default_methods, nested_evaluate
-from ..evaluation.baselines import KNOWN_AS, common_classifier
+from ..evaluation.baselines import common_classifier
+from ..evaluation.methods import KNOWN_AS
 from ..evaluation.panels import with_size
 from ..io import InputError, Table, csv_text
 from ..io.errors import option, quote, suggestion
