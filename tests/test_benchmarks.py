@@ -20,6 +20,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         ("starts", "| made-up | 1 | 0.5 |"),
         ("accuracy", "within 0.01 of l1 logistic"),
         ("search", "held-out log loss"),
+        ("batches", "| planted | tied | blind 1 |"),
     ],
 )
 def test_tiny_configuration_runs(script: str, said: str) -> None:

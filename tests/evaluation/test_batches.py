@@ -88,14 +88,13 @@ def test_one_class_per_batch_is_complete_and_each_class_is_still_scored():
 def test_the_chance_of_a_false_alarm(monkeypatch):
     # 120 tables without any tie of batch and label or batch and panel
     monkeypatch.setattr(batches, "_LABEL_DRAWS", 99)
-    monkeypatch.setattr(batches, "_PANEL_DRAWS", 99)
     rng = np.random.default_rng(5)
     labels, panels = [], []
     for seed in range(120):
         X, codes = rng.normal(size=(40, 6)), rng.permutation(np.repeat([0, 1], 20))
         member, unit = rng.permutation(np.arange(40) % 4), np.arange(40)
         labels.append(class_from_batch(codes, member, unit, rng).p_value)
-        found = batch_from_panel(X, codes, member, unit, [np.arange(3)], seed)
+        found = batch_from_panel(X, codes, member, unit, [np.arange(3)], seed, 99)
         panels.append(found.p_value)
     for p_values in (labels, panels):
         share = np.mean(np.array(p_values) <= 0.05)

@@ -154,6 +154,7 @@ def batch_from_panel(
     unit: IntArray,
     panels: Sequence[IntArray | None],
     seed: int,
+    n_draws: int = _PANEL_DRAWS,
 ) -> BatchFromPanel | None:
     """Ask whether the batch can be told from panels, among samples of one class."""
     folds = _folds_by_batch(codes, member, unit, seed)
@@ -170,7 +171,7 @@ def batch_from_panel(
     rng = np.random.default_rng(derive_seed(seed, _STREAM, 2))
     area = float(np.nanmean(observed))
     exceeds: list[bool] = []
-    while len(exceeds) < _PANEL_DRAWS and sum(exceeds) < MAX_EXCEEDANCES:
+    while len(exceeds) < n_draws and sum(exceeds) < MAX_EXCEEDANCES:
         drawn = _areas(readers, folds, stratum, _shuffle(member, unit, codes, rng))
         exceeds.append(bool(np.nanmean(drawn) >= area - 1e-12))
     by_batch = tuple(None if np.isnan(value) else float(value) for value in observed)
