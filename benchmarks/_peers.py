@@ -1,23 +1,26 @@
 """Adapters for selectors that people use today, none of them required.
 
-    celer, skglm, mrmr-selection, Boruta, skrebate, abess
+    celer, skglm, Boruta, skrebate, abess
 
 Each is a scikit-learn selector with ``n_features`` and ``feature_order_``. One whose package
 is missing is reported by `peers`; one that fails or takes too long is reported by the
-comparison.
+comparison. mRMR needs no package.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_selection import SelectorMixin, VarianceThreshold
+from sklearn.feature_selection import SelectorMixin, VarianceThreshold, f_classif
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -68,6 +71,20 @@ def _until(size: int, solve: Callable[[float], np.ndarray], strongest: float) ->
     return coef
 
 
+@contextmanager
+def _this_folder_hidden() -> Iterator[None]:
+    """Keep coverage.py of this folder from being imported as the package of that name.
+
+    numba imports that package where it is installed, and fails with anything else.
+    """
+    before, here = sys.path[:], Path(__file__).resolve().parent
+    sys.path[:] = [entry for entry in before if Path(entry).resolve() != here]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
 class Celer(_Peer):
     """celer's l1 logistic regression, at the penalty where ``n_features`` enter."""
 
@@ -91,7 +108,8 @@ class SkglmMCP(_Peer):
     """
 
     def _order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        from skglm import MCPRegression
+        with _this_folder_hidden():
+            from skglm import MCPRegression
 
         signs = np.where(y == 1, 1.0, -1.0)
         columns = np.asfortranarray(X)
@@ -104,21 +122,33 @@ class SkglmMCP(_Peer):
 
 
 class MRMR(_Peer):
-    """mrmr-selection: maximum relevance, minimum redundancy.
+    """Maximum relevance, minimum redundancy: the F statistic over the mean |correlation|.
 
-    Greedy, so that a small panel is the beginning of a large one: computed once, 32 deep.
+    Greedy: the next feature has the largest quotient of its F statistic and its mean absolute
+    correlation, no less than 0.001, with those chosen before. That is what mrmr-selection does
+    by default, in milliseconds instead of minutes; on breast, colon, leukemia, cns and gravier
+    its version 0.2.8 chose the same 32 features in the same order.
+    A small panel is the beginning of a large one, so it is computed once, 32 deep.
     """
 
     order_ignores_size = True
 
     def _order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        import pandas as pd
-        from mrmr import mrmr_classif
-
-        frame = pd.DataFrame(X, columns=[str(j) for j in range(X.shape[1])])
-        depth = min(max(self.n_features, 32), X.shape[1])
-        chosen = mrmr_classif(X=frame, y=pd.Series(y), K=depth, show_progress=False, n_jobs=1)
-        return np.array([int(name) for name in chosen])
+        relevance = np.nan_to_num(f_classif(X, y)[0], posinf=np.inf)
+        left = np.flatnonzero(relevance > 0)
+        depth = min(max(self.n_features, 32), len(left))
+        units = X[:, left] - X[:, left].mean(axis=0)
+        units /= np.linalg.norm(units, axis=0)
+        score, redundancy = relevance[left], np.zeros(len(left))
+        chosen: list[int] = []
+        for n_chosen in range(1, depth + 1):
+            score[chosen] = -np.inf
+            chosen.append(int(score.argmax()))
+            redundancy += np.maximum(np.abs(units.T @ units[:, chosen[-1]]), 0.001)
+            mean = redundancy / n_chosen
+            # a copy of all that are chosen already adds nothing
+            score = np.where(mean < 1 - 1e-12, relevance[left] / mean, 0.0)
+        return left[chosen]
 
 
 class Boruta(_Peer):
@@ -159,10 +189,11 @@ class Abess(_Peer):
         return _by_size(np.ravel(model.coef_))
 
 
-_PEERS: dict[str, tuple[str, type[_Peer]]] = {
+# by name, the package that is needed, if any, and the adapter
+_PEERS: dict[str, tuple[str | None, type[_Peer]]] = {
     "celer": ("celer", Celer),
     "skglm MCP": ("skglm", SkglmMCP),
-    "mRMR": ("mrmr", MRMR),
+    "mRMR": (None, MRMR),
     "Boruta": ("boruta", Boruta),
     "ReliefF": ("skrebate", ReliefF),
     "abess": ("abess", Abess),
@@ -174,7 +205,7 @@ def peers() -> tuple[dict[str, Any], dict[str, str]]:
     found: dict[str, Any] = {}
     missing: dict[str, str] = {}
     for name, (package, adapter) in _PEERS.items():
-        if importlib.util.find_spec(package) is None:
+        if package is not None and importlib.util.find_spec(package) is None:
             missing[name] = f"{package} is not installed"
         else:
             found[name] = make_pipeline(VarianceThreshold(), StandardScaler(), adapter())

@@ -26,7 +26,7 @@ from multiprocessing import resource_tracker as _tracker
 from pathlib import Path
 from typing import Any, Literal
 
-from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
@@ -210,27 +210,27 @@ def _run_with_joblib(
     left_out: list[Task] = []
     # workers of a cluster are not this process's children
     parent = None if on_cluster() else os.getpid()
+    data = _scattered(shared) if on_cluster() and shared is not None else shared
 
-    def calls(data: Any) -> Iterator[Any]:
+    def calls() -> Iterator[Any]:
         for index, task in enumerate(tasks):
             if cancelled(task):
                 left_out.append(task)
             else:
                 yield delayed(_numbered)(index, task, data, isolate, parent)
 
-    with sharing(shared) as (data,):
-        found: Any = iter(())
-        try:
-            with _interrupts_held():
-                found = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls(data))
-            for index, outcome in found:
-                # the task that is here, not the copy that came back
-                yield Outcome(tasks[index], *outcome)
-        finally:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # joblib warns of what is stopped: it was asked to
-                if isgenerator(found):
-                    found.close()
+    found: Any = iter(())
+    try:
+        with _interrupts_held():
+            found = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls())
+        for index, outcome in found:
+            # the task that is here, not the copy that came back
+            yield Outcome(tasks[index], *outcome)
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib warns of what is stopped: it was asked to
+            if isgenerator(found):
+                found.close()
     for task in left_out:
         yield Outcome(task, status="cancelled")
 
@@ -247,25 +247,12 @@ def on_cluster() -> bool:
     return type(get_active_backend()[0]).__name__ == "DaskDistributedBackend"
 
 
-@contextmanager
-def sharing(*data: Any) -> Iterator[tuple[Any, ...]]:
-    """Give what to pass for data that all calls of a joblib loop share.
-
-    On a cluster that is a future for each: the data is sent once, and to every worker, so
-    that one that dies takes nothing with it. joblib would leave large arguments on a single
-    worker; what differs from call to call should therefore come in tuples, which travel
-    with the call. Inside of a task of the cluster, loops are run where they are.
-    """
-    if not on_cluster():
-        yield data
-    elif _in_task():
-        with parallel_config(backend="sequential"):
-            yield data
-    else:
-        yield tuple(None if value is None else _scattered(value) for value in data)
-
-
 def _scattered(value: Any) -> Any:
+    """Send data to every worker of the cluster, so that one that dies takes nothing with it.
+
+    joblib would leave large arguments on a single worker. What differs from task to task comes
+    in tuples, which travel with the call.
+    """
     client = get_active_backend()[0].client
     for attempt in range(_ATTEMPTS):
         try:

@@ -9,6 +9,10 @@ from typing import Any, TypeVar
 
 Choice = TypeVar("Choice")
 
+# Largest values in a table, by the type of its numbers: the bias needs their fourth powers,
+# products in float32 their second.
+LARGEST = {"float32": 1e18, "float64": 1e75}
+
 
 def check_real(
     name: str,

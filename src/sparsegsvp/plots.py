@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .estimators.pipeline import last_step
 from .report import drawings, figures, projections
 from .report.charts import Chart, matplotlib
 
@@ -225,7 +226,7 @@ def _shown(chart: Chart, ax: Any) -> Any:
 
 def _search(model: Any, plot: str, names: Sequence[str] | None) -> tuple[Any, Sequence[str]]:
     """The fitted GSVPSVMCV that a model is or ends in, and the names of the features."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    last = last_step(model)
     if not hasattr(last, "path_"):
         raise ValueError(
             f"plots.{plot} draws a GSVPSVMCV after fit, which holds its path, or a pipeline that "

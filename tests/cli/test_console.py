@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 
@@ -19,6 +21,8 @@ from sparsegsvp.io import InputError
         (InputError("a.csv is empty"), 2, "sparsegsvp: a.csv is empty"),
         (ValueError("two\nlines"), 2, "sparsegsvp: two lines"),
         (FileNotFoundError("gone"), 2, "sparsegsvp: gone"),
+        (OSError(28, "Disk full", "out"), 2, "sparsegsvp: out: Disk full; make room on the disk"),
+        (OSError(30, "Read-only", "out"), 2, "sparsegsvp: out: Read-only; choose a folder that"),
         (KeyboardInterrupt(), 130, "sparsegsvp: interrupted; nothing was written"),
         (ImportError("needs x"), 1, "sparsegsvp: needs x"),
         (MemoryError(), 1, "sparsegsvp: there is not enough memory"),
@@ -77,6 +81,69 @@ def test_names_are_never_markup(capsys):
     Screen(as_json=True).say("nothing")
     Screen(as_json=True).give({"a": None})
     assert capsys.readouterr().out == '{\n "a": null\n}\n'
+
+
+HOSTILE = "s\x1b[31m\x9b\u202e\x07"
+
+
+def test_no_name_moves_the_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes it for a terminal
+    screen = Screen()
+    with screen:
+        screen.say(HOSTILE)
+        screen.remark(HOSTILE)
+        screen.progress(HOSTILE, 0, 1)
+    screen.pass_on(f"sample,label\n{HOSTILE},{HOSTILE}\n")
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[1:] == ["sample,label", "s [31m   ,s [31m   "]
+    for text in (printed.out, printed.err):
+        assert not any(c in text for c in ("\x1b[31m", "\x9b", "\u202e", "\x07"))
+    monkeypatch.delenv("FORCE_COLOR")
+    Screen().pass_on(HOSTILE)  # a file or another program gets what there is
+    assert capsys.readouterr().out == HOSTILE
+
+
+def test_errors_of_libraries_are_shown_without_escapes(capsys):
+    @guarded
+    def command(debug=False):
+        raise RuntimeError(HOSTILE)
+
+    with pytest.raises(typer.Exit):
+        command(debug=True)
+    assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_terminal_that_knows_only_ascii(tmp_path, kit, as_json):
+    X, labels, names = kit.planted()
+    names[1] = "β-actin"
+    labels = ["gesünd" if label == "well" else label for label in labels]
+    path = kit.write_table(tmp_path / "table.csv", X, labels, names)
+    path = path.rename(os.fsdecode(os.path.join(os.fsencode(tmp_path), b"caf\xe9.csv")))
+    words = ["select", str(path), "-t", "class", "--id", "sample", *kit.fast]
+    words += ["--out", str(tmp_path / "out")] + (["--json"] if as_json else [])
+    done = subprocess.run(
+        [sys.executable, "-m", "sparsegsvp.cli", *words],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.decode("ascii")
+    if as_json:
+        assert json.loads(text)["classes"] == ["gesünd", "ill"]
+    else:
+        assert "ges\\xfcnd" in text
+    for file in (tmp_path / "out").iterdir():
+        if file.suffix != ".skops":
+            file.read_text(encoding="utf-8")
+
+
+def test_a_log_among_the_results_is_refused_at_once(table, tmp_path, kit):
+    words = ["select", table, "-t", "class", "--id", "sample", *kit.fast, "--out", tmp_path / "out"]
+    result = kit.run(*words, "--log", tmp_path / "out" / "deep" / "log.jsonl")
+    assert result.exit_code == 2
+    assert "(--log) lies in the folder for the results (--out)" in result.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_bars_on_a_terminal_and_lines_elsewhere(capsys, monkeypatch):

@@ -20,13 +20,17 @@ def test_evaluate_agrees_with_select(finished, tmp_path, kit):
     """The same folds, seed and procedure give the same estimate."""
     out = tmp_path / "out"
     words = ["-t", "class", "--id", "sample", "--positive", "ill", *EVALUATE]
-    result = kit.run("evaluate", finished.path, *words, "--permutations", "3", "--out", out)
+    words += ["--permutations", "3", "--max-permutations", "0"]
+    result = kit.run("evaluate", finished.path, *words, "--out", out)
     assert result.exit_code == 0, result.stderr
     assert "Balanced accuracy:" in result.stdout
     mine = json.loads((out / "results.json").read_text())["evaluation"]
     whole = json.loads((finished.out / "results.json").read_text(encoding="utf-8"))["evaluation"]
     assert mine["scores"] == whole["scores"]
     assert mine["permutation"] == whole["permutation"]
+    # too few draws to be gone on with, whatever the limit
+    assert mine["description"]["max_permutations"] == 0
+    assert whole["description"]["max_permutations"] == 999
     assert (out / "predictions.csv").read_bytes() == (finished.out / "predictions.csv").read_bytes()
 
 
@@ -139,5 +143,6 @@ def test_demo_selects_on_the_embedded_data(tmp_path, kit, monkeypatch):
     assert result.exit_code == 2
     assert seen["table"].X.shape == (569, 30) and seen["table"].positive == "malignant"
     assert "read 569 samples and 30 features from the breast cancer data" in result.stdout
-    assert seen["random_state"] == 3 and seen["rule"] == "1se"
+    # what is chosen, and how, is what select chooses
+    assert seen["random_state"] == 3 and not {"rule", "tau", "n_features"} & set(seen)
     assert seen["command"] == "sparsegsvp demo --seed 3"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -138,3 +139,13 @@ def test_what_is_no_model(finished, tmp_path, kit):
     result = kit.run("predict", tmp_path / "m.skops", finished.path)
     assert result.exit_code == 2
     assert "this is not a model file" in result.stderr
+
+
+def test_predictions_are_written_through_links_and_devices(finished, model, tmp_path, kit):
+    link = tmp_path / "link.csv"
+    link.symlink_to(tmp_path / "there.csv")
+    for out in (link, "/dev/null"):
+        result = kit.run("predict", model, finished.path, "-o", out)
+        assert result.exit_code == 0, result.stderr
+    assert link.is_symlink() and (tmp_path / "there.csv").read_text().startswith("sample,")
+    assert not Path("/dev/null").is_file()

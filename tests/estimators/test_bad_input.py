@@ -122,8 +122,9 @@ def test_other_columns_at_predict(model, table) -> None:
             method(X[:, :-1])
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
     model.fit(frame, y)
+    needed = model.get_feature_names_out()[0]
     with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(frame.rename(columns={"f0": "g0"}))
+        model.predict(frame.rename(columns={needed: "g0"}))
     with pytest.raises(ValueError, match="same order"):
         model.predict(frame.iloc[:, ::-1])
 
@@ -248,3 +249,19 @@ def test_a_floor_of_zero_with_more_features_than_rows() -> None:
 def test_unknown_arguments_of_fit(table) -> None:
     with pytest.raises(TypeError, match=r"unexpected arguments \['group'\]"):
         GSVPSVMCV(tau=1.0, n_deltas=3, cv=3).fit(*table, group=np.arange(40))
+
+
+@pytest.mark.parametrize("exponent", [-170, -160, -155, -150, -100])
+@pytest.mark.parametrize("columns", [slice(3, 4), slice(None)], ids=["one", "all"])
+def test_tiny_units_are_used_or_named_without_a_warning_of_arithmetic(exponent, columns) -> None:
+    X, y = make_planted(40, 8, 2, effect=3.0, return_X_y=True)
+    X[:, columns] *= 10.0**exponent
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.filterwarnings("ignore", "1 constant feature")
+        for model in (GSVPSVM(), GSVPSVMCV(tau=1.0, n_deltas=4, cv=3)):
+            if exponent < -150 and columns == slice(None):
+                with pytest.raises(ValueError, match="constant"):
+                    model.fit(X, y)
+            else:
+                assert (model.fit(X, y).predict(X) == y).mean() > 0.8

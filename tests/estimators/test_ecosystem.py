@@ -186,13 +186,16 @@ def test_a_frame_of_the_panel_alone_is_enough(model, data, names) -> None:
     panel = model.get_feature_names_out().tolist()
     assert len(panel) < len(names)
     assay = frame[panel[::-1]].assign(site="north")
-    for rows in (frame[panel], assay, pl.from_pandas(assay), frame.assign(site="north")):
+    others = {name: f"other {name}" for name in names if name not in panel}
+    as_wide = frame.rename(columns=others)
+    whole = frame.assign(site="north")
+    for rows in (frame[panel], assay, pl.from_pandas(assay), whole, as_wide.iloc[:, ::-1]):
         assert_allclose(model.distances(rows), model.distances(frame), atol=1e-12)
         assert_allclose(model.predict_proba(rows), model.predict_proba(frame), atol=1e-12)
         assert_array_equal(model.predict(rows), model.predict(frame))
     with pytest.raises(ValueError, match="yet now missing") as caught:
         model.predict(assay.drop(columns=panel[0]))
-    assert f"['{panel[0]}'] are missing" in caught.value.__notes__[0]
+    assert caught.value.__notes__ == [f"columns of the panel are missing: '{panel[0]}'"]
     # what scikit-learn refuses is refused: the same columns in another order, names given twice
     with pytest.raises(ValueError, match="same order"):
         model.predict(frame[names[::-1]])

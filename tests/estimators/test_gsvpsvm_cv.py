@@ -221,7 +221,7 @@ def test_pick_by_hand() -> None:
         pick(np.full_like(table, np.nan), sizes, everything, "best")
 
 
-def test_sparse_by_hand() -> None:
+def test_paired_by_hand() -> None:
     """At most half a standard error of the difference on the same rows, or 2% of the gain."""
     sizes = np.array([[[1, 2, 5]]] * 2)
     everything = np.ones((1, 3, 1), dtype=bool)
@@ -233,7 +233,7 @@ def test_sparse_by_hand() -> None:
         rows = np.stack([best + 9.0, worse, best])[None]
         table = np.repeat(-rows.mean(axis=2)[None, :, :, None], 2, axis=0)
         losses = HeldOutLosses(rows, n_rows, of_guessing=np.log(2))
-        return pick(table, sizes, everything, "sparse", losses)[1]
+        return pick(table, sizes, everything, "paired", losses)[1]
 
     # a spread of 0.3 is a standard error of 0.3 sqrt(4 / 3) / 2 = 0.173
     assert taken(0.08, 0.3) == 1 and taken(0.09, 0.3) == 2
@@ -243,9 +243,9 @@ def test_sparse_by_hand() -> None:
     assert taken(0.0098, 0.0) == 1 and taken(0.0100, 0.0) == 2
     # without losses the folds are what is paired
     table = np.array([[[[1.0], [2.8], [3.0]]], [[[2.0], [4.9], [5.0]]]])
-    assert pick(table, sizes, everything, "sparse") == (0, 2, 0)
+    assert pick(table, sizes, everything, "paired") == (0, 2, 0)
     table[1, 0, 1] = 5.1
-    assert pick(table, sizes, everything, "sparse") == (0, 1, 0)
+    assert pick(table, sizes, everything, "paired") == (0, 1, 0)
 
 
 @pytest.mark.parametrize("scoring", ["balanced_log_loss", "roc_auc_ovr"])

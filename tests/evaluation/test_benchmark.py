@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest
 
@@ -25,17 +26,26 @@ def adapters():
     return module
 
 
-def test_tiny_run_writes_its_table_and_figure(tmp_path):
+def test_tiny_run_writes_its_table_and_figure(tmp_path, monkeypatch):
     command = [sys.executable, FOLDER / "compare.py", "--tiny", "--out", tmp_path]
     command += ["--only", "GSVPSVM", "F test"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
     assert done.returncode == 0, done.stderr
     table = (tmp_path / "compare.md").read_text()
-    assert "| GSVPSVM |" in table and "| random panel |" in table and "Goal" in table
+    assert "| GSVPSVM |" in table and "| random panel |" in table
+    assert "of 1 sets and sizes" in table and "goal" not in table.lower()
     page = json.loads((tmp_path / "compare-planted.json").read_text())
     assert {row["status"] for row in page["rows"]} == {"ok"}
     assert (tmp_path / "compare.png").stat().st_size > 10_000
+    # the page is made again from the files of results, with neither data nor logs
+    (tmp_path / "compare-planted.jsonl").unlink()
+    command += ["--rebuild", "--page", tmp_path / "again.md"]
+    monkeypatch.setattr(sys, "argv", list(map(str, command[1:])))
+    monkeypatch.syspath_prepend(FOLDER)
+    importlib.import_module("compare").main()
+    again = (tmp_path / "again.md").read_text()
+    assert again.replace("again.png", "compare.png") == table
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +99,31 @@ def test_size_of_the_stand_ins_permutation_test(coverage):
     assert coverage.permutation_p_value(strong.draw(rng, cell.y), cell.y, rng) == (0.01, 99)
 
 
+def test_the_real_procedure_goes_on_where_it_was_ended(coverage, tmp_path, monkeypatch, capsys):
+    cheap = coverage.GSVPSVMCV(tau=1.0, n_deltas=3, cv=2)
+    monkeypatch.setattr(coverage, "GSVPSVMCV", lambda: clone(cheap))
+    cells = coverage.chosen_cells(["30-weak"], coverage.REAL_CELLS)
+    assert [cell.name for cell in cells] == ["30-even-weak", "30-3to1-weak"]
+    log = tmp_path / "log.jsonl"
+    settings = {"log": log, "draws": 0}
+    ended = coverage.real(cells, 1, 0, minutes=0.0, **settings)  # before the first replicate
+    assert ended == [] and "goes on from here" in capsys.readouterr().err
+    (one,) = coverage.real(cells[:1], 1, 0, **settings)
+    assert one["replicates"] == 1 and one["rejected"] is None
+    capsys.readouterr()
+    both = coverage.real(cells, 1, 0, **settings)
+    assert "replicates: 1 of 2" in capsys.readouterr().err  # the first is not made again
+    assert both[0] == one and both[1] != one
+    assert 0.3 < one["truth"]["auc"] < 1.0 and 0.2 < one["width"]["auc"] <= 1.0
+    assert "not tested" in coverage.table(both)
+    with pytest.raises(SystemExit, match="there is no cell 31"):
+        coverage.chosen_cells(["31"], coverage.REAL_CELLS)
+
+
 def test_the_table_goes_between_its_marks(coverage, tmp_path):
     row = {
         "cell": "30-3to1-weak",
+        "replicates": 1000,
         "truth": {"balanced_accuracy": 0.6, "auc": 0.7},
         "coverage": dict.fromkeys(coverage.SCORES + coverage.ALONE, 0.95) | {"auc": 0.9},
         "width": dict.fromkeys(coverage.SCORES, 0.3),
@@ -103,14 +135,15 @@ def test_the_table_goes_between_its_marks(coverage, tmp_path):
     coverage.write_docs([row], page)
     text = page.read_text()
     assert "| 30, 3 to 1, weak |" in text and "**0.900** (0.30)" in text and "old" not in text
+    assert "1,000 replicates a cell" in text
     assert "30-3to1-weak auc: 0.900" in text and text.endswith("<!-- end -->\nafter\n")
 
 
 def test_missing_peers_are_named(adapters, monkeypatch):
     monkeypatch.setattr(adapters.importlib.util, "find_spec", lambda name: None)
     found, missing = adapters.peers()
-    assert found == {} and len(missing) == 6
-    assert missing["mRMR"] == "mrmr is not installed"
+    assert list(found) == ["mRMR"] and len(missing) == 5
+    assert missing["Boruta"] == "boruta is not installed"
 
 
 @pytest.mark.parametrize("name", ["celer", "skglm MCP", "mRMR", "Boruta", "ReliefF", "abess"])

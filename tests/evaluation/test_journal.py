@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.feature_selection import SelectKBest
 
-from sparsegsvp.evaluation import StabilitySelection, compare, journal, nested_evaluate
+from sparsegsvp.evaluation import StabilitySelection, compare, journal, nested_evaluate, values
 from sparsegsvp.evaluation.journal import Journal
 
 HEADER = {"kind": "test", "data": "abc"}
@@ -183,8 +183,9 @@ def nothing_is_logged(monkeypatch):
     def refuse(*_):
         raise AssertionError("nothing is logged")
 
-    for name in ("digest", "_dumps", "plain"):
-        monkeypatch.setattr(journal, name, refuse)
+    for name in ("digest", "dumps", "plain"):
+        monkeypatch.setattr(values, name, refuse)
+    monkeypatch.setattr(journal, "dumps", refuse)
     yield
     monkeypatch.undo()
 

@@ -315,7 +315,7 @@ def test_nothing_is_changed_and_two_runs_agree(planted_small, procedure):
         ({"pos_label": "nobody"}, "pos_label"),
         ({"permutation": "some"}, "permutation"),
         ({"n_permutations": -1}, "n_permutations"),
-        ({"max_permutations": 0}, "max_permutations"),
+        ({"max_permutations": -1}, "max_permutations"),
         ({"feature_names": ["a"]}, "feature_names"),
         ({"cv": 30}, "n_splits=30"),
         ({"resume": True}, "needs log"),

@@ -113,6 +113,7 @@ def test_drawing_goes_on_where_99_draws_leave_it_open(nearest_mean):
     assert test(set(range(1, 11))) == (1.0, 10, True)
     assert test({5}, max_permutations=199) == (2 / 200, 199, False)
     assert test({5}, max_permutations=99) == test({5}, max_permutations=1) == (0.02, 99, False)
+    assert test({5}, max_permutations=0) == (0.02, 99, False)
     assert test({5}, n_permutations=19) == (0.1, 19, False)  # few were asked for, few are made
     assert test({5}, n_permutations=150) == (2 / 1000, 999, False)
     assert test({5}, n_permutations=300) == (2 / 301, 300, False)  # below 0.01 by then

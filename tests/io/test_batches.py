@@ -57,6 +57,16 @@ def test_batches_from_the_file_of_labels(frame, tmp_path):
     assert batches_of(read) == {"day": [str(day) for day in DAYS], "plate": PLATES}
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_groups_may_be_batches_too(frame, tmp_path, transposed):
+    path = tmp_path / "t.csv"
+    (frame.set_index("id").T if transposed else frame.set_index("id")).to_csv(path)
+    asked = {"target": "class", "batch": ["plate", "day"], "group": "plate"}
+    read = read_table(path, transpose=transposed, id=None if transposed else "id", **asked)
+    assert set(batches_of(read)) == {"plate", "day"}
+    assert list(read.groups) == list(read.batches["plate"]) == PLATES
+
+
 def test_values_beside_a_matrix_lose_the_samples_without_a_label():
     X = np.arange(6.0)[:, None]
     table = make_table(X, ["x", "y", None, "y", "x", "y"], batch={"plate": PLATES})

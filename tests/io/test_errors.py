@@ -55,7 +55,7 @@ def test_two_spellings():
         ),
         (
             "gene,s1,s2\nA,1,2\nclass,x,y\n",
-            {"target": "class"},
+            {"target": "class", "transpose": False},
             "use transpose=True",
             "use --transpose",
         ),

@@ -48,7 +48,7 @@ def test_transposed_tables_match_by_header(tmp_path, files):
     np.testing.assert_array_equal(read.X, [[1, 2], [3, 4], [5, 6]])
     assert list(read.y) == ["NA", "ill", "ill"]
     with pytest.raises(InputError, match="use transpose=True"):
-        read_table(genes, id="gene", **options)
+        read_table(genes, id="gene", transpose=False, **options)
 
 
 def test_anndata_matches_by_obs_names(tmp_path, sheet, write_sheet):

@@ -162,6 +162,10 @@ def forge(members, module, name, loader="ObjectNode"):
         ("sparsegsvp.io.models", "os.system", "ObjectNode"),
         ("sparsegsvp.cli.__main__", "main", "ObjectNode"),
         ("builtins", "str", "NoSuchNode"),
+        # what our modules import from elsewhere is not ours
+        ("sparsegsvp.io.models", "Pipeline", "ObjectNode"),
+        ("sparsegsvp.io.models", "BaseEstimator", "ObjectNode"),
+        ("sparsegsvp.estimators.pgd", "StandardScaler", "ObjectNode"),
     ],
 )
 def test_foreign_types_are_refused_before_anything_is_built(saved, module, name, loader):
@@ -253,6 +257,62 @@ def test_arrays_that_declare_more_than_they_hold(saved):
 
     with pytest.raises(InputError, match="does not hold what it declares"):
         load_model(rewritten(saved, change))
+
+
+def _resized(name, change):
+    """Give an array of the model another content, as somebody who can seal it would."""
+
+    def apply(members):
+        schema = json.loads(members["schema.json"])
+        node = schema["content"]["content"][name]
+        if "file" in node:
+            array = np.load(io.BytesIO(members[node["file"]]))
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, change(array))
+            members[node["file"]] = buffer.getvalue()
+        else:
+            node["content"] = json.dumps(change(json.loads(node["content"])))
+            members["schema.json"] = json.dumps(schema).encode()
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("coef_", lambda a: a[:, :-1]),
+        ("coef_", lambda a: a.ravel()[:1]),
+        ("intercept_", lambda a: np.append(a, a)[:3]),
+        ("support_", lambda a: np.append(a, a)),
+        ("support_", lambda a: a[:2]),
+        ("support_", lambda a: np.zeros_like(a)),
+        ("classes_", lambda a: a[:1]),
+        ("n_features_in_", lambda n: n + 1),
+        ("n_features_in_", lambda n: 10**12),
+        ("n_features_in_", lambda n: -1),
+        ("n_features_in_", lambda n: "six"),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_refused(data, saved, name, change):
+    with pytest.raises(InputError, match=r"do not fit together \(.*; do not use it unless"):
+        load_model(rewritten(saved, _resized(name, change)))
+
+
+def test_names_that_are_not_of_the_features_are_refused(data, tmp_path):
+    import pandas as pd
+
+    frame = pd.DataFrame(data[0], columns=list("abcdef"))
+    path = save_model(GEPSVM().fit(frame, data[1]), tmp_path / "m.skops")
+
+    def shorten(members):
+        schema = json.loads(members["schema.json"])
+        names = schema["content"]["content"]["feature_names_in_"]
+        names["content"].pop()
+        names["shape"]["content"][0].update(content="5", __id__=10**6)
+        members["schema.json"] = json.dumps(schema).encode()
+
+    with pytest.raises(InputError, match="the names are not those of the features"):
+        load_model(rewritten(path, shorten))
 
 
 def test_other_archives(data, saved, tmp_path):

@@ -110,7 +110,7 @@ CASES = {
     "no header": ("1,2,0\n3,4,1\n", {"target": "class"}, "the first line holds only numbers"),
     "transposed": (
         "gene,s1,s2\nA,1,2\nB,3,4\nclass,x,y\n",
-        {"target": "class"},
+        {"target": "class", "transpose": False},
         "'class' names a row, not a column; the table has features in rows: use transpose=True",
     ),
     "not transposed": (

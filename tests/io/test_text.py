@@ -126,7 +126,7 @@ def test_a_cell_is_a_number_missing_or_remembered(text):
     reader = NumberReader(".")
     value = reader.row([text], 2)[0]
     if np.isnan(value):
-        missing = text.strip() in MISSING or text.strip().lower().lstrip("+-") == "nan"
+        missing = text.strip().lower().lstrip("+-") == "nan" or text.strip().lower() in MISSING
         assert missing != bool(reader.bad)
     else:
         assert not reader.bad and float(text) == value

@@ -6,7 +6,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsegsvp.related import GEPSVM, NPSVM, L1ReGEC, ReGEC, SparsePSVM, TruncatedRayleighFlow
-from sparsegsvp.related.base import RowSpace, order_features
+from sparsegsvp.related.base import order_features
+from sparsegsvp.related.problem import RowSpace
 
 PLANES = [
     GEPSVM(),
@@ -214,3 +215,36 @@ def test_sparse_psvm_finds_a_correlated_block():
     found = np.flatnonzero(SparsePSVM().fit(X, y).coef_[0])
     assert len(found) >= 5
     assert ((found >= 700) & (found < 900)).all()
+
+
+def test_small_integers_with_equal_means_end():
+    """Data on which the halving of the penalty once went on for ever."""
+    x = [0, 1, 1, 1, 2, -1, -1, -1, 0, 1, 0, 0, -2, 0, -1, 2, 1, 1, 0, 1, 1, 0, 0, 0]
+    X, y = np.array(x, dtype=float)[:, None], np.repeat([0, 1], 12)
+    with pytest.raises(ValueError, match="a plane came out without a direction"):
+        SparsePSVM().fit(X, y)
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        X = rng.integers(-2, 3, size=(24, int(rng.integers(1, 5)))).astype(float)
+        try:
+            model = SparsePSVM().fit(X, y)
+        except ValueError as error:
+            assert "without a direction" in str(error)
+        else:
+            assert np.isfinite(model.coef_).all() and np.max(model.n_iter_) <= 1000
+
+
+def test_the_exact_lasso_ends_where_rounding_hides_every_fall():
+    """Columns equal but for their last bits: sets of them must not take turns."""
+    from sparsegsvp.related.lasso import lasso
+
+    rng = np.random.default_rng(0)
+    for scale in (1e-9, 1.0, 1e9):
+        F = np.repeat(rng.normal(size=(8, 3)), 20, axis=1)
+        F *= 1 + rng.choice([-1, 1], size=F.shape) * np.finfo(float).eps
+        F = np.column_stack([F, np.ones(8)]) * scale
+        c = F.T @ rng.normal(size=8)
+        l1 = 1e-9 * np.abs(c).max()
+        z, gradient = lasso(F, 1e-12 * scale**2, c, l1, np.zeros(61))
+        zero = z[:-1] == 0
+        assert (np.abs(gradient[:-1][zero]) <= 1.0001 * l1 + 1e-12 * np.abs(c).max()).all()

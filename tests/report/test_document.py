@@ -16,7 +16,15 @@ from sparsegsvp import GSVPSVMCV, evaluation
 from sparsegsvp._notices import Notice
 from sparsegsvp.evaluation import PermutationResult, repeated_samples
 from sparsegsvp.metrics import Interval
-from sparsegsvp.report import build_report, schema, summarize, summarize_test, validate, words
+from sparsegsvp.report import (
+    build_report,
+    methods,
+    schema,
+    summarize,
+    summarize_test,
+    validate,
+    words,
+)
 from sparsegsvp.report.words import notices_about
 
 
@@ -220,14 +228,27 @@ def test_an_unstable_panel_is_called_so(results):
     shaky = {**results["stability"], "index": 0.2}
     found = notices_about(results["data"], [], "signal", results["scores"], shaky)
     assert "unstable" in {n.code for n in found}
+    for substitutes in ([], [{"feature": "b"}]):
+        panel = [{"feature": "a", "frequency": 1.0, "group_frequency": 1.0}]
+        panel[0]["substitutes"] = substitutes
+        (said,) = [n.text for n in words.notices_about(
+            results["data"], panel, "none", {}, shaky) if n.code == "unstable"]  # fmt: skip
+        assert ("substitutes" in said) == bool(substitutes)
+
+
+def test_the_score_along_the_path_has_its_name():
+    path = {"score_name": "balanced_log_loss", "steps": [{"accuracy": None}]}
+    assert words.path_score(path) == "minus balanced log loss"
+    assert words.path_score({**path, "score_name": "roc_auc"}) == "roc auc"
+    assert words.path_score({**path, "steps": [{"accuracy": 0.9}]}) == "balanced accuracy"
 
 
 def test_the_methods_paragraph_cites_what_the_citation_file_does(results):
     text = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8")
-    assert words.SOFTWARE_TITLE in text
-    assert words.PAPER_TITLE in text
+    assert methods.SOFTWARE_TITLE in text
+    assert methods.PAPER_TITLE in text
     written = results["methods"]
-    assert any(words.PAPER_TITLE in c for c in written["citations"])
+    assert any(methods.PAPER_TITLE in c for c in written["citations"])
     score = results["scores"]["balanced_accuracy"]
     assert words.interval(score) in written["paragraph"]
 

@@ -141,6 +141,12 @@ def test_progress_names_every_stage_and_can_end_the_run(frame):
         )  # fmt: skip
 
 
+def test_the_largest_number_of_draws_reaches_the_test(frame):
+    found = select_panel(frame, target="state", fast=True, max_permutations=120, **CHEAP)
+    assert found.evaluation.description["max_permutations"] == 120
+    assert found.document["run"]["parameters"]["max_permutations"] == 120
+
+
 def test_an_interrupted_run_resumes_to_the_same_bytes(frame, tmp_path):
     log = tmp_path / "run.jsonl"
     options = {"target": "state", "permutations": 3, "resamples": 4, "log": log, **CHEAP}

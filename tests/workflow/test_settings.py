@@ -68,11 +68,12 @@ def test_a_class_or_groups_too_small():
         ("tau", float("inf"), "tau must be a number above 0, got inf"),
         ("pool", -0.5, "pool must be a number of at least 0 and at most 1, got -0.5"),
         ("n_deltas", 1, "n_deltas must be an integer of at least 2, got 1"),
-        ("rule", "last", "rule must be 'sparse', 'best' or '1se', got 'last'"),
+        ("rule", "last", "rule must be 'paired', 'best' or '1se', got 'last'"),
         ("impute", "mean", "impute must be 'median' or 'none', got 'mean'"),
         ("floor", 0.0, "floor must be a number above 0, got 0.0"),
         ("n_features", 0, "n_features must be an integer of at least 1, got 0"),
         ("random_state", -1, "random_state must be an integer of at least 0, got -1"),
+        ("max_permutations", -1, "max_permutations must be an integer of at least 0, got -1"),
         ("folds", 1, "folds must be an integer of at least 2, got 1"),
     ],
 )

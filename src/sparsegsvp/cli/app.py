@@ -11,8 +11,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from ..io import end_at_once
 from . import commands
-from .screen import guarded
+from .options import refuse_repeats
+from .screen import guarded, speak_any_terminal
 
 app = typer.Typer(
     name="sparsegsvp",
@@ -32,6 +34,8 @@ def run() -> int:
     # Worker processes would print every warning that the results carry as notices.
     if "--debug" not in sys.argv:
         os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    speak_any_terminal()
+    end_at_once()
     # A polite kill and a closed terminal clean up like Ctrl-C does.
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
@@ -67,12 +71,14 @@ def _root(
 _SCHEDULERS = ("threads", "synchronous", "distributed")
 
 
-class WithScheduler(TyperCommand):
-    """A command whose ``--dask``, if it has one, may stand alone."""
+class StrictCommand(TyperCommand):
+    """A command that takes an option once, and whose ``--dask`` may stand alone."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Add the scheduler that ``--dask`` means where none is named."""
-        return super().parse_args(ctx, spell_out(args))
+        """Add the scheduler that ``--dask`` means, and refuse what is said twice."""
+        words = spell_out(args)
+        refuse_repeats(self, ctx, words)
+        return super().parse_args(ctx, words)
 
 
 def spell_out(args: Sequence[str]) -> list[str]:
@@ -103,4 +109,4 @@ for panel, function in (
     ("Evidence", commands.reproduce),
     ("Panels", commands.demo),
 ):
-    app.command(rich_help_panel=panel, cls=WithScheduler)(guarded(function))
+    app.command(rich_help_panel=panel, cls=StrictCommand)(guarded(function))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -99,7 +98,7 @@ def select(
     _check_log(logging, out)
 
     def read() -> tuple[Table, Table | None]:
-        data = _read(table, screen, roles, layout, batches)
+        data = _read(table, screen, roles, layout, transform, batches)
         return data, _read_cohort(cohort, data, roles, layout, screen)
 
     asked = values(method, transform, folds, permutations, resamples, running)
@@ -268,6 +267,8 @@ def predict(
         prepare_output(out, force=force)
     fitted = load_model(model)
     data = read_table(table, features=needed_features(fitted), **values(layout))
+    for sentence in data.record[1:]:  # the first is how much was read
+        screen.remark(sentence)
     found = predict_table(fitted, data)
     if found.imputed:
         screen.remark(found.imputed_text())
@@ -281,8 +282,8 @@ def predict(
         write_atomic(out, text)
         screen.say(f"{data.source}: {found.counts()}")
         screen.say(f"Predictions: {out.resolve()}")
-    elif not showing.json and not showing.quiet:
-        sys.stdout.write(text)
+    else:
+        screen.pass_on(text)
     screen.give(
         {
             "source": data.source,
@@ -347,11 +348,11 @@ def evaluate(
     asked |= values(method, transform, folds, permutations, running)
     if dry_run:
         with screen:
-            plan = plan_evaluation(_read(table, screen, roles, layout, batches), **asked)
+            plan = plan_evaluation(_read(table, screen, roles, layout, transform, batches), **asked)
         screen.show_plan(plan)
         return
     with screen, results_folder(out, EvaluatedMethod, force=force) as folder:
-        data = _read(table, screen, roles, layout, batches)
+        data = _read(table, screen, roles, layout, transform, batches)
         found = evaluate_table(data, command=text, **asked, **values(logging))
         screen.show_estimate(found.document)
         if folder is not None:
@@ -395,7 +396,7 @@ def compare(
             "--method",
             "-m",
             metavar="NAME",
-            help="Only these; may be repeated.",
+            help="Only these, with commas between them.",
             rich_help_panel="Method",
         ),
     ] = None,
@@ -432,16 +433,17 @@ def compare(
         "compare", table, roles, layout, transform, folds, running,
         method=methods, sizes=None if sizes == "2,4,8,16,32" else sizes, time_limit=time_limit,
     )  # fmt: skip
-    asked: dict[str, Any] = {"methods": methods or (), "sizes": _sizes(sizes)}
+    named = [name for part in methods or () for name in part.split(",")]
+    asked: dict[str, Any] = {"methods": named, "sizes": _sizes(sizes)}
     asked |= {"time_limit": time_limit, "progress": screen.progress}
     asked |= values(transform, folds, running)
     if dry_run:
         with screen:
-            plan = plan_comparison(_read(table, screen, roles, layout), **asked)
+            plan = plan_comparison(_read(table, screen, roles, layout, transform), **asked)
         screen.show_plan(plan)
         return
     with screen, results_folder(out, ComparedMethods, force=force) as folder:
-        data = _read(table, screen, roles, layout)
+        data = _read(table, screen, roles, layout, transform)
         found = compare_table(data, command=text, **asked, **values(logging))
         if folder is not None:
             found.write(folder)
@@ -502,7 +504,12 @@ def reproduce(
 
 
 def _read(
-    path: Path, screen: Screen, roles: Roles, layout: Layout, batches: Batches | None = None
+    path: Path,
+    screen: Screen,
+    roles: Roles,
+    layout: Layout,
+    transform: Transform,
+    batches: Batches | None = None,
 ) -> Table:
     """Read the table, show that it is being read, and say what was read."""
     from ..io import read_table
@@ -512,6 +519,7 @@ def _read(
     options["batch"] = tuple((batches or Batches()).batch or ())
     with screen.stage(f"reading {path.name}"):
         table = read_table(path, **options)
+    table = table.without_notice("raw") if transform.log2 else table
     screen.show_table(table)
     screen.show_roles(table)
     return table
@@ -521,12 +529,12 @@ def _read_cohort(
     cohort: Cohort, data: Table, roles: Roles, layout: Layout, screen: Screen
 ) -> Table | None:
     """Read an independent cohort, if one is named: the same features, and known labels."""
-    from ..io import read_table
+    from ..io import check_cohort, read_table
 
     if cohort.test is None:
         return None
     with screen.stage(f"reading {cohort.test.name}"):
-        return read_table(
+        test = read_table(
             cohort.test,
             target=data.target,
             features=data.feature_names,
@@ -534,6 +542,10 @@ def _read_cohort(
             on=None if cohort.test_labels is None else roles.on,
             **values(layout),
         )
+        test = check_cohort(test, data)
+    for sentence in test.record:
+        screen.say(f"{test.source}: {sentence}")
+    return test
 
 
 def _sizes(text: str) -> list[int]:

@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import inspect
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,7 @@ TablePath = Annotated[
     typer.Argument(
         metavar="TABLE",
         show_default=False,
-        help="CSV, TSV (also .gz), Excel, Parquet, ARFF, NPZ or .h5ad; samples in rows.",
+        help="CSV, TSV (also .gz), GEO series matrix, Excel, Parquet, ARFF, NPZ or .h5ad.",
     ),
 ]
 Out = Annotated[Path, _option(None, "Folder for the results.", "--out", "-o", metavar="DIR")]
@@ -58,8 +59,32 @@ class Layout:
 
     id: Annotated[str | None, _option(_READ, "Sample identifiers.", metavar="COLUMN")] = None
     transpose: Annotated[
-        bool, _option(_READ, "Features are in rows, samples in columns.", "--transpose")
-    ] = False
+        bool | None,
+        _option(
+            _READ,
+            "Features are in rows, samples in columns; found out where the names tell.",
+            "--transpose/--no-transpose",
+            show_default=False,
+        ),
+    ] = None
+    na: Annotated[
+        str | None,
+        _option(
+            _READ,
+            "Codes for missing values, with commas between them, besides the usual ones such as "
+            "NA, n.d. and <LOD.",
+            metavar="CODES",
+        ),
+    ] = None
+    collapse: Annotated[
+        str | None,
+        _option(
+            _READ,
+            "Make one feature of those with the same name: their mean, the one with the largest "
+            "mean (max), or the first.",
+            metavar="mean|max|first",
+        ),
+    ] = None
     layer: Annotated[str | None, _option(_READ, "Layer of an .h5ad file.", metavar="NAME")] = None
     sheet: Annotated[str | None, _option(_READ, "Sheet of a workbook.", metavar="NAME")] = None
     separator: Annotated[
@@ -89,7 +114,7 @@ class Roles:
         ),
     ] = None
     drop: Annotated[
-        list[str] | None, _option(_READ, "Leave out; may be repeated.", metavar="COLUMN")
+        list[str] | None, _option(_READ, "Leave out.", metavar="COLUMN[,COLUMN...]")
     ] = None
     keep: Annotated[
         list[str] | None,
@@ -154,10 +179,10 @@ class Method:
         str,
         _option(
             _METHOD,
-            "sparse: the smallest panel that cannot be told from the best; best; or 1se: the "
+            "paired: the smallest panel that cannot be told from the best; best; or 1se: the "
             "smallest within one standard error.",
         ),
-    ] = "sparse"
+    ] = "paired"
     impute: Annotated[str, _option(_METHOD, "median (of the training part) or none.")] = "median"
 
 
@@ -176,6 +201,14 @@ class Permutations:
     permutations: Annotated[
         int, _option(_ESTIMATE, "Draws of the permutation test; 0 leaves it out.")
     ] = 99
+    max_permutations: Annotated[
+        int,
+        _option(
+            _ESTIMATE,
+            "More draws, up to this many, where 99 leave the answer open (p between 0.01 and "
+            "0.1); 0 for none.",
+        ),
+    ] = 999
 
 
 @dataclass(frozen=True)
@@ -241,17 +274,18 @@ def _flags(annotation: Any) -> list[str]:
     option = get_args(annotation)[1]
     # typer takes the first flag for a default until it meets the function
     words = [option.default, *(option.param_decls or ())]
-    return [word for word in words if isinstance(word, str) and word.startswith("--")]
+    parts = [part for word in words if isinstance(word, str) for part in word.split("/")]
+    return [part for part in parts if part.startswith("--")]
 
 
 @functools.cache
-def _spellings() -> dict[str, str]:
-    """Return the flags that are not the field's name with dashes."""
+def _spellings() -> dict[str, list[str]]:
+    """Return the flags that are not the field's name with dashes; the second says no."""
     found = {}
     for group in GROUPS:
         for name, annotation in get_type_hints(group, include_extras=True).items():
             if _flags(annotation):
-                found[name] = _flags(annotation)[0]
+                found[name] = _flags(annotation)
     return found
 
 
@@ -261,12 +295,14 @@ def flag(name: str, value: Any = None) -> str:
     Examples
     --------
     >>> from sparsegsvp.cli.options import flag
-    >>> flag("n_deltas"), flag("impute", "median"), flag("test_labels")
-    ('--deltas', '--impute median', '--test-labels')
+    >>> flag("n_deltas"), flag("impute", "median"), flag("transpose", False)
+    ('--deltas', '--impute median', '--no-transpose')
     """
-    word = _spellings().get(name, "--" + name.replace("_", "-"))
+    word, *no = _spellings().get(name, ["--" + name.replace("_", "-")])
     if value is None or value is True:
         return word
+    if value is False and no:
+        return no[0]
     items = value if isinstance(value, list | tuple) else [value]
     return " ".join(f"{word} {shlex.quote(str(item))}" for item in items)
 
@@ -299,12 +335,26 @@ def spell(name: str, path: Path | None, *groups: Any, **more: Any) -> str:
     for option, value in options:
         if option in _WITHOUT_EFFECT:
             continue
-        if value is True:
-            words.append(flag(option))
+        if isinstance(value, bool):
+            words.append(flag(option, value))
             continue
         for item in value if isinstance(value, list | tuple) else [value]:
             words += [flag(option), f"{item:g}" if isinstance(item, float) else str(item)]
     return shlex.join(words)
+
+
+def refuse_repeats(command: Any, context: Any, args: list[str]) -> None:
+    """Refuse an option that takes one value and is given twice, since the last would win."""
+    given = command.make_parser(context).parse_args(args=list(args))[2]
+    counts = Counter(id(parameter) for parameter in given)
+    for parameter in given:
+        single = parameter.param_type_name == "option" and not parameter.multiple
+        if single and counts[id(parameter)] > 1:
+            raise typer.BadParameter(
+                f"it is given {counts[id(parameter)]} times and takes one value: give it once.",
+                ctx=context,
+                param=parameter,
+            )
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import functools
+import io
 import json
 import os
 import shlex
@@ -45,8 +47,22 @@ _LEFT_OUT = ("batch", "covariate", "ignored")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+def speak_any_terminal() -> None:
+    """Let a terminal that lacks a character show its code, instead of ending the program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _speaks_unicode(console: Console) -> bool:
+    return console.encoding.lower().startswith("utf")
+
+
 class Screen:
     """Shows a run as it goes, and ends its progress bar when it is left.
+
+    Names, labels and identifiers come from files. Here, and nowhere else, they are freed of what
+    a terminal would obey: escape sequences, line breaks, marks that turn the direction.
 
     Parameters
     ----------
@@ -84,6 +100,14 @@ class Screen:
         if not self.silent:
             self.err.print(Text(one_line(text)))
 
+    def pass_on(self, text: str) -> None:
+        """Print lines of a file as they are, or without control characters on a terminal."""
+        if self.silent:
+            return
+        if self.out.is_terminal:
+            text = "\n".join(one_line(line) for line in text.split("\n"))
+        sys.stdout.write(text)
+
     def show(self, grid: Grid) -> None:
         """Print a table."""
         if not self.silent:
@@ -92,7 +116,9 @@ class Screen:
     def give(self, value: dict[str, Any]) -> None:
         """Print the one JSON object of ``--json``."""
         if self.as_json:
-            print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
+            plain = not _speaks_unicode(self.out)
+            text = json.dumps(value, indent=1, ensure_ascii=plain, allow_nan=False)
+            print(text.encode("utf-8", "replace").decode("utf-8"))
 
     # --- progress ---
 
@@ -100,6 +126,7 @@ class Screen:
         """Show how far a stage has come; a new stage ends the one before."""
         if self.silent:
             return
+        stage = one_line(stage)
         if stage != self.current:
             self._end()
             self._begin(stage, total)
@@ -125,7 +152,11 @@ class Screen:
         if not self.err.is_terminal:
             self.err.print(Text(f"{stage} ..."))
             return
-        columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
+        spinner = "dots" if _speaks_unicode(self.err) else "line"
+        columns: list[Any] = [
+            SpinnerColumn(spinner),
+            TextColumn("{task.description}", markup=False),
+        ]
         if total == 1:
             columns.append(TimeElapsedColumn())
         else:
@@ -197,9 +228,10 @@ class Screen:
         """Show the panel as soon as it is known."""
         panel, classes = document["panel"], document["data"]["classes"]
         model = document["model"]
+        size = "1 feature" if len(panel) == 1 else f"{len(panel)} features"
         self.say()
         self.say(
-            f"Panel of {len(panel)} features (tau {model['tau']:g}, pool {model['pool']:g}, "
+            f"Panel of {size} (tau {model['tau']:g}, pool {model['pool']:g}, "
             f"q {model['q']:g}), heaviest first; how well it does follows",
             style="bold",
         )
@@ -227,8 +259,10 @@ class Screen:
                 self.say(f"{title}: {_interval(score)}")
         sizes = evaluation["panel_size_summary"]
         if sizes is not None:
-            spread = f"median {sizes['median']:g}, {sizes['low']} to {sizes['high']}"
-            self.say(f"Panels behind these scores: {spread} features")
+            spread = f"median {sizes['median']:g}, {sizes['low']} to {sizes['high']} features"
+            if sizes["low"] == sizes["high"]:
+                spread = f"{sizes['low']} feature{'s' if sizes['low'] > 1 else ''} each"
+            self.say(f"Panels behind these scores: {spread}")
         test = evaluation["permutation"]
         if test is not None:
             drawn = test["n_permutations"]
@@ -353,8 +387,12 @@ def guarded(command: Command) -> Command:
             # Whoever read our output has gone; say nothing when Python closes stdout.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
-        except (ValueError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        except ValueError as error:
             _complain(error.spelled(flag) if isinstance(error, InputError) else str(error), debug)
+            raise typer.Exit(2) from None
+        except OSError as error:  # a full or read-only disk above all
+            where = f"{error.filename}: " if error.filename else ""
+            _complain(f"{where}{error.strerror or error}{_advice(error)}", debug)
             raise typer.Exit(2) from None
         except ImportError as error:
             _complain(str(error), debug)
@@ -369,6 +407,20 @@ def guarded(command: Command) -> Command:
     return run  # type: ignore[return-value]
 
 
+_ADVICE = {
+    errno.ENOSPC: "make room on the disk, or choose another folder",
+    errno.EDQUOT: "make room in your quota, or choose another folder",
+    errno.EROFS: "choose a folder that can be written to",
+    errno.EACCES: "choose a folder that is yours",
+    errno.EPERM: "choose a folder that is yours",
+}
+
+
+def _advice(error: OSError) -> str:
+    advice = _ADVICE.get(error.errno or 0)
+    return f"; {advice}" if advice else ""
+
+
 def _interrupted(name: str, options: dict[str, Any]) -> str:
     if name == "reproduce":
         return "interrupted; run it again to continue where it stopped"
@@ -379,5 +431,6 @@ def _interrupted(name: str, options: dict[str, Any]) -> str:
 
 def _complain(message: str, debug: bool) -> None:
     if debug:
-        traceback.print_exc()
+        for line in traceback.format_exc().splitlines():
+            print(one_line(line), file=sys.stderr)
     print(f"sparsegsvp: {one_line(message)}", file=sys.stderr, flush=True)

@@ -67,7 +67,7 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             A Dask array or data frame is read once, chunk by chunk. To a model fitted on a
-            data frame, one of fewer columns that holds the panel's is enough, in any order;
+            data frame, one of other columns that holds the panel's is enough, in any order;
             so it is for `predict`, `predict_proba` and `decision_function`.
 
         Returns
@@ -76,12 +76,26 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
             ``X @ coef_.T + intercept_``, read off the selected columns alone.
         """
         check_is_fitted(self)
-        assay = panel_columns(self, X)
+        assay = self._panel_columns(X)
         if assay is None:
             return self._distances(read_matrix(X, estimator=self, reset=False))
         matrix = read_matrix(assay)
         panel = np.flatnonzero(self.support_)
         return matrix.combine(np.arange(len(panel)), self.coef_[:, panel].T) + self.intercept_
+
+    def _panel_columns(self, X: Any) -> Any:
+        """`panel_columns`, refusing what scikit-learn's checks ask to refuse, in its words."""
+        if set(getattr(X, "columns", ())) == set(getattr(self, "feature_names_in_", ())):
+            return None  # in another order, which is refused where the rows are read
+        try:
+            return panel_columns(self, X)
+        except ValueError as missing:
+            try:
+                _check_feature_names(self, X, reset=False)
+            except ValueError as error:
+                error.add_note(str(missing))
+                raise error from None
+            raise
 
     def _distances(self, X: Matrix) -> Float64Array:
         """Distances of rows that are checked already."""
@@ -185,29 +199,23 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
 
 
 def panel_columns(model: Any, X: Any) -> Any:
-    """The panel's columns, in the model's order, of a data frame of fewer or additional columns.
+    """The panel's columns, in the model's order, of a data frame with other columns than its own.
 
-    None where scikit-learn's own check applies: X is not a data frame, the model knows no
-    names, X repeats some, or has as many columns as the model was fitted on, in which case
-    another name or order is more likely a mistake.
+    None where there is nothing to look up: X has the very columns the model was fitted on, is
+    not a data frame or repeats a name, or the model knows no names.
     """
     names, given = getattr(model, "feature_names_in_", None), list(getattr(X, "columns", ()))
     if names is None or not given or not all(isinstance(name, str) for name in given):
         return None
-    columns, known = set(given), set(names)
-    other = len(columns) < len(known) or columns > known
-    if not other or len(columns) < len(given):
+    columns = set(given)
+    if given == names.tolist() or len(columns) < len(given):
         return None
     panel = names[model.get_support()].tolist()
     absent = [name for name in panel if name not in columns]
-    if not absent:
-        return X[panel]
-    try:
-        _check_feature_names(model, X, reset=False)
-    except ValueError as error:
-        error.add_note(f"The panel's columns would be enough, but {absent} are missing.")
-        raise
-    return None
+    if absent:
+        shown = ", ".join(map(repr, absent[:10])) + (" ..." if absent[10:] else "")
+        raise ValueError(f"columns of the panel are missing: {shown}")
+    return X[panel]
 
 
 def make_settings(estimator: Any, penalty: Penalty, tau: Any, pool: Any) -> PlaneSettings:

@@ -86,7 +86,7 @@ class GSVPSVMCV(PlaneClassifier):
         "balanced_log_loss" is the class-balanced log loss of the calibrated decision,
         which, unlike accuracy, still tells points apart when all of them separate the
         classes. Otherwise any scikit-learn scorer.
-    rule : {"sparse", "best", "1se"}, default="sparse"
+    rule : {"paired", "best", "1se"}, default="paired"
         Take the sparsest point that the held-out rows cannot tell from the best, its losses on
         the same rows exceeding those of the best by at most half a standard error of the
         difference, or by at most 2% of what the best gains over guessing. (With another
@@ -174,7 +174,7 @@ class GSVPSVMCV(PlaneClassifier):
         decision: str | Sequence[str] = ("calibrated",),
         cv: Any = 5,
         scoring: Any = _DEFAULT_SCORING,
-        rule: str = "sparse",
+        rule: str = "paired",
         combine: bool = False,
         n_features: int | None = None,
         selection: str = "nonzero",

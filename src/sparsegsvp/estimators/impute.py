@@ -13,7 +13,28 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 _BLOCK = 1 << 17
 
 
-class MedianImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class EachValue(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """A transformer of single values: of dense or sparse tables, with gaps, of either precision."""
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse=("csr", "csc"),
+            dtype=(np.float64, np.float32),
+            ensure_all_finite="allow-nan",
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class MedianImputer(EachValue):
     """Put the median of a feature in place of its missing values.
 
     The results are those of scikit-learn's ``SimpleImputer(strategy="median",
@@ -93,23 +114,6 @@ class MedianImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         else:
             filled[missing] = self.statistics_[np.nonzero(missing)[1]]
         return filled
-
-    def _validated(self, X: Any, reset: bool) -> Any:
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=("csr", "csc"),
-            dtype=(np.float64, np.float32),
-            ensure_all_finite="allow-nan",
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _medians(X: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ def _last_has(name: str) -> Any:
     """Whether the last step has a method, as `available_if` asks it."""
 
     def check(pipeline: Any) -> bool:
-        getattr(pipeline.steps[-1][1], name)
+        getattr(last_step(pipeline), name)
         return True
 
     return check
@@ -33,8 +33,8 @@ class PanelPipeline(Pipeline):
 
     The last step selects a panel, as `GSVPSVMCV` does. The steps before it treat every column
     by itself and keep it, as imputers, logarithms and scalers do. Fitted on a data frame, the
-    pipeline predicts from one of fewer columns that holds the panel's, in any order; in all
-    else it is scikit-learn's ``Pipeline``.
+    pipeline finds the panel's columns in another one by their names, whatever else that holds
+    or lacks; in all else it is scikit-learn's ``Pipeline``.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class PanelPipeline(Pipeline):
         -------
         ndarray of shape (n_features_in_,) or (n_selected,)
         """
-        last = self.steps[-1][1]
+        last = last_step(self)
         mask = last.get_support(indices=indices)
         if last.n_features_in_ != self.n_features_in_:
             raise ValueError(
@@ -89,8 +89,7 @@ class PanelPipeline(Pipeline):
         -------
         ndarray of shape (n_samples,)
         """
-        found = self._from_panel("predict", X)
-        return super().predict(X, **params) if found is None else found
+        return self._answer("predict", X, params)
 
     @available_if(_last_has("predict_proba"))
     def predict_proba(self, X: Any, **params: Any) -> Float64Array:
@@ -106,8 +105,7 @@ class PanelPipeline(Pipeline):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        found = self._from_panel("predict_proba", X)
-        return super().predict_proba(X, **params) if found is None else found
+        return self._answer("predict_proba", X, params)
 
     @available_if(_last_has("decision_function"))
     def decision_function(self, X: Any, **params: Any) -> Float64Array:
@@ -123,17 +121,21 @@ class PanelPipeline(Pipeline):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        found = self._from_panel("decision_function", X)
-        return super().decision_function(X, **params) if found is None else found
+        return self._answer("decision_function", X, params)
 
-    def _from_panel(self, method: str, X: Any) -> Any:
-        """What the last step says of a data frame that lacks columns; None for other rows."""
+    def _answer(self, method: str, X: Any, params: dict[str, Any]) -> Any:
+        """What the pipeline says of X or, where X has other columns, its last step of the panel."""
         assay = panel_columns(self, X) if hasattr(X, "columns") else None
         if assay is None:
-            return None
+            return getattr(super(), method)(X, **params)
         values = check_array(assay, accept_sparse="csr", ensure_all_finite="allow-nan")
-        apply = getattr(self.steps[-1][1], method)
+        apply = getattr(last_step(self), method)
         return np.concatenate([apply(rows) for rows in prepared_rows(self, values)])
+
+
+def last_step(model: Any) -> Any:
+    """Return the last step of a pipeline, or the model itself."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def prepared_rows(model: Any, X: Any) -> Iterator[Any]:
@@ -143,9 +145,9 @@ def prepared_rows(model: Any, X: Any) -> Iterator[Any]:
     last step itself. The columns that are not in the panel have no weight: any number that the
     steps take will do, and they are ones.
     """
-    steps = model.steps if hasattr(model, "steps") else [("model", model)]
-    panel = np.flatnonzero(steps[-1][1].get_support())
-    m = int(steps[-1][1].n_features_in_)
+    before = model.steps[:-1] if hasattr(model, "steps") else []
+    panel = np.flatnonzero(last_step(model).get_support())
+    m = int(last_step(model).n_features_in_)
     step = max(1, _BLOCK // m)
     for start in range(0, X.shape[0], step):
         rows = X[start : start + step]
@@ -155,6 +157,6 @@ def prepared_rows(model: Any, X: Any) -> Iterator[Any]:
         full[:, panel] = rows.toarray() if sparse.issparse(rows) else rows
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-            for _, transformer in steps[:-1]:
+            for _, transformer in before:
                 full = transformer.transform(full)
         yield full

@@ -22,7 +22,7 @@ from ..solvers.working_set import Solution
 from .planes import PlaneProblems, PlaneSettings, paths_to_sizes, shared_paths
 from .scoring import FoldScores, LabelledRows, RawPlanes, Scorer, score_fold
 
-RULES = ("sparse", "best", "1se")
+RULES = ("paired", "best", "1se")
 # Points beyond which a free combination of planes is refused.
 _MAX_POINTS = 100_000
 # Features up to which paths go however few rows there are.
@@ -186,7 +186,7 @@ def pick(
     rule: str,
     losses: HeldOutLosses | None = None,
 ) -> tuple[int, int, int]:
-    """Choose a setting, point and decision by the rule "sparse", "best" or "1se".
+    """Choose a setting, point and decision by the rule "paired", "best" or "1se".
 
     ``table`` holds scores by fold, setting, point and decision, larger being better,
     ``sizes`` panel sizes by fold, setting and point. ``losses`` are those the scores are means

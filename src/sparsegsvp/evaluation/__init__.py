@@ -20,7 +20,8 @@ from .nested import nested_evaluate
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict
 from .result import EvaluationResult, FoldResult
-from .stability import StabilitySelection, Substitute, find_substitutes
+from .stability import StabilitySelection
+from .substitutes import Substitute, find_substitutes
 from .summary import sizes_notice
 
 __all__ = [

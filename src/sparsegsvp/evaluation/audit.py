@@ -8,8 +8,8 @@ from typing import Any
 
 from .._notices import Notice, Severity
 from ..metrics import Interval
-from .journal import plain
 from .result import ranged
+from .values import plain
 
 #: Batches above which several are left out at a time.
 MOST_LEFT_OUT = 20

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.utils import check_array, check_consistent_length
 
@@ -20,19 +19,20 @@ from .._typing import IntArray, Progress
 from .._validate import check_real, check_seed
 from .._versions import versions
 from .baselines import RandomPanel
-from .comparison import RANDOM_PANEL, Comparison, MethodAtSize, comparison_rows, mean_seconds
+from .cells import MethodAtSize, comparison_rows, mean_seconds
+from .comparison import RANDOM_PANEL, Comparison
 from .folds import Fold, check_labels, derive_seed, make_folds, repeated_samples
-from .journal import Journal, digest, message_of, open_journal, run_logged
+from .journal import Journal, open_journal, run_logged
 from .methods import default_methods
 from .panels import (
     describe,
     exact_panel,
-    fit_with_groups,
+    fit_on,
     size_is_a_cut,
-    with_seed,
     with_size,
 )
 from .scores import area_variance, counts_of, mean_recall, panel_score, score_fold
+from .values import digest, message_of
 
 COMPARISON = "comparison"
 _FIT = 21  # seed stream
@@ -230,19 +230,17 @@ def _run_fold(
     if shared.missing:
         imputer = SimpleImputer(strategy="median", keep_empty_features=True)
         X = imputer.fit(X[fold.train]).transform(X)
-    groups = None if shared.groups is None else shared.groups[fold.train]
     seed = derive_seed(shared.seed, _FIT, fold.repeat, fold.index)
     model, seconds = None, 0.0
     for size in sizes:
         try:
             if model is None or not size_is_a_cut(estimator):
-                fresh = with_seed(with_size(clone(estimator), size), seed)
+                sized = with_size(estimator, size)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     start = time.perf_counter()
-                    fit_with_groups(fresh, X[fold.train], shared.y[fold.train], groups)
+                    model = fit_on(sized, X, shared.y, shared.groups, fold.train, seed)
                     seconds = time.perf_counter() - start
-                model = fresh
             result = _judge(shared, X, model, fold, size)
         except Exception as error:
             result = {"status": "failed", "error": message_of(type(error), error)}

@@ -12,7 +12,6 @@ A file is written to only after its first line proved it to be a log of this ver
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import tempfile
@@ -21,10 +20,9 @@ from io import BufferedRandom
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from .._parallel import Outcome, Task, run_tasks
 from .._typing import Progress
+from .values import dumps
 
 try:
     import fcntl
@@ -156,7 +154,7 @@ class Journal:
         """Rewrite the log in canonical order, pieces that nobody planned last or not at all."""
         keys = [key for key in dict.fromkeys(self._order) if key in self.records]
         if keep_others:
-            keys += sorted(self.records.keys() - set(keys), key=_dumps)
+            keys += sorted(self.records.keys() - set(keys), key=dumps)
         if self._log is not None:
             lines: list[Any] = [self._header]
             lines += [{"key": key, "value": self.records[key]} for key in keys]
@@ -220,63 +218,6 @@ def run_logged(
     return len(left)
 
 
-# ------------------------------------------------------------------------------------ values
-
-
-def plain(value: Any) -> Any:
-    """Turn numbers, arrays and containers into what JSON can hold; nan becomes None.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.journal import plain
-    >>> plain({"a": np.float64(1.5), "b": np.array([1, 2]), "c": float("nan")})
-    {'a': 1.5, 'b': [1, 2], 'c': None}
-    """
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if hasattr(value, "to_dict"):
-        return plain(value.to_dict())
-    return str(value)
-
-
-def digest(*parts: Any) -> str:
-    """Return a short digest of arrays and plain values, to recognise the same work."""
-    state = hashlib.sha256()
-    for part in parts:
-        if hasattr(part, "tocsr"):
-            part = part.tocsr()
-            state.update(digest(part.data, part.indices, part.indptr).encode())
-        elif isinstance(part, np.ndarray) and part.dtype.kind in "biufc":
-            state.update(f"{part.dtype.str}{part.shape}".encode())
-            state.update(np.ascontiguousarray(part).data)
-        else:
-            state.update(_dumps(part).encode())
-        state.update(b"\0")
-    return state.hexdigest()[:32]
-
-
-def message_of(kind: type, said: object) -> str:
-    """Return an error or a warning as one text of at most 300 characters."""
-    text = f"{kind.__name__}: {said}"
-    return text if len(text) <= 300 else text[:297] + "..."
-
-
-def _dumps(value: Any) -> str:
-    """Return one line of canonical JSON."""
-    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
 # ------------------------------------------------------------------------------------- files
 
 
@@ -289,7 +230,7 @@ class _LineFile:
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
         self.path = path
-        self._first = (_dumps(header) + "\n").encode()
+        self._first = (dumps(header) + "\n").encode()
         self._handle: BufferedRandom | None = None
         self._lines: list[Any] = []
         self._end = 0  # of the last whole line
@@ -357,7 +298,7 @@ class _LineFile:
 
     def append(self, line: Any) -> str:
         """Write a line and make sure it stays; return its text."""
-        text = _dumps(line)
+        text = dumps(line)
         self._write((text + "\n").encode())
         return text
 
@@ -376,9 +317,9 @@ class _LineFile:
         scratch = None
         try:
             # a name that is free: beside the log lie files of others
-            number, scratch = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
+            number, scratch = tempfile.mkstemp(dir=self.path.parent, prefix=".sparsegsvp-log-")
             with open(number, "wb") as handle:
-                handle.write("".join(_dumps(line) + "\n" for line in lines).encode())
+                handle.write("".join(dumps(line) + "\n" for line in lines).encode())
                 handle.flush()
                 os.fsync(handle.fileno())
             os.chmod(scratch, self.path.stat().st_mode & 0o777)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length
 
@@ -22,8 +21,8 @@ from .._versions import versions
 from .audit import BatchAudit
 from .batches import LEFT_OUT, audit_batch, check_batches, folds_without
 from .folds import Fold, check_labels, derive_seed, folds_from, repeated_samples
-from .journal import Journal, digest, message_of, open_journal, run_logged
-from .panels import describe, fit_with_groups, selected_features, with_seed
+from .journal import Journal, open_journal, run_logged
+from .panels import describe, fit_on, selected_features
 from .permutation import PermutationResult, permutation_test
 from .result import EvaluationResult, FoldResult
 from .scores import class_scores, counts_of, panel_score, score_fold
@@ -36,6 +35,7 @@ from .summary import (
     signal_notices,
     sizes_notice,
 )
+from .values import digest, message_of
 
 FOLDS = "nested cross-validation"
 _FIT, _CONTROL, _FINAL = 11, 12, 13  # seed streams
@@ -104,7 +104,8 @@ def nested_evaluate(
     n_permutations : int, default=99
         First draws of the permutation test; 0 leaves it out.
     max_permutations : int, default=999
-        Where 99 first draws leave p between 0.01 and 0.1, drawing goes on up to this number.
+        Where 99 first draws leave p between 0.01 and 0.1, drawing goes on up to this number;
+        0, or as many as ``n_permutations``, never goes on.
     permutation : {"fixed", "full"}, default="fixed"
         The statistic: a cheap one fixed in advance, or ``estimator`` with all its tuning.
     pos_label : label, optional
@@ -168,7 +169,7 @@ def nested_evaluate(
     check_consistent_length(X, labels)
     check_choice("permutation", permutation, ("fixed", "full"))
     check_integer("n_permutations", n_permutations, least=0)
-    check_integer("max_permutations", max_permutations, least=1)
+    check_integer("max_permutations", max_permutations, least=0)
     if not hasattr(estimator, "predict"):
         raise ValueError(
             f"{type(estimator).__name__} cannot predict; put a classifier after it in a pipeline."
@@ -409,15 +410,9 @@ class _Procedure:
 
     def fit(self, rows: IntArray | None, seed: int) -> tuple[Any, list[str]]:
         """Fit a clone on some rows (all by default); return it with its warnings."""
-        model = with_seed(clone(self.estimator), seed)
-        X = self.X if rows is None else _safe_indexing(self.X, rows)
-        y = self.y if rows is None else self.y[rows]
-        groups = self.groups
-        if groups is not None and rows is not None:
-            groups = groups[rows]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            fit_with_groups(model, X, y, groups)
+            model = fit_on(self.estimator, self.X, self.y, self.groups, rows, seed)
         return model, [message_of(w.category, w.message) for w in caught]
 
 

@@ -12,9 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from .._typing import Float64Array, IntArray
@@ -100,8 +102,7 @@ def panel_stability(panels: Any, n_features: int) -> StabilityIndex:
 
     The known one supposes independent panels and is too narrow here.
     """
-    none: dict[str, Any] = {"variance": None, "low": None, "high": None}
-    return replace(nogueira_stability(panels, n_features), **none)
+    return replace(nogueira_stability(panels, n_features), variance=None, low=None, high=None)
 
 
 def _unwrap(estimator: Any) -> Any:
@@ -229,6 +230,16 @@ def fit_with_groups(estimator: Any, X: Any, y: Any, groups: Any) -> Any:
     """Fit, handing groups on to an estimator that tunes itself with them."""
     name = None if groups is None else _groups_parameter(estimator)
     return estimator.fit(X, y) if name is None else estimator.fit(X, y, **{name: groups})
+
+
+def fit_on(
+    estimator: Any, X: Any, y: NDArray[Any], groups: Any, rows: IntArray | None, seed: int
+) -> Any:
+    """Fit a clone on some rows (all with None) with their groups, its seeds set; return it."""
+    if rows is not None:
+        X, y = _safe_indexing(X, rows), y[rows]
+        groups = None if groups is None else groups[rows]
+    return fit_with_groups(with_seed(clone(estimator), seed), X, y, groups)
 
 
 def _groups_parameter(estimator: Any) -> str | None:

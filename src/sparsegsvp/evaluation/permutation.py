@@ -25,7 +25,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import _safe_indexing, check_array
@@ -35,7 +34,7 @@ from .._typing import Progress
 from .._validate import check_integer, check_seed
 from ..metrics import Interval
 from .folds import check_labels, derive_seed, make_folds
-from .panels import fit_with_groups, with_seed
+from .panels import fit_on
 from .scores import mean_recall
 
 PERMUTATIONS = "permutation test"
@@ -153,9 +152,8 @@ def _statistic(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for fold in folds:
-            model = with_seed(clone(estimator), derive_seed(seed, _STREAM, draw, 2 + fold.index))
-            inner = None if groups is None else groups[fold.train]
-            fit_with_groups(model, _safe_indexing(X, fold.train), y[fold.train], inner)
+            fit_seed = derive_seed(seed, _STREAM, draw, 2 + fold.index)
+            model = fit_on(estimator, X, y, groups, fold.train, fit_seed)
             predicted = model.predict(_safe_indexing(X, fold.test))
             scores.append(mean_recall(y[fold.test], predicted))
     return float(np.mean(scores))
@@ -232,7 +230,7 @@ def permutation_test(
         Draws of the first batch; fewer are made when the 10th exceedance comes before.
     max_permutations : int, default=999
         Where a first batch of at least 99 leaves p between 0.01 and 0.1, drawing goes on up to
-        this number. A smaller one than ``n_permutations`` changes nothing.
+        this number; 0, or as many as ``n_permutations``, never goes on.
     n_splits : int, default=5
         Folds of the one repeat; drawn anew, stratified by the permuted labels.
     random_state : int, default=0
@@ -269,7 +267,7 @@ def permutation_test(
     labels, _, ids = check_labels(y, groups)
     seed = check_seed(random_state)
     check_integer("n_permutations", n_permutations, least=1)
-    check_integer("max_permutations", max_permutations, least=1)
+    check_integer("max_permutations", max_permutations, least=0)
     if estimator is None:
         X = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
     model = fixed_statistic(X) if estimator is None else estimator

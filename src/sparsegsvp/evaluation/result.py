@@ -18,8 +18,8 @@ from ..metrics import (
     StabilityIndex,
 )
 from .folds import Fold
-from .journal import plain
 from .permutation import PermutationResult, Verdict, verdict
+from .values import plain
 
 if TYPE_CHECKING:
     from .audit import BatchAudit

@@ -1,43 +1,32 @@
-r"""Stability selection, and features that stand in for one another.
-
-Twenty neighbouring peaks split the vote, so that none is selected often although one of
-them nearly always is. A feature g is a substitute of f when their pooled within-class
-correlation is at least 0.8 in size (the total correlation would link any two features that
-discriminate) and g is selected more often where f is not (Fisher's exact test at 0.05). That is
-a description of these resamples, not a proof that one can replace the other.
-"""
+"""Stability selection: which features a procedure keeps choosing on subsets of the samples."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import hypergeom
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, _safe_indexing, column_or_1d, get_tags
+from sklearn.utils import Tags, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from .._parallel import Task
-from .._typing import BoolArray, Float64Array, IntArray, Progress
+from .._typing import BoolArray, IntArray, Progress
 from .._validate import check_choice, check_integer, check_real, check_seed
 from .._versions import versions
 from .bounds import error_control
 from .folds import complementary_pair, derive_seed, subsample
-from .journal import Journal, digest, open_journal, run_logged
-from .panels import describe, fit_with_groups, panel_stability, selected_features, with_seed
+from .journal import Journal, open_journal, run_logged
+from .panels import describe, fit_on, panel_stability, selected_features
+from .substitutes import Substitute, find_substitutes, group_frequency
+from .values import digest
 
 HALVES = "stability in half samples"
-MIN_CORRELATION = 0.8
-#: Largest p-value at which g is taken to be selected more often where f is not.
-SUBSTITUTE_LEVEL = 0.05
-_BLOCK = 512  # features whose correlations are computed at a time
 _RESAMPLING = ("complementary_pairs", "subsample", "bootstrap")
 
 
@@ -320,11 +309,7 @@ def _select(
 ) -> IntArray:
     """Fit a clone on the rows drawn, with a seed, and return the features it selects."""
     estimator, X, y, groups = shared
-    model = with_seed(clone(estimator), seed)
-    fit_with_groups(
-        model, _safe_indexing(X, rows), y[rows], None if groups is None else groups[rows]
-    )
-    panel = selected_features(model, X.shape[1])
+    panel = selected_features(fit_on(estimator, X, y, groups, rows, seed), X.shape[1])
     if panel is None:
         raise ValueError(
             f"{type(estimator).__name__} does not say which features it uses; "
@@ -335,137 +320,3 @@ def _select(
 
 def _mark(row: BoolArray, panel: Any) -> None:
     row[np.asarray(panel, dtype=np.intp)] = True
-
-
-# ------------------------------------------------------------------------------- substitutes
-
-
-@dataclass(frozen=True)
-class Substitute:
-    """A feature that stands in for another.
-
-    Attributes
-    ----------
-    feature : int
-        Its column.
-    correlation : float
-        Pooled within-class correlation of the two.
-    frequency : float
-        How often it is selected.
-    frequency_with, frequency_without : float
-        How often it is selected where the other is, and where the other is not.
-    """
-
-    feature: int
-    correlation: float
-    frequency: float
-    frequency_with: float
-    frequency_without: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a dictionary."""
-        return asdict(self)
-
-
-def within_class_scores(X: Any, y: NDArray[Any], columns: IntArray) -> Float64Array:
-    """Return columns centred per class and scaled to unit length; constant ones are zero.
-
-    The products of these columns are the pooled within-class correlations.
-    """
-    part = X[:, columns]
-    C = np.array(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
-    missing = np.isnan(C)
-    C[missing] = 0.0
-    # a column constant within each class keeps only rounding errors, which must not correlate
-    floor = 1e-12 * np.sqrt(C.shape[0]) * np.abs(C).max(axis=0)
-    for label in np.unique(y):
-        rows = y == label
-        counts = np.maximum((~missing[rows]).sum(axis=0), 1)
-        C[rows] -= C[rows].sum(axis=0) / counts
-    C[missing] = 0.0
-    norms = np.linalg.norm(C, axis=0)
-    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > floor)
-    return C * scale
-
-
-def find_substitutes(
-    X: Any,
-    y: NDArray[Any],
-    selections: BoolArray,
-    *,
-    min_correlation: float = MIN_CORRELATION,
-) -> dict[int, tuple[Substitute, ...]]:
-    """Find the substitutes of every feature that was ever selected.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-        The table.
-    y : ndarray of shape (n_samples,)
-        Labels.
-    selections : boolean ndarray of shape (n_resamples, n_features)
-        Which features each resample selected.
-    min_correlation : float, default=0.8
-        Smallest size of the pooled within-class correlation.
-
-    Returns
-    -------
-    dict
-        From a feature to its substitutes, most frequent first; features without any are
-        left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation import find_substitutes
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> x = rng.normal(size=40)
-    >>> X = np.column_stack([x, x + 0.1 * rng.normal(size=40), rng.normal(size=40)])
-    >>> Z = np.array([[1, 0, 1], [0, 1, 1]] * 4, dtype=bool)
-    >>> [s.feature for s in find_substitutes(X, y, Z)[0]]
-    [1]
-    """
-    used = np.flatnonzero(selections.any(axis=0))
-    Z = selections[:, used].astype(np.float64)
-    C = within_class_scores(X, y, used)
-    times = Z.sum(axis=0)
-    total = Z.shape[0]
-    found: dict[int, tuple[Substitute, ...]] = {}
-    for start in range(0, used.size, _BLOCK):
-        block = slice(start, min(start + _BLOCK, used.size))
-        correlation = C[:, block].T @ C
-        together = Z[:, block].T @ Z
-        with_f = times[block, None]
-        share_with = together / with_f
-        without_f = total - with_f
-        share_without = np.divide(
-            times - together, without_f, out=np.zeros_like(together), where=without_f > 0
-        )
-        hits = (np.abs(correlation) >= min_correlation) & (share_without > share_with)
-        f, g = np.nonzero(hits)
-        # Fisher: how rarely would both be selected together, if the one did not matter to the other
-        rarely = hypergeom.cdf(together[f, g], total, times[block][f], times[g])
-        hits[f, g] = rarely <= SUBSTITUTE_LEVEL + 1e-9  # 1 in 20 is at the level
-        for i in np.flatnonzero(hits.any(axis=1)):
-            others = np.flatnonzero(hits[i])
-            others = others[np.lexsort((others, -times[others]))]
-            found[int(used[start + i])] = tuple(
-                Substitute(
-                    int(used[g]),
-                    float(correlation[i, g]),
-                    float(times[g] / total),
-                    float(share_with[i, g]),
-                    float(share_without[i, g]),
-                )
-                for g in others
-            )
-    return found
-
-
-def group_frequency(
-    selections: BoolArray, feature: int, substitutes: tuple[Substitute, ...]
-) -> float:
-    """Return how often a feature or any of its substitutes was selected."""
-    columns = [feature, *(s.feature for s in substitutes)]
-    return float(selections[:, columns].any(axis=1).mean())

@@ -157,10 +157,10 @@ def signal_notices(
     if looks_good and control is not None and control["difference"].low <= 0:
         gap = control["difference"]
         text = (
-            "Random panels of the same size predict about as well "
-            f"({control['random'].value:.2f} against {control['selected'].value:.2f}, a difference "
-            f"between {gap.low:.2f} and {gap.high:.2f}): many features carry the signal, and "
-            "these are not special."
+            f"Random panels of the same size reach {control['random'].value:.2f} against "
+            f"{control['selected'].value:.2f}, and on these samples the difference (between "
+            f"{gap.low:.2f} and {gap.high:.2f}) cannot be told from none: many features may carry "
+            "the signal, and these need not be special."
         )
         found.append(Notice("random", "caution", text))
     return found

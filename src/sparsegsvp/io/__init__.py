@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .files import prepare_output as prepare_output
     from .files import whole_folder as whole_folder
     from .files import write_atomic as write_atomic
+    from .guards import end_at_once as end_at_once
     from .lazy import open_table as open_table
     from .memory import make_table as make_table
     from .models import Log2 as Log2
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "errors": ("InputError",),
     "files": ("csv_text", "harmless", "prepare_output", "whole_folder", "write_atomic"),
+    "guards": ("end_at_once",),
     "lazy": ("open_table",),
     "memory": ("make_table",),
     "models": ("Log2", "load_model", "save_model"),

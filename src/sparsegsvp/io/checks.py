@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,26 +12,27 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
+from .._validate import LARGEST
 from .errors import InputError, listed, option, quote, suggestion
+from .labels import describe_spellings, one_spelling, spelling_notice
 from .roles import asked_roles, settle_columns
 from .rows import RawTable, Roles, batches_of
+from .scale import raw_intensities
 from .text import looks_numeric
 
-# Squares and their sums over samples must stay finite in float64.
-_LARGEST = 1e150
 
-
-def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None) -> None:
+def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None) -> str | None:
     """Check a table, leaving out in place what cannot serve; notices and notes go into it.
 
-    Where the caller listed the features none is left out, since a model waits for each.
+    Where the caller listed the features none is left out, since a model waits for each. Returns
+    the class of interest as it is spelled.
     """
     fixed = roles.features is not None
     if raw.X.shape[0] == 0:
         raise InputError("there is a header but no sample", remedy="check the file")
     if raw.X.shape[1] == 0 and not raw.beside:
         raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
-    check_roles(raw, target, positive)
+    positive = check_roles(raw, target, positive)
     low, high = _column_range(raw.X)
     _refuse_overflow(raw, low, high)
     if fixed:
@@ -51,12 +53,18 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
         raw.notes.append(
             f"{_count(raw.n_missing, 'value')} missing in {features}: {listed(affected)}"
         )
-    raw.notices = (*_repeats(raw), *_orientation(raw), *raw.notices)
+    scale = () if fixed else raw_intensities(raw.X, *_column_range(raw.X))
+    raw.notices = (*_repeats(raw), *_orientation(raw), *raw.notices, *scale)
+    return positive
 
 
-def check_roles(raw: RawTable, target: str | None, positive: str | None) -> None:
-    """Check labels and groups; leave samples without a label out. Looks at no number."""
+def check_roles(raw: RawTable, target: str | None, positive: str | None) -> str | None:
+    """Check labels and groups; leave samples without a label out. Looks at no number.
+
+    Returns the class of interest in the spelling that its class has got.
+    """
     _leave_out_unlabelled(raw)
+    positive = _one_spelling(raw, positive)
     labels = raw.text.get("target")
     if labels is not None and target is not None:
         _refuse_labels([str(v) for v in labels], target)
@@ -76,6 +84,7 @@ def check_roles(raw: RawTable, target: str | None, positive: str | None) -> None
         )
     for name, cells in batches_of(raw.text).items():
         _refuse_batches(raw, name, cells)
+    return positive
 
 
 def _refuse_batches(raw: RawTable, name: str, cells: list[str | None]) -> None:
@@ -94,6 +103,21 @@ def _refuse_batches(raw: RawTable, name: str, cells: list[str | None]) -> None:
             f"{what} has a different value in every row",
             remedy="name a column whose values several samples share, such as plate or day",
         )
+
+
+def _one_spelling(raw: RawTable, positive: str | None) -> str | None:
+    """Take labels that differ in spelling as one; return that of the class of interest."""
+    labels = raw.text.get("target")
+    if labels is None:
+        return positive
+    counts = Counter(str(label) for label in labels)
+    chosen = one_spelling(counts)
+    described = describe_spellings(counts, chosen)
+    raw.text["target"] = [chosen[str(label)] for label in labels]
+    if described:
+        raw.notes.append(f"labels in several spellings are one class: {described}")
+        raw.notices += (spelling_notice(described),)
+    return positive if positive is None else chosen.get(positive, positive)
 
 
 def _count(n: int, noun: str) -> str:
@@ -223,21 +247,21 @@ def _missing_per_column(X: Any) -> NDArray[np.intp]:
 
 def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any]) -> None:
     """Refuse infinities and numbers whose squares overflow, by column and line."""
-    X = raw.X
-    extreme = np.flatnonzero(np.fmax(np.abs(low), np.abs(high)).astype(np.float64) > _LARGEST)
+    X, limit = raw.X, LARGEST[raw.X.dtype.name]
+    extreme = np.flatnonzero(np.fmax(np.abs(low), np.abs(high)).astype(np.float64) > limit)
     if not len(extreme):
         return
     j = int(extreme[0])
     column = X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
     column = column.astype(np.float64)
-    i = int(np.flatnonzero(np.abs(column) > _LARGEST)[0])
+    i = int(np.flatnonzero(np.abs(column) > limit)[0])
     at = raw.lines[i] if raw.lines is not None else i + 1
     value = float(column[i])
-    what = "is infinite" if np.isinf(value) else f"is too large (at most {_LARGEST:g})"
+    what = "is infinite" if np.isinf(value) else f"is too large (at most {limit:g})"
     raise InputError(
         f"{value:g} {what}",
         where=f"{raw.place} {at}, column {quote(raw.names[j])}",
-        remedy="correct it, or leave the cell empty",
+        remedy="correct it, rescale the column, or leave the cell empty",
     )
 
 

@@ -122,6 +122,13 @@ def one_line(text: object) -> str:
     return "".join(c if c.isprintable() else " " for c in str(text))
 
 
+def said(error: BaseException, limit: int = 100) -> str:
+    """Return what an error of a library says, printable and shortened."""
+    text = one_line(error).strip()
+    text = text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 def quote(value: object, limit: int = 40) -> str:
     """Name a value from a file: in quotes, shortened, printable."""
     text = one_line(str(value))

@@ -1,32 +1,46 @@
-"""Writing: files and folders that appear whole or not at all, CSV that no spreadsheet runs."""
+"""Writing: files and folders that appear whole or not at all, CSV that no spreadsheet runs.
+
+What is not finished is in a file or folder of `partials`.
+"""
 
 from __future__ import annotations
 
 import datetime
 import os
-import secrets
+import re
 import shutil
-import signal
+import stat
 import tempfile
-import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-from .errors import InputError, listed, option
+from .errors import InputError, listed, one_line, option
+from .partials import (
+    REPLACED,
+    UNFINISHED,
+    claim,
+    new_file,
+    release,
+    remove_left_behind,
+    signals_wait,
+    unfinished,
+)
 from .text import looks_numeric
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+_BLANKS = " \u00a0"
+_CELL_ENDS = re.compile("([;\t\r\n])")  # where another locale, or another line, begins a cell
 
 
 def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
     """Write a file so that nobody ever sees half of it.
 
     The content goes to a sibling first, which then takes the name of the file; if anything
-    fails before that, the old file (or none) is what remains.
+    fails before that, the old file (or none) is what remains. A symbolic link is followed, and
+    what is no regular file (a device, a pipe) is written to as it is.
 
     Parameters
     ----------
@@ -49,35 +63,41 @@ def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
     ...     path.read_text(), sorted(p.name for p in path.parent.iterdir())
     ('whole', ['a.txt'])
     """
-    final = Path(path)
-    if final.is_dir():
-        raise InputError("this is a folder", where=str(final), remedy="name a file")
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    partial = final.parent / f".{final.name}.partial-{secrets.token_hex(4)}"
+    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     try:
-        with open(partial, "xb") as handle:
-            handle.write(data)
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.replace(partial, final)
+        kind = _kind(path)
+        if kind is not None and stat.S_ISDIR(kind):
+            raise InputError("this is a folder", where=str(path), remedy="name a file")
+        if kind is not None and not stat.S_ISREG(kind):
+            with open(path, "wb") as handle:
+                handle.write(data)
+            return Path(path)
+        final = Path(os.path.realpath(path))
+        with unfinished(final.parent, new_file) as partial:
+            with open(partial, "wb") as handle:
+                handle.write(data)
+                handle.flush()
+                os.fsync(handle.fileno())
+            if kind is not None:
+                with suppress(OSError):  # not every disk has permissions
+                    os.chmod(partial, stat.S_IMODE(kind))
+            os.replace(partial, final)
     except OSError as error:
         raise InputError(
             f"it cannot be written ({error.strerror})",
-            where=str(final),
+            where=str(path),
             remedy="check that the folder exists, is yours and has room",
         ) from error
-    finally:
-        with suppress(FileNotFoundError, NotADirectoryError):
-            partial.unlink()
-    return final
+    return Path(path)
 
 
 @contextmanager
 def whole_folder(path: str | PathLike[str], *, owned: Collection[str] = ()) -> Iterator[Path]:
     """Fill a folder that appears under its name only when it is complete.
 
-    Inside the ``with`` block files are written to a temporary sibling. If the block raises
-    (or is interrupted), it is removed and whatever stood at `path` is untouched.
+    Inside the ``with`` block files are written to a hidden folder: in `path` if that exists,
+    else beside it. If the block raises (or is interrupted), it is removed and whatever stood at
+    `path` is untouched.
 
     Parameters
     ----------
@@ -104,26 +124,33 @@ def whole_folder(path: str | PathLike[str], *, owned: Collection[str] = ()) -> I
     ...     seen_early, sorted(p.name for p in out.iterdir())
     (False, ['a.txt'])
     """
-    final = Path(os.path.abspath(path))
-    _refuse_foreign(final, owned)
-    anchor = final.parent
-    while not anchor.exists():
-        anchor = anchor.parent
-    partial = anchor / f".{final.name}.partial-{secrets.token_hex(4)}"
+    final = Path(os.path.realpath(path))  # a link stays, even one to a folder not yet there
     try:
-        partial.mkdir()
+        _refuse_foreign(final, owned)
+        # Inside the folder if there is one: it may be a volume of its own, to which nothing can
+        # be moved from outside.
+        place = final
+        while not place.exists():
+            place = place.parent
     except OSError as error:
-        raise InputError(
-            f"the folder cannot be made ({error.strerror})",
-            where=str(path),
-            remedy="choose another folder",
-        ) from error
-    try:
+        raise _no_folder(path, error) from error
+    with ExitStack() as stack:
+        try:
+            partial = stack.enter_context(unfinished(place, os.mkdir))
+        except OSError as error:
+            raise _no_folder(path, error) from error
         yield partial
-        with _interrupts_wait():
+        with signals_wait():
             _put_in_place(partial, final, owned)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    remove_left_behind(final, REPLACED)
+
+
+def _no_folder(path: str | PathLike[str], error: OSError) -> InputError:
+    return InputError(
+        f"the folder cannot be made ({error.strerror})",
+        where=str(path),
+        remedy="choose another folder",
+    )
 
 
 def prepare_output(
@@ -204,7 +231,8 @@ def _refuse_foreign(final: Path, owned: Collection[str]) -> None:
         return
     if not final.is_dir():
         raise InputError("this is a file, not a folder", where=str(final), remedy="choose another")
-    foreign = sorted(p.name for p in final.iterdir() if p.name not in owned or p.is_dir())
+    found = [p for p in final.iterdir() if not p.name.startswith((UNFINISHED, REPLACED))]
+    foreign = sorted(p.name for p in found if p.name not in owned or p.is_dir())
     if foreign:
         raise InputError(
             f"the folder holds other files ({listed(foreign, 3)})",
@@ -221,48 +249,54 @@ def _put_in_place(partial: Path, final: Path, owned: Collection[str]) -> None:
     # The folder itself stays (it may be the working directory): old files out, new files
     # in, and back again if a step fails.
     _refuse_foreign(final, owned)
-    backup = final.parent / f".{final.name}.before-{secrets.token_hex(4)}"
-    backup.mkdir()
-    old, new = sorted(final.iterdir()), sorted(partial.iterdir())
+    old = sorted(p for p in final.iterdir() if p.name in owned)
+    backup, lock = claim(final, os.mkdir, REPLACED)
     moved_in: list[Path] = []
     try:
         for file in old:
             os.rename(file, backup / file.name)
-        for file in new:
+        for file in sorted(partial.iterdir()):
             os.rename(file, final / file.name)
             moved_in.append(final / file.name)
     except BaseException:
-        for file in moved_in:
-            file.unlink()
-        for file in backup.iterdir():
-            os.rename(file, final / file.name)
+        _put_back(backup, final, moved_in)
         raise
     finally:
-        shutil.rmtree(backup, ignore_errors=True)
+        release(lock)
+    shutil.rmtree(backup, ignore_errors=True)
 
 
-@contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Delay Ctrl-C until a few renames are done."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    held: list[tuple[int, FrameType | None]] = []
-    previous = signal.signal(signal.SIGINT, lambda number, frame: held.append((number, frame)))
+def _put_back(backup: Path, final: Path, moved_in: Sequence[Path]) -> None:
+    """Undo a replacement that failed; what cannot be put back stays where it is, and is named."""
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
-        if held and callable(previous):
-            previous(*held[0])
+        for file in moved_in:
+            file.unlink()
+        for file in sorted(backup.iterdir()):
+            shutil.move(file, final / file.name)  # copies what cannot be renamed
+        backup.rmdir()
+    except OSError as error:
+        raise InputError(
+            f"the new results cannot be put there, nor the old ones back ({error.strerror})",
+            where=str(final),
+            remedy=f"the old ones are in {one_line(backup)}: move them",
+        ) from error
+
+
+def _kind(path: str | PathLike[str]) -> int | None:
+    """Return the mode of what a path leads to, None if there is nothing."""
+    try:
+        return os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
 
 
 def harmless(text: str) -> str:
     """Make text from a file safe to open in a spreadsheet.
 
     A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break would be run
-    as a formula; an apostrophe before it makes it text. Plain numbers such as ``-1``, which
-    are labels often enough, stay as they are.
+    as a formula; an apostrophe before it makes it text. Where the list separator is a semicolon,
+    as in much of Europe, or a tab, cells also begin within a cell, and lines in any case. Plain
+    numbers such as ``-1``, which are labels often enough, stay as they are.
 
     Parameters
     ----------
@@ -272,17 +306,23 @@ def harmless(text: str) -> str:
     Returns
     -------
     str
-        The cell, or the cell behind an apostrophe.
+        The cell, with an apostrophe before all that could be run.
 
     Examples
     --------
     >>> from sparsegsvp.io import harmless
     >>> harmless("=cmd|'/c calc'!A1"), harmless("-1"), harmless("TP53")
     ("'=cmd|'/c calc'!A1", '-1', 'TP53')
+    >>> harmless("x;=1+1")
+    "x;'=1+1"
     """
-    if text.lstrip(" \u00a0").startswith(_FORMULA_STARTS) and not looks_numeric(text):
-        return "'" + text
-    return text
+    cells = _CELL_ENDS.split(text)
+    safe = "".join(f"'{cell}" if _is_formula(cell) else cell for cell in cells)
+    return f"'{safe}" if text.lstrip(_BLANKS).startswith(("\t", "\r", "\n")) else safe
+
+
+def _is_formula(cell: str) -> bool:
+    return cell.lstrip(_BLANKS).startswith(_FORMULA_STARTS) and not looks_numeric(cell)
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -325,6 +365,6 @@ def _csv_cell(cell: Any) -> str:
 
 def _quoted(cell: str) -> str:
     # Python's writer leaves a lone carriage return unquoted, and its reader then fails.
-    if any(c in cell for c in ',"\r\n'):
+    if any(c in cell for c in ',;"\t\r\n'):
         return '"' + cell.replace('"', '""') + '"'
     return cell

@@ -11,8 +11,8 @@ import hashlib
 import itertools
 import json
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -22,7 +22,20 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .errors import InputError, listed, need, one_line, option, quote, suggestion
+from .errors import InputError, listed, need, option, quote, suggestion
+from .geo import is_series_matrix, open_samples, read_series_matrix
+from .guards import (
+    ARRAY_RATIO,
+    check_memory,
+    check_unpacked,
+    interruptible,
+    quiet,
+    shown_name,
+    sound,
+    sound_rows,
+)
+from .hdf5 import check_hdf5, check_heaps
+from .header import skip_titles
 from .rows import (
     RawTable,
     Roles,
@@ -33,6 +46,14 @@ from .rows import (
     from_rows,
     lay_out,
 )
+from .structure import (
+    check_anndata_matrix,
+    check_matrix,
+    check_npy,
+    check_texts,
+    check_workbook,
+    check_worksheet,
+)
 from .text import OpenRows, ReadOptions, RowStream, as_label, open_arff, open_delimited
 
 
@@ -40,19 +61,21 @@ from .text import OpenRows, ReadOptions, RowStream, as_label, open_arff, open_de
 class Format:
     """A file format: what messages call it, how it is recognised, and how it is read.
 
-    `suffixes` are in lower case; ``.gz`` after them is looked through. Of the two readers at
+    `suffixes` are in lower case; ``.gz`` after them is looked through; `recognise`, if there
+    is one, has to say yes to the file's content too. Of the two readers at
     least one is needed: ``rows(path, options)`` opens a file as rows of cells, and such files
     can also hold labels, and features in rows; ``read(path, roles, options)`` gives a
-    `RawTable` and goes first. `transposes` is whether features may be in rows, `layers`
-    whether a file holds several matrices.
+    `RawTable` and goes first. `transposes` is whether features may be in rows, None where
+    they always are; `layers` is whether a file holds several matrices.
     """
 
     name: str
     suffixes: tuple[str, ...]
     rows: Callable[[Path, ReadOptions], AbstractContextManager[RowStream]] | None = None
     read: Callable[[Path, Roles, ReadOptions], RawTable] | None = None
-    transposes: bool = True
+    transposes: bool | None = True
     layers: bool = False
+    recognise: Callable[[Path], bool] | None = None
 
 
 def format_of(file: Path) -> Format:
@@ -61,8 +84,8 @@ def format_of(file: Path) -> Format:
     suffix = suffixes[-1] if suffixes else ""
     if suffix == ".gz" and len(suffixes) > 1:
         suffix = suffixes[-2]
-    for form in FORMATS:
-        if suffix in form.suffixes:
+    for form in sorted(FORMATS, key=lambda form: form.recognise is None):
+        if suffix in form.suffixes and (form.recognise is None or form.recognise(file)):
             return form
     names = [form.name for form in FORMATS]
     remedy = f"{', '.join(names[:-1])} and {names[-1]} are read, by the file's extension"
@@ -78,7 +101,17 @@ def rows_of(file: Path, options: ReadOptions) -> OpenRows:
     if form.rows is None:
         names = [form.name for form in FORMATS if form.rows is not None]
         raise InputError(f"labels are read from {', '.join(names[:-1])} or {names[-1]}")
-    return partial(form.rows, file, options)
+    return partial(_opened, form, file, options)
+
+
+@contextmanager
+def _opened(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStream]:
+    """Open a file as rows; what its library raises, now or later, is an `InputError`."""
+    assert form.rows is not None
+    with quiet(), ExitStack() as stack:
+        with sound(form.name):
+            stream = stack.enter_context(form.rows(file, options))
+        yield replace(stream, rows=sound_rows(stream.rows, form.name))
 
 
 def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable, str]:
@@ -87,33 +120,39 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
     if options.layer is not None and not form.layers:
         names = [form.name for form in FORMATS if form.layers]
         raise InputError(f"{option('layer')} is for {' and '.join(names)} files")
-    if options.transpose and not form.transposes:
+    if options.transpose and form.transposes is False:
         raise InputError(
             "files of this type have samples in rows by definition",
-            remedy=f"leave {option('transpose')} out",
+            remedy=f"leave {option('transpose', True)} out",
         )
-    if form.read is not None and not (options.transpose and form.rows is not None):
-        raw = form.read(file, roles, options)
+    if form.read is not None:
+        with quiet(), sound(form.name):
+            raw = form.read(file, roles, options)
     else:
-        opener, transpose, decimal = rows_of(file, options), options.transpose, options.decimal
-        raw = from_rows(opener, roles, transpose=transpose, decimal=decimal)
-    with open(file, "rb") as handle:
+        raw = from_rows(rows_of(file, options), roles, options)
+    with sound(form.name), open(file, "rb") as handle:
         return raw, hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def existing_file(path: str | PathLike[str]) -> Path:
     """Return the path of a file with something in it."""
     file = Path(path)
-    if file.is_dir():
-        raise InputError("this is a folder", where=str(file), remedy="name the file in it")
-    if not file.exists():
+    try:
+        size = file.stat().st_size
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         there = []
         if file.parent.is_dir():
             there = sorted(p.name for p in file.parent.iterdir() if p.is_file())
         close = suggestion(file.name, there)
         remedy = close if close.startswith("did you mean") else "check the path"
-        raise InputError("there is no such file", where=str(file), remedy=remedy)
-    if file.stat().st_size == 0:
+        raise InputError("there is no such file", where=str(file), remedy=remedy) from None
+    except OSError as error:
+        raise InputError(
+            f"it cannot be opened ({error.strerror})", where=shown_name(file), remedy="check it"
+        ) from None
+    if file.is_dir():
+        raise InputError("this is a folder", where=str(file), remedy="name the file in it")
+    if size == 0:
         raise InputError("the file is empty", where=file.name, remedy="check the path")
     return file
 
@@ -126,22 +165,30 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open one sheet of a workbook as a stream of rows; formulas give their last value."""
     sheet = options.sheet
     openpyxl = need("openpyxl", "cli")
-    try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except Exception as error:
-        raise InputError(
-            "this is not an Excel workbook (.xlsx), or it is damaged or has a password",
-            remedy="save it again as .xlsx without a password, or as CSV",
-        ) from error
-    try:
+    # openpyxl leaves open what it cannot read
+    with open(path, "rb") as file, ExitStack() as stack:
+        try:
+            check_workbook(path)
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        except (InputError, OSError):
+            raise
+        except Exception as error:
+            raise InputError(
+                "this is not an Excel workbook (.xlsx), or it is damaged or has a password",
+                remedy="save it again as .xlsx without a password, or as CSV",
+            ) from error
+        stack.enter_context(closing(book))
         if sheet is not None and sheet not in book.sheetnames:
             raise InputError(
                 f"there is no sheet {quote(sheet)}", remedy=suggestion(sheet, book.sheetnames)
             )
         page = book[book.sheetnames[0] if sheet is None else sheet]
-        lines = enumerate(page.iter_rows(values_only=True), start=1)
-        filled = ((n, cells) for n, cells in lines if any(c is not None for c in cells))
-        line, header = next(filled, (0, ()))
+        with page._get_source() as source:
+            check_worksheet(source)
+        page.reset_dimensions()  # what the file says of its size may be out of date
+        filled = stack.enter_context(closing(_filled_rows(page)))
+        above, rest = skip_titles(filled)
+        line, header = next(rest, (0, ()))
         if not header:
             raise InputError(f"sheet {quote(page.title)} is empty")
         for position, cell in enumerate(header, start=1):
@@ -157,13 +204,21 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
         notes = []
         if len(book.sheetnames) > 1 and sheet is None:
             notes.append(f"the first of {len(book.sheetnames)} sheets, {quote(page.title)}")
-        yield RowStream(names, _excel_cells(filled, len(names)), "Excel", notes)
-    finally:
-        book.close()
+        if above:
+            passed = ", ".join(map(str, above))
+            notes.append(f"the header is on line {line}; passed over above it: line {passed}")
+        yield RowStream(names, _excel_cells(rest, len(names)), "Excel", notes)
+
+
+def _filled_rows(page: Any) -> Generator[tuple[int, Sequence[Any]]]:
+    """Yield the rows of a sheet that hold something; closed, it lets go of the file."""
+    for line, cells in enumerate(page.iter_rows(values_only=True), start=1):
+        if any(cell is not None for cell in cells):
+            yield line, cells
 
 
 def _excel_cells(
-    filled: Iterator[tuple[int, tuple[Any, ...]]], width: int
+    filled: Iterator[tuple[int, Sequence[Any]]], width: int
 ) -> Iterator[tuple[int, list[Any]]]:
     for line, cells in filled:
         extra = next((c for c in cells[width:] if c is not None), None)
@@ -194,7 +249,12 @@ def is_number_type(kind: Any) -> bool:
     """Whether a type of Arrow is of numbers or truth values."""
     from pyarrow import types
 
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
+    )
 
 
 def _parquet_names(file: Any) -> list[str]:
@@ -209,11 +269,31 @@ def _parquet_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
         batches = file.iter_batches(batch_size=256)
         columns = ([column.to_pylist() for column in batch.columns] for batch in batches)
         rows = (list(cells) for batch in columns for cells in zip(*batch))
-        yield RowStream(_parquet_names(file), enumerate(rows, start=1), "Parquet")
+        counted = _counted(rows, file.metadata.num_rows)
+        yield RowStream(_parquet_names(file), counted, "Parquet")
+
+
+def _counted(rows: Iterator[list[Any]], promised: int) -> Iterator[tuple[int, list[Any]]]:
+    """Number the rows, and refuse a file that holds others than it promises."""
+    number = 0
+    for number, cells in enumerate(rows, start=1):
+        yield number, cells
+    check_filled(number, promised)
+
+
+def check_filled(n: int, promised: int) -> None:
+    """Refuse a Parquet file whose pages hold another number of rows than its footer says."""
+    if n != promised:
+        raise InputError(
+            f"{promised} rows are promised, {n} are there",
+            remedy="write the file again",
+        )
 
 
 def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
-    """Read a Parquet file column by column into a matrix."""
+    """Read a Parquet file column by column into a matrix, or row by row if it is turned."""
+    if options.transpose:
+        return from_rows(partial(_parquet_rows, path, options), roles, options)
     with open_parquet(path) as file:
         schema = file.schema_arrow
         names = [
@@ -229,28 +309,34 @@ def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
         if not all(map(is_number_type, kinds)):
             # Numbers may be stored as text: the reader of cells knows, and knows the messages.
             opener = partial(_parquet_rows, path, options)
-            raw = from_rows(opener, roles, decimal=options.decimal)
+            raw = from_rows(opener, roles, options)
             raw.place = "row"
             return raw
         single = bool(kinds) and all(str(kind) in ("float", "halffloat") for kind in kinds)
         shape = file.metadata.num_rows, len(layout.features)
-        X = np.empty(shape, np.float32 if single else np.float64, order="F")
+        dtype = np.dtype(np.float32 if single else np.float64)
+        size, remedy = dtype.itemsize * shape[0] * shape[1], "write it without compression"
+        check_unpacked(size, path.stat().st_size, remedy, ratio=ARRAY_RATIO)
+        check_memory(*shape, dtype.itemsize)
+        X = np.empty(shape, dtype, order="F")
         text: RoleText = {role: [] for role in layout.text}
         start = 0
         for batch in file.iter_batches(batch_size=65536):
             stop = start + batch.num_rows
+            check_filled(min(stop, shape[0]), stop)
             for j, i in enumerate(layout.features):
                 X[start:stop, j] = _arrow_numbers(batch.column(i))
             for role, i in layout.text.items():
                 text[role].extend(as_label(v) for v in batch.column(i).to_pylist())
             start = stop
+        check_filled(start, shape[0])
     return RawTable(X, layout.names, "Parquet", text, layout.dropped, list(layout.notes))
 
 
 def _pandas_index(schema: Any) -> int | None:
     """Return the position of the column that was the index of a pandas frame."""
     described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-    for name in described.get("index_columns", []):
+    for name in described.get("index_columns") or []:
         if isinstance(name, str) and name in schema.names:
             return int(schema.names.index(name))
     return None
@@ -261,7 +347,7 @@ def _arrow_numbers(column: Any) -> Any:
 
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    if column.null_count:
+    if column.null_count or pa.types.is_decimal(column.type):
         column = column.cast(pa.float32() if column.type == pa.float32() else pa.float64())
     return column.to_numpy(zero_copy_only=False)
 
@@ -272,28 +358,22 @@ def _arrow_numbers(column: Any) -> Any:
 def _read_npz(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     """Read ``X`` and ``feature_names`` of an archive, and the arrays that have a role."""
     remedy = "save it with numpy.savez(path, X=..., y=..., feature_names=names as text)"
-    try:
-        if not zipfile.is_zipfile(path):  # NumPy would take it for a pickle
-            raise zipfile.BadZipFile
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, OSError, EOFError) as error:
-        raise InputError("this is not an NPZ archive, or it is damaged") from error
-    except ValueError as error:
-        if "pickle" in str(error):
-            raise InputError(
-                "the archive holds Python objects, which are not loaded because they can run code",
-                remedy=remedy,
-            ) from None
-        raise InputError(f"an array cannot be read ({one_line(error)})") from error
-    if "X" not in arrays:
-        raise InputError(f"there is no array 'X' (there are {listed(arrays)})", remedy=remedy)
+    if not zipfile.is_zipfile(path):
+        raise InputError("this is not an NPZ archive, or it is damaged", remedy=remedy)
+    with zipfile.ZipFile(path) as archive:
+        members = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+        if "X" not in members:
+            raise InputError(f"there is no array 'X' (there are {listed(members)})", remedy=remedy)
+        roles = replace(roles, id="ids") if roles.id is None and "ids" in members else roles
+        # what has no role is not even unpacked
+        wanted = {"X", "feature_names", "class_names", *roles.named().values()}
+        arrays: dict[str, Any] = dict.fromkeys(members)
+        for name in wanted & members.keys():
+            arrays[name] = _npz_array(archive, members[name], name)
     X, classes = arrays.pop("X"), arrays.pop("class_names", None)
-    if roles.id is None and "ids" in arrays:
-        roles = replace(roles, id="ids")
     labels = arrays.get(roles.target or "")
     if labels is not None and classes is not None and labels.dtype.kind in "biu":
-        if labels.min() < 0 or labels.max() >= len(classes):
+        if classes.ndim != 1 or not np.isin(labels, np.arange(len(classes))).all():
             raise InputError(f"array {quote(roles.target)} does not index class_names")
         arrays[str(roles.target)] = classes[labels]
     hint = f"try {option('transpose', True)}"
@@ -304,30 +384,51 @@ def _read_npz(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     return raw
 
 
+def _npz_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> Any:
+    """Read one array, if it is what its header and the archive say it is."""
+    check_unpacked(entry.file_size, entry.compress_size, "save it with numpy.savez, not compressed")
+    check_memory(1, entry.file_size, 1)
+    with archive.open(entry) as stream:
+        check_npy(stream, entry.file_size, name)
+    with archive.open(entry) as stream:
+        return check_texts(np.lib.format.read_array(stream, allow_pickle=False), name)
+
+
 # --- AnnData ---------------------------------------------------------------------------
 
 
 @contextmanager
-def open_h5ad(path: Path) -> Iterator[Any]:
-    """Open an AnnData file as HDF5."""
+def open_h5ad(path: Path, layer: str | None) -> Iterator[tuple[Any, Any, Any]]:
+    """Open an AnnData file as HDF5 and check it; yield obs, var and the stored matrix."""
     h5py, _ = need("h5py", "omics"), need("anndata", "omics")
-    try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        raise InputError("this is not an .h5ad file, or it is damaged") from error
-    with file:
-        if "obs" not in file or "var" not in file:
-            raise InputError("the file has no obs and var", remedy="is it AnnData?")
-        yield file
+    from anndata.io import read_elem
+
+    check_heaps(path)
+    with interruptible():
+        try:
+            file = h5py.File(path, "r")
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise InputError("this is not an .h5ad file, or it is damaged") from error
+        with file:
+            if "obs" not in file or "var" not in file:
+                raise InputError("the file has no obs and var", remedy="is it AnnData?")
+            name = "X" if layer is None else f"layers/{layer}"
+            check_hdf5(file, ("obs", "var"), path.stat().st_size)
+            stored = stored_matrix(file, layer)
+            check_hdf5(file, (name,), path.stat().st_size)
+            obs, var = read_elem(file["obs"]), read_elem(file["var"])
+            check_anndata_matrix(stored, len(obs), len(var))
+            yield obs, var, stored
 
 
 def _read_h5ad(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     """Read X (or a layer), the names and the labels of an AnnData file, and nothing else."""
-    with open_h5ad(path) as file:
+    with open_h5ad(path, options.layer) as (obs, var, stored):
         from anndata.io import read_elem
 
-        obs, var = read_elem(file["obs"]), read_elem(file["var"])
-        X = read_elem(stored_matrix(file, options.layer))
+        X = check_matrix(read_elem(stored), len(obs), len(var))
     X = as_floating(X.tocsr() if sparse.issparse(X) else np.asarray(X))
     text = columns_of_obs(obs, roles)
     names = [str(name) for name in var.index]
@@ -355,9 +456,19 @@ def as_floating(X: Any) -> Any:
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
+_TEXT = (".csv", ".txt", ".dat", ".tsv", ".tab")
+
 FORMATS = (
     Format("CSV", (".csv", ".txt", ".dat"), rows=open_delimited),
     Format("TSV", (".tsv", ".tab"), rows=open_delimited),
+    Format(
+        "GEO series matrix",
+        _TEXT,
+        rows=open_samples,
+        read=read_series_matrix,
+        transposes=None,
+        recognise=is_series_matrix,
+    ),
     Format("Excel (.xlsx)", (".xlsx", ".xlsm"), rows=_excel_rows),
     Format("Parquet", (".parquet", ".pq"), rows=_parquet_rows, read=_read_parquet),
     Format("ARFF", (".arff",), rows=open_arff, transposes=False),

@@ -7,20 +7,26 @@ pass needs them.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .checks import check_roles
 from .errors import InputError, listed, locating, need, one_line, option, quote
-from .formats import is_number_type, open_h5ad, open_parquet, stored_matrix
+from .formats import check_filled, is_number_type, open_h5ad, open_parquet, stored_matrix
+from .guards import check_memory, quiet, shown_name, sound
 from .roles import settle_names
 from .rows import RawTable, Roles, RoleText, columns_of_obs, from_arrays, from_matrix, lay_out
+from .structure import check_anndata_matrix, check_matrix, sparse_layout
 from .table import Table, table_of
 from .text import as_label
+from .zarr_store import check_chunks, check_codecs, check_sizes
 
 # Bytes of a chunk, where the storage leaves the choice.
 _CHUNK_BYTES = 1 << 26
@@ -92,10 +98,11 @@ def open_table(
     """
     need("dask.array", "dask")
     file = Path(path)
-    if not file.exists():
+    if not os.path.exists(file):
         raise InputError("there is no such file or folder", where=str(path), remedy="check it")
     roles = Roles(target=target, id=id, group=group, drop=tuple(drop), keep=tuple(keep))
-    with locating(file.name):
+    name = shown_name(file)
+    with locating(name), quiet(), sound("a Parquet folder, Zarr store or .h5ad file"):
         if file.suffix == ".h5ad":
             raw, digest = _open_h5ad(file, roles, layer)
         elif any((file / name).exists() for name in ("zarr.json", ".zgroup", ".zarray")):
@@ -107,12 +114,12 @@ def open_table(
                 "this is no Parquet folder, Zarr store or .h5ad file",
                 remedy=f"other files are read whole, without {option('dask')}",
             )
-        check_roles(raw, target, positive)
+        positive = check_roles(raw, target, positive)
         settle_names(raw, roles, target)
     (n, m), blocks = raw.X.shape, " x ".join(str(count) for count in raw.X.numblocks)
-    opening = f"opened {n} samples and {m} features in {blocks} chunks of {file.name} ({raw.kind})"
+    opening = f"opened {n} samples and {m} features in {blocks} chunks of {name} ({raw.kind})"
     about = "the digest is of names, sizes and metadata, not of the values"
-    return table_of(raw, opening, file.name, digest, target, positive, about)
+    return table_of(raw, opening, name, digest, target, positive, about)
 
 
 def _refuse_layer(layer: str | None) -> None:
@@ -180,6 +187,7 @@ def _open_parquet(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable
     for role, column in roles.named().items():
         cells = [v for part in opened for v in part.read([column]).column(0).to_pylist()]
         text[role] = [as_label(cell) for cell in cells]
+        check_filled(len(cells), X.shape[0])
     root = path if path.is_dir() else path.parent
     digest = _digest(root, files, schema.serialize().to_pybytes())
     return RawTable(X, layout.names, "Parquet", text, layout.dropped), digest
@@ -206,11 +214,15 @@ def _row_groups(
 def _read_groups(file: str, groups: list[int], names: list[str], dtype: str) -> np.ndarray:
     import pyarrow.parquet as pq
 
-    found = pq.ParquetFile(file).read_row_groups(groups, columns=names)
-    X = np.empty((found.num_rows, len(names)), dtype)
-    for j, name in enumerate(names):
-        X[:, j] = found.column(name).to_numpy()  # a null is NaN
-    return X
+    with locating(shown_name(file)), sound("Parquet"):
+        opened = pq.ParquetFile(file)
+        found = opened.read_row_groups(groups, columns=names)
+        promised = sum(opened.metadata.row_group(i).num_rows for i in groups)
+        check_filled(found.num_rows, promised)
+        X = np.empty((found.num_rows, len(names)), dtype)
+        for j, name in enumerate(names):
+            X[:, j] = found.column(name).cast("double").to_numpy()  # a null is NaN
+        return X
 
 
 # --- Zarr and AnnData ------------------------------------------------------------------
@@ -218,41 +230,101 @@ def _read_groups(file: str, groups: list[int], names: list[str], dtype: str) -> 
 
 def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
     zarr = need("zarr", "dask")
-    da = need("dask.array", "dask")
+    check_codecs(path)
     root = zarr.open(str(path), mode="r")
-    digest = _digest(path, sorted(p for p in path.rglob("*") if p.is_file()))
+    files = sorted(p for p in path.rglob("*") if p.is_file())
+    digest, size = _digest(path, files), sum(p.stat().st_size for p in files)
     if not hasattr(root, "keys"):
         raise InputError("the store is a single array", remedy="it should hold X and labels")
     arrays = list(root.keys())
     if "obs" in arrays and "var" in arrays:
-        return _open_anndata(root, roles, layer, digest)
+        need("anndata", "omics")
+        from anndata.io import read_elem
+
+        check_sizes(root["obs"], size)
+        check_sizes(root["var"], size)
+        obs, var = read_elem(root["obs"]), read_elem(root["var"])
+        stored = stored_matrix(root, layer)
+        for part in [stored] if hasattr(stored, "shape") else [stored[key] for key in stored]:
+            check_chunks(part.shape, part.chunks, size)
+        return _open_anndata(path, stored, obs, var, roles, layer), digest
     _refuse_layer(layer)
     if "X" not in arrays:
         raise InputError(f"there is no array 'X' (there are {listed(arrays)})")
     others = {name: root[name] for name in arrays if name != "X"}
-    return from_arrays(da.from_zarr(root["X"]), others, roles, "Zarr"), digest
+    for name in {"feature_names", *roles.named().values()} & others.keys():
+        check_sizes(others[name], size)
+    stored = root["X"]
+    if stored.ndim != 2:
+        raise InputError(f"X is {stored.ndim}-dimensional", remedy="it must be a matrix")
+    check_chunks(stored.shape, stored.chunks, size)
+    X = _blocks(path, "X", stored.shape, stored.chunks, stored.dtype)
+    return from_arrays(X, others, roles, "Zarr"), digest
 
 
 def _open_h5ad(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
-    with open_h5ad(path) as file:
-        return _open_anndata(file, roles, layer, _digest(path, [path]))
+    with open_h5ad(path, layer) as (obs, var, stored):
+        return _open_anndata(path, stored, obs, var, roles, layer), _digest(path, [path])
 
 
-def _open_anndata(root: Any, roles: Roles, layer: str | None, digest: str) -> tuple[RawTable, str]:
-    """Open X by blocks of rows, as CSR stores it: a slice of columns would read everything."""
-    need("anndata", "omics")
-    from anndata.experimental import read_elem_lazy
-    from anndata.io import read_elem
-
-    stored = stored_matrix(root, layer)
-    obs, var = read_elem(root["obs"]), read_elem(root["var"])
-    encoding = str(dict(stored.attrs).get("encoding-type", ""))
-    chunks = None
-    if encoding == "csr_matrix":
-        per_row = 12 * max(1, stored["data"].shape[0] // max(1, len(obs)))
-        chunks = (int(np.clip(_CHUNK_BYTES // per_row, 1, len(obs))), len(var))
-    X = read_elem_lazy(stored, chunks=chunks)
-    text = columns_of_obs(obs, roles)
+def _open_anndata(
+    path: Path, stored: Any, obs: Any, var: Any, roles: Roles, layer: str | None
+) -> RawTable:
+    """Open X in blocks as it is stored: CSR by rows, CSC by columns, an array by its chunks."""
+    n, m = len(obs), len(var)
+    check_anndata_matrix(stored, n, m)
+    dense = hasattr(stored, "shape")
+    if dense:
+        dtype, meta = stored.dtype, None
+        chunks = stored.chunks or (_fitting(n, m * stored.dtype.itemsize), m)
+    else:
+        encoding, _ = sparse_layout(stored)
+        dtype, by_rows = stored["data"].dtype, encoding == "csr_matrix"
+        count = n if by_rows else m
+        each = _fitting(count, 12 * max(1, stored["data"].shape[0] // max(1, count)))
+        chunks = (each, m) if by_rows else (n, each)
+        meta = (sparse.csr_matrix if by_rows else sparse.csc_matrix)((0, 0), dtype=dtype)
+    X = _blocks(path, "X" if layer is None else f"layers/{layer}", (n, m), chunks, dtype, meta)
     kind = "AnnData" if layer is None else f"AnnData, layer {layer}"
-    names = [str(name) for name in var.index]
-    return from_matrix(X, names, roles, kind, text), digest
+    return from_matrix(
+        X, [str(name) for name in var.index], roles, kind, columns_of_obs(obs, roles)
+    )
+
+
+def _fitting(count: int, size: int) -> int:
+    """Return how many of ``count`` rows or columns of a size fit into a chunk."""
+    return int(np.clip(_CHUNK_BYTES // max(1, size), 1, max(1, count)))
+
+
+def _blocks(
+    path: Path, name: str, shape: tuple[int, int], chunks: Any, dtype: Any, meta: Any = None
+) -> Any:
+    """Return a matrix of a file or store as a Dask array, whose blocks are checked as they come."""
+    da = need("dask.array", "dask")
+    blocks = da.core.normalize_chunks(chunks, shape, dtype=dtype)
+    if meta is None:
+        check_memory(max(blocks[0], default=0), max(blocks[1], default=0), dtype.itemsize)
+    return da.map_blocks(
+        _read_block,
+        str(path),
+        name,
+        chunks=blocks,
+        dtype=dtype,
+        meta=np.empty((0, 0), dtype) if meta is None else meta,
+    )
+
+
+def _read_block(path: str, name: str, block_info: Any = None) -> Any:
+    """Read one block; the file is opened anew, in whatever process Dask runs this."""
+    ends = block_info[None]["array-location"]
+    rows, columns = (slice(*pair) for pair in ends)
+    with locating(shown_name(path)), sound("what it was when it was opened"), ExitStack() as stack:
+        if path.endswith(".h5ad"):
+            stored = stack.enter_context(need("h5py", "omics").File(path, "r"))[name]
+        else:
+            stored = need("zarr", "dask").open(path, mode="r")[name]
+        if not hasattr(stored, "shape"):
+            from anndata.io import sparse_dataset
+
+            stored = sparse_dataset(stored, should_cache_indptr=False)
+        return check_matrix(stored[rows, columns], *(stop - start for start, stop in ends))

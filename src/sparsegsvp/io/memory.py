@@ -13,12 +13,23 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .collapse import check_way
 from .errors import InputError, locating, option, quote
 from .formats import as_floating, stored_matrix
-from .rows import RawTable, Roles, batch_role, columns_of_obs, from_matrix, from_rows, lay_out
+from .missing import codes_of
+from .rows import (
+    RawTable,
+    Roles,
+    batch_role,
+    columns_of_obs,
+    from_matrix,
+    from_rows,
+    lay_out,
+    role_option,
+)
 from .rows import feature_names as names_of_features
-from .table import Table, checked_table, read_table
-from .text import OpenRows, RowStream, as_label
+from .table import Table, checked_table, read_table, settle
+from .text import OpenRows, ReadOptions, RowStream, as_label, as_role
 
 # What messages call data in memory, by the package they belong to.
 _SOURCES = {
@@ -41,10 +52,12 @@ def make_table(
     group: str | None = None,
     groups: Any = None,
     batch: Any = (),
-    drop: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     keep: Sequence[str] = (),
     features: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
+    na: str | Sequence[str] | None = None,
+    collapse: str | None = None,
     layer: str | None = None,
     source: str = "",
     **reading: Any,
@@ -75,14 +88,18 @@ def make_table(
     batch : str, sequence of str, or mapping from name to array-like, default=()
         Columns that say where or when samples were measured, or such values under their names
         if they are not in `data`; see `read_table`.
-    drop : sequence of str, default=()
-        Columns to leave out.
+    drop : str or sequence of str, default=()
+        Columns to leave out. "a,b,c" stands for three, unless a column is called so.
     keep : sequence of str, default=()
         Columns that are features although they look clinical or technical; see `read_table`.
     features : sequence of str or None, default=None
         Take only these columns, in this order.
     feature_names : sequence of str or None, default=None
         Names of the columns of a matrix; f0, f1, ... by default.
+    na : str, sequence of str or None, default=None
+        More codes for missing values, such as -999; see `read_table`.
+    collapse : {"mean", "max", "first"} or None, default=None
+        Make one feature of those that share a name; see `read_table`.
     layer : str or None, default=None
         A layer of AnnData instead of its X.
     source : str, default=""
@@ -113,11 +130,12 @@ def make_table(
     ('f0', 'f1')
     """
     columns, values_of_batches = _batches(batch)
+    left_out = (drop,) if isinstance(drop, str) else tuple(drop)
     options = {
         "y": y, "target": target, "positive": positive, "id": id, "ids": ids, "group": group,
-        "groups": groups, "batch": columns or None, "drop": tuple(drop) or None,
-        "keep": tuple(keep) or None, "features": features,
-        "feature_names": feature_names, "layer": layer, "source": source or None, **reading,
+        "groups": groups, "batch": columns or None, "drop": left_out or None,
+        "keep": tuple(keep) or None, "features": features, "feature_names": feature_names, "na": na,
+        "collapse": collapse, "layer": layer, "source": source or None, **reading,
     }  # fmt: skip
     given = [name for name, value in options.items() if value is not None]
     given += ["batch"] if values_of_batches else []
@@ -144,10 +162,11 @@ def make_table(
         if layer is not None and package != "anndata":
             raise InputError(f"{option('layer')} is for AnnData")
         wanted = None if features is None else tuple(features)
-        roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
-        roles = replace(roles, keep=tuple(keep), batch=columns)
+        check_way(collapse)
+        roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep), batch=columns)
+        reader = ReadOptions(na=codes_of(na))
         if package in ("scipy", "numpy"):
-            raw = _from_matrix(data, roles, feature_names, labelled=y is not None)
+            raw = _from_matrix(data, roles, reader, feature_names, labelled=y is not None)
         elif feature_names is not None:
             raise InputError(
                 "the columns have names", remedy=f"leave {option('feature_names')} out"
@@ -155,7 +174,7 @@ def make_table(
         elif package == "anndata":
             raw = _from_anndata(data, roles, layer)
         else:
-            raw = _from_frame(data, roles, package)
+            raw = _from_frame(data, roles, reader, package)
         for role, name, values in beside:
             if values is not None:
                 raw.text[role] = _beside(values, raw.X.shape[0], name)
@@ -164,7 +183,9 @@ def make_table(
         if y is not None:
             target = str(getattr(y, "name", None) or "y")
         positive = None if positive is None else as_label(positive)
-        return checked_table(raw, source, _digest(raw), roles, target, positive)
+        digest = _digest(raw)
+        settle(raw, reader.na, collapse, in_place=False)
+        return checked_table(raw, source, digest, roles, target, positive)
 
 
 def _refuse(names: Sequence[str], why: str) -> None:
@@ -212,7 +233,7 @@ def _beside(values: Any, n: int, name: str) -> list[str | None]:
             f"{option(name)} has {len(cells)} values for {n} samples",
             remedy="give one for each row",
         )
-    return [as_label(_or_none(cell)) for cell in cells]
+    return [as_role("target" if name == "y" else name, _or_none(cell)) for cell in cells]
 
 
 def _digest(raw: RawTable) -> str:
@@ -231,7 +252,7 @@ def _digest(raw: RawTable) -> str:
 # --- data frames -----------------------------------------------------------------------
 
 
-def _from_frame(frame: Any, roles: Roles, package: str) -> RawTable:
+def _from_frame(frame: Any, roles: Roles, options: ReadOptions, package: str) -> RawTable:
     names, dtypes = [str(name) for name in frame.columns], list(frame.dtypes)
     notes: list[str] = []
     index: Any = _index_of(frame, roles) if package == "pandas" else None
@@ -244,6 +265,7 @@ def _from_frame(frame: Any, roles: Roles, package: str) -> RawTable:
             roles = replace(roles, id=index.name)
     names = [name or f"column {i}" for i, name in enumerate(names)]
     layout = lay_out(names, roles)
+    notes += layout.notes
 
     def cells(i: int) -> list[Any]:
         if i < before:
@@ -257,8 +279,9 @@ def _from_frame(frame: Any, roles: Roles, package: str) -> RawTable:
     if others:
         # Numbers may be stored as text: the reader of cells knows, and knows the messages.
         opener = _as_rows([names[i] for i in others], lambda: zip(*map(cells, others)), package)
-        only = None if roles.features is None else tuple(names[i] for i in others)
-        raw = from_rows(opener, Roles(features=only), place="row")
+        wanted = tuple(dict.fromkeys(names[i] for i in others))
+        only = None if roles.features is None else wanted
+        raw = from_rows(opener, Roles(features=only, collapse=roles.collapse), options, place="row")
         notes += raw.notes
         roles = replace(roles, text=tuple(raw.beside))
         layout = lay_out(names, roles)
@@ -276,9 +299,10 @@ def _from_frame(frame: Any, roles: Roles, package: str) -> RawTable:
             X[:, numeric] = frame[:, chosen].cast(pl.Float64).to_numpy()
     if raw is not None:
         X[:, ~numeric] = raw.X
-    text = {role: [as_label(cell) for cell in cells(i)] for role, i in layout.text.items()}
+    text = {role: [as_role(role, cell) for cell in cells(i)] for role, i in layout.text.items()}
     made = RawTable(X, layout.names, package, text, layout.dropped, notes, first_column=names[0])
     made.beside = {} if raw is None else raw.beside
+    made.notices = () if raw is None else raw.notices
     return made
 
 
@@ -328,7 +352,12 @@ def _or_none(cell: Any) -> Any:
 
 
 def _from_matrix(
-    data: Any, roles: Roles, given: Sequence[str] | None, *, labelled: bool
+    data: Any,
+    roles: Roles,
+    options: ReadOptions,
+    given: Sequence[str] | None,
+    *,
+    labelled: bool,
 ) -> RawTable:
     X: Any = data.tocsr() if sparse.issparse(data) else np.asarray(data)
     if X.ndim != 2:
@@ -337,7 +366,7 @@ def _from_matrix(
         )
     for role, name in roles.named().items():
         raise InputError(
-            f"a matrix has no column {quote(name)} ({option(role.partition(':')[0])})",
+            f"a matrix has no column {quote(name)} ({role_option(role)})",
             remedy="give a data frame, or an array for it",
         )
     if not labelled:
@@ -352,7 +381,8 @@ def _from_matrix(
     if sparse.issparse(X):
         raise InputError(f"the matrix holds {X.dtype}, not numbers")
     opener = _as_rows(raw.names, lambda: (map(_or_none, row) for row in raw.X.tolist()), "objects")
-    found = from_rows(opener, Roles(features=tuple(raw.names)), place="row")
+    wanted = tuple(dict.fromkeys(raw.names))
+    found = from_rows(opener, Roles(features=wanted, collapse=roles.collapse), options, place="row")
     return replace(found, dropped=raw.dropped, notes=[*raw.notes, *found.notes])
 
 

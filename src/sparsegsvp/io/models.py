@@ -20,7 +20,7 @@ import importlib
 import importlib.util
 import io
 import json
-import math
+import os
 import re
 import warnings
 import zipfile
@@ -33,14 +33,16 @@ from typing import Any
 import numpy as np
 import sklearn
 from scipy import sparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from .._validate import check_integer, check_real
-from .errors import InputError, listed, locating, need, one_line, quote
+from ..estimators.impute import EachValue
+from .errors import InputError, listed, locating, need, one_line, said
 from .files import write_atomic
+from .structure import check_npy, check_texts
 
 SEAL = "sparsegsvp.json"
 FORMAT = 1
@@ -103,7 +105,7 @@ def log2_floor(X: Any, floor: float = 1.0) -> Any:
     return np.log2(floored, out=floored)
 
 
-class Log2(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Log2(EachValue):
     """Take ``log2(max(x, floor))`` of every value, as intensities usually are.
 
     Parameters
@@ -165,24 +167,6 @@ class Log2(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "n_features_in_")
         return log2_floor(self._validated(X, reset=False), self.floor)
 
-    def _validated(self, X: Any, reset: bool) -> Any:
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=("csr", "csc"),
-            dtype=(np.float64, np.float32),
-            ensure_all_finite="allow-nan",
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.requires_fit = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
 
 # --- saving and loading ------------------------------------------------------------------
 
@@ -234,7 +218,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
             archive = skops.dumps(model)
         except Exception as error:
             raise InputError(
-                f"the model holds something that cannot be saved ({one_line(error)})",
+                f"the model holds something that cannot be saved ({said(error)})",
                 remedy="use names instead of functions for parameters such as scoring",
             ) from error
         members = _canonical(archive)
@@ -288,6 +272,7 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
         model = _rebuilt(members)
         if _type_name(model) != named:
             raise InputError(f"it holds {_type_name(model)} but says {named}", remedy=_CHANGED)
+        _try_out(model, sum(map(len, members.values())))
     return model
 
 
@@ -307,11 +292,41 @@ def _rebuilt(members: dict[str, bytes]) -> Any:
         model = need("skops.io", "persist").loads(_zipped(members), trusted=types)
     except Exception as error:
         raise InputError(
-            f"the model cannot be rebuilt ({type(error).__name__}: {one_line(error)})",
+            f"the model cannot be rebuilt ({said(error)})",
             remedy="save it again with this version of sparsegsvp and scikit-learn",
         ) from error
     _check_top(model)
     return model
+
+
+def _try_out(model: Any, n_bytes: int) -> None:
+    """Refuse a model whose parts do not fit together, by letting it treat a row of ones.
+
+    Each part may be sound by itself and the seal too, where somebody changed both.
+    """
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    m, names = getattr(last, "n_features_in_", None), getattr(model, "feature_names_in_", None)
+    if m is None:  # not fitted
+        return
+    try:
+        if not 0 < m <= n_bytes:  # there is at least a byte for each
+            raise ValueError(f"{m} features")
+        support = np.asarray(last.get_support())
+        if support.shape != (m,) or support.dtype != bool or not support.any():
+            raise ValueError("the panel is not among the features")
+        if names is not None and (names.shape != (m,) or not all(type(n) is str for n in names)):
+            raise ValueError("the names are not those of the features")
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            for method in ("transform", "predict", "decision_function", "predict_proba"):
+                if hasattr(model, method):
+                    getattr(model, method)(np.ones((1, m)))
+            if hasattr(last, "distances"):
+                last.distances(np.ones((1, m)))
+    except Exception as error:
+        raise InputError(
+            f"the parts of the model do not fit together ({said(error)})", remedy=_CHANGED
+        ) from error
 
 
 # --- what a model may be made of -------------------------------------------------------
@@ -340,7 +355,8 @@ def _is_own(name: str) -> bool:
         cls = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError):
         return False
-    return isinstance(cls, type) and (
+    # what a module imported from elsewhere is there, too, but not ours
+    return (isinstance(cls, type) and cls.__module__ == module) and (
         issubclass(cls, BaseEstimator)
         or dataclasses.is_dataclass(cls)
         or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
@@ -463,7 +479,7 @@ def _zipped(members: dict[str, bytes]) -> bytes:
 
 def _unpacked(file: Path, max_bytes: int) -> dict[str, bytes]:
     """Read all members, after the sizes they declare; zipfile reads no more than declared."""
-    if not file.is_file():
+    if not os.path.isfile(file):
         raise InputError("there is no such file", remedy="check the path")
     _refuse_size(file.stat().st_size, max_bytes)
     try:
@@ -479,7 +495,7 @@ def _unpacked(file: Path, max_bytes: int) -> dict[str, bytes]:
     except InputError:
         raise
     except Exception as error:  # zipfile, zlib and struct raise their own for damaged data
-        raise InputError(f"the file is damaged ({one_line(error)})", remedy=_DAMAGED) from error
+        raise InputError(f"the file is damaged ({said(error)})", remedy=_DAMAGED) from error
 
 
 def _refuse_size(size: int, limit: int) -> None:
@@ -527,18 +543,7 @@ def _check_arrays(members: dict[str, bytes]) -> None:
     for name, content in members.items():
         if not name.endswith(".npy"):
             continue
-        stream = io.BytesIO(content)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                version = np.lib.format.read_magic(stream)
-                read = {
-                    (1, 0): np.lib.format.read_array_header_1_0,
-                    (2, 0): np.lib.format.read_array_header_2_0,
-                }[version]
-                shape, _, dtype = read(stream)
-        except Exception as error:
-            raise InputError(f"array {quote(name)} is damaged", remedy=_DAMAGED) from error
-        size = math.prod(shape) * dtype.itemsize
-        if dtype.hasobject or size != len(content) - stream.tell():
-            raise InputError(f"array {quote(name)} does not hold what it declares", remedy=_CHANGED)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            check_npy(io.BytesIO(content), len(content), name)
+            check_texts(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False), name)

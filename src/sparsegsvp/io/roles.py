@@ -15,7 +15,7 @@ one, where they may be meant as predictors, they are refused unless they can onl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -26,6 +26,7 @@ from .._notices import Notice
 from .clinical import Look, look_of, looks_of, names_people, names_samples, stem_of
 from .columns import column_of, constant_within, determines, is_code, whole_columns
 from .errors import InputError, listed, option, quote, suggestion
+from .missing import if_a_code
 from .text import looks_numeric
 
 if TYPE_CHECKING:
@@ -91,12 +92,19 @@ def role_lines(roles: Sequence[ColumnRole], n_features: int) -> list[dict[str, A
     return lines
 
 
+def names_in(given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
+    """Take apart "a,b,c" into three names, unless a name is written so."""
+    found: list[str] = []
+    for text in given:
+        parts = [part.strip() for part in text.split(",")]
+        found += [text] if text in known else [part for part in parts if part] or [text]
+    return tuple(dict.fromkeys(found))
+
+
 def asked_names(given: Iterable[str], there: Sequence[str], role: str) -> list[str]:
     """Return names of columns that are there, taking "a,b" apart where it is no name itself."""
     known = set(there)
-    names = []
-    for text in given:
-        names += [text] if text in known else [part.strip() for part in text.split(",")]
+    names = list(names_in(given, known))
     for name in names:
         if name not in known:
             raise InputError(
@@ -223,13 +231,14 @@ class _Columns:
             levels = len(set(filled))
             look = look_of(name)
             numbers = sum(map(looks_numeric, filled))
+            odd = sorted({cell for cell in filled if not looks_numeric(cell)})
             if look is None and not names_samples(name) and 2 * numbers > len(filled):
                 raise InputError(
                     f"{_first_text(raw, name, numbers=False)} is not a number "
                     f"({len(filled) - numbers} cells like this)",
                     where=f"column {quote(name)}",
                     remedy="correct them, leave the cells empty, or leave the column out with "
-                    f"{option('drop', [name])}",
+                    f"{option('drop', [name])}{if_a_code(odd[0]) if len(odd) == 1 else ''}",
                 )
             first = raw.first_column == name
             distinct = levels == len(cells) > 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,20 +16,25 @@ import numpy as np
 
 from .._notices import Notice
 from .errors import InputError, listed, option, quote, suggestion
-from .roles import ColumnRole
+from .missing import below_detection, describe_codes, if_a_code
+from .roles import ColumnRole, names_in
+from .structure import check_texts
 from .text import (
     BadCell,
     DecimalCommaFound,
     MixedDecimals,
     NumberReader,
     OpenRows,
+    ReadOptions,
     RowStream,
     TooManyBadCells,
     as_label,
+    as_role,
     looks_numeric,
 )
 
 UNNAMED = ""  # the header cell that pandas and R leave above row names
+_READ_BACK = "Unnamed: 0"  # what pandas makes of it when it reads the file and writes it again
 _BATCH = "batch:"
 _STRAY = 0.1  # a column with a smaller share of text is numbers with a slip in it
 _SURE = 20  # rows that show whether a column holds text
@@ -47,6 +52,7 @@ class RawTable:
     `lines` has the place of each sample in the file, if it has lines, and `place` is what
     messages call that place. `beside` has the columns of text that nobody gave a role,
     `first_column` the name of the first column of all, and `roles` what became of the columns.
+    `titles` are other names of the samples, if they have any.
     """
 
     X: Any
@@ -62,6 +68,7 @@ class RawTable:
     beside: dict[str, list[str | None]] = field(default_factory=dict)
     first_column: str | None = None
     roles: list[ColumnRole] = field(default_factory=list)
+    titles: list[str | None] | None = None
 
 
 # --- roles -----------------------------------------------------------------------------
@@ -72,6 +79,7 @@ class Roles:
     """The columns a caller named: labels, identifiers, groups, what to drop, what to read.
 
     `features` are the columns to read as numbers; None is every column without another role.
+    `collapse` says how features that share a name will be made one; None refuses them.
     Those of `keep` are features whatever they look like, those of `text` hold text.
     """
 
@@ -80,6 +88,7 @@ class Roles:
     group: str | None = None
     drop: tuple[str, ...] = ()
     features: tuple[str, ...] | None = None
+    collapse: str | None = None
     keep: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     batch: tuple[str, ...] = ()
@@ -88,7 +97,8 @@ class Roles:
         """Return the columns of text that were named, by the key they have in `RoleText`."""
         pairs = (("target", self.target), ("id", self.id), ("group", self.group))
         found = {role: name for role, name in pairs if name is not None}
-        return found | {batch_role(name): name for name in self.batch}
+        # groups that are batches too are read once, and written down twice by `checked_table`
+        return found | {batch_role(name): name for name in self.batch if name != self.group}
 
     def asked(self) -> set[str]:
         """Return all names the caller gave."""
@@ -103,8 +113,9 @@ class Roles:
         for role, name in [*self.named().items(), *more]:
             first, second = seen.setdefault(name, role), role
             if first != second:
+                both = f"{role_option(first)} and as {role_option(second)}"
                 raise InputError(
-                    f"column {quote(name)} is given as {_asked(first)} and as {_asked(second)}",
+                    f"column {quote(name)} is given as {both}",
                     remedy="give each column one role",
                 )
 
@@ -119,7 +130,7 @@ def batches_of(text: RoleText) -> dict[str, list[str | None]]:
     return {r.removeprefix(_BATCH): v for r, v in text.items() if r.startswith(_BATCH)}
 
 
-def _asked(role: str) -> str:
+def role_option(role: str) -> str:
     """Refer to the parameter that gave a column its role."""
     return option(role.partition(":")[0])
 
@@ -143,8 +154,9 @@ class Layout:
 
 def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout:
     """Give every column of a header its role, or say which name is wrong."""
+    roles = replace(roles, drop=names_in(roles.drop, set(header)))
     roles.check()
-    refuse_duplicates(header, what=what, ignore=roles.drop)
+    _refuse_shared_names(header, roles, what=what)
     position = {name: i for i, name in reversed(list(enumerate(header)))}
     asked = [*roles.named().items(), *(("drop", name) for name in roles.drop)]
     for role, name in asked:
@@ -153,26 +165,45 @@ def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout
     text = {role: position[name] for role, name in roles.named().items()}
     notes: list[str] = []
     blank = [i for i, name in enumerate(header) if name == UNNAMED]
-    if blank and blank[0] == 0 and "id" not in text:
-        text["id"] = blank.pop(0)
+    read_back = what == "column" and list(header[:1]) == [_READ_BACK]
+    if read_back and _READ_BACK not in roles.asked():
+        blank.insert(0, 0)
+    first = blank.pop(0) if blank and blank[0] == 0 else None
+    if first is not None and "id" not in text:
+        text["id"] = first
         notes.append("the first column has no name and was taken for sample identifiers")
+    elif first is not None:
+        notes.append("the first column has no name and was left out, as names of rows")
     if roles.features is not None:
         features = _positions(roles.features, header, "columns")
-        return Layout(features, list(roles.features), text, notes=notes)
+        return Layout(features, [header[i] for i in features], text, notes=notes)
     beside = {name: position[name] for name in roles.text}
-    skip, out = {*text.values(), *blank}, {*roles.drop, *beside}
+    skip, out = {*text.values(), *blank, first}, {*roles.drop, *beside}
     features = [i for i, name in enumerate(header) if i not in skip and name not in out]
     dropped = dict.fromkeys(roles.drop, "asked for")
     names = [header[i] for i in features]
     return Layout(features, names, text, blank, dropped, notes, beside)
 
 
+def _refuse_shared_names(
+    names: Sequence[str], roles: Roles, what: str = "column", lines: Sequence[int] | None = None
+) -> None:
+    """Refuse features that share a name, unless they will be made one."""
+    if roles.collapse is None:
+        ways = f"or make them one with {option('collapse', 'mean')}, 'max' or 'first'"
+        refuse_duplicates(names, what=what, ignore=roles.drop, lines=lines, remedy=ways)
+        return
+    others = set(names).difference(roles.named().values())
+    refuse_duplicates(names, what=what, ignore=others, lines=lines)
+
+
 def refuse_duplicates(
     names: Sequence[str],
     *,
     what: str = "column",
-    ignore: Sequence[str] = (),
+    ignore: Collection[str] = (),
     lines: Sequence[int] | None = None,
+    remedy: str = "since a panel is a list of names",
 ) -> None:
     """Refuse names that occur twice, saying where, before any reader renames them."""
     if len(set(names)) == len(names):
@@ -187,7 +218,7 @@ def refuse_duplicates(
         raise InputError(
             f"{what} name {quote(name)} appears {len(at)} times "
             f"({'lines' if lines else what + 's'} {', '.join(map(str, at[:4]))}){others}",
-            remedy="rename or remove the repeats, since a panel is a list of names",
+            remedy=f"rename or remove the repeats, {remedy}",
         )
 
 
@@ -199,19 +230,22 @@ def _missing(name: str, role: str, names: Sequence[str], what: str = "column") -
         remedy = "the first line holds only numbers: add a line with the column names"
     if what == "row":
         remedy += f"; labels may also come from a second file ({option('labels')})"
-    return InputError(f"there is no {what} {quote(name)} ({_asked(role)})", remedy=remedy)
+    return InputError(f"there is no {what} {quote(name)} ({role_option(role)})", remedy=remedy)
 
 
 def _positions(wanted: Sequence[str], names: Sequence[str], what: str) -> list[int]:
-    """Return where the wanted names are among the names, or list those that are missing."""
-    order = {name: i for i, name in reversed(list(enumerate(names)))}
-    absent = [name for name in wanted if name not in order]
+    """Return all places of the wanted names among the names, or list those that are missing."""
+    places: dict[str, list[int]] = {name: [] for name in wanted}
+    for i, name in enumerate(names):
+        if name in places:
+            places[name].append(i)
+    absent = [name for name, found in places.items() if not found]
     if absent:
         raise InputError(
             f"{len(absent)} of the {len(wanted)} {what} needed are missing: {listed(absent)}",
             remedy="add them; names must match exactly, their order does not matter",
         )
-    return [order[name] for name in wanted]
+    return [i for name in wanted for i in places[name]]
 
 
 # --- matrices and arrays ---------------------------------------------------------------
@@ -220,7 +254,7 @@ def _positions(wanted: Sequence[str], names: Sequence[str], what: str) -> list[i
 def from_matrix(X: Any, names: Sequence[str], roles: Roles, kind: str, text: RoleText) -> RawTable:
     """Make a table of a matrix whose columns are all features, and of the text beside it."""
     named = [name or f"column {i}" for i, name in enumerate(names)]
-    layout = lay_out(named, Roles(drop=roles.drop, features=roles.features), "feature")
+    layout = lay_out(named, replace(roles, target=None, id=None, group=None, batch=()), "feature")
     if layout.features != list(range(len(named))):
         X = X[:, layout.features]
     return RawTable(X, layout.names, kind, text, layout.dropped)
@@ -240,14 +274,15 @@ def from_arrays(
     for role, name in roles.named().items():
         if name not in others:
             raise InputError(
-                f"there is no array {quote(name)} ({_asked(role)})", remedy=suggestion(name, others)
+                f"there is no array {quote(name)} ({role_option(role)})",
+                remedy=suggestion(name, others),
             )
-        values = np.asarray(arrays[name][:])
+        values = check_texts(np.asarray(arrays[name][...]), name)
         if values.shape != X.shape[:1]:
             raise InputError(
                 f"array {quote(name)} has shape {values.shape}, X has {X.shape[0]} rows"
             )
-        text[role] = [as_label(value) for value in values.tolist()]
+        text[role] = [as_role(role, value) for value in values.tolist()]
     raw = from_matrix(X, names, roles, kind, text)
     raw.notes += notes
     return raw
@@ -258,7 +293,10 @@ def feature_names(given: Any, m: int, remedy: str) -> tuple[list[str], list[str]
     if given is None:
         note = "the features have no names and were numbered f0, f1, …"
         return [f"f{j}" for j in range(m)], [note]
-    names = [str(name) for name in given[:]]
+    if len(getattr(given, "shape", (m,))) != 1:
+        raise InputError("feature_names is not one-dimensional", remedy=remedy)
+    given = check_texts(given[:], "feature_names") if hasattr(given, "dtype") else given
+    names = [as_label(name) or "" for name in given]
     if len(names) != m:
         raise InputError(f"{len(names)} feature_names for {m} columns of X", remedy=remedy)
     return names, []
@@ -270,12 +308,12 @@ def columns_of_obs(obs: Any, roles: Roles) -> RoleText:
     for role, name in roles.named().items():
         if name not in obs.columns:
             raise InputError(
-                f"there is no column {quote(name)} in obs ({_asked(role)})",
+                f"there is no column {quote(name)} in obs ({role_option(role)})",
                 remedy=suggestion(name, [str(c) for c in obs.columns]),
             )
         column = obs[name]
         cells = zip(column.isna(), column.astype(object))
-        text[role] = [None if gone else as_label(value) for gone, value in cells]
+        text[role] = [None if gone else as_role(role, value) for gone, value in cells]
     return text
 
 
@@ -285,9 +323,8 @@ def columns_of_obs(obs: Any, roles: Roles) -> RoleText:
 def from_rows(
     open_rows: OpenRows,
     roles: Roles,
+    options: ReadOptions | None = None,
     *,
-    transpose: bool = False,
-    decimal: str | None = None,
     place: str = "line",
 ) -> RawTable:
     """Read a stream of rows into a matrix, with either decimal mark.
@@ -296,11 +333,17 @@ def from_rows(
     on a point is refused, so that 1,5 and 1.5 never mean different things in one file.
     One row at a time is in memory besides the matrix.
     """
-    assemble = _features_in_rows if transpose else _samples_in_rows
+    options = options or ReadOptions()
+    decimal = options.decimal
+    assemble = _features_in_rows if options.transpose else _samples_in_rows
+    if options.transpose and any("," in name for name in roles.drop):
+        with open_rows() as rows:
+            known = {*rows.names, *(as_label(cells[0]) or "" for _, cells in rows.rows)}
+        roles = replace(roles, drop=names_in(roles.drop, known))
     first: BadCell | None = None  # the cell that made reading start again
     first_column = ""
     while True:
-        reader = NumberReader(decimal, place)
+        reader = NumberReader(decimal, place, options.na)
         try:
             with open_rows() as rows:
                 raw = assemble(rows, roles, reader)
@@ -334,6 +377,9 @@ def from_rows(
                 "separators",
             )
         raw.notes.append("numbers are written with decimal commas")
+    if reader.codes:
+        raw.notes.append(describe_codes(reader.codes))
+        raw.notices += (*below_detection(reader.codes),)
     return raw
 
 
@@ -352,13 +398,9 @@ def _picker(positions: list[int]) -> Callable[[list[Any]], list[Any]]:
 def _samples_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> RawTable:
     try:
         layout = lay_out(rows.names, roles)
-    except InputError:
-        absent = roles.target is not None and roles.target not in rows.names
-        if absent and any(as_label(cells[0]) == roles.target for _, cells in rows.rows):
-            raise InputError(
-                f"{quote(roles.target)} names a row, not a column",
-                remedy=f"the table has features in rows: use {option('transpose', True)}",
-            ) from None
+    except InputError as error:
+        if roles.target is not None and roles.target not in rows.names:
+            raise _features_suspected(rows, roles.target, error) from None
         raise
     reader.columns = layout.names
     buffer, lines = array("d"), array("q")
@@ -369,7 +411,7 @@ def _samples_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Raw
         for line, cells in rows.rows:
             lines.append(line)
             for role, position in layout.text.items():
-                text[role].append(as_label(cells[position]))
+                text[role].append(as_role(role, cells[position]))
             for name, position in layout.beside.items():
                 beside[name].append(as_label(cells[position]))
             for position in layout.blank:
@@ -402,6 +444,24 @@ def _samples_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Raw
     )
 
 
+def _features_suspected(rows: RowStream, target: str, error: InputError) -> InputError:
+    """Say that a target which is no column is a row, or that the features may be in rows."""
+    first = [as_label(cells[0]) for _, cells in rows.rows]
+    if target in first:
+        return InputError(
+            f"{quote(target)} names a row, not a column",
+            remedy=f"the table has features in rows: use {option('transpose', True)}",
+        )
+    named = {name for name in first if name is not None and not looks_numeric(name)}
+    if len(named) < len(first) or len(first) < 2 or error.remedy.startswith("did you mean"):
+        return error
+    return InputError(
+        error.what,
+        remedy=f"{error.remedy}; if the features are in rows, use {option('transpose', True)} and "
+        f"give the labels in a second file ({option('labels')})",
+    )
+
+
 def _columns_of_text(reader: NumberReader, n_rows: int, share: float) -> list[int]:
     """Return the positions where more than a share of the cells, and of one, are no numbers."""
     counts = Counter(cell.position for cell in reader.bad)
@@ -428,10 +488,12 @@ def _no_numbers(
             remedy="numbers are needed there",
         )
     more = f" ({len(bad) - 1} more cells like this)" if len(bad) > 1 else ""
+    name = layout.names[position]
     return InputError(
         f"{quote(cell.value)} is not a number{more}",
-        where=f"{place} {cell.line}, column {quote(layout.names[position])}",
-        remedy=f"correct it, leave the cell empty, or leave the column out with {option('drop')}",
+        where=f"{place} {cell.line}, column {quote(name)}",
+        remedy=f"correct it, leave the cell empty, or leave the column out with "
+        f"{option('drop', [name])}{if_a_code(cell.value)}",
     )
 
 
@@ -439,6 +501,8 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
     """Read a table with a feature in each row: the header names the samples."""
     roles.check()
     header = rows.names
+    if roles.id == header[0]:  # the column that names the features, not a row
+        roles = replace(roles, id=None)
     refuse_duplicates(header, ignore=roles.drop)
     keep = [i for i in range(1, len(header)) if header[i] and header[i] not in roles.drop]
     if not keep:
@@ -461,14 +525,15 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
                     "a row has no name", where=f"line {line}", remedy="name the feature"
                 )
             if name in role_of:
-                text[role_of[name]] = [as_label(value) for value in pick(cells)]
+                text[role_of[name]] = [as_role(role_of[name], value) for value in pick(cells)]
             elif name in roles.drop:
                 dropped[name] = "asked for"
             elif wanted is None or name in wanted:
-                before = len(reader.bad)
+                before, codes = len(reader.bad), reader.codes.copy()
                 values = reader.row(pick(cells), line)
                 if wanted is None and len(reader.bad) - before > max(1, len(keep) / 2):
                     del reader.bad[before:]
+                    reader.codes = codes
                     beside[name] = [as_label(value) for value in pick(cells)]
                     continue
                 names.append(name)
@@ -480,20 +545,20 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
         if role not in text and name in header:
             raise InputError(
                 f"{quote(name)} names a column, not a row",
-                remedy=f"the table has samples in rows: leave {option('transpose')} out",
+                remedy=f"the table has samples in rows: leave {option('transpose', True)} out",
             )
         if role not in text:
             raise _missing(name, role, names, "row")
     if reader.bad:
         raise _text_in_rows(reader, names, lines)
-    refuse_duplicates(names, what="row", lines=lines)
+    _refuse_shared_names(names, roles, what="row", lines=lines)
     for name in roles.drop:
         if name not in dropped:
             raise _missing(name, "drop", [*header, *names])
     M = np.frombuffer(buffer, dtype=np.float64).reshape(len(names), len(keep))
     if roles.features is not None:
-        M = M[_positions(roles.features, names, "rows")]
-        names = list(roles.features)
+        order = _positions(roles.features, names, "rows")
+        M, names = M[order], [names[i] for i in order]
     text.setdefault("id", list(samples))
     kind = f"{rows.kind}, transposed"
     notes = list(rows.notes)
@@ -516,5 +581,5 @@ def _text_in_rows(reader: NumberReader, names: list[str], lines: list[int]) -> I
         f"{quote(cell.value)} is not a number",
         where=f"line {cell.line}, row {quote(name)}, column {quote(reader.columns[cell.position])}",
         remedy="correct it, leave the cell empty, or leave the row out with "
-        f"{option('drop', [name])}",
+        f"{option('drop', [name])}{if_a_code(cell.value)}",
     )

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,18 @@ from numpy.typing import NDArray
 
 from .._notices import Notice
 from .checks import check
-from .errors import InputError, listed, locating, one_line, option, quote, suggestion
-from .formats import existing_file, format_of, read_file, rows_of
+from .collapse import check_way, make_one
+from .errors import InputError, listed, locating, one_line, option, quote
+from .formats import existing_file, read_file
+from .guards import shown_name
+from .labels import spelling_key, spelling_of
+from .missing import codes_of, describe_codes, mark_missing, numbers_of
 from .models import log2_floor
-from .roles import ColumnRole, match_names, role_lines
-from .rows import RawTable, Roles, batch_role, batches_of, refuse_duplicates
-from .text import ReadOptions, as_label
+from .orientation import orient
+from .roles import ColumnRole, match_names, names_in, role_lines
+from .rows import RawTable, Roles, batch_role, batches_of
+from .sheet import join, other_columns, read_labels, roles_left, say_left_out
+from .text import ReadOptions
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,8 @@ class Table:
         What was read and done, in sentences.
     notices : tuple of Notice
         What looks odd: samples that occur twice ("repeats"), features that seem to be in
-        rows ("orientation"), and anything else ("table").
+        rows ("orientation"), labels in several spellings ("spelling"), values marked as
+        below detection ("detection"), raw intensities ("raw"), and anything else ("table").
     dropped : dict of str to str
         Columns left out, with the reason.
     n_missing : int
@@ -119,6 +125,10 @@ class Table:
             return None
         return guess_positive(classes) if self.positive is None else self.positive
 
+    def without_notice(self, code: str) -> Table:
+        """Return the table without the notices of a kind: those that were seen to."""
+        return replace(self, notices=tuple(n for n in self.notices if n.code != code))
+
     def role_lines(self) -> list[dict[str, Any]]:
         """Return role, columns, count and reason, for each role and reason that there is."""
         return role_lines(self.roles, int(self.X.shape[1]))
@@ -186,8 +196,11 @@ def guess_positive(classes: Sequence[str]) -> str:
     return classes[-1]
 
 
-def check_cohort(cohort: Table, table: Table) -> None:
+def check_cohort(cohort: Table, table: Table) -> Table:
     """Refuse a cohort that is the training table, or has labels which that table lacks.
+
+    Labels that differ from those of the table in capitals, blanks or as 1 and 1.0 are the
+    same classes.
 
     Parameters
     ----------
@@ -195,6 +208,11 @@ def check_cohort(cohort: Table, table: Table) -> None:
         Samples to test a model on.
     table : Table
         The samples it was trained on.
+
+    Returns
+    -------
+    Table
+        The cohort, its labels spelled as the table spells them.
 
     Raises
     ------
@@ -209,6 +227,9 @@ def check_cohort(cohort: Table, table: Table) -> None:
     Traceback (most recent call last):
         ...
     sparsegsvp.io.errors.InputError: array: label 'sick' does not occur in array; ...
+    >>> cohort = make_table([[4.0], [5.0], [6.0]], ["ILL", "Well", "Well"])
+    >>> check_cohort(cohort, table).class_counts()
+    {'ill': 1, 'well': 2}
     """
     if cohort.digest == table.digest:
         raise InputError(
@@ -217,13 +238,25 @@ def check_cohort(cohort: Table, table: Table) -> None:
             remedy="give samples that took no part in training",
         )
     known = table.class_counts()
-    strange = [label for label in cohort.class_counts() if label not in known]
+    spelling = spelling_of(known)
+    here = cohort.class_counts()
+    same = {label: spelling.get(spelling_key(label), label) for label in here if label not in known}
+    changed = {label: name for label, name in same.items() if label != name}
+    strange = [label for label in same if label not in changed]
     if strange:
         raise InputError(
             f"label {listed(strange)} does not occur in {one_line(table.source)}",
             where=cohort.source,
             remedy=f"rename it, or leave these samples out; the classes are {listed(known)}",
         )
+    if not changed or cohort.y is None:
+        return cohort
+    pairs = ", ".join(f"{quote(old)} is taken for {quote(new)}" for old, new in changed.items())
+    said = f"labels are spelled otherwise than in {one_line(table.source)}: {pairs}"
+    notice = Notice("spelling", "note", f"In {one_line(cohort.source)}, {said}.")
+    y = np.array([changed.get(str(label), label) for label in cohort.y], dtype=object)
+    record, notices = (*cohort.record, said), (*cohort.notices, notice)
+    return replace(cohort, y=y, record=record, notices=notices)
 
 
 def read_table(
@@ -234,12 +267,14 @@ def read_table(
     id: str | None = None,
     group: str | None = None,
     batch: str | Sequence[str] = (),
-    drop: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     keep: Sequence[str] = (),
     features: Sequence[str] | None = None,
     labels: str | PathLike[str] | None = None,
     on: str | None = None,
-    transpose: bool = False,
+    transpose: bool | None = None,
+    na: str | Sequence[str] | None = None,
+    collapse: str | None = None,
     layer: str | None = None,
     sheet: str | None = None,
     log2: bool = False,
@@ -249,8 +284,9 @@ def read_table(
 ) -> Table:
     """Read a table of samples and features, or refuse it in one clear line.
 
-    CSV and TSV (also gzipped; separator and encoding are found out), Excel, Parquet, ARFF,
-    NPZ and AnnData, by the file's extension. Samples are rows unless `transpose` is given.
+    CSV and TSV (also gzipped; separator and encoding are found out), series matrix files of
+    GEO, Excel, Parquet, ARFF, NPZ and AnnData, by the file's extension. Samples are rows,
+    unless `transpose` is given or the names given here show that they are columns.
 
     Parameters
     ----------
@@ -268,8 +304,8 @@ def read_table(
     batch : str or sequence of str, default=()
         Columns that say where or when samples were measured. They are no features, and are
         audited when a panel is evaluated.
-    drop : sequence of str, default=()
-        Columns to leave out.
+    drop : str or sequence of str, default=()
+        Columns to leave out. "a,b,c" stands for three, unless a column is called so.
     keep : sequence of str, default=()
         Columns that are features although they look clinical or technical: in a wide table of
         like columns an age, a batch or a survival time is left out otherwise. "a,b" is two.
@@ -280,9 +316,23 @@ def read_table(
         A second file with the labels (and groups), matched by identifier.
     on : str or None, default=None
         The column of identifiers in `labels`; in the table too, unless `id` says otherwise.
-    transpose : bool, default=False
-        Features are in rows: the first column names them and the header the samples.
-        `target`, `id`, `group` and `drop` are then names of rows.
+    transpose : bool or None, default=None
+        Whether features are in rows: the first column names them and the header the samples.
+        `target`, `group` and `drop` are then names of rows; `id` too, or the name of the
+        first column. None finds out: they are if `target` or most of `features` are names of
+        rows and not of columns, or if the identifiers of `labels` are names of columns and
+        not of samples in rows. They always are in a series matrix of GEO, where `target`,
+        `id` and `group` name what the file says of its samples, such as "title" or the key
+        of a characteristic.
+    na : str, sequence of str or None, default=None
+        More codes for missing values in columns of numbers, such as "n.m." or -999; a text
+        with commas has several. The usual ones, in capitals or not, are known: NA, N/A, n.a.,
+        NaN, null, none, missing, ?, ., -, and those for values below detection: ND, n.d.,
+        LOD, <LOD, BDL.
+    collapse : {"mean", "max", "first"} or None, default=None
+        Make one feature of those that share a name: the mean of their values, the one with
+        the largest mean over the samples of this file, or the first. Without it they are
+        refused.
     layer : str or None, default=None
         A layer of an AnnData file instead of its X.
     sheet : str or None, default=None
@@ -322,12 +372,13 @@ def read_table(
     ['NA', 'B']
     """
     file = existing_file(path)
+    check_way(collapse)
     wanted = None if features is None else tuple(features)
-    roles = Roles(target=target, id=id, group=group, drop=tuple(drop), features=wanted)
-    roles = replace(
-        roles, keep=tuple(keep), batch=(batch,) if isinstance(batch, str) else tuple(batch)
-    )
-    options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose)
+    left_out = (drop,) if isinstance(drop, str) else tuple(drop)
+    of_batches = (batch,) if isinstance(batch, str) else tuple(batch)
+    roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep), batch=of_batches)
+    codes = codes_of(na)
+    options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose, codes)
     if labels is None:
         if on is not None:
             raise InputError(
@@ -335,12 +386,18 @@ def read_table(
                 where=file.name,
             )
         with locating(file.name):
+            roles, options, turned = orient(file, roles, options)
             raw, digest = read_file(file, roles, options)
     else:
-        found = _read_labels(existing_file(labels), on, target, encoding)
+        found = read_labels(existing_file(labels), on, target, encoding)
         target = found.target
         with locating(file.name):
-            raw, digest = read_file(file, _roles_left(found, roles, file, options), options)
+            roles, options, turned = orient(file, roles, options, found.rows, found.on)
+            left = roles_left(found, roles, file, options)
+            strange = other_columns(found, file, options)
+            raw, digest = read_file(file, replace(left, drop=(*left.drop, *strange)), options)
+            asked = names_in(left.drop, set(strange))
+            say_left_out(raw, [name for name in strange if name not in asked])
             match_names(raw, found.rows.keys())
             if "id" not in raw.text:
                 raise InputError(
@@ -349,20 +406,32 @@ def read_table(
                     f"{option('transpose', True)} if the features are in rows",
                 )
         with locating(found.source):
-            _join(raw, found, roles)
+            join(raw, found, roles)
+    raw.notes[:0] = turned
     with locating(file.name):
-        table = checked_table(raw, file.name, digest, roles, target, positive)
+        settle(raw, codes, collapse, in_place=True)
+        table = checked_table(raw, shown_name(file), digest, roles, target, positive)
     if log2:
         record = (*table.record, "values are log2(max(x, 1))")
-        table = replace(table, X=log2_floor(table.X), record=record)
+        table = replace(table, X=log2_floor(table.X), record=record).without_notice("raw")
     return table
+
+
+def settle(raw: RawTable, na: Sequence[str], way: str | None, *, in_place: bool) -> None:
+    """Mark numbers that stand for missing values, then make one of features of one name."""
+    raw.X, met = mark_missing(raw.X, numbers_of(na), in_place=in_place)
+    if met:
+        raw.notes.append(describe_codes(met))
+    make_one(raw, way)
 
 
 def checked_table(
     raw: RawTable, source: str, digest: str, roles: Roles, target: str | None, positive: str | None
 ) -> Table:
     """Check what a reader returned and make it a table."""
-    check(raw, roles, target, positive)
+    if roles.group in roles.batch:
+        raw.text[batch_role(str(roles.group))] = raw.text["group"]
+    positive = check(raw, roles, target, positive)
     n, m = raw.X.shape
     opening = f"read {n} samples and {m} features from {source} ({raw.kind})"
     return table_of(raw, opening, source, digest, target, positive)
@@ -420,100 +489,3 @@ def _texts(values: list[str | None] | None) -> NDArray[np.object_] | None:
     array = np.empty(len(values), dtype=object)
     array[:] = ["" if value is None else value for value in values]
     return array
-
-
-# --- labels in a second file -----------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _LabelSheet:
-    """Labels in a second file: its columns as text, and the row of each identifier."""
-
-    columns: dict[str, list[str | None]]
-    rows: dict[str, int]
-    on: str
-    target: str
-    source: str
-
-
-def _read_labels(
-    file: Path, on: str | None, target: str | None, encoding: str | None
-) -> _LabelSheet:
-    """Read the file; its first column identifies the samples unless `on` is another."""
-    with locating(file.name):
-        with rows_of(file, ReadOptions(encoding=encoding))() as opened:
-            names, lines = opened.names, [cells for _, cells in opened.rows]
-        refuse_duplicates(names)
-        columns = {name: [as_label(c[i]) for c in lines] for i, name in enumerate(names)}
-        on = names[0] if on is None else on
-        for name, role in ((on, "on"), (target, "target")):
-            if name is not None and name not in columns:
-                raise InputError(
-                    f"there is no column {quote(name)} ({option(role)})",
-                    remedy=suggestion(name, names),
-                )
-        if target is None:
-            others = [name for name in names if name != on]
-            if len(others) != 1:
-                raise InputError(
-                    f"it has the columns {listed(others)} besides {quote(on)}",
-                    remedy=f"say which holds the labels with {option('target')}",
-                )
-            target = others[0]
-        rows: dict[str, int] = {}
-        for row, (key, label) in enumerate(zip(columns[on], columns[target])):
-            if key is None:
-                continue
-            other = columns[target][rows.setdefault(key, row)]
-            if label != other:
-                raise InputError(
-                    f"{quote(key)} is labelled {quote(other)} and {quote(label)}",
-                    remedy="keep one label for each sample",
-                )
-    return _LabelSheet(columns, rows, on, target, file.name)
-
-
-def _roles_left(sheet: _LabelSheet, roles: Roles, file: Path, options: ReadOptions) -> Roles:
-    """Return the roles that columns of the table itself have; refuse labels in both.
-
-    The column that identifies the labels identifies the samples of the table too, if it is
-    there.
-    """
-    group = None if roles.group in sheet.columns else roles.group
-    batch = tuple(name for name in roles.batch if name not in sheet.columns)
-    roles = replace(roles, target=None, group=group, batch=batch)
-    if options.transpose or format_of(file).rows is None:
-        return roles
-    with rows_of(file, options)() as rows:
-        names = rows.names
-    if sheet.target in names and sheet.target not in roles.drop:
-        raise InputError(
-            f"column {quote(sheet.target)} is in the table and in {one_line(sheet.source)}",
-            remedy=f"leave {option('labels')} out, or drop the table's with "
-            f"{option('drop', [sheet.target])}",
-        )
-    return replace(roles, id=sheet.on) if roles.id is None and sheet.on in names else roles
-
-
-def _join(raw: RawTable, sheet: _LabelSheet, asked: Roles) -> None:
-    """Put the labels (and groups and batches) of the sheet beside the samples of a table."""
-    ids = raw.text["id"]
-    rows = [None if key is None else sheet.rows.get(key) for key in ids]
-    if all(row is None for row in rows):
-        here = [key for key in ids if key is not None]
-        raise InputError(
-            f"no sample has a label: the table has {listed(here[:2])}, the labels "
-            f"{listed(list(sheet.rows)[:2])}",
-            remedy="identifiers must match exactly; if they are column names of the table, "
-            f"use {option('transpose', True)}",
-        )
-    unused = len(sheet.rows) - len({row for row in rows if row is not None})
-    if unused:
-        raw.notes.append(f"{unused} rows of {sheet.source} belong to no sample of the table")
-    raw.notes.append(f"labels come from {sheet.source}, matched by {quote(sheet.on)}")
-    beside = {"target": sheet.target, "group": asked.group}
-    beside |= {batch_role(name): name for name in asked.batch}
-    for role, name in beside.items():
-        if name in sheet.columns:
-            column = sheet.columns[name]
-            raw.text[role] = [None if row is None else column[row] for row in rows]

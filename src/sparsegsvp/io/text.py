@@ -13,7 +13,7 @@ import itertools
 import math
 import re
 import zlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,15 +23,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError, quote
-
-# In a column of numbers these stand for "not measured"; in a column of labels only an
-# empty cell does, because "NA" and "None" are the names of classes somewhere.
-MISSING = frozenset(
-    [""]
-    + ["NA", "Na", "na", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN"]
-    + ["NULL", "Null", "null", "NONE", "None", "none", "?"]
-)
+from .errors import InputError, one_line, option, quote
+from .guards import BoundedGzip
+from .missing import MISSING
 
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
@@ -46,14 +40,33 @@ _ATTRIBUTE = re.compile(
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the caller said about a file, in place of what is found out or taken for granted."""
+    """What the caller said about a file, in place of what is found out or taken for granted.
+
+    `transpose` is None where nothing was said, and `na` has codes for missing values besides
+    the usual ones.
+    """
 
     separator: str | None = None
     decimal: str | None = None
     encoding: str | None = None
     sheet: str | None = None
     layer: str | None = None
-    transpose: bool = False
+    transpose: bool | None = None
+    na: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        # a shell passes \t on as two characters
+        separator = {"\\t": "\t", "tab": "\t"}.get(self.separator or "", self.separator)
+        object.__setattr__(self, "separator", separator)
+        if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
+            raise InputError(
+                f"{option('separator')} is {quote(separator)}",
+                remedy="give one character, such as ; or |, or write tab",
+            )
+        if self.decimal not in (None, ".", ","):
+            raise InputError(
+                f"{option('decimal')} is {quote(self.decimal)}", remedy="give a point or a comma"
+            )
 
 
 @dataclass(frozen=True)
@@ -100,15 +113,22 @@ class TooManyBadCells(Exception):
 class NumberReader:
     """Turn rows of cells into rows of float64.
 
-    Three tiers, because nearly every row is clean: all cells at once; all cells but those
-    of `MISSING`; one by one, which finds out what is wrong.
+    Three tiers, because nearly every row is clean: all cells at once; all cells but codes
+    for missing values as they are usually written; one by one, which finds out what is wrong.
 
     The decimal mark is a point, a comma, or None: then a point is assumed, and the first
     decimal comma raises `DecimalCommaFound`. Exceptions carry the `BadCell`.
     """
 
-    def __init__(self, decimal: str | None = None, place: str = "line") -> None:
+    def __init__(
+        self, decimal: str | None = None, place: str = "line", na: Sequence[str] = ()
+    ) -> None:
         self.decimal = decimal
+        self.missing = MISSING.union(code.lower() for code in na)  # in lower case
+        self.usual = self.missing.union(
+            written for code in self.missing for written in (code.upper(), code.capitalize())
+        )
+        self.codes: Counter[str] = Counter()  # what was taken as missing, as it was written
         self.place = place  # what rows are called in messages
         self.columns: list[str] = []  # names of the positions, for messages
         self.bad: list[BadCell] = []
@@ -116,6 +136,14 @@ class NumberReader:
 
     def row(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
         """Read one row; a cell that is no number becomes NaN and is remembered in `bad`."""
+        values = self._row(cells, line)
+        for i in np.flatnonzero(np.isnan(values)).tolist():
+            code = cells[i].strip() if isinstance(cells[i], str) else ""
+            if code and (code.lower() in self.missing or looks_numeric(code)):
+                self.codes[code] += 1
+        return values
+
+    def _row(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
         texts = cells
         try:
             joined = "\n".join(cells)
@@ -131,7 +159,7 @@ class NumberReader:
         except ValueError:
             pass
         try:
-            numbers = [math.nan if t in MISSING else float(t) for t in texts]
+            numbers = [math.nan if t in self.usual else float(t) for t in texts]
         except ValueError:
             return self._one_by_one(cells, line)
         return np.array(numbers, dtype=np.float64)
@@ -149,7 +177,7 @@ class NumberReader:
 
     def _text(self, cell: BadCell) -> float:
         text = cell.value
-        if text in MISSING:
+        if text.lower() in self.missing:
             return math.nan
         if _DECIMAL_COMMA.fullmatch(text):
             if self.decimal is None:
@@ -186,7 +214,7 @@ def looks_numeric(text: str) -> bool:
     return True
 
 
-def as_label(cell: Any) -> str | None:
+def as_label(cell: Any, strip: bool = True) -> str | None:
     """Read a cell as a label: None only if it is empty, and 1.0 is the same class as 1."""
     if cell is None:
         return None
@@ -196,7 +224,13 @@ def as_label(cell: Any) -> str | None:
         return str(int(cell)) if float(cell).is_integer() else repr(float(cell))
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", "replace")
-    return str(cell).strip() or None
+    text = str(cell)
+    return (text.strip() if strip else text) if text.strip() else None
+
+
+def as_role(role: str, cell: Any) -> str | None:
+    """Read a cell of a column with a role; blanks around a label stay until they are counted."""
+    return as_label(cell, strip=role != "target")
 
 
 # --- compression and encoding ----------------------------------------------------------
@@ -211,7 +245,7 @@ def _open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrap
     with open(path, "rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
-        raw: Any = gzip.GzipFile(fileobj=file) if compressed else file
+        raw: Any = BoundedGzip(file) if compressed else file
         try:
             if encoding is None:
                 encoding = _find_encoding(raw)
@@ -231,15 +265,15 @@ def _find_encoding(raw: BinaryIO) -> str:
     if not head.strip():
         raise InputError("the file is empty", remedy="check the path")
     if head.startswith(codecs.BOM_UTF8):
-        return "utf-8-sig"
+        return _marked(raw, "utf-8-sig")
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
+        return _marked(raw, "utf-16")
     # Text of Western languages in UTF-16 has a zero in every second byte.
     sample = head[:4096]
     if b"\0" in sample:
         even, odd = sample[::2].count(0), sample[1::2].count(0)
         if max(even, odd) > 0.8 * len(sample) / 2 and min(even, odd) < 0.05 * len(sample):
-            return "utf-16-le" if odd > even else "utf-16-be"
+            return _marked(raw, "utf-16-le" if odd > even else "utf-16-be")
     if b"\0" in head or any(b"\0" in block for block in _blocks(raw)):
         raise InputError(
             "this is not a text table (it holds zero bytes)",
@@ -254,17 +288,31 @@ def _find_encoding(raw: BinaryIO) -> str:
     return "latin-1"
 
 
-def _check_encoding(raw: BinaryIO, encoding: str) -> None:
+def _marked(raw: BinaryIO, encoding: str) -> str:
+    """Return the encoding that the first bytes tell, if the rest agrees."""
+    raw.seek(0)
     try:
         _decode(raw, encoding)
-    except LookupError:
+    except UnicodeError as error:
+        raise InputError(
+            f"it begins as {encoding} but does not go on so ({error})",
+            remedy="copy the file again, or save it as UTF-8",
+        ) from None
+    return encoding
+
+
+def _check_encoding(raw: BinaryIO, encoding: str) -> None:
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs that are not of text
+        _decode(raw, encoding)
+    except (LookupError, TypeError):
         raise InputError(
             f"there is no encoding called {quote(encoding)}",
             remedy="use utf-8, utf-16, latin-1 or another name that Python knows",
         ) from None
-    except UnicodeDecodeError as error:
+    except ValueError as error:
         raise InputError(
-            f"the file is not {encoding} ({error.reason})",
+            f"the file is not {one_line(encoding)} ({getattr(error, 'reason', one_line(error))})",
             remedy="leave the encoding out to have it found",
         ) from None
 
@@ -419,7 +467,14 @@ def _arff_rows(lines: Iterator[tuple[int, str]], width: int) -> Iterator[tuple[i
             escapechar="\\",
             skipinitialspace=True,
         )
-        cells = ["" if cell == "?" else cell for cell in next(reader)]
+        try:
+            cells = ["" if cell == "?" else cell for cell in next(reader)]
+        except csv.Error as error:
+            raise InputError(
+                f"the line cannot be read ({error})",
+                where=f"line {number}",
+                remedy="check its quotation marks",
+            ) from error
         if len(cells) != width:
             raise InputError(f"{len(cells)} values for {width} attributes", where=f"line {number}")
         yield number, cells

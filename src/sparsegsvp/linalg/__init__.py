@@ -3,8 +3,9 @@
 from .covariances import Covariances, DataCovariances, MomentCovariances, Standardization
 from .gsvd import gsvd
 from .hogsvd import hogsvd
-from .matrix import DenseMatrix, Matrix, SparseMatrix, StackedMatrix, as_matrix
+from .matrix import DenseMatrix, Matrix, SparseMatrix, as_matrix
 from .moments import ClassMoments
+from .stacked import StackedMatrix
 
 __all__ = [
     "ClassMoments",

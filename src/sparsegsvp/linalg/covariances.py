@@ -47,37 +47,12 @@ class Standardization:
         center = share @ means
         total = share @ (variances + (means - center) ** 2)
         sd = np.sqrt(total)
-        # what rounding leaves of a constant column is no spread
-        varying = sd > 16 * np.finfo(np.float64).eps * np.abs(center)
+        # what rounding leaves of a constant column is no spread, nor is one whose square is
+        # below the normal numbers: its inverse would overflow
+        rounding = 16 * np.finfo(np.float64).eps * np.abs(center)
+        varying = (sd > rounding) & (total >= np.finfo(np.float64).tiny)
         scale = np.where(varying & scaled, sd, 1.0)
         return cls(center, scale, varying)
-
-
-class _Alike:
-    """Finds columns that may be identical: their variances are."""
-
-    def __init__(self, variances: Float64Array) -> None:
-        self._variances = variances
-        self._order = np.argsort(variances, kind="stable")
-        self._sorted = variances[self._order]
-
-    def groups(
-        self, features: IntArray, same: Callable[[int, IntArray], BoolArray]
-    ) -> list[IntArray]:
-        """Groups of two or more, ``same`` telling which of the candidates are identical."""
-        at = self._variances[features]
-        first = np.searchsorted(self._sorted, at * (1.0 - 1e-9), side="left")
-        last = np.searchsorted(self._sorted, at * (1.0 + 1e-9), side="right")
-        found: list[IntArray] = []
-        for index in np.flatnonzero(last - first > 1):
-            f = int(features[index])
-            if any(f in group for group in found):
-                continue
-            candidates = np.sort(self._order[first[index] : last[index]])
-            group = candidates[same(f, candidates)]
-            if len(group) > 1:
-                found.append(group)
-        return found
 
 
 # coef, features and w of a product: w is non-zero on the features only.
@@ -172,12 +147,27 @@ class Covariances(ABC):
         raise NotImplementedError("there are no rows")
 
     @cached_property
-    def _by_variance(self) -> _Alike:
-        return _Alike(self.variances[0])
+    def _by_variance(self) -> IntArray:
+        """All features by their variance in the first class."""
+        return np.argsort(self.variances[0], kind="stable")
 
     def copies(self, features: IntArray) -> list[IntArray]:
         """Sorted groups of two or more identical columns, those that `features` belong to."""
-        return self._by_variance.groups(features, self._identical)
+        variances, order = self.variances[0], self._by_variance
+        # only columns of the same variance, up to rounding, may be identical
+        at = variances[features]
+        first = np.searchsorted(variances, at * (1.0 - 1e-9), side="left", sorter=order)
+        last = np.searchsorted(variances, at * (1.0 + 1e-9), side="right", sorter=order)
+        found: list[IntArray] = []
+        for index in np.flatnonzero(last - first > 1):
+            f = int(features[index])
+            if any(f in group for group in found):
+                continue
+            candidates = np.sort(order[first[index] : last[index]])
+            group = candidates[self._identical(f, candidates)]
+            if len(group) > 1:
+                found.append(group)
+        return found
 
 
 class DataCovariances(Covariances):

@@ -17,15 +17,18 @@ from .._validate import check_real
 
 @dataclass(frozen=True)
 class StabilityIndex:
-    """Nogueira's stability index with its asymptotic confidence interval.
+    """Nogueira's stability index, with its asymptotic confidence interval where that is right.
 
     Attributes
     ----------
-    value, variance : float
-        1 for identical panels, about 0 for panels drawn at random, and its estimated variance;
-        ``nan`` where it is undefined (every panel empty, or every panel full).
-    low, high, level : float
-        Ends of the interval, not clipped above 1, and its nominal coverage.
+    value : float
+        1 for identical panels, about 0 for panels drawn at random; ``nan`` where it is
+        undefined (every panel empty, or every panel full).
+    variance, low, high : float or None
+        Its estimated variance and the ends of the interval, not clipped above 1. None for
+        panels from overlapping samples, to which they do not apply; ``nan`` with `value`.
+    level : float
+        Nominal coverage of the interval.
 
     Examples
     --------
@@ -35,12 +38,12 @@ class StabilityIndex:
     """
 
     value: float
-    variance: float
-    low: float
-    high: float
+    variance: float | None
+    low: float | None
+    high: float | None
     level: float = 0.95
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, float | None]:
         """Return the fields as a dictionary."""
         return asdict(self)
 

@@ -3,7 +3,7 @@
 Each is a scikit-learn estimator in a file of its own. A new file joins by being here: every
 estimator that a module of this package defines is a name of the package, and the estimator
 checks, `sparsegsvp.evaluation.default_methods` and with it `compare` go through `__all__`. What
-the methods share is in `base` (the binary problem, panels, planes) and `lasso`.
+the methods share is in `problem` (the two classes), `base` (panels, planes) and `lasso`.
 """
 
 from importlib import import_module

@@ -12,15 +12,8 @@ from sklearn.utils import check_random_state
 from .._typing import BoolArray, IntArray
 from .._typing import Float64Array as Array
 from .._validate import check_integer, check_real
-from .base import (
-    BinaryProblem,
-    PanelMethod,
-    eigenpair,
-    order_features,
-    second_moment,
-    spread_per_direction,
-    with_bias,
-)
+from .base import PanelMethod, order_features
+from .problem import BinaryProblem, eigenpair, second_moment, spread_per_direction, with_bias
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .base import PlaneFit, PlanePairClassifier, RowSpace, eigenpair, second_moment
+from .base import PlaneFit, PlanePairClassifier
+from .problem import RowSpace, eigenpair, second_moment
 
 
 def ridge_plane(A: Array, B: Array, delta: float) -> PlaneFit:

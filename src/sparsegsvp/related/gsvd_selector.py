@@ -13,13 +13,8 @@ from .._typing import BoolArray
 from .._typing import Float64Array as Array
 from .._validate import check_real
 from ..linalg import gsvd
-from .base import (
-    BinaryProblem,
-    PanelMethod,
-    moment_factor,
-    order_features,
-    spread_per_direction,
-)
+from .base import PanelMethod, order_features
+from .problem import BinaryProblem, moment_factor, spread_per_direction
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,9 @@ import numpy as np
 
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .base import (
-    PlaneFit,
-    PlanePairClassifier,
-    RowSpace,
-    check_pair,
-    eigenpair,
-    lowest,
-    moment_factor,
-    second_moment,
-    with_bias,
-)
+from .base import PlaneFit, PlanePairClassifier, check_pair, lowest
 from .lasso import lasso
+from .problem import RowSpace, eigenpair, moment_factor, second_moment, with_bias
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from scipy import linalg
 from .._typing import BoolArray
 from .._typing import Float64Array as Array
 from .._validate import check_choice, check_real
-from .base import PlaneFit, PlanePairClassifier, RowSpace, lowest, with_bias
+from .base import PlaneFit, PlanePairClassifier, lowest
 from .gepsvm import ridge_plane
+from .problem import RowSpace, with_bias
 
 
 def starts(A: Array, B: Array) -> list[Array]:

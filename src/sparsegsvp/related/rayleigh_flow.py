@@ -9,8 +9,9 @@ import numpy as np
 from .._typing import Float64Array as Array
 from .._typing import IntArray
 from .._validate import check_integer, check_real
-from .base import PlaneFit, PlanePairClassifier, eigenpair, lowest, moment_factor
+from .base import PlaneFit, PlanePairClassifier, lowest
 from .gepsvm import ridge_plane, ridge_planes
+from .problem import eigenpair, moment_factor
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from .._typing import Float64Array as Array
 from .._validate import check_choice
-from .base import PlaneFit, PlanePairClassifier, RowSpace, check_pair, eigenpair, moment_factor
+from .base import PlaneFit, PlanePairClassifier, check_pair
+from .problem import RowSpace, eigenpair, moment_factor
 
 # Up to this many unknowns the pair with diagonal shifts is formed; beyond, only products.
 DENSE = 300

@@ -10,9 +10,10 @@ from scipy import linalg
 
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .base import PlaneFit, PlanePairClassifier, moment_factor
+from .base import PlaneFit, PlanePairClassifier
 from .gepsvm import ridge_plane, ridge_planes
 from .lasso import lasso
+from .problem import moment_factor
 
 
 def ridge_inverse(F: Array, delta: float) -> Callable[[Array], Array]:

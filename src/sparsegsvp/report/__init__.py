@@ -5,8 +5,9 @@ into a self-contained HTML page, and `build_comparison` does so for a comparison
 Nothing is fitted here, and nothing is computed on the way from the document to the page.
 """
 
-from .document import describe_model, describe_panel, known_scores, summarize, summarize_test
+from .document import describe_model, known_scores, summarize, summarize_test
 from .page import build_comparison, build_report
+from .panel import describe_panel
 from .schema import FORMAT, FORMAT_VERSION, Results, validate
 from .words import comparison_verdict, verdict
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -12,10 +11,13 @@ from sklearn.metrics import confusion_matrix
 
 from .._notices import Notice
 from .._versions import versions
-from ..evaluation import find_substitutes, sizes_notice
-from ..evaluation.journal import plain
+from ..estimators.pipeline import last_step
+from ..evaluation import sizes_notice
+from ..evaluation.values import plain
 from ..metrics import balanced_accuracy_interval, clopper_pearson
 from . import figures, projections, words
+from .methods import methods
+from .panel import classes_of, describe_panel, with_frequencies
 from .schema import FORMAT, FORMAT_VERSION, Results
 
 Part = dict[str, Any]
@@ -87,13 +89,13 @@ def summarize(
     if evaluation is not None and not isinstance(evaluation, Mapping):
         found = evaluation.to_dict()
     names = [str(name) for name in table.feature_names]
-    classes, codes = _classes(table, model)
+    classes, codes = classes_of(table, model)
     data = _data(table, classes, codes, units)
     # the outer folds repeat the whole procedure with its tuning, half samples may not
     folds = _panels_of_folds(found, len(names))
     halves = None if stability is None else np.asarray(stability.selections_, dtype=bool)
     rows = list(describe_panel(table, model) if panel is None else panel)
-    rows = _with_frequencies(rows, table, codes, halves if folds is None else folds, stability)
+    rows = with_frequencies(rows, table, codes, halves if folds is None else folds, stability)
     steadiness = _stability(found, stability)
     scores = known_scores(found)
     used = versions()
@@ -127,7 +129,7 @@ def summarize(
         "stability": steadiness,
         "test": test,
         "figures": _figures(table, model, found, selections, stability),
-        "methods": words.methods(data, description, rows, scores, found, steadiness, used, seed),
+        "methods": methods(data, description, rows, scores, found, steadiness, used, seed),
         "evaluation": found,
     }
     return cast(Results, plain(document))
@@ -198,7 +200,7 @@ def summarize_test(
 
 def describe_model(model: Any) -> Part:
     """Return the parameters and the certificate of the fit on all samples."""
-    final = _last_step(model)
+    final = last_step(model)
     return {
         "estimator": type(final).__name__,
         "q": float(final.q_),
@@ -228,17 +230,6 @@ def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, Part]:
 
 
 # ----------------------------------------------------------------- the table and the fits
-
-
-def _last_step(model: Any) -> Any:
-    return model[-1] if hasattr(model, "steps") else model
-
-
-def _classes(table: Any, model: Any) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the names of the classes, and the code of each sample."""
-    known = _last_step(model).classes_
-    codes = np.searchsorted(known, np.asarray(table.y)).astype(np.intp)
-    return [str(c) for c in known.tolist()], codes
 
 
 def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | None) -> Part:
@@ -338,8 +329,8 @@ def _figures(
     selections: NDArray[np.bool_] | None,
     stability: Any,
 ) -> Part:
-    final, names, ids = _last_step(model), table.feature_names, getattr(table, "ids", None)
-    classes, codes = _classes(table, model)
+    final, names, ids = last_step(model), table.feature_names, getattr(table, "ids", None)
+    classes, codes = classes_of(table, model)
     bars = []
     if selections is not None:
         panel = np.flatnonzero(final.support_).tolist()
@@ -358,109 +349,3 @@ def _figures(
         "weights": figures.weight_curves(final, names),
         "stability": bars,
     }
-
-
-# ---------------------------------------------------------------------------- the panel
-
-
-def describe_panel(table: Any, model: Any) -> list[Part]:
-    """Describe each selected feature by weight, effect and values, the heaviest first.
-
-    How often it is chosen again, and what stands in for it, is added by `summarize`.
-
-    Parameters
-    ----------
-    table : object
-        As for `summarize`.
-    model : GSVPSVMCV or Pipeline that ends in one
-
-    Returns
-    -------
-    list of dict
-        Each a ``Feature`` of `sparsegsvp.report.schema.DOCUMENT`.
-    """
-    final = _last_step(model)
-    classes, codes = _classes(table, model)
-    support = np.flatnonzero(final.support_)
-    inner_X = _seen_by_the_planes(model, table.X)
-    # a plane has the other classes on its positive side: turned round, a weight is positive
-    # where larger values speak for the class
-    weights = -np.array(final.coef_[:, support])
-    if final.standardize and support.size:
-        weights *= np.array([np.nanstd(figures.column(inner_X, int(j))) for j in support])
-        norms = np.linalg.norm(weights, axis=1, keepdims=True)
-        weights /= np.where(norms > 0.0, norms, 1.0)
-    listing = []
-    for rank, i in enumerate(np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")):
-        j = int(support[i])
-        values = figures.column(table.X, j)
-        effects = figures.effect_sizes(values, codes, len(classes))
-        boxes = [figures.box(values[codes == k], name) for k, name in enumerate(classes)]
-        above = [-1.0 if effect is None else effect for effect in effects]
-        listing.append(
-            {
-                "feature": str(table.feature_names[j]),
-                "index": j,
-                "rank": rank + 1,
-                "weights": weights[:, i].tolist(),
-                "coefficients": final.coef_[:, j].tolist(),
-                "effects": effects,
-                "higher_in": classes[int(np.argmax(above))] if max(above) > 0 else None,
-                "auc": figures.single_auc(values, codes, len(classes)),
-                "frequency": None,
-                "group_frequency": None,
-                "substitutes": [],
-                "boxes": [found for found in boxes if found is not None],
-            }
-        )
-    return listing
-
-
-def _seen_by_the_planes(model: Any, X: Any) -> Any:
-    """Return the table as the last step of a pipeline saw it."""
-    if not hasattr(model, "steps") or len(model.steps) == 1:
-        return X
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a model that knows names is given none
-        inner = model[:-1].transform(X)
-    if inner.shape[1] != X.shape[1]:
-        raise ValueError(
-            "the steps before the estimator must keep the columns, but they turn "
-            f"{X.shape[1]} into {inner.shape[1]}."
-        )
-    return inner
-
-
-def _with_frequencies(
-    panel: list[Part],
-    table: Any,
-    codes: NDArray[np.intp],
-    selections: NDArray[np.bool_] | None,
-    stability: Any,
-) -> list[Part]:
-    """Add how often refits chose each feature, and which others stand in for it."""
-    if selections is None:
-        return panel
-    if stability is None:
-        substitutes = find_substitutes(table.X, codes, selections)
-    else:
-        substitutes = stability.substitutes_
-    rows = []
-    for row in panel:
-        others = substitutes.get(row["index"], ())
-        group = [row["index"], *(other.feature for other in others)]
-        added = {
-            "frequency": float(selections[:, row["index"]].mean()),
-            "group_frequency": float(selections[:, group].any(axis=1).mean()),
-            "substitutes": [
-                {
-                    "feature": str(table.feature_names[other.feature]),
-                    "index": other.feature,
-                    "correlation": other.correlation,
-                    "frequency": other.frequency,
-                }
-                for other in others
-            ],
-        }
-        rows.append({**row, **added})
-    return rows

@@ -9,7 +9,7 @@ from typing import Any
 
 from .charts import Axis, Chart
 from .marks import cut, padded, short, ticks
-from .words import RANDOM_PANEL, interval, listed, number, plural
+from .words import RANDOM_PANEL, interval, listed, number, path_score, plural
 
 Part = Mapping[str, Any]
 
@@ -178,9 +178,7 @@ def _path_score(found: Part) -> Chart:
     low = [v - e for v, e in zip(values, errors)]
     high = [min(v + e, 1.0) if known else v + e for v, e in zip(values, errors)]
     xs = list(range(len(steps)))
-    name = found["score_name"].replace("_", " ")
-    name = "minus balanced log loss" if name == "balanced log loss" else name
-    name = "balanced accuracy, inner folds" if known else name
+    name = f"{path_score(found)}, inner folds"
     y = Axis(*padded([*low, *high], 0.1), name, grid=True)
     chart = Chart(_steps(found), y, name, height=300)
     _cursor(chart, chosen, xs)

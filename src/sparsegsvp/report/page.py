@@ -64,6 +64,7 @@ def build_report(results: Mapping[str, Any]) -> str:
         r=results,
         tones=tones,
         contrast=words.contrast(classes, positive),
+        path_score=words.path_score,
         stability_word=words.stability_word,
         hero=results["panel"][:_HERO_FEATURES],
         chance=1.0 / len(classes),

@@ -1,4 +1,4 @@
-"""Numbers and findings in words: the verdict, the reasons for doubt, the methods paragraph.
+"""Numbers and findings in words: the verdict and the reasons for doubt.
 
 ``data``, ``scores``, ``panel`` and ``stability`` are those parts of the document, ``evaluation``
 is ``EvaluationResult.to_dict()``.
@@ -94,6 +94,14 @@ def stability_word(index: float) -> str:
     if index < POOR:
         return "poor"
     return "excellent" if index > EXCELLENT else "fair"
+
+
+def path_score(path: Part) -> str:
+    """Name the score of the inner folds that a path is drawn with; the higher the better."""
+    if all(step["accuracy"] is not None for step in path["steps"]):
+        return "balanced accuracy"
+    name = str(path["score_name"]).replace("_", " ")
+    return f"minus {name}" if name == "balanced log loss" else name
 
 
 # ------------------------------------------------------------------------- the verdict
@@ -372,8 +380,12 @@ def _about_stability(panel: Sequence[Part], stability: Part | None) -> Iterator[
             "unstable",
             "caution",
             f"Selected anew on other samples, the panels agree little (stability "
-            f"{number(stability['index'])} of 1). Other panels predict about as well; look "
-            "at the substitutes before following up single features.",
+            f"{number(stability['index'])} of 1). Other panels may predict about as well"
+            + (
+                "; look at the substitutes before following up single features."
+                if any(feature["substitutes"] for feature in panel)
+                else ", so do not follow up single features of this one alone."
+            ),
         )
     rare = []
     for feature in panel:
@@ -388,113 +400,3 @@ def _about_stability(panel: Sequence[Part], stability: Part | None) -> Iterator[
             f"{listed(rare)} {'is' if len(rare) == 1 else 'are'} in the panel but, even with "
             "substitutes counted, chosen in fewer than half of the refits.",
         )
-
-
-# ---------------------------------------------------------------- the methods paragraph
-
-
-SOFTWARE_TITLE = (
-    "sparsegsvp: sparse generalized singular vectors for feature panels and classification"
-)
-PAPER_TITLE = (
-    "Optimizing Sparse Generalized Singular Vectors for Feature Selection in Proximal Support "
-    "Vector Machines with Application to Breast and Ovarian Cancer Detection"
-)
-
-
-def methods(
-    data: Part,
-    model: Part,
-    panel: Sequence[Part],
-    scores: Part,
-    evaluation: Part | None,
-    stability: Part | None,
-    versions: Mapping[str, str],
-    seed: int | None,
-) -> dict[str, Any]:
-    """Write the paragraph for a paper, with what to cite."""
-    text = [
-        f"Features were selected with sparsegsvp {versions.get('sparsegsvp', '')} (scikit-learn "
-        f"{versions.get('scikit-learn', '')}, NumPy {versions.get('numpy', '')}, SciPy "
-        f"{versions.get('scipy', '')}), a sparse, regularised form of the generalized singular "
-        "vector method for proximal support vector machines (Ugwu and Kirby).",
-        f"The data comprised {plural(data['n_samples'], 'sample')} "
-        f"({', '.join(f'{c}: {n}' for c, n in zip(data['classes'], data['class_counts']))}) and "
-        f"{plural(data['n_features'], 'feature')}; features were standardised.",
-        "For each class, a hyperplane close to its samples and far from the others was fitted "
-        f"with an l{model['q']:g} penalty; {_choice_methods(model)}, with spread pooling "
-        f"{model['pool']:g}, and the planes were refitted on the union of the selected features "
-        f"(n = {len(panel)}).",
-    ]
-    if evaluation is not None:
-        text.append(_evaluation_methods(data, scores, evaluation))
-    if stability is not None and stability["index"] is not None:
-        where = (
-            "random halves of the samples (complementary pairs)"
-            if stability["source"] == "stability selection"
-            else "the outer training sets"
-        )
-        text.append(
-            f"Selection stability over {stability['n_panels']} refits on {where} was "
-            f"{number(stability['index'])} (Nogueira's index)."
-        )
-    if seed is not None:
-        text.append(f"The random seed was {seed}.")
-    citations = [
-        f"The sparsegsvp developers. {SOFTWARE_TITLE}, version {versions.get('sparsegsvp', '')}.",
-        f"Ugwu, U. O. and Kirby, M. (2024). {PAPER_TITLE}. arXiv:2410.03978.",
-    ]
-    if evaluation is not None:
-        citations.append(
-            "Nadeau, C. and Bengio, Y. (2003). Inference for the generalization error. "
-            "Machine Learning 52, 239-281."
-        )
-    if stability is not None:
-        citations.append(
-            "Nogueira, S., Sechidis, K. and Brown, G. (2018). On the stability of feature "
-            "selection algorithms. Journal of Machine Learning Research 18(174), 1-54."
-        )
-    return {"paragraph": " ".join(text), "citations": citations}
-
-
-_RULES = {
-    "sparse": ", the smallest panel that the held-out samples could not tell from the best",
-    "1se": ", one-standard-error rule",
-}
-
-
-def _choice_methods(model: Mapping[str, Any]) -> str:
-    """Say how penalty and floor were chosen, for the paragraph for a paper."""
-    if model["n_features"] is not None:
-        return (
-            f"the number of features was set to {model['n_features']}, with a distance floor of "
-            f"tau = {model['tau']:g} in their selection"
-        )
-    deltas = ", ".join(f"{d:.3g}" for d in model["delta"])
-    return (
-        f"penalty (delta = {deltas}) and distance floor (tau = {model['tau']:g}) were chosen by "
-        f"{model['n_splits']}-fold cross-validation ({model['scoring'].replace('_', ' ')}"
-        f"{_RULES.get(model['rule'], '')})"
-    )
-
-
-def _evaluation_methods(data: Part, scores: Part, evaluation: Part) -> str:
-    repeats = len({fold["repeat"] for fold in evaluation["folds"]})
-    folds = len(evaluation["folds"]) // max(repeats, 1)
-    grouped = ", keeping groups together," if data["n_groups"] is not None else ""
-    text = (
-        "Predictive performance of the whole procedure was estimated by nested cross-validation "
-        f"({plural(repeats, 'repeat')} of {folds} stratified outer folds{grouped} with selection "
-        "and tuning inside): balanced accuracy "
-        f"{interval(scores['balanced_accuracy'])}, intervals corrected for overlapping training "
-        "sets (Nadeau and Bengio, 2003)"
-    )
-    if "auc" in scores:
-        text += f", area under the ROC curve {interval(scores['auc'])}"
-    permutation = evaluation.get("permutation")
-    if permutation:
-        text += (
-            f"; a permutation test with {len(permutation['distribution'])} draws gave "
-            f"{p_value(permutation['p_value'])}"
-        )
-    return text + "."

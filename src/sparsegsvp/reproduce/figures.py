@@ -10,8 +10,8 @@ from typing import Any
 
 from ..report.charts import Axis, Chart, Sheet
 from ..report.marks import padded, power
+from .plan import Plan
 from .protocol import Study, classification_report
-from .runs import Plan
 from .tables import KINDS, Results, Row, method_labels, runs_of
 
 # Colours of the methods and of the two classes: classes of the style sheet of charts.

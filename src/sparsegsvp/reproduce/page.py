@@ -15,12 +15,13 @@ from .. import __version__
 from .._typing import Progress
 from .._versions import versions
 from ..datasets import Dataset, load_breast_cancer, load_ovarian
-from ..evaluation.journal import Journal, digest, run_logged
+from ..evaluation.journal import Journal, run_logged
+from ..evaluation.values import digest
 from ..report.marks import style_sheet
 from ..report.page import template_environment
 from .figures import make_figures
+from .plan import PLANS, Plan, stages
 from .protocol import STUDIES, Study, paper_split
-from .runs import PLANS, Plan, stages
 from .tables import CODE, KINDS, Row, make_tables, to_csv
 
 Which = Literal["breast", "ovarian", "all"]

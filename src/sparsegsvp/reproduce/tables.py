@@ -11,8 +11,9 @@ import numpy as np
 
 from ..datasets import Dataset
 from ..metrics import average_jaccard
+from .plan import Plan
 from .protocol import Method, Parts, Study, classification_report
-from .runs import OWN, Plan
+from .runs import OWN
 
 Results = Mapping[str, dict[str, Any]]
 Row = dict[str, Any]

@@ -59,6 +59,7 @@ def evaluate_procedure(
             cv=n_outer,
             n_repeats=settings.repeats,
             n_permutations=settings.permutations,
+            max_permutations=settings.max_permutations,
             permutation="full" if settings.full_permutation else "fixed",
             pos_label=table.positive_class,
             feature_names=table.feature_names,
@@ -138,6 +139,7 @@ def evaluate_table(
     EvaluatedMethod
     """
     settings = make_settings(**parameters)
+    table = table.without_notice("raw") if settings.log2 else table
     refuse_missing(table, settings)
     n_outer = outer_folds(table, settings)
     procedure = procedure_of(method, settings)

@@ -72,10 +72,13 @@ def json_text(value: Any) -> str:
 
 
 def write_texts(folder: Path, texts: Mapping[str, str | None]) -> None:
-    """Write the texts that there are, each under its name."""
+    """Write the texts that there are, each under its name.
+
+    A file's name in them may be of bytes that are no text: a mark stands for each.
+    """
     for name, text in texts.items():
         if text is not None:
-            (folder / name).write_text(text, encoding="utf-8")
+            (folder / name).write_text(text, encoding="utf-8", errors="replace")
 
 
 def timings_text(seconds: Mapping[str, float]) -> str:

@@ -20,6 +20,7 @@ from sklearn.base import clone
 
 from .._typing import Progress
 from ..estimators import MedianImputer
+from ..estimators.pipeline import last_step
 from ..evaluation import default_methods
 from ..evaluation.batches import LEFT_OUT, folds_without
 from ..evaluation.folds import make_folds
@@ -30,7 +31,6 @@ from ..evaluation.stability import HALVES
 from ..io import Table
 from ..io.models import log2_floor
 from .evidence import OWN, method_name, method_named, possible_sizes, procedure_of
-from .predict import last_step
 from .settings import (
     INNER_FOLDS,
     Settings,

@@ -9,14 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..estimators.pipeline import prepared_rows
+from ..estimators.pipeline import last_step, prepared_rows
 from ..io import InputError, Table, csv_text
 from ..io.errors import listed, option
-
-
-def last_step(model: Any) -> Any:
-    """Return the last step of a pipeline, or the model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def needed_features(model: Any) -> list[str]:

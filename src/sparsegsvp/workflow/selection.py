@@ -19,16 +19,18 @@ from .._notices import Notice
 from .._typing import Progress
 from .._versions import versions
 from ..datasets import load_breast_cancer
+from ..estimators.pipeline import last_step
 from ..evaluation import EvaluationResult, StabilitySelection
-from ..evaluation.journal import Journal, digest, open_journal
+from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import fit_with_groups
+from ..evaluation.values import digest
 from ..io import InputError, Table, check_cohort, make_table, save_model
 from ..io.errors import option
 from ..report import build_report, describe_model, describe_panel, summarize, summarize_test
 from ..report.words import interval
 from .evidence import evaluate_procedure
 from .files import json_text, out_of_fold_csv, panel_csv, results_folder, timings_text, write_texts
-from .predict import Predictions, last_step, predict_table, predictions_csv
+from .predict import Predictions, predict_table, predictions_csv
 from .settings import (
     Settings,
     can_be_halved,
@@ -187,13 +189,14 @@ def select_panel(
     tau: float | Sequence[float] | None = None,
     pool: float | Sequence[float] | None = None,
     n_deltas: int = 30,
-    rule: str = "sparse",
+    rule: str = "paired",
     impute: str = "median",
     log2: bool = False,
     floor: float = 1.0,
     folds: int = 5,
     repeats: int = 5,
     permutations: int = 99,
+    max_permutations: int = 999,
     resamples: int = 50,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -227,7 +230,8 @@ def select_panel(
         under their names. They are no features; whether the panel shows them instead of the
         class is audited, for which the procedure is fitted once more without each batch.
     positive : str, optional
-        The class of interest of two; the last in sorted order by default.
+        The class of interest of two; by default guessed from the names (case, cancer, died,
+        yes, 1, ...), and else the last in sorted order.
     test : like `data`, optional
         An independent cohort with the same features and labels, scored by the final model.
     fast : bool, default=False
@@ -246,6 +250,9 @@ def select_panel(
         Outer folds and their repeats.
     permutations : int, default=99
         Draws of the permutation test; 0 leaves it out.
+    max_permutations : int, default=999
+        Where at least 99 draws leave p between 0.01 and 0.1, drawing goes on up to this number;
+        0, or as many as `permutations`, never goes on.
     resamples : int, default=50
         Half samples for the stability; 0 leaves it out.
     random_state : int, default=0
@@ -286,10 +293,12 @@ def select_panel(
     asked = make_settings(
         q=q, tau=tau, pool=pool, n_deltas=n_deltas, rule=rule, n_features=n_features,
         impute=impute, log2=log2, floor=floor, folds=folds, repeats=repeats,
-        permutations=permutations, resamples=resamples, random_state=random_state,
+        permutations=permutations, max_permutations=max_permutations, resamples=resamples,
+        random_state=random_state,
     )  # fmt: skip
     named = {"group" if isinstance(groups, str) else "groups": groups}
     table = make_table(data, y, target=target, batch=batch, positive=positive, **named, **reading)
+    table = table.without_notice("raw") if asked.log2 else table
     cohort = None
     if test is not None:
         cohort = _cohort_table(test, table, reading)
@@ -312,7 +321,9 @@ def select_panel(
         if settings.resamples and can_be_halved(table):
             stability = _resample(procedure, model, table, settings, n_jobs, journal, stages)
     scored = found = None
+    spelled: list[Notice] = []
     if cohort is not None:
+        spelled = [notice for notice in cohort.notices if notice.code == "spelling"]
         found = predict_table(model, cohort)
         scored = summarize_test(
             cohort.labels,
@@ -334,7 +345,7 @@ def select_panel(
             parameters=parameters,
             seed=settings.random_state,
             skipped=_skipped(asked, fast, stability is None),
-            notices=said,
+            notices=[*said, *spelled],
         )
     return Selection(model, evaluation, stability, document, table, found, cohort, stages.seconds)
 
@@ -365,11 +376,10 @@ def _cohort_table(test: Any, table: Table, reading: dict[str, Any]) -> Table:
     if isinstance(test, Table):
         cohort = test
     else:
-        same = ("id", "transpose", "layer", "sheet", "separator", "decimal")
+        same = ("id", "transpose", "layer", "sheet", "separator", "decimal", "na", "collapse")
         kept = {name: reading[name] for name in same if name in reading}
         cohort = make_table(test, target=table.target, features=table.feature_names, **kept)
-    check_cohort(cohort, table)
-    return cohort
+    return check_cohort(cohort, table)
 
 
 def _header(table: Table, parameters: dict[str, Any]) -> dict[str, Any]:

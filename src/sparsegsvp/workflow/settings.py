@@ -24,7 +24,7 @@ class Settings:
     tau: tuple[float, ...] | None = None
     pool: tuple[float, ...] | None = None
     n_deltas: int = 30
-    rule: str = "sparse"
+    rule: str = "paired"
     n_features: int | None = None
     impute: str = "median"
     log2: bool = False
@@ -32,6 +32,7 @@ class Settings:
     folds: int = 5
     repeats: int = 5
     permutations: int = 99
+    max_permutations: int = 999
     full_permutation: bool = False
     resamples: int = 50
     random_state: int = 0
@@ -64,7 +65,10 @@ class Settings:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
 
-_LEAST = {"folds": 2, "repeats": 1, "permutations": 0, "resamples": 0, "n_deltas": 2}
+_LEAST = {
+    "folds": 2, "repeats": 1, "permutations": 0, "max_permutations": 0, "resamples": 0,
+    "n_deltas": 2,
+}  # fmt: skip
 
 
 def make_settings(**given: Any) -> Settings:

@@ -1,0 +1,195 @@
+"""What surrounds every reader: a bound on unpacking, one kind of error, a way out of a hang.
+
+Files come from anywhere. What a library raises about a damaged one becomes an `InputError`;
+what a file unpacks to is bounded by its own size, and by the memory of the machine.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .errors import InputError, one_line, option, said
+
+# Up to here nothing is refused: no machine minds.
+ALWAYS_BYTES = 1 << 26
+# Text and XML of measurements shrink to a fifth, of counts that are nearly all zero to a
+# fiftieth; deflate can do a thousandth, which takes a file made for it.
+RATIO = 100
+# Numbers of eight bytes that are nearly all zero shrink further.
+ARRAY_RATIO = 500
+
+
+# --- one kind of error -----------------------------------------------------------------
+
+
+@contextmanager
+def sound(kind: str) -> Iterator[None]:
+    """Turn whatever a library raises while it reads a file into an `InputError`.
+
+    An `InputError` and the lack of an optional package pass as they are, as does everything
+    that is no `Exception`: Ctrl-C above all. Chained, the original is in the traceback.
+    """
+    try:
+        yield
+    except (InputError, ImportError):
+        raise
+    except MemoryError as error:
+        raise InputError(
+            "reading it takes more memory than there is",
+            remedy="check the file, or read it on a larger machine",
+        ) from error
+    except OSError as error:
+        if error.errno is None or isinstance(error, gzip.BadGzipFile):
+            raise _unreadable(kind, error) from error
+        raise InputError(
+            f"it cannot be read ({error.strerror or one_line(error)})",
+            remedy="check the path, and that the file is yours to read",
+        ) from error
+    except Exception as error:
+        raise _unreadable(kind, error) from error
+
+
+def _unreadable(kind: str, error: Exception) -> InputError:
+    return InputError(
+        f"it is damaged, or not {kind} ({said(error)})", remedy="copy, download or save it again"
+    )
+
+
+def sound_rows(rows: Iterable[Any], kind: str) -> Iterator[Any]:
+    """Yield rows; what goes wrong in reading the next is an `InputError`."""
+    with sound(kind):
+        yield from rows
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the warnings of libraries about a file to themselves: what matters is refused."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def shown_name(path: str | PathLike[str]) -> str:
+    """Return a file's name as text that can be written anywhere, whatever bytes it is of.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io.guards import shown_name
+    >>> shown_name("folder/caf\\udce9.csv")
+    'caf�.csv'
+    """
+    return os.fsencode(Path(path).name).decode("utf-8", "replace")
+
+
+# --- unpacking -------------------------------------------------------------------------
+
+
+def check_unpacked(
+    size: int, packed: int, remedy: str, *, ratio: int = RATIO, always: int | None = None
+) -> None:
+    """Refuse what unpacks to more than a fixed size and a multiple of what it is packed in."""
+    always = ALWAYS_BYTES if always is None else always
+    if size > max(always, ratio * packed):
+        raise InputError(
+            f"it unpacks to {_bytes(size)}, which is over {_bytes(always)} and over {ratio} "
+            f"times the {_bytes(packed)} it takes",
+            remedy=remedy,
+        )
+
+
+def check_memory(n: int, m: int, itemsize: int = 8) -> None:
+    """Refuse a matrix that is larger than the memory of the machine."""
+    there = _memory()
+    if there and n * m * itemsize > there:
+        raise InputError(
+            f"{n} samples of {m} features take {_bytes(n * m * itemsize)}, more than the memory "
+            "of this machine",
+            remedy=f"leave them on disk with {option('dask')}, or read fewer features",
+        )
+
+
+def _memory() -> int:
+    """Return the bytes of memory of the machine, 0 where it cannot be asked."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # pragma: no cover  (not on this platform)
+        return 0
+
+
+def _bytes(size: int) -> str:
+    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")):
+        if size >= unit:
+            return f"{size / unit:.4g} {name}"
+    return f"{size} bytes"
+
+
+class BoundedGzip(gzip.GzipFile):
+    """A gzipped file that stops where it has unpacked to more than a text would."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(fileobj=file)
+        self._packed = os.fstat(file.fileno()).st_size
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read as `gzip.GzipFile` does, as far as the bound allows."""
+        return self._counted(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        """Read as `gzip.GzipFile` does, as far as the bound allows."""
+        return self._counted(super().read1(size))
+
+    def _counted(self, data: bytes) -> bytes:
+        check_unpacked(
+            self.tell(), self._packed, "unpack it yourself if you trust it, and give that file"
+        )
+        return data
+
+
+# --- interrupts ------------------------------------------------------------------------
+
+_ends_at_once = False
+
+
+def end_at_once() -> None:
+    """Let Ctrl-C end this process where Python cannot hear it: in a hang inside HDF5.
+
+    For programs, as the command line is one. In a notebook whatever was computed would be lost
+    with the process.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io import end_at_once
+    >>> end_at_once()  # doctest: +SKIP
+    """
+    global _ends_at_once
+    _ends_at_once = True
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Enclose calls that may hang in C and hold Python's lock, as HDF5 does on damaged files.
+
+    Neither Python's handlers nor another thread can run then, so the system's own handling is
+    put in their place: a signal ends the process. Only after `end_at_once`, since a notebook
+    would lose its state with it; what was half written is removed by the next run.
+    """
+    if not _ends_at_once or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    previous = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
