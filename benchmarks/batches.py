@@ -14,7 +14,8 @@ then 10 by `GSVPSVM` from the moments of the classes.
 
 - none: no correction.
 - centred: the mean of each batch is subtracted, and the grand mean added. The unseen batch is left
-  as it is, or (own mean) centred by the mean of its own samples, which a single sample has not.
+  as it is, or (own mean) centred by the mean of its own samples, which a single sample has not;
+  "4 to 1": of the first class in the unseen batch only every fourth sample is there.
 - centred within classes: the mean deviation of a batch from the class means is subtracted.
 - blind b: b times the covariance of the batch means within the classes is added to the covariance
   of both classes, so that directions along which batches differ count as spread.
@@ -127,22 +128,31 @@ def one(X: np.ndarray, y: np.ndarray, tied: bool, seed: int) -> dict[str, tuple[
     labels, known = y[train], batch[train]
     kept = np.argsort(-np.nan_to_num(f_classif(X[train], labels)[0]), kind="stable")[:FILTERED]
     rows, others, truth = X[np.ix_(train, kept)], X[np.ix_(~train, kept)], y[~train]
-    own_mean = others - others.mean(axis=0) + rows.mean(axis=0)
+    every = np.arange(len(truth))
+    fewer = np.sort(np.r_[np.flatnonzero(truth == 0)[::4], np.flatnonzero(truth == 1)])
+
+    def by_own_mean(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return others[part] - others[part].mean(axis=0) + rows.mean(axis=0), truth[part]
+
+    as_is = others, truth
+    within = centred_within(rows, labels, known)
+    middle = fit(centred(rows, known), labels)
     models = {
-        "none": (fit(rows, labels), others),
-        "centred": (fit(centred(rows, known), labels), others),
-        "centred within classes": (fit(centred_within(rows, labels, known), labels), others),
+        "none": (fit(rows, labels), as_is),
+        "centred": (middle, as_is),
+        "centred within classes": (fit(within, labels), as_is),
+        "centred, own mean": (middle, by_own_mean(every)),
+        "centred, own mean, 4 to 1": (middle, by_own_mean(fewer)),
     }
-    models["centred, own mean"] = (models["centred"][0], own_mean)
     B = between(rows, labels, known)
-    models |= {f"blind {b:g}": (fit(rows, labels, b * B), others) for b in BLIND}
+    models |= {f"blind {b:g}": (fit(rows, labels, b * B), as_is) for b in BLIND}
     found = {}
-    for name, (model, unseen) in models.items():
+    for name, (model, (unseen, labels_there)) in models.items():
         panel = np.flatnonzero(model.get_support())
         units = np.arange(len(labels))
         told = batch_from_panel(rows, labels, known, units, [panel], seed, n_draws=0)
         assert told is not None
-        found[name] = mean_recall(truth, model.predict(unseen)), told.auc
+        found[name] = mean_recall(labels_there, model.predict(unseen)), told.auc
     return found
 
 

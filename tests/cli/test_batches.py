@@ -56,6 +56,7 @@ def test_the_audit_is_in_the_results_and_at_the_top(selected):
     assert f"class and {HOSTILE} hang together: the panel may show {HOSTILE}" in lede
     assert "run_day" not in lede
     assert lede in printed and plate["sentences"][0] in printed and day["sentences"][2] in printed
+    assert f"with the values of {HOSTILE} left out in turn" in document["methods"]["paragraph"]
     codes = [notice["code"] for notice in document["notices"]]
     assert codes[0] == "confounded" and "new batch" in codes
     roles = {c: line["role"] for line in document["data"]["roles"] for c in line["columns"]}

@@ -102,6 +102,17 @@ def test_the_chance_of_a_false_alarm(monkeypatch):
     assert np.mean(panels) > 0.35
 
 
+def test_three_classes_and_a_procedure_that_names_no_features(nearest_mean):
+    X, _, batch = planted(shift=1.0, n=60)
+    y = np.arange(60) % 3
+    X[:, :3] += 3 * np.eye(3)[y]
+    found = nested_evaluate(nearest_mean, X, y, batch=batch, **QUICK)
+    got = found.batches[0]
+    assert got.panel is None and "cannot be asked" in got.sentences()[1]
+    assert np.shape(got.counts) == (4, 3) and np.shape(got.unseen.recalls) == (4, 3)
+    assert audit(X, y, batch)[1].panel.auc > 0.7
+
+
 # --------------------------------------------------------------------------- the sums
 
 

@@ -2,6 +2,7 @@
 
 from .audit import BatchAudit, BatchFromPanel, ClassFromBatch, UnseenBatches
 from .bounds import ErrorControl, error_bound, error_control
+from .catalogue import default_methods
 from .compare import compare
 from .comparison import Comparison, ComparisonRow, pareto_front
 from .folds import Fold, make_folds, repeated_samples
@@ -15,7 +16,6 @@ from .intervals import (
     rate_interval,
     score_interval,
 )
-from .methods import default_methods
 from .nested import nested_evaluate
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict

@@ -19,11 +19,11 @@ from .._typing import IntArray, Progress
 from .._validate import check_real, check_seed
 from .._versions import versions
 from .baselines import RandomPanel
+from .catalogue import default_methods
 from .cells import MethodAtSize, comparison_rows, mean_seconds
 from .comparison import RANDOM_PANEL, Comparison
 from .folds import Fold, check_labels, derive_seed, make_folds, repeated_samples
 from .journal import Journal, open_journal, run_logged
-from .methods import default_methods
 from .panels import (
     describe,
     exact_panel,

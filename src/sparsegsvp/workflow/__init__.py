@@ -5,7 +5,7 @@
 They read nothing but their arguments and print nothing.
 """
 
-from ..evaluation.methods import method_lines
+from ..evaluation.catalogue import method_lines
 from .evidence import ComparedMethods, EvaluatedMethod, compare_table, evaluate_table
 from .files import command_of, results_folder
 from .lazy import LazySelection, select_lazily

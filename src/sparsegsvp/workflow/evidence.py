@@ -15,7 +15,7 @@ from .._typing import Progress
 from .._versions import versions
 from ..evaluation import Comparison, EvaluationResult, compare, default_methods, nested_evaluate
 from ..evaluation.baselines import common_classifier
-from ..evaluation.methods import KNOWN_AS
+from ..evaluation.catalogue import KNOWN_AS
 from ..evaluation.panels import with_size
 from ..io import InputError, Table, csv_text
 from ..io.errors import option, quote, suggestion

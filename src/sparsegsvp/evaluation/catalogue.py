@@ -59,7 +59,7 @@ def method_lines() -> dict[str, str]:
 
     Examples
     --------
-    >>> from sparsegsvp.evaluation.methods import method_lines
+    >>> from sparsegsvp.evaluation.catalogue import method_lines
     >>> method_lines()["F test"]
     'Features one by one, by analysis of variance (the t-test of two classes).'
     """
