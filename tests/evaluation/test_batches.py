@@ -262,6 +262,7 @@ def test_several_batches_in_any_form_and_the_folds_stay_as_they_are():
         (list(range(8)), "a different value for every sample"),
         ([1, 1, 2, 2, None, 1, 1, 1], "missing values"),
         ([1, 1, 2, 2, float("nan"), 1, 1, 1], "missing values"),
+        (pd.array([1, 1, 2, 2, None, 1, 1, 1], dtype="Int64"), "missing values"),
         ([1, 2], "inconsistent numbers of samples"),
     ],
 )

@@ -82,7 +82,7 @@ def check_batches(batch: Any, n_samples: int) -> dict[str, NDArray[np.str_]]:
     for name, values in given.items():
         column = np.asarray(column_or_1d(np.asarray(values, dtype=object)))
         check_consistent_length(np.empty(n_samples), column)
-        if any(value is None or value != value for value in column):
+        if any(map(_is_missing, column)):
             raise ValueError(f"batch {name!r} has missing values; name them, as 'unknown'.")
         texts = np.array([str(value) for value in column])
         n_batches = np.unique(texts).size
@@ -94,6 +94,12 @@ def check_batches(batch: Any, n_samples: int) -> dict[str, NDArray[np.str_]]:
             )
         found[name] = texts
     return found
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas' NA, which pandas need not be imported to know, is not even unequal to itself
+    gone = value is None or type(value).__name__ in ("NAType", "NaTType")
+    return gone or bool(value != value)
 
 
 def _units(member: IntArray, groups: NDArray[Any] | None) -> IntArray:
