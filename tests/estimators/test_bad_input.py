@@ -178,7 +178,7 @@ def test_bad_parameters(model, table, change, message) -> None:
         ({"delta": (0.1, 0.2, 0.3)}, r"one number or one per class \(2\)"),
         ({"delta": np.inf}, "delta must be one number"),
         ({"q": "one"}, "q must be a number"),
-        ({"tau": None}, "tau must be a number"),
+        ({"tau": "one"}, "tau must be a number"),
     ],
 )
 def test_bad_parameters_of_one_fit(table, change, message) -> None:
@@ -189,7 +189,7 @@ def test_bad_parameters_of_one_fit(table, change, message) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rule": "2se"}, "rule must be 'best' or '1se'"),
+        ({"rule": "2se"}, "rule must be 'paired', 'best' or '1se'"),
         ({"n_deltas": 0}, "n_deltas must be an integer of at least 1"),
         ({"ratio": 1.0}, "ratio must be a number above 0 and below 1"),
         ({"tau": ()}, "tau must hold at least one value"),

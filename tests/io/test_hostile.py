@@ -181,6 +181,18 @@ def test_texts_longer_than_their_file_are_refused(tmp_path, packed):
     assert "a text of '_index' is damaged" in refusal(read_table, path, target="class")
 
 
+@pytest.mark.parametrize("part", ["X", "obs/_index"])
+@pytest.mark.parametrize("kept", [0.3, 0.9])
+def test_chunks_that_are_cut_short_are_refused(tmp_path, part, kept):
+    """Blosc would read what happens to be behind them in memory."""
+    path = _anndata(tmp_path / "a.zarr", np.random.default_rng(0).normal(size=(12, 4)))
+    pytest.importorskip("dask.array")
+    for chunk in (path / part).rglob("[0-9]*"):
+        content = chunk.read_bytes()
+        chunk.write_bytes(content[: int(kept * len(content))])
+    assert "is cut short" in refusal(open_table, path, target="class")
+
+
 def test_more_texts_than_bytes_are_refused(tmp_path):
     path = _anndata(tmp_path / "a.zarr", np.ones((12, 4)))
     pytest.importorskip("dask.array")

@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from ..datasets import Dataset
 from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
+from ..estimators.base import POOL, TAU
 from ..solvers import GSVPResult, sparse_gsvp
 from .protocol import (
     STUDIES,
@@ -184,8 +185,8 @@ def _own_planes(data: Dataset, study: str, start: Array | None = None) -> list[G
     X, y = _parts(data, study).train
     Z = _standardised(X, X)
     model = GSVPSVM()
-    names = ("delta", "q", "tau", "pool", "eps", "tol", "max_iter")
-    settings = {name: getattr(model, name) for name in names}
+    names = ("delta", "q", "eps", "tol", "max_iter")
+    settings = {name: getattr(model, name) for name in names} | {"tau": TAU, "pool": POOL}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return [sparse_gsvp(Z[y == k], Z[y != k], **settings, w0=start) for k in (0, 1)]
