@@ -36,6 +36,9 @@ TITLES = {
     "random": "Random panels may do as well",
     "sizes": "The folds' panels differ in size from this one",
     "fits": "Some fits warned",
+    "confounded": "Classes and batches hang together",
+    "batch shows": "The panel shows the batch",
+    "new batch": "Worse on an unseen batch",
     # the panel
     "unstable": "The panel is unstable",
     "rare": "Features that are seldom chosen",

@@ -81,9 +81,29 @@ def test_compare(table, tmp_path, kit):
     assert page == build_comparison(results)
     refused = kit.run(*words, "-m", "F tset")
     assert refused.exit_code == 2 and "did you mean 'F test'" in refused.stderr
+    for name, meant in (("lasso", "l1 logistic"), ("XGBoost", "gradient boosting")):
+        refused = kit.run(*words, "-m", name)
+        assert refused.exit_code == 2 and f"did you mean '{meant}'?" in refused.stderr
     for sizes in ("two", "0,2", "99"):
         refused = kit.run("compare", table, "-t", "class", "--id", "sample", "--sizes", sizes)
         assert refused.exit_code == 2 and "--sizes" in refused.stderr
+
+
+def test_compare_lists_its_methods_without_a_table(kit):
+    result = kit.run("compare", "--list")
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert "random forest " in result.stdout and len(lines) >= 17
+    assert any(line.startswith("elastic net") and "l1 and an l2" in line for line in lines)
+
+
+def test_names_of_methods_may_be_spelled_otherwise(table, kit):
+    words = ["compare", table, "-t", "class", "--id", "sample", "--sizes", "2", "--folds", "3"]
+    words += ["--repeats", "1", "--jobs", "1", "-m", "f-test", "-m", "Elastic_Net", "--json"]
+    result = kit.run(*words)
+    assert result.exit_code == 0, result.stderr
+    rows = json.loads(result.stdout)["rows"]
+    assert {row["method"] for row in rows} == {"F test", "elastic net", "random panel"}
 
 
 def test_reproduce_passes_on_what_it_is_told(tmp_path, kit, monkeypatch):

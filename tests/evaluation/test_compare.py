@@ -22,18 +22,30 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sparsegsvp.evaluation import compare, default_methods, pareto_front
 from sparsegsvp.evaluation.baselines import (
+    ElasticNetSelector,
     L1Logistic,
     RandomPanel,
     RecursiveElimination,
+    TreeImportance,
     l1_logistic,
 )
+from sparsegsvp.evaluation.catalogue import KNOWN_AS, method_lines
 from sparsegsvp.evaluation.panels import exact_panel, feature_order, size_is_a_cut, with_size
 
 SMALL = {"sizes": (2, 5), "n_splits": 3, "n_repeats": 1}
 TINY = {"sizes": (2, 5), "n_splits": 2, "n_repeats": 1}
 
 
-@parametrize_with_checks([L1Logistic(1), RecursiveElimination(1), RandomPanel(1, random_state=0)])
+@parametrize_with_checks(
+    [
+        L1Logistic(1),
+        RecursiveElimination(1),
+        RandomPanel(1, random_state=0),
+        ElasticNetSelector(1),
+        TreeImportance(1, n_trees=3, random_state=0),
+        TreeImportance(1, boosted=True, n_trees=3, random_state=0),
+    ]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -49,6 +61,9 @@ def test_scikit_learn_checks(estimator, check):
         l1_logistic(0.1),
         make_pipeline(StandardScaler(), L1Logistic()),
         make_pipeline(StandardScaler(), RecursiveElimination()),
+        make_pipeline(StandardScaler(), ElasticNetSelector()),
+        TreeImportance(n_trees=20, random_state=0),
+        TreeImportance(boosted=True, n_trees=20, random_state=0),
         RandomForestClassifier(10, random_state=0),
     ],
     ids=lambda m: type(m[-1] if hasattr(m, "steps") else m).__name__,
@@ -98,6 +113,62 @@ def test_l1_logistic_finds_the_penalty_at_which_k_features_enter(planted_small):
     assert set(model.predict(X)) == {"case", "control"}
     three = L1Logistic(2).fit(X, np.arange(40) % 3)
     assert three.coef_.shape[0] == 3 and three.decision_function(X).shape == (40, 3)
+
+
+def test_elastic_net_stops_where_k_features_have_entered_and_is_optimal(planted_small):
+    X, y = planted_small
+    X = X + 100  # the mean is taken off inside
+    code = np.where(y == "control", 1.0, -1.0)
+    weight = np.where(y == "control", 40 / 48, 40 / 32)
+    for size in (1, 3, 10):
+        model = ElasticNetSelector(size, l1_ratio=0.7).fit(X, y)
+        assert np.count_nonzero(model.coef_) >= size
+        assert model.get_support().sum() == size
+        # stationarity, recomputed: |gradient| <= alpha * rho, with equality where w is not zero
+        w = model.coef_[0]
+        residual = code - model.decision_function(X)
+        gradient = (X - np.average(X, axis=0, weights=weight)).T @ (weight * residual) / 40
+        gradient -= model.alpha_ * 0.3 * w
+        bound = model.alpha_ * 0.7
+        assert np.abs(gradient).max() <= bound * (1 + 1e-3)
+        np.testing.assert_allclose(gradient[w != 0], bound * np.sign(w[w != 0]), rtol=1e-2)
+        before = ElasticNetSelector(1, l1_ratio=0.7).fit(X, y)
+        assert before.alpha_ >= model.alpha_
+    assert np.mean(model.predict(X) == y) > 0.9
+    three = ElasticNetSelector(2).fit(X, np.arange(40) % 3)
+    assert three.coef_.shape[0] == 3 and three.decision_function(X).shape == (40, 3)
+    with pytest.raises(ValueError, match="l1_ratio"):
+        ElasticNetSelector(l1_ratio=0.0).fit(X, y)
+
+
+def test_elastic_net_takes_copies_together_where_the_lasso_takes_one(planted_small):
+    X, y = planted_small
+    X = np.column_stack([X, X[:, 0] + 1e-3 * np.random.default_rng(0).normal(size=40)])
+    assert {0, 60} <= set(ElasticNetSelector(4, l1_ratio=0.2).fit(X, y).feature_order_.tolist())
+
+
+@pytest.mark.parametrize("boosted", [False, True])
+def test_trees_order_features_by_importance_the_same_for_a_seed(planted_small, boosted):
+    X, y = planted_small
+    model = TreeImportance(3, boosted, 60, random_state=1).fit(X, y)
+    assert {0, 1, 2} & set(np.flatnonzero(model.get_support()).tolist())
+    same = TreeImportance(3, boosted, 60, random_state=1).fit(X, y)
+    np.testing.assert_array_equal(model.feature_importances_, same.feature_importances_)
+    other = TreeImportance(3, boosted, 60, random_state=2).fit(X, y)
+    assert (model.feature_importances_ != other.feature_importances_).any()
+    order = model.feature_importances_[model.feature_order_]
+    assert (np.diff(order) <= 0).all() and order.min() > 0
+    assert size_is_a_cut(model)
+
+
+def test_every_method_has_a_line_and_other_names_lead_to_one():
+    lines = method_lines()
+    assert list(lines) == list(default_methods())
+    assert all(line.endswith(".") and len(line) < 90 for line in lines.values())
+    assert len(set(lines.values())) == len(lines)
+    assert set(KNOWN_AS.values()) <= set(lines)
+    folded = {"".join(c for c in name.lower() if c.isalnum()) for name in lines}
+    assert not folded & KNOWN_AS.keys()  # such a name would never be looked up
 
 
 def test_recursive_elimination_agrees_with_rfe_below_64_features(planted_small):

@@ -61,7 +61,7 @@ def test_the_estimate_is_shared_among_processes(table, monkeypatch):
 def test_a_comparison(table):
     plan = plan_comparison(table, methods=["gepsvm", "F test"], sizes=(2, 4, 99), folds=3,
                            repeats=1, n_jobs=1)  # fmt: skip
-    assert plan.fits == {"gepsvm": 6, "F test": 3}  # an order of features is only cut
+    assert plan.fits == {"GEPSVM": 6, "F test": 3}  # an order of features is only cut
     with pytest.raises(InputError, match="there is no method 'gepsv'; did you mean 'GEPSVM'"):
         plan_comparison(table, methods=["gepsv"])
 

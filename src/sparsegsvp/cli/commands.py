@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from .options import (
+    Batches,
     Cohort,
     DryRun,
     Folds,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 def select(
     table: TablePath,
     roles: Roles,
+    batches: Batches,
     layout: Layout,
     cohort: Cohort,
     method: Method,
@@ -81,7 +83,8 @@ def select(
     """
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     groups = (
-        roles, layout, cohort, method, transform, folds, permutations, resamples, running, logging
+        roles, batches, layout, cohort, method, transform, folds, permutations, resamples, running,
+        logging,
     )  # fmt: skip
     text = spell("select", table, *groups, fast=fast, dask=dask)
     if dask is not None:
@@ -95,7 +98,7 @@ def select(
     _check_log(logging, out)
 
     def read() -> tuple[Table, Table | None]:
-        data = _read(table, screen, roles, layout, transform)
+        data = _read(table, screen, roles, layout, transform, batches)
         return data, _read_cohort(cohort, data, roles, layout, screen)
 
     asked = values(method, transform, folds, permutations, resamples, running)
@@ -301,6 +304,7 @@ def predict(
 def evaluate(
     table: TablePath,
     roles: Roles,
+    batches: Batches,
     layout: Layout,
     method: Method,
     transform: Transform,
@@ -317,7 +321,7 @@ def evaluate(
         typer.Option(
             "--method",
             metavar="NAME",
-            help="GSVPSVMCV (what select runs) or a method of compare.",
+            help="GSVPSVMCV (what select runs) or a method of compare (compare --list).",
             rich_help_panel="Method",
         ),
     ] = "GSVPSVMCV",
@@ -336,7 +340,7 @@ def evaluate(
     _check_log(logging, out)
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     text = spell(
-        "evaluate", table, roles, layout, method, transform, folds, permutations, running,
+        "evaluate", table, roles, batches, layout, method, transform, folds, permutations, running,
         method=None if name == "GSVPSVMCV" else name, full_permutation=full_permutation,
     )  # fmt: skip
     asked: dict[str, Any] = {"method": name, "full_permutation": full_permutation}
@@ -344,11 +348,11 @@ def evaluate(
     asked |= values(method, transform, folds, permutations, running)
     if dry_run:
         with screen:
-            plan = plan_evaluation(_read(table, screen, roles, layout, transform), **asked)
+            plan = plan_evaluation(_read(table, screen, roles, layout, transform, batches), **asked)
         screen.show_plan(plan)
         return
     with screen, results_folder(out, EvaluatedMethod, force=force) as folder:
-        data = _read(table, screen, roles, layout, transform)
+        data = _read(table, screen, roles, layout, transform, batches)
         found = evaluate_table(data, command=text, **asked, **values(logging))
         screen.show_estimate(found.document)
         if folder is not None:
@@ -358,6 +362,19 @@ def evaluate(
         screen.say(f"Results: {where}")
     screen.say(f"Repeat: {text}")
     screen.give(summary(found.document, method=name, out=where, command=text))
+
+
+def _list_methods(wanted: bool) -> None:
+    """Print the methods of compare, a line each, before a table is asked for."""
+    if not wanted:
+        return
+    from ..workflow import method_lines
+
+    lines = method_lines()
+    width = max(map(len, lines))
+    for name, line in lines.items():
+        print(f"{name:{width}}  {line}")
+    raise typer.Exit
 
 
 @command
@@ -383,6 +400,17 @@ def compare(
             rich_help_panel="Method",
         ),
     ] = None,
+    listing: Annotated[
+        bool,
+        typer.Option(
+            "--list",
+            help="Show the methods there are, and stop.",
+            is_eager=True,
+            callback=_list_methods,
+            show_default=False,
+            rich_help_panel="Method",
+        ),
+    ] = False,
     sizes: Annotated[
         str, typer.Option(help="Panel sizes, separated by commas.", rich_help_panel="Method")
     ] = "2,4,8,16,32",
@@ -475,12 +503,20 @@ def reproduce(
 # ------------------------------------------------------------------------- what they share
 
 
-def _read(path: Path, screen: Screen, roles: Roles, layout: Layout, transform: Transform) -> Table:
+def _read(
+    path: Path,
+    screen: Screen,
+    roles: Roles,
+    layout: Layout,
+    transform: Transform,
+    batches: Batches | None = None,
+) -> Table:
     """Read the table, show that it is being read, and say what was read."""
     from ..io import read_table
 
     options = {**values(roles, layout), "drop": tuple(roles.drop or ())}
     options["keep"] = tuple(roles.keep or ())
+    options["batch"] = tuple((batches or Batches()).batch or ())
     with screen.stage(f"reading {path.name}"):
         table = read_table(path, **options)
     table = table.without_notice("raw") if transform.log2 else table

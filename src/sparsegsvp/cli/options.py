@@ -133,6 +133,21 @@ class Roles:
 
 
 @dataclass(frozen=True)
+class Batches:
+    """Where or when samples were measured."""
+
+    batch: Annotated[
+        list[str] | None,
+        _option(
+            _READ,
+            "Plates, days or sites, to be audited: does the panel show them instead of the "
+            "class? May be repeated.",
+            metavar="COLUMN",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
 class Transform:
     """What is done to the values first."""
 
@@ -269,8 +284,8 @@ class Showing:
 
 
 GROUPS = (
-    Layout, Roles, Transform, Method, Folds, Permutations, Resamples, Cohort, Running, Logging,
-    Showing,
+    Layout, Roles, Batches, Transform, Method, Folds, Permutations, Resamples, Cohort, Running,
+    Logging, Showing,
 )  # fmt: skip
 
 

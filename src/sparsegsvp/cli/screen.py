@@ -212,6 +212,8 @@ class Screen:
             self.say(
                 "--keep COLUMNS uses as features what is left out, --drop COLUMNS leaves out more"
             )
+        if any(line["role"] == "batch" and line["reason"] != "asked for" for line in lines):
+            self.say("--batch COLUMN checks whether a panel shows the batch instead of the class")
         if any(notice.code == "patients" for notice in table.notices):
             self.say("--group COLUMN keeps the samples of each patient together")
         self.say()
@@ -267,6 +269,8 @@ class Screen:
             self.say(f"Permutation test: p = {test['p_value']:.3g} ({drawn} permutations)")
         for title, index in _indices(document):
             self.say(f"{title}: {index:.2f}")
+        for audit in evaluation.get("batches", ()):
+            self.say(" ".join(audit["sentences"]))
         cohort = document.get("test")
         if cohort is not None:
             self.say(f"On {cohort['source']}, {cohort['n_samples']} samples:", style="bold")

@@ -1,7 +1,8 @@
 """Nested evaluation, permutation test, stability selection and comparison of methods."""
 
-from .baselines import default_methods
+from .audit import BatchAudit, BatchFromPanel, ClassFromBatch, UnseenBatches
 from .bounds import ErrorControl, error_bound, error_control
+from .catalogue import default_methods
 from .compare import compare
 from .comparison import Comparison, ComparisonRow, pareto_front
 from .folds import Fold, make_folds, repeated_samples
@@ -25,6 +26,9 @@ from .substitutes import Substitute, find_substitutes
 from .summary import sizes_notice
 
 __all__ = [
+    "BatchAudit",
+    "BatchFromPanel",
+    "ClassFromBatch",
     "Comparison",
     "ComparisonRow",
     "ErrorControl",
@@ -35,6 +39,7 @@ __all__ = [
     "PermutationResult",
     "StabilitySelection",
     "Substitute",
+    "UnseenBatches",
     "Verdict",
     "auc_interval",
     "compare",

@@ -18,7 +18,8 @@ from .._parallel import Outcome, Task
 from .._typing import IntArray, Progress
 from .._validate import check_real, check_seed
 from .._versions import versions
-from .baselines import RandomPanel, default_methods
+from .baselines import RandomPanel
+from .catalogue import default_methods
 from .cells import MethodAtSize, comparison_rows, mean_seconds
 from .comparison import RANDOM_PANEL, Comparison
 from .folds import Fold, check_labels, derive_seed, make_folds, repeated_samples

@@ -18,6 +18,8 @@ from .._parallel import Task
 from .._typing import Float64Array, IntArray, Progress
 from .._validate import check_choice, check_integer, check_seed
 from .._versions import versions
+from .audit import BatchAudit
+from .batches import LEFT_OUT, audit_batch, check_batches, folds_without
 from .folds import Fold, check_labels, derive_seed, folds_from, repeated_samples
 from .journal import Journal, open_journal, run_logged
 from .panels import describe, fit_on, selected_features
@@ -45,6 +47,7 @@ def nested_evaluate(
     y: ArrayLike,
     *,
     groups: ArrayLike | None = None,
+    batch: Any = None,
     ids: ArrayLike | None = None,
     cv: Any = 5,
     n_repeats: int = 5,
@@ -87,6 +90,10 @@ def nested_evaluate(
     groups : array-like of shape (n_samples,), optional
         Samples of one group never appear on both sides of a split. Also handed to an
         estimator whose ``fit`` takes ``groups``.
+    batch : array-like, data frame or mapping from name to array-like, optional
+        Where or when each sample was measured: plates, days, sites; several may be given. Each
+        is audited (:class:`~sparsegsvp.evaluation.BatchAudit`), for which the procedure is
+        fitted once more without each batch. The ordinary folds are not changed by it.
     ids : array-like of shape (n_samples,), optional
         Identifiers of the samples' origin, only to notice repeats; a frame's index is
         looked at by itself.
@@ -125,7 +132,8 @@ def nested_evaluate(
         Continue ``log`` where it ends.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` when a stage begins and after each piece
-        of it; the stages are "nested cross-validation" and "permutation test".
+        of it; the stages are "nested cross-validation", "leaving batches out" and
+        "permutation test".
     check_repeats : bool, default=True
         Look for samples that occur more than once; False where that was done already.
 
@@ -171,6 +179,7 @@ def nested_evaluate(
     names = _names(X, feature_names, matrix.shape[1])
     codes = np.searchsorted(classes, labels)
     folds = folds_from(cv, labels, group_ids, X, n_repeats, seed)
+    batches = check_batches(batch, labels.size)
     notices = []
     if check_repeats:
         notices += repeated_samples(matrix, _identifiers(X, ids), group_ids)
@@ -190,10 +199,14 @@ def nested_evaluate(
         "final_fit": final_fit,
         "positive": positive if classes.size == 2 else None,
     }
+    if batches:
+        description["batches"] = list(batches)
 
     def header() -> dict[str, Any]:
         # more draws may be added to finished ones
         settings = {k: v for k, v in description.items() if not k.endswith("_permutations")}
+        if batches:
+            settings["batches"] = digest(batches)
         return {
             "kind": "nested_evaluate",
             "data": digest(matrix, labels, [] if group_ids is None else group_ids),
@@ -213,6 +226,7 @@ def nested_evaluate(
             journal.read(task.key, partial(FoldResult.from_record, fold))
             for task, fold in zip(tasks, folds)
         )
+        audits = _audit(procedure, batches, found, level, journal, n_jobs, progress)
         final = test = None
         if final_fit:
             run_logged([Task(("final",), _final_panel)], procedure, journal)
@@ -224,7 +238,7 @@ def nested_evaluate(
         seconds = {
             "/".join(map(str, key)): value
             for key, value in journal.timings.items()
-            if key[0] in ("fold", "final")
+            if key[0] in ("fold", "final", "batch")
         }
 
     binary = positive if classes.size == 2 else None
@@ -232,6 +246,7 @@ def nested_evaluate(
     frequencies, stability, jaccard = panel_statistics(found, matrix.shape[1])
     control = aggregate_control(found, folds, level)
     notices += fit_notices(found)
+    notices += [notice for audit in audits for notice in audit.notices()]
     notices += signal_notices(test, scores["balanced_accuracy"], classes.size, control)
     if final is not None:
         sizes = [f.panel.size for f in found if f.panel is not None]
@@ -256,6 +271,7 @@ def nested_evaluate(
         notices=tuple(notices),
         description=description,
         seconds=seconds,
+        batches=audits,
     )
 
 
@@ -302,6 +318,44 @@ def _identifiers(X: Any, ids: ArrayLike | None) -> ArrayLike | None:
 
 
 # --------------------------------------------------------------------------- the pieces
+
+
+def _audit(
+    procedure: _Procedure,
+    batches: dict[str, NDArray[np.str_]],
+    ordinary: tuple[FoldResult, ...],
+    level: float,
+    journal: Journal,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> tuple[BatchAudit, ...]:
+    """Leave every batch of every variable out once, and audit each variable."""
+    folds = folds_without(batches, procedure.codes, procedure.groups)
+    tasks = {
+        name: [Task(("batch", name, f.index), _evaluate_fold, (f, 0, 0)) for f in of_name]
+        for name, of_name in folds.items()
+    }
+    every = [task for of_name in tasks.values() for task in of_name]
+    if every:
+        run_logged(every, procedure, journal, stage=LEFT_OUT, progress=progress, n_jobs=n_jobs)
+    return tuple(
+        audit_batch(
+            name,
+            values,
+            procedure.matrix,
+            procedure.codes,
+            procedure.classes.tolist(),
+            procedure.groups,
+            ordinary,
+            [
+                journal.read(task.key, partial(FoldResult.from_record, fold))
+                for task, fold in zip(tasks[name], folds[name])
+            ],
+            level=level,
+            seed=procedure.seed,
+        )
+        for name, values in batches.items()
+    )
 
 
 def _run_permutations(

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ..metrics import (
 from .folds import Fold
 from .permutation import PermutationResult, Verdict, verdict
 from .values import plain
+
+if TYPE_CHECKING:
+    from .audit import BatchAudit
 
 NOTES = (
     "The scores estimate the procedure (scaling, selection, tuning and all), not the one panel "
@@ -175,6 +178,8 @@ class EvaluationResult:
     seconds : dict
         Time of each fold; never part of :meth:`to_dict`, so that results can be compared
         byte for byte.
+    batches : tuple of BatchAudit
+        What each batch variable that was given has to do with labels, panel and score.
     """
 
     classes: tuple[Any, ...]
@@ -196,6 +201,7 @@ class EvaluationResult:
     notices: tuple[Notice, ...]
     description: dict[str, Any]
     seconds: dict[str, float] = field(compare=False)
+    batches: tuple[BatchAudit, ...] = ()
 
     def __repr__(self) -> str:
         return "\n".join([self._title(), *(f"  {name}: {text}" for name, text in self._lines())])
@@ -221,6 +227,9 @@ class EvaluationResult:
         if self.panel_size_summary is not None:
             middle, low, high = self.panel_size_summary
             lines.append(("panel sizes", f"{middle:g} ({low} to {high})"))
+        for audit in self.batches:
+            if audit.unseen is not None:
+                lines.append((f"unseen {audit.name}", ranged(audit.unseen.score)))
         return lines
 
     def to_frame(self) -> Any:
@@ -345,6 +354,7 @@ class EvaluationResult:
                 "calibration": self.calibration,
                 "permutation": self.permutation,
                 "verdict": self.verdict,
+                "batches": self.batches,
                 "notices": self.notices,
                 "notes": NOTES,
             }

@@ -16,7 +16,7 @@ from .._validate import LARGEST
 from .errors import InputError, listed, option, quote, suggestion
 from .labels import describe_spellings, one_spelling, spelling_notice
 from .roles import asked_roles, settle_columns
-from .rows import RawTable, Roles
+from .rows import RawTable, Roles, batches_of
 from .scale import raw_intensities
 from .text import looks_numeric
 
@@ -82,7 +82,27 @@ def check_roles(raw: RawTable, target: str | None, positive: str | None) -> str 
             where=_place(raw, groups.index(None)),
             remedy=f"fill the cell of {option('group')}",
         )
+    for name, cells in batches_of(raw.text).items():
+        _refuse_batches(raw, name, cells)
     return positive
+
+
+def _refuse_batches(raw: RawTable, name: str, cells: list[str | None]) -> None:
+    """Refuse a batch variable that has gaps, one value only, or another in every row."""
+    what, levels = f"column {quote(name)} ({option('batch')})", len(set(cells))
+    if None in cells:
+        raise InputError(
+            f"a sample has no value in {what}",
+            where=_place(raw, cells.index(None)),
+            remedy="fill the cell, with a word such as unknown if need be",
+        )
+    if levels == 1:
+        raise InputError(f"{what} has only the value {quote(cells[0])}", remedy="leave it out")
+    if levels == len(cells):
+        raise InputError(
+            f"{what} has a different value in every row",
+            remedy="name a column whose values several samples share, such as plate or day",
+        )
 
 
 def _one_spelling(raw: RawTable, positive: str | None) -> str | None:

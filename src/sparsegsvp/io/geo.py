@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from .errors import InputError, listed, option, quote, suggestion
-from .rows import RawTable, Roles, from_rows
+from .rows import RawTable, Roles, from_rows, role_option
 from .text import ReadOptions, RowStream, _open_text
 
 _BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
@@ -69,7 +69,8 @@ class Samples:
         close = suggestion(short, list(self.columns))
         remedy = f"{close} " if close.startswith("did you mean") else ""
         raise InputError(
-            f"there is no {quote(name)} among what the file says of its samples ({option(role)})",
+            f"there is no {quote(name)} among what the file says of its samples "
+            f"({role_option(role)})",
             remedy=f"{remedy}{self._usable()}",
         )
 

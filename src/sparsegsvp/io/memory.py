@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
@@ -17,7 +17,16 @@ from .collapse import check_way
 from .errors import InputError, locating, option, quote
 from .formats import as_floating, stored_matrix
 from .missing import codes_of
-from .rows import RawTable, Roles, columns_of_obs, from_matrix, from_rows, lay_out
+from .rows import (
+    RawTable,
+    Roles,
+    batch_role,
+    columns_of_obs,
+    from_matrix,
+    from_rows,
+    lay_out,
+    role_option,
+)
 from .rows import feature_names as names_of_features
 from .table import Table, checked_table, read_table, settle
 from .text import OpenRows, ReadOptions, RowStream, as_label, as_role
@@ -42,6 +51,7 @@ def make_table(
     ids: Any = None,
     group: str | None = None,
     groups: Any = None,
+    batch: Any = (),
     drop: str | Sequence[str] = (),
     keep: Sequence[str] = (),
     features: Sequence[str] | None = None,
@@ -75,6 +85,9 @@ def make_table(
         counts 0, 1, ..., and the ``obs_names`` of AnnData are identifiers by themselves.
     ids, groups : array-like of shape (n_samples,) or None, default=None
         Identifiers and groups that are not in `data`.
+    batch : str, sequence of str, or mapping from name to array-like, default=()
+        Columns that say where or when samples were measured, or such values under their names
+        if they are not in `data`; see `read_table`.
     drop : str or sequence of str, default=()
         Columns to leave out. "a,b,c" stands for three, unless a column is called so.
     keep : sequence of str, default=()
@@ -116,19 +129,22 @@ def make_table(
     >>> make_table(frame[["g1", "g2"]].to_numpy(), frame["class"]).feature_names
     ('f0', 'f1')
     """
+    columns, values_of_batches = _batches(batch)
     left_out = (drop,) if isinstance(drop, str) else tuple(drop)
     options = {
         "y": y, "target": target, "positive": positive, "id": id, "ids": ids, "group": group,
-        "groups": groups, "drop": left_out or None, "keep": tuple(keep) or None,
-        "features": features, "feature_names": feature_names, "na": na, "collapse": collapse,
-        "layer": layer, "source": source or None, **reading,
+        "groups": groups, "batch": columns or None, "drop": left_out or None,
+        "keep": tuple(keep) or None, "features": features, "feature_names": feature_names, "na": na,
+        "collapse": collapse, "layer": layer, "source": source or None, **reading,
     }  # fmt: skip
     given = [name for name, value in options.items() if value is not None]
+    given += ["batch"] if values_of_batches else []
     if isinstance(data, Table):
         _refuse(given, "a Table is taken as it is")
         return data
     if isinstance(data, str | PathLike):
         apart = {"y", "ids", "groups", "feature_names", "source"}
+        apart |= {"batch"} if values_of_batches else set()
         with locating(str(data)):
             _refuse([n for n in given if n in apart], "a file holds its own labels and names")
         return read_table(data, **{name: options[name] for name in given})
@@ -147,7 +163,7 @@ def make_table(
             raise InputError(f"{option('layer')} is for AnnData")
         wanted = None if features is None else tuple(features)
         check_way(collapse)
-        roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep))
+        roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep), batch=columns)
         reader = ReadOptions(na=codes_of(na))
         if package in ("scipy", "numpy"):
             raw = _from_matrix(data, roles, reader, feature_names, labelled=y is not None)
@@ -162,6 +178,8 @@ def make_table(
         for role, name, values in beside:
             if values is not None:
                 raw.text[role] = _beside(values, raw.X.shape[0], name)
+        for name, values in values_of_batches.items():
+            raw.text[batch_role(name)] = _beside(values, raw.X.shape[0], "batch")
         if y is not None:
             target = str(getattr(y, "name", None) or "y")
         positive = None if positive is None else as_label(positive)
@@ -174,6 +192,20 @@ def _refuse(names: Sequence[str], why: str) -> None:
     if names:
         left = ", ".join(option(name) for name in names)
         raise InputError(why, remedy=f"leave {left} out")
+
+
+def _batches(given: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return the columns of batches that were named, or the values that were given."""
+    if isinstance(given, str):
+        return (given,), {}
+    if isinstance(given, list | tuple) and all(isinstance(name, str) for name in given):
+        return tuple(given), {}
+    if isinstance(given, Mapping):
+        return (), {str(name): values for name, values in given.items()}
+    raise InputError(
+        f"{option('batch')} is a {type(given).__name__}",
+        remedy="name columns, or give values under a name, as {'plate': values}",
+    )
 
 
 def _package_of(data: Any) -> str:
@@ -334,7 +366,7 @@ def _from_matrix(
         )
     for role, name in roles.named().items():
         raise InputError(
-            f"a matrix has no column {quote(name)} ({option(role)})",
+            f"a matrix has no column {quote(name)} ({role_option(role)})",
             remedy="give a data frame, or an array for it",
         )
     if not labelled:

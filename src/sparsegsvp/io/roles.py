@@ -122,6 +122,8 @@ def asked_roles(raw: RawTable, roles: Roles, target: str | None) -> list[ColumnR
         found.append(ColumnRole(roles.id or "", "id", reason))
     if "group" in raw.text:
         found.append(ColumnRole(roles.group or "groups", "group", "as asked: never split"))
+    asked = [role.removeprefix("batch:") for role in raw.text if role.startswith("batch:")]
+    found += [ColumnRole(name, "batch", "asked for") for name in asked]
     found += [ColumnRole(n, "ignored", why) for n, why in raw.dropped.items()]
     return found
 

@@ -35,10 +35,12 @@ from .text import (
 
 UNNAMED = ""  # the header cell that pandas and R leave above row names
 _READ_BACK = "Unnamed: 0"  # what pandas makes of it when it reads the file and writes it again
+_BATCH = "batch:"
 _STRAY = 0.1  # a column with a smaller share of text is numbers with a slip in it
 _SURE = 20  # rows that show whether a column holds text
 
-# Labels ("target"), identifiers ("id") and groups ("group"), None where a cell is empty.
+# Labels ("target"), identifiers ("id"), groups ("group") and batches ("batch:" and their name),
+# None where a cell is empty.
 RoleText = dict[str, list[str | None]]
 
 
@@ -89,11 +91,14 @@ class Roles:
     collapse: str | None = None
     keep: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
+    batch: tuple[str, ...] = ()
 
     def named(self) -> dict[str, str]:
-        """Return the column of each of "target", "id" and "group" that has one."""
+        """Return the columns of text that were named, by the key they have in `RoleText`."""
         pairs = (("target", self.target), ("id", self.id), ("group", self.group))
-        return {role: name for role, name in pairs if name is not None}
+        found = {role: name for role, name in pairs if name is not None}
+        # groups that are batches too are read once, and written down twice by `checked_table`
+        return found | {batch_role(name): name for name in self.batch if name != self.group}
 
     def asked(self) -> set[str]:
         """Return all names the caller gave."""
@@ -108,10 +113,26 @@ class Roles:
         for role, name in [*self.named().items(), *more]:
             first, second = seen.setdefault(name, role), role
             if first != second:
+                both = f"{role_option(first)} and as {role_option(second)}"
                 raise InputError(
-                    f"column {quote(name)} is given as {option(first)} and as {option(second)}",
+                    f"column {quote(name)} is given as {both}",
                     remedy="give each column one role",
                 )
+
+
+def batch_role(name: str) -> str:
+    """Return the key of a batch variable among the columns of text."""
+    return f"{_BATCH}{name}"
+
+
+def batches_of(text: RoleText) -> dict[str, list[str | None]]:
+    """Return the batch variables among the columns of text, by their names."""
+    return {r.removeprefix(_BATCH): v for r, v in text.items() if r.startswith(_BATCH)}
+
+
+def role_option(role: str) -> str:
+    """Refer to the parameter that gave a column its role."""
+    return option(role.partition(":")[0])
 
 
 @dataclass(frozen=True)
@@ -209,7 +230,7 @@ def _missing(name: str, role: str, names: Sequence[str], what: str = "column") -
         remedy = "the first line holds only numbers: add a line with the column names"
     if what == "row":
         remedy += f"; labels may also come from a second file ({option('labels')})"
-    return InputError(f"there is no {what} {quote(name)} ({option(role)})", remedy=remedy)
+    return InputError(f"there is no {what} {quote(name)} ({role_option(role)})", remedy=remedy)
 
 
 def _positions(wanted: Sequence[str], names: Sequence[str], what: str) -> list[int]:
@@ -233,7 +254,7 @@ def _positions(wanted: Sequence[str], names: Sequence[str], what: str) -> list[i
 def from_matrix(X: Any, names: Sequence[str], roles: Roles, kind: str, text: RoleText) -> RawTable:
     """Make a table of a matrix whose columns are all features, and of the text beside it."""
     named = [name or f"column {i}" for i, name in enumerate(names)]
-    layout = lay_out(named, replace(roles, target=None, id=None, group=None), "feature")
+    layout = lay_out(named, replace(roles, target=None, id=None, group=None, batch=()), "feature")
     if layout.features != list(range(len(named))):
         X = X[:, layout.features]
     return RawTable(X, layout.names, kind, text, layout.dropped)
@@ -253,7 +274,8 @@ def from_arrays(
     for role, name in roles.named().items():
         if name not in others:
             raise InputError(
-                f"there is no array {quote(name)} ({option(role)})", remedy=suggestion(name, others)
+                f"there is no array {quote(name)} ({role_option(role)})",
+                remedy=suggestion(name, others),
             )
         values = check_texts(np.asarray(arrays[name][...]), name)
         if values.shape != X.shape[:1]:
@@ -286,7 +308,7 @@ def columns_of_obs(obs: Any, roles: Roles) -> RoleText:
     for role, name in roles.named().items():
         if name not in obs.columns:
             raise InputError(
-                f"there is no column {quote(name)} in obs ({option(role)})",
+                f"there is no column {quote(name)} in obs ({role_option(role)})",
                 remedy=suggestion(name, [str(c) for c in obs.columns]),
             )
         column = obs[name]

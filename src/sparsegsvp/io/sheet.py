@@ -10,7 +10,7 @@ from .formats import format_of, rows_of
 from .guards import shown_name
 from .labels import spelling_key
 from .roles import names_in
-from .rows import RawTable, Roles, refuse_duplicates
+from .rows import RawTable, Roles, batch_role, refuse_duplicates
 from .text import ReadOptions, as_label
 
 
@@ -70,7 +70,8 @@ def roles_left(sheet: LabelSheet, roles: Roles, file: Path, options: ReadOptions
     there.
     """
     group = None if roles.group in sheet.columns else roles.group
-    roles = replace(roles, target=None, group=group)
+    batch = tuple(name for name in roles.batch if name not in sheet.columns)
+    roles = replace(roles, target=None, group=group, batch=batch)
     if options.transpose or format_of(file).rows is None:
         return roles
     with rows_of(file, options)() as rows:
@@ -104,8 +105,8 @@ def say_left_out(raw: RawTable, names: list[str]) -> None:
         raw.notes.append(f"left out, being columns of no labelled sample: {listed(names)}")
 
 
-def join(raw: RawTable, sheet: LabelSheet, group: str | None) -> None:
-    """Put the labels (and groups) of the sheet beside the samples of a table."""
+def join(raw: RawTable, sheet: LabelSheet, asked: Roles) -> None:
+    """Put the labels (and groups and batches) of the sheet beside the samples of a table."""
     ids = raw.text["id"]
     rows = [None if key is None else sheet.rows.get(key) for key in ids]
     if all(row is None for row in rows) and raw.titles is not None:
@@ -122,7 +123,8 @@ def join(raw: RawTable, sheet: LabelSheet, group: str | None) -> None:
     if unused:
         raw.notes.append(f"{unused} rows of {sheet.source} belong to no sample of the table")
     raw.notes.append(f"labels come from {sheet.source}, matched by {quote(sheet.on)}")
-    beside = {"target": sheet.target, "group": group}
+    beside = {"target": sheet.target, "group": asked.group}
+    beside |= {batch_role(name): name for name in asked.batch}
     for role, name in beside.items():
         if name in sheet.columns:
             column = sheet.columns[name]

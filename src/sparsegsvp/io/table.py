@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
@@ -23,7 +23,7 @@ from .missing import codes_of, describe_codes, mark_missing, numbers_of
 from .models import log2_floor
 from .orientation import orient
 from .roles import ColumnRole, match_names, names_in, role_lines
-from .rows import RawTable, Roles
+from .rows import RawTable, Roles, batch_role, batches_of
 from .sheet import join, other_columns, read_labels, roles_left, say_left_out
 from .text import ReadOptions
 
@@ -61,6 +61,8 @@ class Table:
         Number of missing values in X.
     roles : tuple of ColumnRole
         What each column is for, and why; columns that are not listed are features.
+    batches : dict of str to ndarray of shape (n_samples,) of str
+        Where or when samples were measured, by the name of each column asked for.
 
     See Also
     --------
@@ -95,6 +97,7 @@ class Table:
     dropped: dict[str, str]
     n_missing: int
     roles: tuple[ColumnRole, ...] = ()
+    batches: dict[str, NDArray[np.object_]] = field(default_factory=dict)
 
     def class_counts(self) -> dict[str, int]:
         """Count the samples of each class, classes in the order scikit-learn gives them."""
@@ -263,6 +266,7 @@ def read_table(
     positive: str | None = None,
     id: str | None = None,
     group: str | None = None,
+    batch: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
     keep: Sequence[str] = (),
     features: Sequence[str] | None = None,
@@ -297,6 +301,9 @@ def read_table(
         Columns of sample identifiers and of groups. A first column without a name, the
         index of a pandas frame and the ``obs_names`` of AnnData are identifiers by
         themselves.
+    batch : str or sequence of str, default=()
+        Columns that say where or when samples were measured. They are no features, and are
+        audited when a panel is evaluated.
     drop : str or sequence of str, default=()
         Columns to leave out. "a,b,c" stands for three, unless a column is called so.
     keep : sequence of str, default=()
@@ -368,7 +375,8 @@ def read_table(
     check_way(collapse)
     wanted = None if features is None else tuple(features)
     left_out = (drop,) if isinstance(drop, str) else tuple(drop)
-    roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep))
+    of_batches = (batch,) if isinstance(batch, str) else tuple(batch)
+    roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep), batch=of_batches)
     codes = codes_of(na)
     options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose, codes)
     if labels is None:
@@ -398,7 +406,7 @@ def read_table(
                     f"{option('transpose', True)} if the features are in rows",
                 )
         with locating(found.source):
-            join(raw, found, group)
+            join(raw, found, roles)
     raw.notes[:0] = turned
     with locating(file.name):
         settle(raw, codes, collapse, in_place=True)
@@ -421,6 +429,8 @@ def checked_table(
     raw: RawTable, source: str, digest: str, roles: Roles, target: str | None, positive: str | None
 ) -> Table:
     """Check what a reader returned and make it a table."""
+    if roles.group in roles.batch:
+        raw.text[batch_role(str(roles.group))] = raw.text["group"]
     positive = check(raw, roles, target, positive)
     n, m = raw.X.shape
     opening = f"read {n} samples and {m} features from {source} ({raw.kind})"
@@ -467,6 +477,9 @@ def table_of(
         dropped=dict(raw.dropped),
         n_missing=raw.n_missing,
         roles=tuple(raw.roles),
+        batches={
+            name: np.array(cells, dtype=object) for name, cells in batches_of(raw.text).items()
+        },
     )
 
 

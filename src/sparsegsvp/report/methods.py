@@ -115,4 +115,10 @@ def _evaluation_methods(data: Part, scores: Part, evaluation: Part) -> str:
             f"; a permutation test with {len(permutation['distribution'])} draws gave "
             f"{p_value(permutation['p_value'])}"
         )
+    for audit in evaluation.get("batches") or ():
+        if audit["unseen"] is not None:
+            text += (
+                f"; with the values of {audit['name']} left out in turn, balanced accuracy was "
+                f"{interval(audit['unseen']['score'])}"
+            )
     return text + "."

@@ -18,6 +18,7 @@ from .schema import check, validate
 
 COMPARISON_FORMAT = "sparsegsvp-comparison"
 _HERO_FEATURES = 14
+_BATCHES = 30  # rows of a table of batches
 
 
 def build_report(results: Mapping[str, Any]) -> str:
@@ -67,6 +68,7 @@ def build_report(results: Mapping[str, Any]) -> str:
         stability_word=words.stability_word,
         hero=results["panel"][:_HERO_FEATURES],
         chance=1.0 / len(classes),
+        shown_batches=_BATCHES,
     )
 
 

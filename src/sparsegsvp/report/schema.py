@@ -27,7 +27,7 @@ Results
     format: str; format_version: int; versions: {str}; run: Run
     data: Data; model: Model; verdict: Verdict; notices: [Notice]; panel: [Feature]
     scores: {Interval}; stability: Stability?; test: Test?; figures: Figures; methods: Methods
-    evaluation: {any}?  # EvaluationResult.to_dict()
+    evaluation: {any}?  # EvaluationResult.to_dict(); its batches, if it has any, are [Batches]
 
 Interval  # an estimate with its confidence interval
     value, low, high, level: float
@@ -74,6 +74,21 @@ Box  # a box plot of one feature in one class; low and high are the ends of the 
 Stability  # how much the panel changes when the samples do; the index is Nogueira's
     source: stability selection|outer folds; n_panels: int; n_stable: int?; mean_size: float
     index, jaccard, threshold: float?; error_words: str?  # how many wrong features, or why unknown
+
+Batches  # the audit of a batch variable: `sparsegsvp.evaluation.BatchAudit` as JSON
+    name: str; batches, classes, sentences: [str]; counts: [[int]]  # counts by batch and class
+    labels: ClassFromBatch; panel: BatchFromPanel?; unseen: UnseenBatches?
+    confounded, complete, shown, lost: bool
+
+ClassFromBatch  # the class told from the batch alone, by balanced accuracy
+    accuracy, shuffled, p_value: float; strength: float?
+
+BatchFromPanel  # the batch told from the panel within classes, by area under the ROC curve
+    auc, p_value: float; by_batch: [float?]
+
+UnseenBatches  # the score on batches that were left out, and on the same samples in ordinary folds
+    score, loss: Interval; ordinary: float; recalls: [[float?]]; not_left_out: [str]
+    together: bool; n_train: int
 
 Test  # scores on an independent cohort
     source, digest: str; n_samples: int; class_counts: [int]
@@ -165,6 +180,9 @@ def validate(results: Mapping[str, Any]) -> None:
             f"reads {FORMAT_VERSION}: write the results again with the installed version."
         )
     check(results, "Results", "results")
+    if results["evaluation"] is not None:
+        batches = results["evaluation"].get("batches", [])
+        check(batches, "[Batches]", "results['evaluation']['batches']")
 
 
 def _read(description: str) -> dict[str, dict[str, str]]:

@@ -232,7 +232,25 @@ def _what_was_found(
             f"; selected anew on other samples, the panel's agreement is "
             f"{stability_word(stability['index'])} (stability {number(stability['index'])} of 1)"
         )
-    return text + "."
+    return f"{text}.{_about_batches(evaluation)}"
+
+
+def _about_batches(evaluation: Part) -> str:
+    """Say at the top what batches have to do with a score, where they have."""
+    text = ""
+    for audit in evaluation.get("batches") or ():
+        unseen = audit["unseen"]
+        if audit["confounded"]:
+            text += (
+                f" But class and {audit['name']} hang together: the panel may show "
+                f"{audit['name']}, not the class."
+            )
+        if unseen is not None and (audit["confounded"] or audit["lost"]):
+            text += (
+                f" On values of {audit['name']} that it has not seen, the procedure reaches "
+                f"{interval(unseen['score'])}."
+            )
+    return text
 
 
 def comparison_verdict(found: Part) -> dict[str, Any]:

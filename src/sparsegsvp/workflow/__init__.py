@@ -5,6 +5,7 @@
 They read nothing but their arguments and print nothing.
 """
 
+from ..evaluation.catalogue import method_lines
 from .evidence import ComparedMethods, EvaluatedMethod, compare_table, evaluate_table
 from .files import command_of, results_folder
 from .lazy import LazySelection, select_lazily
@@ -23,6 +24,7 @@ __all__ = [
     "compare_table",
     "demo_table",
     "evaluate_table",
+    "method_lines",
     "needed_features",
     "plan_comparison",
     "plan_evaluation",

@@ -15,9 +15,10 @@ from .._typing import Float64Array, Progress
 from .._versions import versions
 from ..evaluation import Comparison, EvaluationResult, compare, default_methods, nested_evaluate
 from ..evaluation.baselines import common_classifier
+from ..evaluation.catalogue import KNOWN_AS
 from ..evaluation.panels import with_size
 from ..io import InputError, Table, csv_text
-from ..io.errors import option, suggestion
+from ..io.errors import option, quote, suggestion
 from ..io.models import log2_floor
 from ..report import build_comparison, comparison_verdict, known_scores, verdict
 from .files import json_text, out_of_fold_csv, timings_text, write_texts
@@ -54,6 +55,7 @@ def evaluate_procedure(
             table.X,
             table.labels,
             groups=table.groups,
+            batch=table.batches or None,
             ids=table.ids,
             cv=n_outer,
             n_repeats=settings.repeats,
@@ -164,13 +166,27 @@ def evaluate_table(
     return EvaluatedMethod(found, document, table, stages.seconds)
 
 
+def _folded(name: str) -> str:
+    """Return a name without capitals, blanks and dashes."""
+    return "".join(c for c in name.lower() if c.isalnum())
+
+
+def method_name(name: str) -> str:
+    """Return how `default_methods` spells a name, whatever its capitals, blanks and dashes."""
+    known = {_folded(key): key for key in default_methods()}
+    folded = _folded(name)
+    if folded in known:
+        return known[folded]
+    if folded in KNOWN_AS:
+        remedy = f"did you mean '{KNOWN_AS[folded]}'?"
+    else:
+        remedy = suggestion(name, [OWN, *known.values()])
+    raise InputError(f"there is no method {quote(name)}", remedy=remedy)
+
+
 def method_named(name: str) -> Any:
-    """Return a method of `default_methods` by its name, in any case of letters."""
-    known = default_methods()
-    folded = {key.lower(): key for key in known}
-    if name.lower() not in folded:
-        raise InputError(f"there is no method '{name}'", remedy=suggestion(name, [OWN, *known]))
-    return known[folded[name.lower()]]
+    """Return a method of `default_methods` by its name."""
+    return default_methods()[method_name(name)]
 
 
 def procedure_of(method: str, settings: Settings, factors: Float64Array | None = None) -> Any:
@@ -283,7 +299,7 @@ def compare_table(
     settings = make_settings(**parameters)
     refuse_missing(table, settings)
     n_outer = outer_folds(table, settings)
-    chosen = {name: method_named(name) for name in methods} if methods else None
+    chosen = {method_name(name): method_named(name) for name in methods} if methods else None
     possible = possible_sizes(table, sizes)
     stages = Stages(progress, cancel)
     with warnings.catch_warnings():

@@ -22,6 +22,7 @@ from .._typing import Progress
 from ..estimators import MedianImputer
 from ..estimators.pipeline import last_step
 from ..evaluation import default_methods
+from ..evaluation.batches import LEFT_OUT, folds_without
 from ..evaluation.folds import make_folds
 from ..evaluation.nested import FOLDS
 from ..evaluation.panels import fit_with_groups, size_is_a_cut, with_size
@@ -29,7 +30,7 @@ from ..evaluation.permutation import PERMUTATIONS, fixed_statistic
 from ..evaluation.stability import HALVES
 from ..io import Table
 from ..io.models import log2_floor
-from .evidence import OWN, method_named, possible_sizes, procedure_of
+from .evidence import OWN, method_name, method_named, possible_sizes, procedure_of
 from .settings import (
     INNER_FOLDS,
     Settings,
@@ -159,6 +160,10 @@ class _Estimate:
         """Plan the nested cross-validation and the permutation test."""
         settings = self.settings
         self.add(FOLDS, self.n_outer * settings.repeats, one)
+        if self.table.batches:
+            codes = np.unique(self.table.labels, return_inverse=True)[1]
+            without = folds_without(self.table.batches, codes, self.table.groups)
+            self.add(LEFT_OUT, sum(map(len, without.values())), one)
         if settings.permutations:
             draws = settings.permutations + 1
             smallest = min(self.table.class_counts().values())
@@ -270,7 +275,9 @@ def plan_comparison(
     settings = make_settings(**parameters)
     found = _Estimate(table, settings, n_jobs, progress)
     possible = possible_sizes(table, sizes)
-    chosen = {name: method_named(name) for name in methods} if methods else default_methods()
+    chosen = default_methods()
+    if methods:
+        chosen = {method_name(name): method_named(name) for name in methods}
     if settings.log2:
         found.X = log2_floor(found.X, settings.floor)
     found.X = MedianImputer().fit_transform(found.X)

@@ -181,6 +181,7 @@ def select_panel(
     *,
     target: str | None = None,
     groups: Any = None,
+    batch: Any = (),
     positive: str | None = None,
     test: Any = None,
     fast: bool = False,
@@ -228,6 +229,10 @@ def select_panel(
     groups : str or array-like of shape (n_samples,), optional
         Patients, sites or batches that must not be split between training and test: a
         column, or one value per sample.
+    batch : str, sequence of str, or mapping from name to array-like, optional
+        Columns that say where or when samples were measured (plate, day, site), or such values
+        under their names. They are no features; whether the panel shows them instead of the
+        class is audited, for which the procedure is fitted once more without each batch.
     positive : str, optional
         The class of interest of two; by default guessed from the names (case, cancer, died,
         yes, 1, ...), and else the last in sorted order.
@@ -303,7 +308,7 @@ def select_panel(
         random_state=random_state,
     )  # fmt: skip
     named = {"group" if isinstance(groups, str) else "groups": groups}
-    table = make_table(data, y, target=target, positive=positive, **named, **reading)
+    table = make_table(data, y, target=target, batch=batch, positive=positive, **named, **reading)
     table = table.without_notice("raw") if asked.log2 else table
     cohort = None
     if test is not None:
@@ -391,8 +396,10 @@ def _cohort_table(test: Any, table: Table, reading: dict[str, Any]) -> Table:
 
 def _header(table: Table, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return what a log must agree on before it is continued."""
+    batches = {"batches": digest(table.batches)} if table.batches else {}
     return {
         "kind": "select_panel",
+        **batches,
         "data": table.digest,
         "features": digest(table.feature_names),
         "labels": [table.target, table.positive_class, table.class_counts()],
