@@ -15,6 +15,7 @@ from .intervals import (
     rate_interval,
     score_interval,
 )
+from .learning import Forecast, LearningCurve, PowerLaw, learning_curve
 from .nested import nested_evaluate
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict
@@ -30,8 +31,11 @@ __all__ = [
     "EvaluationResult",
     "Fold",
     "FoldResult",
+    "Forecast",
+    "LearningCurve",
     "PairedDifference",
     "PermutationResult",
+    "PowerLaw",
     "StabilitySelection",
     "Substitute",
     "Verdict",
@@ -44,6 +48,7 @@ __all__ = [
     "error_control",
     "find_substitutes",
     "holm",
+    "learning_curve",
     "make_folds",
     "nested_evaluate",
     "paired_differences",
