@@ -20,6 +20,7 @@ from .options import (
     Method,
     Out,
     Permutations,
+    Planning,
     Resamples,
     Roles,
     Running,
@@ -51,6 +52,7 @@ def select(
     folds: Folds,
     permutations: Permutations,
     resamples: Resamples,
+    planning: Planning,
     running: Running,
     logging: Logging,
     showing: Showing,
@@ -76,12 +78,13 @@ def select(
 ) -> None:
     """Select a panel, estimate it honestly, and write a report.
 
-    Writes report.html, panel.csv, predictions.csv, results.json and model.skops into DIR,
-    all of them or none.
+    Writes report.html, checklist.md, panel.csv, predictions.csv, results.json and model.skops
+    into DIR, all of them or none.
     """
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     groups = (
-        roles, layout, cohort, method, transform, folds, permutations, resamples, running, logging
+        roles, layout, cohort, method, transform, folds, permutations, resamples, planning, running,
+        logging,
     )  # fmt: skip
     text = spell("select", table, *groups, fast=fast, dask=dask)
     if dask is not None:
@@ -98,7 +101,7 @@ def select(
         data = _read(table, screen, roles, layout, transform)
         return data, _read_cohort(cohort, data, roles, layout, screen)
 
-    asked = values(method, transform, folds, permutations, resamples, running)
+    asked = values(method, transform, folds, permutations, resamples, planning, running)
     if dry_run:
         from ..workflow import plan_selection
 

@@ -206,6 +206,21 @@ class Resamples:
 
 
 @dataclass(frozen=True)
+class Planning:
+    """What more samples would bring."""
+
+    plan: Annotated[
+        bool,
+        _option(
+            _ESTIMATE,
+            "Measure growing parts of the samples: would more of them help?",
+            "--plan",
+            show_default=False,
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
 class Cohort:
     """An independent cohort."""
 
@@ -250,8 +265,8 @@ class Showing:
 
 
 GROUPS = (
-    Layout, Roles, Transform, Method, Folds, Permutations, Resamples, Cohort, Running, Logging,
-    Showing,
+    Layout, Roles, Transform, Method, Folds, Permutations, Resamples, Planning, Cohort, Running,
+    Logging, Showing,
 )  # fmt: skip
 
 

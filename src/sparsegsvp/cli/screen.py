@@ -267,6 +267,9 @@ class Screen:
             self.say(f"Permutation test: p = {test['p_value']:.3g} ({drawn} permutations)")
         for title, index in _indices(document):
             self.say(f"{title}: {index:.2f}")
+        learning = document.get("learning")
+        if learning is not None:
+            self.say(learning["sentence"])
         cohort = document.get("test")
         if cohort is not None:
             self.say(f"On {cohort['source']}, {cohort['n_samples']} samples:", style="bold")
@@ -330,6 +333,8 @@ def summary(document: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         found["panel"] = [row["feature"] for row in document["panel"]]
         found["headline"] = document["verdict"]["headline"]
         found["skipped"] = document["run"]["skipped"]
+        learning = document["learning"]
+        found["learning"] = None if learning is None else learning["sentence"]
         found["test"] = None if document["test"] is None else document["test"]["scores"]
     return found
 

@@ -252,7 +252,6 @@ def subsample(
     return _join(rows, np.concatenate(drawn).tolist())
 
 
-
 def growing_parts(
     y: NDArray[Any],
     groups: NDArray[Any] | None,

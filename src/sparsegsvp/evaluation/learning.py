@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -171,6 +172,10 @@ class LearningCurve:
         }[self.reason]
         return f"These samples do not tell what more of them would bring: {why}."
 
+    def without_forecast(self, reason: Reason) -> LearningCurve:
+        """Return the same with nothing foretold, for a reason that the parts do not know of."""
+        return replace(self, law=None, forecast=(), reason=reason)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything but timings, as JSON can hold it."""
         return plain(
@@ -218,6 +223,8 @@ def learning_curve(
 
     Intervals come from draws with replacement among the repeats. All repeats share one set of
     samples, so a draw also moves the whole curve by what counting so many samples leaves open.
+    Beyond the largest part, the lower end is at most what that part has: more samples may bring
+    nothing.
 
     Nothing is foretold (``forecast`` is empty and ``reason`` says why)
 
@@ -342,7 +349,7 @@ def learning_curve(
 
 def _check_fractions(fractions: Sequence[float]) -> tuple[float, ...]:
     shares = tuple(check_real("fractions", f, above=0, below=1) for f in fractions)
-    if len(shares) < 3 or any(b <= a for a, b in zip(shares, shares[1:])):
+    if len(shares) < 3 or any(b <= a for a, b in pairwise(shares)):
         raise ValueError(f"fractions must be at least three rising shares, got {shares}.")
     return shares
 
@@ -495,6 +502,9 @@ def _look_ahead(
     at = a[0] - b[0] * ahead[:, 0] ** -_EXPONENTS[best[0]]
     many_a, many_b, many = fit_power_laws(sizes, drawn)
     limits = np.quantile(many_a - many_b * ahead ** -_EXPONENTS[many], tails, axis=1)
+    # that more samples bring nothing is always possible; where a rise by accident was taken for
+    # a true one, it is the case
+    limits[0] = np.minimum(limits[0], np.where(grid > sizes[-1], accuracy[-1].low, 1.0))
     if np.ptp(limits[:, -1]) > _WIDEST:
         return accuracy, None, (), "wide"
     c = float(_EXPONENTS[best[0]])
@@ -513,9 +523,7 @@ def _rises(scores: Float64Array, sizes: Float64Array) -> bool:
     return bool(slopes.mean() > max(least, 1e-12))
 
 
-def _intervals(
-    values: Float64Array, limits: Float64Array, level: float
-) -> tuple[Interval, ...]:
+def _intervals(values: Float64Array, limits: Float64Array, level: float) -> tuple[Interval, ...]:
     """Return estimates with their limits, within 0 and 1 and around the estimate."""
     low = np.clip(np.minimum(limits[0], values), 0, 1)
     high = np.clip(np.maximum(limits[1], values), 0, 1)
