@@ -24,6 +24,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         ("starts", "| made-up | 1 | 0.5 |"),
         ("accuracy", "within 0.01 of l1 logistic"),
         ("search", "held-out log loss"),
+        ("learning", "| samples | features | shift |"),
         ("panels", "| penalties | tau 0.3 to 10, pool 0.5 | best |"),
     ],
 )
