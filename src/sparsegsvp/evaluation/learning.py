@@ -164,8 +164,8 @@ class LearningCurve:
             "flat": f"accuracy does not clearly rise from {first:,} to {last:,} samples",
             "no bend": f"accuracy rises from {first:,} to {last:,} samples without a sign of "
             "where it will level off",
-            "early bend": f"what rise there is from {first:,} to {last:,} samples is in the "
-            "smallest parts",
+            "early bend": f"accuracy rises from {first:,} to {last:,} samples, but most of that lies "
+            "among the smallest parts, and the law does not follow it",
             "wide": f"accuracy rises from {first:,} to {last:,} samples, but too unevenly to be "
             "continued",
             None: "",
@@ -232,7 +232,7 @@ def learning_curve(
     - "flat": if the accuracies do not rise with log n (one-sided t test over the repeats at
       0.025);
     - "no bend", "early bend": if c is at an end of its range, so that the shape of the curve
-      is not known;
+      is not known (a = 1 is no such sign: no accuracy is higher);
     - "wide": if the interval at twice the samples is wider than 0.25.
 
     Parameters

@@ -311,7 +311,7 @@ def _preparation(r: Part) -> Iterator[str]:
     checks = [n for n in r["notices"] if n["code"] in _ABOUT_THE_TABLE]
     for notice in checks:
         yield f"{notice['title']}: {notice['text']}"
-    if not checks:
+    if data["roles"] and not checks:
         yield "The checks of the table (repeated rows, identifiers, columns that give the class "
         yield "away, raw values) found nothing."
 
@@ -379,9 +379,9 @@ def _partition(r: Part) -> Iterator[str]:
 def _handling(r: Part) -> Iterator[str]:
     asked = r["run"]["parameters"]
     if asked.get("log2"):
-        yield f"log2(max(x, {asked['floor']:g})), then"
-    yield "standardised with means and spreads of the training part; linear in each feature, none"
-    yield "was categorised."
+        yield f"Values were taken as log2(max(x, {asked['floor']:g}))."
+    yield "Features were standardised with means and spreads of the training part, and enter"
+    yield "linearly; none was categorised."
 
 
 def _model(r: Part) -> Iterator[str]:
@@ -396,13 +396,15 @@ def _clusters(r: Part) -> Iterator[str]:
 
 
 def _measures(r: Part) -> Iterator[str]:
-    names = [name.replace("_", " ") for name in r["scores"]]
+    names = [name.replace("_", " ") for name in r["scores"] if name != "prevalence"]
     if names:
-        yield f"{words.listed(names, 20)}, all classes counting alike;"
+        yield f"Measures: {words.listed(names, 20)}. Balanced accuracy, Brier score and log loss"
+        yield "count every class alike, so that they do not follow the shares of this study."
     else:
-        yield "None in this run;"
+        yield "Nothing was measured in this run."
     drawn = [title for key, title in _PLOTS.items() if r["figures"][key]]
-    yield f"plots: {words.listed(drawn, 9)}." if drawn else "no plots of performance."
+    if drawn:
+        yield f"Plots: {words.listed(drawn, 9)}."
     if r["evaluation"] is not None and r["evaluation"]["permutation"]:
         draws = len(r["evaluation"]["permutation"]["distribution"])
         yield f"A permutation test ({plural(draws, 'draw')}) compares with shuffled labels."
@@ -519,10 +521,11 @@ def _limitations(r: Part) -> Iterator[str]:
 
 
 def _input(r: Part) -> Iterator[str]:
-    if r["run"]["parameters"].get("impute") == "none":
-        yield "Missing values are refused."
-    else:
+    filled = r["run"]["parameters"].get("impute")
+    if filled == "median":
         yield "A missing value is filled with the median of the development data, and said."
+    elif filled is not None:
+        yield "Missing values are refused."
     yield "A missing column and values that are no numbers are refused; other columns are ignored."
 
 
