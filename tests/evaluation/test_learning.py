@@ -16,7 +16,8 @@ from sklearn.pipeline import make_pipeline
 
 from sparsegsvp.evaluation import PowerLaw, learning_curve
 from sparsegsvp.evaluation.folds import growing_parts
-from sparsegsvp.evaluation.learning import _EXPONENTS, draw_parts, fit_power_laws
+from sparsegsvp.evaluation.learning import draw_parts
+from sparsegsvp.evaluation.power_law import EXPONENTS, fit_power_laws
 
 SIZES = np.array([30.0, 40, 50, 65, 80])
 
@@ -25,12 +26,12 @@ SIZES = np.array([30.0, 40, 50, 65, 80])
 
 def test_an_exact_law_is_found_again():
     at = [5, 20, 33]
-    exact = [PowerLaw(0.9, 1.2, _EXPONENTS[k]) for k in at]
+    exact = [PowerLaw(0.9, 1.2, EXPONENTS[k]) for k in at]
     rows = np.array([[law(n) for n in SIZES] for law in exact])
     a, b, best = fit_power_laws(SIZES, rows)
     np.testing.assert_array_equal(best, at)
     np.testing.assert_allclose(a, 0.9, atol=1e-9)
-    np.testing.assert_allclose(b * SIZES[-1] ** _EXPONENTS[best], 1.2, rtol=1e-8)
+    np.testing.assert_allclose(b * SIZES[-1] ** EXPONENTS[best], 1.2, rtol=1e-8)
 
 
 def test_the_fit_is_the_best_within_its_bounds():
@@ -43,10 +44,10 @@ def test_the_fit_is_the_best_within_its_bounds():
     assert (a <= 1).all() and (b >= 0).all() and (b == 0).any() and (a == 1).any()
     for row, *found, k in zip(rows, a, b, best):
         least = np.inf
-        for c in _EXPONENTS:
+        for c in EXPONENTS:
             A = np.column_stack([np.ones(5), -((SIZES / 80) ** -c)])
             least = min(least, 2 * lsq_linear(A, row, bounds=([0, 0], [1, np.inf])).cost)
-        A = np.column_stack([np.ones(5), -((SIZES / 80) ** -_EXPONENTS[k])])
+        A = np.column_stack([np.ones(5), -((SIZES / 80) ** -EXPONENTS[k])])
         assert np.sum((A @ found - row) ** 2) <= least + 1e-9
 
 

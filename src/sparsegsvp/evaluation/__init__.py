@@ -15,10 +15,11 @@ from .intervals import (
     rate_interval,
     score_interval,
 )
-from .learning import Forecast, LearningCurve, PowerLaw, learning_curve
+from .learning import LearningCurve, learning_curve
 from .nested import nested_evaluate
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict
+from .power_law import Forecast, PowerLaw
 from .result import EvaluationResult, FoldResult
 from .stability import StabilitySelection
 from .substitutes import Substitute, find_substitutes
