@@ -285,8 +285,14 @@ def page(results: dict[str, Any]) -> list[str]:
 
 
 def table(sets: Sequence[list[dict[str, Any]]]) -> list[str]:
-    """One row per axis, grid and rule: three measures as differences to the first row."""
+    """One row per axis, grid and rule: three measures as differences to the first row.
+
+    Of other axes and grids than the default's only two rules are shown.
+    """
     base, *others = sets[0][0]
+    own = label(AXES[0], next(iter(GRIDS)), "")
+    both = (" | best", ", the default")
+    others = [x for x in others if x == PEER or x.startswith(own) or x.endswith(both)]
     lines = [
         "| points | tau and pool | rule | accuracy | log loss | features |",
         "| --- | --- | --- | --- | --- | --- |",

@@ -25,6 +25,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         ("accuracy", "within 0.01 of l1 logistic"),
         ("search", "held-out log loss"),
         ("batches", "| planted | tied | blind 1 |"),
+        ("learning", "| samples | features | shift |"),
         ("panels", "| penalties | tau 0.3 to 10, pool 0.5 | best |"),
     ],
 )

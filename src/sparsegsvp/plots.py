@@ -1,12 +1,13 @@
 """Plots of fitted models and evaluations.
 
-===========  ===========================================================
-`path`       weights along the path of a `GSVPSVMCV`
-`weights`    sorted weights of one plane, with the elbow
-`planes`     out-of-fold samples in the plane of two distances
-`stability`  how often each feature is selected
-`accuracy`   accuracy against panel size of several methods
-===========  ===========================================================
+================  ======================================================
+`path`            weights along the path of a `GSVPSVMCV`
+`weights`         sorted weights of one plane, with the elbow
+`planes`          out-of-fold samples in the plane of two distances
+`stability`       how often each feature is selected
+`accuracy`        accuracy against panel size of several methods
+`learning_curve`  accuracy and stability against the number of samples
+================  ======================================================
 
 Every function takes ``ax`` and returns what it drew on: matplotlib axes to draw on, None (the
 default) for those of a new pyplot figure, or False for the `sparsegsvp.report.charts.Chart`
@@ -29,7 +30,7 @@ from .estimators.pipeline import last_step
 from .report import drawings, figures, projections
 from .report.charts import Chart, matplotlib
 
-__all__ = ["accuracy", "path", "planes", "stability", "weights"]
+__all__ = ["accuracy", "learning_curve", "path", "planes", "stability", "weights"]
 
 
 def path(
@@ -212,6 +213,34 @@ def accuracy(comparison: Any, *, ax: Any = None) -> Any:
     _check(ax)
     found = _plain(comparison, "accuracy", "curves", "what compare returns")
     return _shown(drawings.accuracy_lines(figures.accuracy_curves(found)), ax)
+
+
+def learning_curve(curve: Any, *, ax: Any = None) -> Any:
+    """Draw accuracy and stability against the number of samples, and the law beyond them.
+
+    Parameters
+    ----------
+    curve : LearningCurve or its ``to_dict()``
+        Result of `sparsegsvp.evaluation.learning_curve`, or ``Selection.learning``.
+    ax : matplotlib axes, None or False
+
+    Returns
+    -------
+    matplotlib axes or Chart
+
+    Examples
+    --------
+    >>> from sparsegsvp import GSVPSVM, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.evaluation import learning_curve
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> found = learning_curve(GSVPSVM(n_features=2), X, y, n_repeats=3)
+    >>> plots.learning_curve(found, ax=False).x.title
+    'samples'
+    """
+    _check(ax)
+    found = _plain(curve, "learning_curve", "forecast", "what learning_curve returns")
+    return _shown(drawings.learning_chart(figures.learning(found)), ax)
 
 
 def _check(ax: Any) -> None:

@@ -116,6 +116,18 @@ def test_json_is_all_that_is_printed(table, tmp_path, kit):
     assert "(fast run)" in page and "--fast" in page  # the latter in the command to repeat
 
 
+def test_a_plan_is_counted_and_refused_by_its_flag(table, tmp_path, kit):
+    words = ["-t", "class", "--id", "sample", *kit.fast, "--plan"]
+    counted = kit.run("select", table, *words, "--dry-run", "--json")
+    assert counted.exit_code == 0, counted.stderr
+    assert json.loads(counted.stdout)["fits"]["learning curve"] == 50
+    X, labels, _ = kit.planted(n=14)
+    few = kit.write_table(tmp_path / "few.csv", X, labels, [f"g{j}" for j in range(X.shape[1])])
+    refused = kit.run("select", few, *words, "--out", tmp_path / "out")
+    assert refused.exit_code == 2 and not (tmp_path / "out").exists()
+    assert "2 of class 'ill'" in refused.stderr and "leave out --plan" in refused.stderr
+
+
 def test_every_format_gives_the_same_panel(tmp_path, kit):
     import pandas as pd
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV, plots
-from sparsegsvp.report import figures
+from sparsegsvp.report import build_report, figures
 
 
 @pytest.fixture
@@ -54,6 +54,64 @@ def test_stability_draws_either_source(fitted, ax):
     other = Figure().subplots()
     plots.stability(fitted.evaluation, ax=other)
     assert other.get_yticklabels()[0].get_text() in fitted.table.feature_names
+
+
+def law_of(n):
+    return 0.9 - 1.2 * n**-0.5
+
+
+@pytest.fixture
+def curve():
+    """A learning curve that looks ahead, as its to_dict() would give it."""
+
+    def score(n):
+        return {
+            "value": law_of(n),
+            "low": law_of(n) - 0.05,
+            "high": law_of(n) + 0.05,
+            "level": 0.95,
+        }
+
+    return {
+        "n_samples": 100,
+        "n_repeats": 10,
+        "fractions": [0.3, 0.5, 0.8],
+        "sizes": [30, 50, 80],
+        "scores": [[law_of(n) for n in (30, 50, 80)]],
+        "accuracy": [score(n) for n in (30, 50, 80)],
+        "stability": [0.3, None, 0.6],
+        "panel_sizes": [4.0, None, 4.2],
+        "chance": 0.5,
+        "law": {"a": 0.9, "b": 1.2, "c": 0.5},
+        "forecast": [{"n_samples": n, "accuracy": score(n)} for n in (30, 80, 100, 200)],
+        "reason": None,
+        "sentence": "Twice the samples & more.",
+    }
+
+
+def test_the_learning_curve_goes_on_only_where_it_may(curve, ax):
+    plots.learning_curve(curve, ax=ax)
+    lines = {tuple(line.get_xdata()): line for line in ax.lines}
+    assert (30, 80) in lines and (80, 100, 200) in lines and (30, 80) in lines
+    np.testing.assert_allclose(lines[80, 100, 200].get_ydata(), [law_of(n) for n in (80, 100, 200)])
+    assert ax.get_xlim()[1] > 200 and len(ax.patches) == 1  # the band
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["foretold", "stability", "accuracy"]
+    chart = plots.learning_curve(
+        {**curve, "forecast": [], "law": None, "stability": [None] * 3}, ax=False
+    )
+    assert chart.x.high < 120
+    assert [mark.label for mark in chart.marks if mark.label] == ["accuracy"]
+    assert "nan" not in chart.svg()
+
+
+def test_the_page_shows_the_learning_curve(curve, results):
+    assert 'id="plan"' not in build_report(results)
+    results["learning"], results["figures"]["learning"] = curve, figures.learning(curve)
+    page = build_report(results)
+    section = page[page.index('id="plan"') : page.index('id="warnings"')]
+    assert "Twice the samples &amp; more." in section and "the law 0.90" in section
+    assert section.count("<svg") == 1 and "nan" not in section
 
 
 def test_a_new_figure_only_when_none_is_given(fitted, monkeypatch):

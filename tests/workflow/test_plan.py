@@ -32,7 +32,7 @@ def counted(run):
 
 
 def test_a_selection_does_what_its_plan_says(table):
-    asked = {**CHEAP, "repeats": 2, "permutations": 4, "resamples": 3}
+    asked = {**CHEAP, "repeats": 2, "permutations": 4, "resamples": 3, "plan": True}
     plan = plan_selection(table, n_jobs=1, **asked)
     done = counted(lambda p: select_panel(table, n_jobs=1, progress=p, **asked))
     assert plan.fits == {
@@ -40,10 +40,11 @@ def test_a_selection_does_what_its_plan_says(table):
         "nested cross-validation": done["nested cross-validation"],
         "permutation test": (done["permutation test"] + 1) * 5,  # folds; true labels are a draw
         "stability in half samples": done["stability in half samples"],
+        "learning curve": done["learning curve"],
     }
     assert plan.total == pytest.approx(sum(plan.seconds.values())) and plan.total > 0
     assert json.loads(json.dumps(plan.to_dict()))["data"]["n_samples"] == 24
-    fast = plan_selection(table, fast=True, n_jobs=1, **asked)
+    fast = plan_selection(table, fast=True, n_jobs=1, **asked | {"plan": False})
     assert fast.fits == {"tuning and fitting": 1, "nested cross-validation": 3}
 
 
@@ -70,6 +71,12 @@ def test_what_a_run_refuses_its_plan_refuses(table):
     few = make_table(np.eye(6), list("aaabbb"))
     with pytest.raises(InputError, match="has only 3 samples"):
         plan_selection(few)
+    with pytest.raises(InputError, match="plan must be False or True"):
+        plan_selection(table, plan="yes")
+    small = make_table(np.eye(16), np.repeat(["a", "b"], 8))
+    for run in (plan_selection, select_panel):
+        with pytest.raises(InputError, match=r"2 of class 'a' and at least 3 .*leave out plan"):
+            run(small, plan=True, progress=lambda *_: pytest.fail("it was too late"))
     with pytest.raises(InputError, match="folds must be an integer"):
         plan_selection(table, folds=1)
 

@@ -15,9 +15,18 @@ from typer.testing import CliRunner
 import sparsegsvp
 from sparsegsvp import Selection, select_panel
 from sparsegsvp.cli.app import app
-from sparsegsvp.cli.options import Folds, Method, Permutations, Resamples, Transform, values
-from sparsegsvp.evaluation import nested_evaluate
+from sparsegsvp.cli.options import (
+    Folds,
+    Method,
+    Permutations,
+    Planning,
+    Resamples,
+    Transform,
+    values,
+)
+from sparsegsvp.evaluation import EvaluationResult, nested_evaluate
 from sparsegsvp.io import read_table
+from sparsegsvp.report import validate
 from sparsegsvp.workflow.stages import Cancelled
 
 CHEAP = {"tau": 1.0, "n_deltas": 5, "folds": 3, "repeats": 1}
@@ -173,9 +182,33 @@ def test_an_interrupted_run_resumes_to_the_same_bytes(frame, tmp_path):
     assert log.read_bytes() == finished
 
 
+def test_a_plan_reaches_document_page_files_and_log(frame, tmp_path, monkeypatch):
+    log = tmp_path / "run.jsonl"
+    options = {"target": "state", "fast": True, "plan": True, "log": log, **CHEAP}
+    found = select_panel(frame, **options)
+    validate(found.document)
+    assert found.document["learning"] == found.learning.to_dict()
+    assert found.document["learning"]["sizes"] == [12, 16, 20, 26, 32]
+    assert found.document["learning"]["stability"][-1] is not None
+    shown = found.document["figures"]["learning"]
+    assert shown["measured"]["value"] == [a.value for a in found.learning.accuracy]
+    page = found.to_html()
+    assert 'id="plan"' in page and found.learning.sentence() in page
+    found.save(tmp_path / "out")
+    checklist = (tmp_path / "out" / "checklist.md").read_text(encoding="utf-8")
+    assert found.learning.sentence() in checklist
+    seen = []
+    again = select_panel(frame, resume=True, progress=lambda *s: seen.append(s), **options)
+    assert again.document == found.document
+    assert ("learning curve", 50, 50) in seen and ("learning curve", 1, 50) not in seen
+    monkeypatch.setattr(EvaluationResult, "verdict", "none")  # it outweighs the curve
+    overruled = select_panel(frame, resume=True, **options).learning
+    assert overruled.reason == "chance" and not overruled.forecast
+
+
 def test_defaults_are_the_same_on_the_command_line():
     parameters = inspect.signature(select_panel).parameters
-    groups = (Method(), Transform(), Folds(), Permutations(), Resamples())
+    groups = (Method(), Transform(), Folds(), Permutations(), Resamples(), Planning())
     for name, value in values(*groups).items():
         default = parameters[name].default
         assert (list(default) if isinstance(default, tuple) else default) == value, name

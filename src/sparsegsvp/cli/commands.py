@@ -21,6 +21,7 @@ from .options import (
     Method,
     Out,
     Permutations,
+    Planning,
     Resamples,
     Roles,
     Running,
@@ -53,6 +54,7 @@ def select(
     folds: Folds,
     permutations: Permutations,
     resamples: Resamples,
+    planning: Planning,
     running: Running,
     logging: Logging,
     showing: Showing,
@@ -78,13 +80,13 @@ def select(
 ) -> None:
     """Select a panel, estimate it honestly, and write a report.
 
-    Writes report.html, panel.csv, predictions.csv, results.json and model.skops into DIR,
-    all of them or none.
+    Writes report.html, checklist.md, panel.csv, predictions.csv, results.json and model.skops
+    into DIR, all of them or none.
     """
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     groups = (
-        roles, batches, layout, cohort, method, transform, folds, permutations, resamples, running,
-        logging,
+        roles, batches, layout, cohort, method, transform, folds, permutations, resamples, planning,
+        running, logging,
     )  # fmt: skip
     text = spell("select", table, *groups, fast=fast, dask=dask)
     if dask is not None:
@@ -101,7 +103,7 @@ def select(
         data = _read(table, screen, roles, layout, transform, batches)
         return data, _read_cohort(cohort, data, roles, layout, screen)
 
-    asked = values(method, transform, folds, permutations, resamples, running)
+    asked = values(method, transform, folds, permutations, resamples, planning, running)
     if dry_run:
         from ..workflow import plan_selection
 

@@ -240,6 +240,21 @@ class Resamples:
 
 
 @dataclass(frozen=True)
+class Planning:
+    """What more samples would bring."""
+
+    plan: Annotated[
+        bool,
+        _option(
+            _ESTIMATE,
+            "Measure growing parts of the samples: would more of them help?",
+            "--plan",
+            show_default=False,
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
 class Cohort:
     """An independent cohort."""
 
@@ -284,8 +299,8 @@ class Showing:
 
 
 GROUPS = (
-    Layout, Roles, Batches, Transform, Method, Folds, Permutations, Resamples, Cohort, Running,
-    Logging, Showing,
+    Layout, Roles, Batches, Transform, Method, Folds, Permutations, Resamples, Planning, Cohort,
+    Running, Logging, Showing,
 )  # fmt: skip
 
 

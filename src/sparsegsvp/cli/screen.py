@@ -271,6 +271,9 @@ class Screen:
             self.say(f"{title}: {index:.2f}")
         for audit in evaluation.get("batches", ()):
             self.say(" ".join(audit["sentences"]))
+        learning = document.get("learning")
+        if learning is not None:
+            self.say(learning["sentence"])
         cohort = document.get("test")
         if cohort is not None:
             self.say(f"On {cohort['source']}, {cohort['n_samples']} samples:", style="bold")
@@ -334,6 +337,8 @@ def summary(document: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         found["panel"] = [row["feature"] for row in document["panel"]]
         found["headline"] = document["verdict"]["headline"]
         found["skipped"] = document["run"]["skipped"]
+        learning = document["learning"]
+        found["learning"] = None if learning is None else learning["sentence"]
         found["test"] = None if document["test"] is None else document["test"]["scores"]
     return found
 

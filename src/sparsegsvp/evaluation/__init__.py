@@ -16,10 +16,12 @@ from .intervals import (
     rate_interval,
     score_interval,
 )
+from .learning import LearningCurve, learning_curve
 from .nested import nested_evaluate
 from .paired import paired_difference
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict
+from .power_law import Forecast, PowerLaw
 from .result import EvaluationResult, FoldResult
 from .stability import StabilitySelection
 from .substitutes import Substitute, find_substitutes
@@ -35,8 +37,11 @@ __all__ = [
     "EvaluationResult",
     "Fold",
     "FoldResult",
+    "Forecast",
+    "LearningCurve",
     "PairedDifference",
     "PermutationResult",
+    "PowerLaw",
     "StabilitySelection",
     "Substitute",
     "UnseenBatches",
@@ -50,6 +55,7 @@ __all__ = [
     "error_control",
     "find_substitutes",
     "holm",
+    "learning_curve",
     "make_folds",
     "nested_evaluate",
     "paired_difference",

@@ -9,7 +9,7 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -250,6 +250,43 @@ def subsample(
     rows, strata = _units(y, groups)
     drawn = [rng.choice(u, max(1, round(fraction * u.size)), replace=replace) for u in strata]
     return _join(rows, np.concatenate(drawn).tolist())
+
+
+def growing_parts(
+    y: NDArray[Any],
+    groups: NDArray[Any] | None,
+    fractions: Sequence[float],
+    n_repeats: int,
+    random_state: int,
+) -> list[list[IntArray]]:
+    """Draw parts of growing size, in each repeat every part within the next.
+
+    The units of each stratum are put in a circle, and a part is an arc of it. The repeats turn
+    the circle, so that the largest parts of a round leave out every unit about equally often;
+    each round deals the circle anew.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation.folds import growing_parts
+    >>> parts = growing_parts(np.repeat([0, 1], 10), None, [0.3, 0.8], 5, 0)
+    >>> [part.size for part in parts[0]], set(parts[0][0]) < set(parts[0][1])
+    ([6, 16], True)
+    >>> np.bincount(np.concatenate([large for _, large in parts])).tolist() == [4] * 20
+    True
+    """
+    rows, strata = _units(y, groups)
+    turns = int(1 / (1 - max(fractions)) + 1e-9)
+    drawn = []
+    for repeat in range(n_repeats):
+        turn = repeat % turns
+        if turn == 0:
+            rng = np.random.default_rng(derive_seed(random_state, repeat // turns))
+            circles = [rng.permutation(units) for units in strata]
+        turned = [np.roll(c, -round(turn * c.size / turns)) for c in circles]
+        arcs = ([c[: max(1, round(f * c.size))] for c in turned] for f in fractions)
+        drawn.append([_join(rows, np.concatenate(arc).tolist()) for arc in arcs])
+    return drawn
 
 
 # ------------------------------------------------------------ samples that occur more than once

@@ -5,6 +5,7 @@ into a self-contained HTML page, and `build_comparison` does so for a comparison
 Nothing is fitted here, and nothing is computed on the way from the document to the page.
 """
 
+from .checklist import ChecklistPart, checklist, checklist_markdown
 from .document import describe_model, known_scores, summarize, summarize_test
 from .page import build_comparison, build_report
 from .panel import describe_panel
@@ -14,9 +15,12 @@ from .words import comparison_verdict, verdict
 __all__ = [
     "FORMAT",
     "FORMAT_VERSION",
+    "ChecklistPart",
     "Results",
     "build_comparison",
     "build_report",
+    "checklist",
+    "checklist_markdown",
     "comparison_verdict",
     "describe_model",
     "describe_panel",

@@ -30,6 +30,7 @@ def summarize(
     panel: Sequence[Part] | None = None,
     evaluation: Any = None,
     stability: Any = None,
+    learning: Any = None,
     test: Part | None = None,
     command: str = "",
     parameters: Mapping[str, Any] | None = None,
@@ -56,6 +57,8 @@ def summarize(
     stability : StabilitySelection, optional
         Fitted, for the section on stability and the substitutes. The panel's frequencies come
         from the outer folds if there are any.
+    learning : LearningCurve, optional
+        Result of `sparsegsvp.evaluation.learning_curve`.
     test : dict, optional
         Scores on an independent cohort, from `summarize_test`.
     command, parameters, seed
@@ -127,8 +130,9 @@ def summarize(
         "panel": rows,
         "scores": scores,
         "stability": steadiness,
+        "learning": None if learning is None else learning.to_dict(),
         "test": test,
-        "figures": _figures(table, model, found, selections, stability),
+        "figures": _figures(table, model, found, selections, stability, learning),
         "methods": methods(data, description, rows, scores, found, steadiness, used, seed),
         "evaluation": found,
     }
@@ -328,6 +332,7 @@ def _figures(
     found: Mapping[str, Any] | None,
     selections: NDArray[np.bool_] | None,
     stability: Any,
+    learning: Any,
 ) -> Part:
     final, names, ids = last_step(model), table.feature_names, getattr(table, "ids", None)
     classes, codes = classes_of(table, model)
@@ -348,4 +353,5 @@ def _figures(
         "path": figures.path(final, names),
         "weights": figures.weight_curves(final, names),
         "stability": bars,
+        "learning": None if learning is None else figures.learning(learning.to_dict()),
     }

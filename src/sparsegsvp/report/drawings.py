@@ -295,6 +295,41 @@ def stability_chart(found: Sequence[Part], threshold: float | None = None) -> Ch
     return chart
 
 
+# --------------------------------------------------------------------- growing numbers of samples
+
+
+def learning_chart(found: Part) -> Chart:
+    """Accuracy and stability against the number of samples; the law goes on where it may."""
+    measured, ahead, all_of_them = found["measured"], found["ahead"], found["n_samples"]
+    known = [(n, v) for n, v in zip(measured["n"], found["stability"]) if v is not None]
+    values = [*measured["low"], *measured["high"], *ahead["low"], *ahead["high"], found["chance"]]
+    low, high = padded([*values, *(v for _, v in known)])
+    x = Axis(0.0, 1.04 * max([all_of_them, *ahead["n"]]), "samples")
+    y = Axis(max(low, 0.0), min(high, 1.03), "balanced accuracy, stability", grid=True)
+    chart = Chart(x, y, "accuracy and stability against the number of samples", 560, 360)
+    chart.rule("chance", y=found["chance"])
+    chart.band(ahead["n"], ahead["low"], ahead["high"])
+    behind = [i for i, n in enumerate(ahead["n"]) if n <= measured["n"][-1]]
+    beyond = [i for i, n in enumerate(ahead["n"]) if n >= measured["n"][-1]]
+    for places, kind, label in ((behind, "curve", ""), (beyond, "curve dashes", "foretold")):
+        at = [ahead["n"][i] for i in places], [ahead["value"][i] for i in places]
+        chart.line(*at, kind, label=label if places else "")
+    at = [n for n, _ in known], [v for _, v in known]
+    chart.line(*at, "series dots c3")
+    words = [f"{n} samples: stability {number(v)}" for n, v in known]
+    label = "stability" if known else ""
+    chart.points(*at, "pt c3", shape=3, tips=words, label=label)
+    ends = [v for a, b in zip(measured["low"], measured["high"]) for v in (a, b, math.nan)]
+    chart.line([v for n in measured["n"] for v in (n, n, math.nan)], ends, "series fine c2")
+    words = [
+        f"{n} samples: {number(v)} ({number(a)} to {b:.2f})"
+        for n, v, a, b in zip(*measured.values())
+    ]
+    chart.points(measured["n"], measured["value"], "dot", radius=4.5, tips=words, label="accuracy")
+    chart.flag(all_of_them, f"all {all_of_them:,}")
+    return chart
+
+
 # ------------------------------------------------------------------------ the comparison
 
 

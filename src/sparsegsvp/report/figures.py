@@ -114,6 +114,25 @@ def permutation_histogram(evaluation: Mapping[str, Any], n_bins: int = 24) -> Pa
     }
 
 
+def learning(found: Mapping[str, Any]) -> Part:
+    """Accuracy and stability at growing parts of the samples, and the law where there is one.
+
+    ``found`` is ``LearningCurve.to_dict()``.
+    """
+
+    def curve(n: Sequence[int], scores: Sequence[Mapping[str, float]]) -> Part:
+        return {"n": list(n), **{k: [s[k] for s in scores] for k in ("value", "low", "high")}}
+
+    ahead = found["forecast"]
+    return {
+        "measured": curve(found["sizes"], found["accuracy"]),
+        "ahead": curve([f["n_samples"] for f in ahead], [f["accuracy"] for f in ahead]),
+        "stability": list(found["stability"]),
+        "n_samples": int(found["n_samples"]),
+        "chance": float(found["chance"]),
+    }
+
+
 # --------------------------------------------------------------------------- the path
 
 

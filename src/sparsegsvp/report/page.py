@@ -14,6 +14,7 @@ from importlib import resources
 from typing import Any
 
 from . import drawings, figures, marks, words
+from .checklist import checklist
 from .schema import check, validate
 
 COMPARISON_FORMAT = "sparsegsvp-comparison"
@@ -69,6 +70,7 @@ def build_report(results: Mapping[str, Any]) -> str:
         hero=results["panel"][:_HERO_FEATURES],
         chance=1.0 / len(classes),
         shown_batches=_BATCHES,
+        checklist=checklist(results),
     )
 
 
@@ -93,6 +95,7 @@ def _drawings(results: Mapping[str, Any], tones: list[int]) -> dict[str, Any]:
             drawings.weights_chart(curve, tone) for curve, tone in zip(found["weights"], tones)
         ],
         "stability": None,
+        "learning": found["learning"] and drawings.learning_chart(found["learning"]),
     }
     if "balanced_accuracy" in scores:
         drawn["gauge"] = drawings.gauge(scores["balanced_accuracy"], 1.0 / len(classes))

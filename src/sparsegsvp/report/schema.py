@@ -26,7 +26,8 @@ DOCUMENT = """\
 Results
     format: str; format_version: int; versions: {str}; run: Run
     data: Data; model: Model; verdict: Verdict; notices: [Notice]; panel: [Feature]
-    scores: {Interval}; stability: Stability?; test: Test?; figures: Figures; methods: Methods
+    scores: {Interval}; stability: Stability?; learning: Learning?; test: Test?
+    figures: Figures; methods: Methods
     evaluation: {any}?  # EvaluationResult.to_dict(); its batches, if it has any, are [Batches]
 
 Interval  # an estimate with its confidence interval
@@ -90,6 +91,17 @@ UnseenBatches  # the score on batches that were left out, and on the same sample
     score, loss: Interval; ordinary: float; recalls: [[float?]]; not_left_out: [str]
     together: bool; n_train: int
 
+Learning  # growing parts of the samples: one entry of a list per size, the smallest first
+    n_samples, n_repeats: int; fractions: [float]; sizes: [int]; scores: [[float]]  # by repeat
+    accuracy: [Interval]; stability, panel_sizes: [float?]; chance: float; law: Law?
+    forecast: [Forecast]; reason: str?; sentence: str  # why nothing is foretold; all in words
+
+Law  # balanced accuracy of n samples: a - b n^-c
+    a, b, c: float
+
+Forecast
+    n_samples: int; accuracy: Interval
+
 Test  # scores on an independent cohort
     source, digest: str; n_samples: int; class_counts: [int]
     scores: {Interval}; confusion: Confusion
@@ -100,6 +112,7 @@ Methods  # for the paper
 Figures  # what each picture shows
     roc: Roc?; calibration: Calibration?; confusion: Confusion?; permutation: Histogram?
     planes, pca_before, pca_after: Scatter?; path: Path?; weights: [Weights]; stability: [Bar]
+    learning: Learned?
 
 Roc  # ROC curves of the outer folds, averaged at equal false positive rates
     fpr, tpr, low, high: [float]  # low to high is the middle 80% of the fold curves
@@ -132,6 +145,12 @@ Weights  # sorted weights of one plane; as many features as are shown, the heavi
 
 Bar  # selection frequency of one feature
     feature: str; frequency: float; group_frequency: float?; in_panel: bool
+
+Learned  # the learning curve: what was measured, and the law where something is foretold
+    measured, ahead: Curve; stability: [float?]; n_samples: int; chance: float
+
+Curve  # an estimate with its limits by number of samples
+    n: [int]; value, low, high: [float]
 
 Comparison  # what the page of a comparison reads of its results.json, which holds more
     command: str; data, parameters: {any}; versions: {str}; verdict: Words; comparison: Compared

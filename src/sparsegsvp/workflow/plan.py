@@ -24,6 +24,8 @@ from ..estimators.pipeline import last_step
 from ..evaluation import default_methods
 from ..evaluation.batches import LEFT_OUT, folds_without
 from ..evaluation.folds import make_folds
+from ..evaluation.learning import FRACTIONS, LEARNING
+from ..evaluation.learning import REPEATS as LEARNING_REPEATS
 from ..evaluation.nested import FOLDS
 from ..evaluation.panels import fit_with_groups, size_is_a_cut, with_size
 from ..evaluation.permutation import PERMUTATIONS, fixed_statistic
@@ -39,6 +41,7 @@ from .settings import (
     make_settings,
     outer_folds,
     refuse_missing,
+    refuse_plan,
 )
 from .stages import TUNING, Stages
 from .steering import steering_factors
@@ -199,18 +202,23 @@ def plan_selection(
     settings = make_settings(**parameters)
     found = _Estimate(table, settings.fast() if fast else settings, n_jobs, progress)
     settings = found.settings
+    refuse_plan(table, settings)
     procedure = make_procedure(settings, steering_factors(settings, table))
+    halves = settings.resamples > 0 and can_be_halved(table)
     with found.stages.stage(TIMING):
         one = found.time(procedure)
         # on all samples the folds of the tuning run at once, and the final fit follows
         found.add(TUNING, 1, one * (1 / min(found.n_jobs, INNER_FOLDS) + 1 / INNER_FOLDS))
         found.evaluation(one)
-        if settings.resamples and can_be_halved(table):
+        if halves or settings.plan:
             again = clone(procedure)
             if settings.n_features is None:
                 last_step(again).set_params(tau=1.0)  # one of those that are chosen from
-            n = settings.resamples + settings.resamples % 2
-            found.add(HALVES, n, found.time(again, _half(table)))
+            one = found.time(again, _half(table))
+            if halves:
+                found.add(HALVES, settings.resamples + settings.resamples % 2, one)
+            if settings.plan:  # its parts are about half of the samples in the mean
+                found.add(LEARNING, len(FRACTIONS) * LEARNING_REPEATS, one)
     return found.plan()
 
 

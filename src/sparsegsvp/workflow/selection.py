@@ -20,13 +20,20 @@ from .._typing import Progress
 from .._versions import versions
 from ..datasets import load_breast_cancer
 from ..estimators.pipeline import last_step
-from ..evaluation import EvaluationResult, StabilitySelection
+from ..evaluation import EvaluationResult, LearningCurve, StabilitySelection, learning_curve
 from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import fit_with_groups
 from ..evaluation.values import digest
 from ..io import InputError, Table, check_cohort, make_table, save_model
 from ..io.errors import option
-from ..report import build_report, describe_model, describe_panel, summarize, summarize_test
+from ..report import (
+    build_report,
+    checklist_markdown,
+    describe_model,
+    describe_panel,
+    summarize,
+    summarize_test,
+)
 from ..report.words import interval
 from .evidence import evaluate_procedure
 from .files import json_text, out_of_fold_csv, panel_csv, results_folder, timings_text, write_texts
@@ -39,6 +46,7 @@ from .settings import (
     named_rows,
     outer_folds,
     refuse_missing,
+    refuse_plan,
 )
 from .stages import SUMMARY, TUNING, Stages
 from .steering import steering_factors, steering_notices
@@ -69,6 +77,8 @@ class Selection:
         Predictions of the independent cohort, if one was given.
     seconds : dict of str to float
         How long each stage took; not part of `document`, which repeats byte for byte.
+    learning : LearningCurve or None
+        Accuracy and stability at growing parts of the samples, where that was asked for.
     """
 
     model: Any
@@ -79,9 +89,11 @@ class Selection:
     cohort: Predictions | None
     cohort_table: Table | None
     seconds: dict[str, float]
+    learning: LearningCurve | None = None
 
     FILES = (
         "report.html",
+        "checklist.md",
         "panel.csv",
         "model.skops",
         "results.json",
@@ -141,7 +153,7 @@ class Selection:
         return page
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write page, panel, predictions, results and model into a folder, all or none.
+        """Write page, checklist, panel, predictions, results and model into a folder, all or none.
 
         Results of an earlier run are replaced only with `force`, other files never.
         """
@@ -161,6 +173,7 @@ class Selection:
                 "predictions.csv": out_of_fold_csv(self.table, self.document["evaluation"]),
                 "test-predictions.csv": cohort,
                 "report.html": self.to_html(),
+                "checklist.md": checklist_markdown(self.document),
                 "timings.json": timings_text(self.seconds),
             },
         )
@@ -202,6 +215,7 @@ def select_panel(
     permutations: int = 99,
     max_permutations: int = 999,
     resamples: int = 50,
+    plan: bool = False,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -265,6 +279,9 @@ def select_panel(
         0, or as many as `permutations`, never goes on.
     resamples : int, default=50
         Half samples for the stability; 0 leaves it out.
+    plan : bool, default=False
+        Measure accuracy and stability at growing parts of the samples, for the next study: see
+        `sparsegsvp.evaluation.learning_curve`. As in half samples, `tau` stays as chosen.
     random_state : int, default=0
         Seed of all random choices.
     n_jobs : int, optional
@@ -305,7 +322,7 @@ def select_panel(
         must=must, ban=ban, costs=costs,
         impute=impute, log2=log2, floor=floor, folds=folds, repeats=repeats,
         permutations=permutations, max_permutations=max_permutations, resamples=resamples,
-        random_state=random_state,
+        plan=plan, random_state=random_state,
     )  # fmt: skip
     named = {"group" if isinstance(groups, str) else "groups": groups}
     table = make_table(data, y, target=target, batch=batch, positive=positive, **named, **reading)
@@ -316,6 +333,7 @@ def select_panel(
     settings = asked.fast() if fast else asked
     refuse_missing(table, settings)
     n_outer = outer_folds(table, settings)
+    refuse_plan(table, settings)
     stages = Stages(progress, cancel)
     factors = steering_factors(settings, table)
     procedure = make_procedure(settings, factors)
@@ -329,9 +347,14 @@ def select_panel(
         evaluation = evaluate_procedure(
             procedure, table, settings, n_outer, n_jobs=n_jobs, log=journal, progress=stages
         )
-        stability = None
+        again = _with_tau_of(model, procedure, settings)
+        stability = learning = None
         if settings.resamples and can_be_halved(table):
-            stability = _resample(procedure, model, table, settings, n_jobs, journal, stages)
+            stability = _resample(again, table, settings, n_jobs, journal, stages)
+        if settings.plan:
+            learning = _learn(again, table, settings, n_jobs, journal, stages)
+            if evaluation.verdict == "none":  # the outer folds and the test know better
+                learning = learning.without_forecast("chance")
     scored = found = None
     spelled: list[Notice] = []
     if cohort is not None:
@@ -352,6 +375,7 @@ def select_panel(
             panel=panel,
             evaluation=evaluation,
             stability=stability,
+            learning=learning,
             test=scored,
             command=command,
             parameters=parameters,
@@ -359,7 +383,9 @@ def select_panel(
             skipped=_skipped(asked, fast, stability is None),
             notices=[*steering_notices(factors, table), *said, *spelled],
         )
-    return Selection(model, evaluation, stability, document, table, found, cohort, stages.seconds)
+    return Selection(
+        model, evaluation, stability, document, table, found, cohort, stages.seconds, learning
+    )
 
 
 def demo_table() -> Table:
@@ -426,23 +452,27 @@ def _fit(
     return model, [Notice("final", "caution", text) for text in texts]
 
 
+def _with_tau_of(model: Any, procedure: Any, settings: Settings) -> Any:
+    """Return the procedure with tau fixed at the value that was chosen on all samples.
+
+    For refits by the dozen: tuning tau too costs several times as much, the penalty is tuned
+    anew. The outer folds, and so the frequencies that they give, tune everything.
+    """
+    again = clone(procedure)
+    if settings.n_features is None:
+        last_step(again).set_params(tau=(float(last_step(model).tau_),))
+    return again
+
+
 def _resample(
-    procedure: Any,
-    model: Any,
+    again: Any,
     table: Table,
     settings: Settings,
     n_jobs: int | None,
     journal: Journal,
     stages: Stages,
 ) -> StabilitySelection:
-    """Select again in complementary half samples, tuning the penalty in each.
-
-    The floor tau stays at the value chosen on all samples: tuning it too costs several
-    times as much. The frequencies of the outer folds tune everything.
-    """
-    again = clone(procedure)
-    if settings.n_features is None:
-        last_step(again).set_params(tau=(float(last_step(model).tau_),))
+    """Select again in complementary half samples, tuning the penalty in each."""
     stability = StabilitySelection(
         again,
         n_resamples=settings.resamples + settings.resamples % 2,
@@ -460,6 +490,36 @@ def _resample(
                 f"stability cannot be measured ({error})",
                 where=table.source,
                 remedy=f"leave it out with {option('resamples', 0)}",
+            ) from error
+
+
+def _learn(
+    again: Any,
+    table: Table,
+    settings: Settings,
+    n_jobs: int | None,
+    journal: Journal,
+    stages: Stages,
+) -> LearningCurve:
+    """Select and predict with growing parts of the samples, tuning the penalty in each."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the same as in the folds, where they are counted
+        try:
+            return learning_curve(
+                again,
+                table.X,
+                table.labels,
+                table.groups,
+                random_state=settings.random_state,
+                n_jobs=n_jobs,
+                log=journal,
+                progress=stages,
+            )
+        except ValueError as error:
+            raise InputError(
+                f"the learning curve cannot be measured ({error})",
+                where=table.source,
+                remedy=f"leave out {option('plan')}",
             ) from error
 
 

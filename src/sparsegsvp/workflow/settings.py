@@ -12,6 +12,7 @@ from .._typing import Float64Array
 from .._validate import check_choice, check_integer, check_real, check_seed
 from ..estimators import GSVPSVMCV, MedianImputer, PanelPipeline
 from ..estimators.search import RULES
+from ..evaluation.learning import draw_parts
 from ..io import InputError, Log2, Table
 from ..io.errors import option
 from ..io.lists import names_or_files, read_costs
@@ -41,6 +42,7 @@ class Settings:
     max_permutations: int = 999
     full_permutation: bool = False
     resamples: int = 50
+    plan: bool = False
     random_state: int = 0
 
     def __post_init__(self) -> None:
@@ -53,6 +55,7 @@ class Settings:
             check_real(option("floor"), self.floor, above=0)
             check_choice(option("impute"), self.impute, ("median", "none"))
             check_choice(option("rule"), self.rule, RULES)
+            check_choice(option("plan"), self.plan, (False, True))
             for value in self.q:
                 check_real(option("q"), value, above=0, most=1)
             for value in self.tau or ():
@@ -123,6 +126,18 @@ def outer_folds(table: Table, settings: Settings) -> int:
 def can_be_halved(table: Table) -> bool:
     """Return whether half of the samples are enough to tune on: three of each class."""
     return min(table.class_counts().values()) >= 6
+
+
+def refuse_plan(table: Table, settings: Settings) -> None:
+    """Refuse a learning curve of too few samples, before any work is done."""
+    if not settings.plan:
+        return
+    try:
+        draw_parts(table.labels, table.groups, random_state=settings.random_state)
+    except ValueError as error:
+        raise InputError(
+            str(error), where=table.source, remedy=f"leave out {option('plan')}"
+        ) from None
 
 
 def preparing_steps(settings: Settings) -> list[tuple[str, Any]]:

@@ -1,0 +1,569 @@
+"""The TRIPOD+AI checklist of a run: filled from its document where it can be.
+
+27 items, 52 with their parts (Collins and others, BMJ 2024;385:e078378), in words of our own:
+what each asks for, what the run says about it, and what is left for the authors to write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from . import words
+from .words import Part, plural
+
+REFERENCE = (
+    "Collins GS and others. TRIPOD+AI statement: updated guidance for reporting clinical "
+    "prediction models that use regression or machine learning methods. BMJ 2024;385:e078378."
+)
+
+
+@dataclass(frozen=True)
+class ChecklistPart:
+    """One part of the checklist.
+
+    Attributes
+    ----------
+    number : str
+        Its item and letter, such as "12c".
+    section : str
+        The section of a paper that it belongs to.
+    topic : str
+        What is to be reported.
+    text : str
+        What the run says about it; empty where it knows nothing.
+    authors : str
+        What the authors have to write; empty where the run says it all.
+    """
+
+    number: str
+    section: str
+    topic: str
+    text: str
+    authors: str
+
+    @property
+    def status(self) -> str:
+        """Who fills it: "run", "both" or "authors"."""
+        if not self.text:
+            return "authors"
+        return "both" if self.authors else "run"
+
+
+def checklist(results: Part) -> list[ChecklistPart]:
+    """Fill the checklist from a document.
+
+    Parameters
+    ----------
+    results : dict
+        The document of `summarize`, or ``results.json`` as read by `json.load`.
+
+    Returns
+    -------
+    list of ChecklistPart
+        All 52 parts, in order.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from sparsegsvp import GSVPSVMCV
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.report import checklist, summarize
+    >>> data = make_planted(60, 20, 2, effect=2.5)
+    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
+    >>> table = SimpleNamespace(X=data.X, y=data.y, feature_names=data.feature_names)
+    >>> parts = {part.number: part for part in checklist(summarize(table, model))}
+    >>> len(parts), parts["17"].status
+    (52, 'authors')
+    >>> parts["11"].text
+    'No value was missing.'
+    """
+    parts = []
+    for section, lines in _PARTS.items():
+        for number, topic, authors in lines:
+            text = " ".join(_FROM_RUN[number](results)) if number in _FROM_RUN else ""
+            parts.append(ChecklistPart(number, section, topic, text, authors))
+    return parts
+
+
+def checklist_markdown(results: Part) -> str:
+    """Write the checklist as Markdown, a box to tick for every part.
+
+    Parameters
+    ----------
+    results : dict
+        The document of `summarize`, or ``results.json`` as read by `json.load`.
+
+    Returns
+    -------
+    str
+        The same document gives the same text.
+    """
+    parts = checklist(results)
+    count = {s: sum(part.status == s for part in parts) for s in ("run", "both", "authors")}
+    lines = [
+        "# TRIPOD+AI checklist",
+        "",
+        f"{count['run']} of {len(parts)} parts are filled from the run (ticked), {count['both']} "
+        f"in part, and {count['authors']} are left to the authors. Check every sentence before "
+        "it goes into a paper: the run knows the table and what was done with it, and nothing "
+        "about the study behind it.",
+        "",
+        REFERENCE,
+    ]
+    section = ""
+    for part in parts:
+        if part.section != section:
+            section = part.section
+            lines += ["", f"## {section}", ""]
+        box = "x" if part.status == "run" else " "
+        lines.append(f"- [{box}] **{part.number}** {part.topic}")
+        if part.text:
+            lines.append(f"  - From the run: {_escaped(part.text)}")
+        if part.authors:
+            lines.append(f"  - For the authors: {part.authors}")
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    """Make text from a file one line that is nothing but text, also in Markdown with HTML."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]#|~$])", r"\\\1", line)
+
+
+# ----------------------------------------------------------------------- what is asked for
+
+# section -> (number, topic, what the authors write; empty where the run says it all)
+_PARTS: dict[str, list[tuple[str, str, str]]] = {
+    "Title and abstract": [
+        ("1", "Title: that a prediction model is developed or evaluated, in whom, for what outcome",
+         "Add the population and the setting."),
+        ("2", "Abstract, by its own checklist (TRIPOD+AI for Abstracts)",
+         "Add background, setting, participants and what follows from the numbers."),
+    ],
+    "Introduction": [
+        ("3a", "The health question, why a model is needed, and the models that exist",
+         "Describe the context, diagnostic or prognostic, and cite existing models."),
+        ("3b", "Who the model is for: population, purpose in the care pathway, intended users",
+         "Name the population, the decision that the model supports, and who uses it."),
+        ("3c", "Known inequalities in health between groups of people",
+         "Describe them, or say that none are known."),
+        ("4", "Objectives: development, evaluation, or both", ""),
+    ],
+    "Methods": [
+        ("5a", "Sources of the data, for development and evaluation, and whom they represent",
+         "Say where the samples come from (trial, cohort, registry, biobank), why these data were "
+         "used and how far they represent the population."),
+        ("5b", "Dates: of recruitment and, where it applies, of the end of follow-up",
+         "Give the dates."),
+        ("6a", "Setting: kind of care, number and place of centres", "Describe the setting."),
+        ("6b", "Who was eligible", "Give the criteria for taking part."),
+        ("6c", "Treatments received, and how they were dealt with",
+         "Describe them, or say that they do not matter here."),
+        ("7", "Preparation of the data and checks of their quality, alike in all groups of people",
+         "Add what was done before the table was made: normalisation, batch correction, filters; "
+         "and whether it was the same for everyone."),
+        ("8a", "The outcome: definition, time horizon, how and when it was assessed",
+         "Define the outcome and its horizon, and say how and when it was assessed."),
+        ("8b", "Who assessed the outcome, where that takes judgement",
+         "Give the assessors' qualifications, or say that no judgement was needed."),
+        ("8c", "Whether the outcome was assessed without knowledge of the predictors",
+         "Say what was done for it."),
+        ("9a", "The initial choice of predictors, and any selection before the model was built",
+         "Say why these were measured, and whether any were preselected before the table was "
+         "made (by labels: then the estimate is too good)."),
+        ("9b", "The predictors: definition, how and when they were measured",
+         "Describe platform, assay, units and time of the measurement."),
+        ("9c", "Who assessed the predictors, where that takes judgement",
+         "Give the assessors' qualifications, or say that no judgement was needed."),
+        ("10", "Sample size: how it came about, and whether it is enough",
+         "Say how the number of samples came about."),
+        ("11", "Missing data: how they were handled, and why values were left out", ""),
+        ("12a", "How the data were used: what for development, what for evaluation", ""),
+        ("12b", "How predictors entered the analysis: form, scaling, transformation", ""),
+        ("12c", "Type of model, why it was chosen, how it was built and tuned, internal validation",
+         "Say why this kind of model was chosen."),
+        ("12d", "Differences between clusters (hospitals, countries): how they were dealt with",
+         "Say which clusters there are, and how they were looked at."),
+        ("12e", "Measures and plots of performance, and why these", ""),
+        ("12f", "Updating of the model after its evaluation, such as recalibration", ""),
+        ("12g", "How predictions are computed when the model is evaluated", ""),
+        ("13", "Class imbalance: methods used for it, why, and recalibration afterwards", ""),
+        ("14", "Fairness: what was done for it, and why",
+         "Say how performance was compared between groups of people (sex, age, ancestry), or that "
+         "it was not; the out-of-fold predictions in predictions.csv allow it."),
+        ("15", "Output of the model, and how thresholds were chosen",
+         "Give the threshold that is meant for use, and why."),
+        ("16", "Differences between development and evaluation data: setting, eligibility, "
+         "outcome, predictors",
+         "Describe how the cohorts differ, or say that there is one only."),
+        ("17", "Ethics: approval, and consent or its waiver",
+         "Name the committee, and say how consent was given."),
+    ],
+    "Open science": [
+        ("18a", "Funding, and the role of the funders", "Name them."),
+        ("18b", "Conflicts of interest of all authors", "State them."),
+        ("18c", "Study protocol", "Say where it is, or that there is none."),
+        ("18d", "Registration", "Give the register and number, or say that there is none."),
+        ("18e", "Availability of the data",
+         "Say where the data are, or why they cannot be shared."),
+        ("18f", "Availability of the code",
+         "Say where code of your own, for what came before the table, can be found."),
+    ],
+    "Patients and the public": [
+        ("19", "Involvement of patients and the public in the study",
+         "Describe it, or say that there was none."),
+    ],
+    "Results": [
+        ("20a", "Flow of participants, with and without the outcome; length of follow-up",
+         "Draw the flow from those asked to those in the table."),
+        ("20b", "Characteristics of the participants, overall and by source or setting",
+         "Give a table: demography, main predictors, treatments, missing values."),
+        ("20c", "Development against evaluation data: distributions of the main predictors, "
+         "demography, outcome",
+         "Compare the cohorts, or say that there is one only."),
+        ("21", "Participants and outcome events in each analysis", ""),
+        ("22", "The whole model, so that others can predict with it", ""),
+        ("23a", "Performance with intervals, also in groups of people",
+         "Add the performance in the groups that matter."),
+        ("23b", "Differences of performance between clusters",
+         "Give them, or say that there are no clusters."),
+        ("24", "Results of updating the model", ""),
+    ],
+    "Discussion": [
+        ("25", "Interpretation of the main results, fairness included, beside earlier studies",
+         "Interpret them in the light of the objectives and of other studies."),
+        ("26", "Limitations: representativeness, sample size, overfitting, missing data",
+         "Discuss them, and what they do to the results."),
+        ("27a", "At use: how poor or missing input is found and handled", ""),
+        ("27b", "At use: what users have to do, and the expertise that it takes",
+         "Describe both."),
+        ("27c", "Next steps: applicability, generalisability, further research",
+         "Say what comes next: for instance another cohort from another place."),
+    ],
+}  # fmt: skip
+
+# ------------------------------------------------------------------------ what the run says
+
+
+def _counts(classes: list[str], counts: list[int]) -> str:
+    return ", ".join(f"{n:,} {c}" for n, c in zip(counts, classes))
+
+
+def _samples(r: Part) -> str:
+    data = r["data"]
+    counts = _counts(data["classes"], data["class_counts"])
+    return f"{plural(data['n_samples'], 'sample')} ({counts})"
+
+
+def _cohort(r: Part) -> str:
+    test = r["test"]
+    counts = _counts(r["data"]["classes"], test["class_counts"])
+    return f"{plural(test['n_samples'], 'sample')} ({counts})"
+
+
+def _folds(r: Part) -> tuple[int, int]:
+    """Return the number of outer folds and of their repeats."""
+    found = r["evaluation"]["folds"]
+    repeats = len({fold["repeat"] for fold in found})
+    return len(found) // max(repeats, 1), repeats
+
+
+def _title(r: Part) -> Iterator[str]:
+    what = words.contrast(r["data"]["classes"], r["data"]["positive"])
+    done = "Development" if r["evaluation"] is None else "Development and internal validation"
+    done += " and evaluation in an independent cohort" if r["test"] else ""
+    yield f"Proposed: {done} of a model with {plural(len(r['panel']), 'feature')} to tell {what}."
+
+
+def _abstract(r: Part) -> Iterator[str]:
+    yield from r["verdict"]["sentences"]
+    if r["test"]:
+        yield f"In the independent cohort, {_cohort(r)}: {_scores(r['test']['scores'])}."
+
+
+def _objectives(r: Part) -> Iterator[str]:
+    yield "Development of a model, with selection of its predictors"
+    yield "and without an estimate." if r["evaluation"] is None else "and internal validation."
+    if r["test"]:
+        yield "Evaluation in an independent cohort."
+
+
+def _sources(r: Part) -> Iterator[str]:
+    for part, name in ((r["data"], "Development"), (r["test"], "Evaluation")):
+        if part and (part["source"] or part["digest"]):
+            digest = f" (SHA-256 {part['digest']})" if part["digest"] else ""
+            yield f"{name}: {part['source'] or 'a table in memory'}{digest}."
+
+
+def _preparation(r: Part) -> Iterator[str]:
+    data, asked = r["data"], r["run"]["parameters"]
+    for text in data["record"]:
+        yield f"{text[:1].upper()}{text[1:].rstrip('.')}."
+    if asked.get("log2"):
+        yield f"Values were taken as log2(max(x, {asked['floor']:g}))."
+    for line in data["roles"]:
+        if line["role"] in ("batch", "covariate", "ignored"):
+            names = words.listed(line["columns"])
+            yield f"Left out as {line['role']} ({line['reason']}): {names}."
+    checks = [n for n in r["notices"] if n["code"] in _ABOUT_THE_TABLE]
+    for notice in checks:
+        yield f"{notice['title']}: {notice['text']}"
+    if data["roles"] and not checks:
+        yield "The checks of the table (repeated rows, identifiers, columns that give the class "
+        yield "away, raw values) found nothing."
+
+
+_ABOUT_THE_TABLE = {"repeats", "orientation", "roles", "patients", "leak", "table", "spelling",
+                    "detection", "raw", "batch"}  # fmt: skip
+
+
+def _outcome(r: Part) -> Iterator[str]:
+    data = r["data"]
+    column = f"The column {data['target']}" if data["target"] else "The label"
+    counts = _counts(data["classes"], data["class_counts"])
+    interest = f"; the class of interest is {data['positive']}" if data["positive"] else ""
+    yield f"{column} has {len(data['classes'])} classes: {counts}{interest}."
+
+
+def _candidates(r: Part) -> Iterator[str]:
+    yield f"All {plural(r['data']['n_features'], 'numeric column')} of the table were candidates;"
+    yield "selection among them took place inside every training part."
+    if r["data"]["dropped"]:
+        left_out = [f"{name} ({why})" for name, why in r["data"]["dropped"].items()]
+        yield f"Left out: {words.listed(left_out)}."
+
+
+def _predictors(r: Part) -> Iterator[str]:
+    names = [feature["feature"] for feature in r["panel"]]
+    if names:
+        yield f"The panel: {words.listed(names, 30)}."
+    if r["data"]["units"]:
+        yield f"Values as {r['data']['units']}."
+
+
+def _sample_size(r: Part) -> Iterator[str]:
+    data = r["data"]
+    per = data["n_features"] / data["n_samples"]
+    yield f"{_samples(r)}, {per:.3g} candidate features per sample."
+    if r["learning"] is not None:
+        yield r["learning"]["sentence"]
+    else:
+        yield "Whether more samples would help was not measured (no learning curve in this run)."
+
+
+def _missing(r: Part) -> Iterator[str]:
+    data = r["data"]
+    n = data["n_missing"]
+    if not n:
+        yield "No value was missing."
+        return
+    share = n / (data["n_samples"] * data["n_features"])
+    yield f"{plural(n, 'value')} ({share:.2%}) were missing and filled with the feature's median,"
+    yield "computed in each training part alone; no sample was left out for it."
+
+
+def _partition(r: Part) -> Iterator[str]:
+    yield f"The final model was fitted on all {_samples(r)}."
+    if r["evaluation"] is not None:
+        folds, repeats = _folds(r)
+        grouped = ", groups whole" if r["data"]["n_groups"] is not None else ""
+        yield f"The procedure was estimated by nested cross-validation: {plural(repeats, 'repeat')}"
+        yield f"of {folds} stratified outer folds{grouped}, with selection and tuning inside."
+    if r["test"]:
+        yield f"An independent cohort of {_cohort(r)} took no part in the fit."
+
+
+def _handling(r: Part) -> Iterator[str]:
+    asked = r["run"]["parameters"]
+    if asked.get("log2"):
+        yield f"Values were taken as log2(max(x, {asked['floor']:g}))."
+    yield "Features were standardised with means and spreads of the training part, and enter"
+    yield "linearly; none was categorised."
+
+
+def _model(r: Part) -> Iterator[str]:
+    yield r["methods"]["paragraph"]
+
+
+def _clusters(r: Part) -> Iterator[str]:
+    n = r["data"]["n_groups"]
+    if n is not None:
+        yield f"{plural(n, 'group')} were kept whole in all folds, so that none is on both sides"
+        yield "of a split; the model has no term for them."
+
+
+def _measures(r: Part) -> Iterator[str]:
+    names = [name.replace("_", " ") for name in r["scores"] if name != "prevalence"]
+    if names:
+        yield f"Measures: {words.listed(names, 20)}. Balanced accuracy, Brier score and log loss"
+        yield "count every class alike, so that they do not follow the shares of this study."
+    else:
+        yield "Nothing was measured in this run."
+    drawn = [title for key, title in _PLOTS.items() if r["figures"][key]]
+    if drawn:
+        yield f"Plots: {words.listed(drawn, 9)}."
+    if r["evaluation"] is not None and r["evaluation"]["permutation"]:
+        draws = len(r["evaluation"]["permutation"]["distribution"])
+        yield f"A permutation test ({plural(draws, 'draw')}) compares with shuffled labels."
+    if r["stability"] is not None:
+        yield "Nogueira's index measures the stability of the panel."
+
+
+_PLOTS = {
+    "roc": "ROC curve",
+    "calibration": "calibration curve",
+    "confusion": "confusion matrix",
+    "learning": "learning curve",
+}
+
+
+def _updating(r: Part) -> Iterator[str]:
+    yield "The model was not updated or recalibrated after its evaluation in this run."
+
+
+def _predicting(r: Part) -> Iterator[str]:
+    yield "By the saved model, from the panel's features alone, with the scaling and medians of"
+    yield "the development data; nothing of an evaluated sample is used for another's prediction."
+    if r["evaluation"] is not None:
+        yield "In the outer folds, by the fit that did not see the sample."
+
+
+def _imbalance(r: Part) -> Iterator[str]:
+    counts = r["data"]["class_counts"]
+    yield f"The largest class has {max(counts) / min(counts):.1f} times the samples of the"
+    yield "smallest. No sample was added, left out or repeated for it: every class counts alike in"
+    yield "fitting, tuning and scores. Probabilities are therefore for equal shares of the classes"
+    yield "and have to be moved to the prevalence where the model is used."
+
+
+def _output(r: Part) -> Iterator[str]:
+    yield "The distance to the plane of each class, a probability of each class for equal shares,"
+    yield "and the label of the likeliest class (for two classes: a threshold of 0.5)."
+
+
+def _differences(r: Part) -> Iterator[str]:
+    if r["test"]:
+        yield f"Development: {_samples(r)}. Evaluation: {_cohort(r)}."
+        yield "Features and labels have the same names in both."
+
+
+def _code(r: Part) -> Iterator[str]:
+    used = ", ".join(f"{name} {v}" for name, v in r["versions"].items())
+    yield f"Made with {used}."
+    if r["run"]["seed"] is not None:
+        yield f"Seed {r['run']['seed']}."
+    if r["run"]["command"]:
+        yield f"The run is repeated by: {r['run']['command']}"
+
+
+def _flow(r: Part) -> Iterator[str]:
+    yield f"In the table: {_samples(r)}."
+    if r["test"]:
+        yield f"In the evaluation cohort: {_cohort(r)}."
+
+
+def _events(r: Part) -> Iterator[str]:
+    yield f"Final fit and selection: {_samples(r)}."
+    if r["evaluation"] is not None:
+        folds, repeats = _folds(r)
+        yield f"Internal validation: the same samples, each predicted {_times(repeats)} by a fit"
+        yield f"on {folds - 1} of {folds} folds."
+    if r["stability"] is not None and r["stability"]["source"] == "stability selection":
+        yield f"Stability: {r['stability']['n_panels']} refits on halves of the samples."
+    if r["learning"] is not None:
+        sizes = [str(n) for n in r["learning"]["sizes"]]
+        yield f"Learning curve: {r['learning']['n_repeats']} parts each of"
+        yield f"{words.listed(sizes, 9)} samples."
+    if r["test"]:
+        yield f"Evaluation: {_cohort(r)}."
+
+
+def _times(n: int) -> str:
+    return "once" if n == 1 else f"{n} times"
+
+
+def _whole_model(r: Part) -> Iterator[str]:
+    model = r["model"]
+    yield f"{model['estimator']} with {plural(len(r['panel']), 'feature')}: penalty exponent q ="
+    yield f"{model['q']:g}, floor tau = {model['tau']:g}, pooling {model['pool']:g}, penalties"
+    yield f"{', '.join(f'{d:.3g}' for d in model['delta'])}. Weights, intercepts and coefficients"
+    yield "in the units of the table are in results.json and panel.csv; model.skops holds the"
+    yield "fitted model with scaling and calibration, ready to predict."
+
+
+def _scores(scores: Part) -> str:
+    said = (f"{name.replace('_', ' ')} {words.interval(s)}" for name, s in scores.items())
+    return "; ".join(said)
+
+
+def _performance(r: Part) -> Iterator[str]:
+    if r["scores"]:
+        known = {name: s for name, s in r["scores"].items() if name != "prevalence"}
+        yield f"Internal validation: {_scores(known)}."
+    else:
+        yield "Not estimated in this run."
+    if r["test"]:
+        yield f"Independent cohort: {_scores(r['test']['scores'])}."
+
+
+def _interpretation(r: Part) -> Iterator[str]:
+    yield f"{r['verdict']['headline'].rstrip('.')}."
+
+
+def _limitations(r: Part) -> Iterator[str]:
+    for notice in r["notices"]:
+        yield f"{notice['title']}: {notice['text']}"
+    if not r["test"]:
+        yield "No independent cohort was predicted."
+
+
+def _input(r: Part) -> Iterator[str]:
+    filled = r["run"]["parameters"].get("impute")
+    if filled == "median":
+        yield "A missing value is filled with the median of the development data, and said."
+    elif filled is not None:
+        yield "Missing values are refused."
+    yield "A missing column and values that are no numbers are refused; other columns are ignored."
+
+
+def _next(r: Part) -> Iterator[str]:
+    if r["learning"] is not None:
+        yield r["learning"]["sentence"]
+
+
+_FROM_RUN: dict[str, Callable[[Part], Iterator[str]]] = {
+    "1": _title,
+    "2": _abstract,
+    "4": _objectives,
+    "5a": _sources,
+    "7": _preparation,
+    "8a": _outcome,
+    "9a": _candidates,
+    "9b": _predictors,
+    "10": _sample_size,
+    "11": _missing,
+    "12a": _partition,
+    "12b": _handling,
+    "12c": _model,
+    "12d": _clusters,
+    "12e": _measures,
+    "12f": _updating,
+    "12g": _predicting,
+    "13": _imbalance,
+    "15": _output,
+    "16": _differences,
+    "18f": _code,
+    "20a": _flow,
+    "20c": _differences,
+    "21": _events,
+    "22": _whole_model,
+    "23a": _performance,
+    "24": _updating,
+    "25": _interpretation,
+    "26": _limitations,
+    "27a": _input,
+    "27c": _next,
+}
