@@ -40,6 +40,9 @@ TITLES = {
     "unstable": "The panel is unstable",
     "rare": "Features that are seldom chosen",
     "final": "From the final fit",
+    # another cohort
+    "shift": "Values differ from training",
+    "cohort": "About the other cohort",
     # the run
     "skipped": "Left out of this run",
 }

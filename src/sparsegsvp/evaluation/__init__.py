@@ -1,15 +1,23 @@
 """Nested evaluation, permutation test, stability selection and comparison of methods."""
 
+from ..metrics import delong_variance
 from .baselines import default_methods
 from .bounds import ErrorControl, error_bound, error_control
 from .compare import compare
 from .comparison import Comparison, ComparisonRow, pareto_front
+from .external import (
+    ExternalValidation,
+    PairedModels,
+    ThresholdRow,
+    compare_external,
+    validate_external,
+    validate_predictions,
+)
 from .folds import Fold, make_folds, repeated_samples
 from .intervals import (
     PairedDifference,
     auc_interval,
     corrected_interval,
-    delong_variance,
     holm,
     paired_differences,
     rate_interval,
@@ -19,6 +27,7 @@ from .nested import nested_evaluate
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict
 from .result import EvaluationResult, FoldResult
+from .shift import FeatureShift, check_shift, shift_notice
 from .stability import StabilitySelection
 from .substitutes import Substitute, find_substitutes
 from .summary import sizes_notice
@@ -28,15 +37,21 @@ __all__ = [
     "ComparisonRow",
     "ErrorControl",
     "EvaluationResult",
+    "ExternalValidation",
+    "FeatureShift",
     "Fold",
     "FoldResult",
     "PairedDifference",
+    "PairedModels",
     "PermutationResult",
     "StabilitySelection",
     "Substitute",
+    "ThresholdRow",
     "Verdict",
     "auc_interval",
+    "check_shift",
     "compare",
+    "compare_external",
     "corrected_interval",
     "default_methods",
     "delong_variance",
@@ -53,6 +68,9 @@ __all__ = [
     "repeated_samples",
     "score_interval",
     "selected_features",
+    "shift_notice",
     "sizes_notice",
+    "validate_external",
+    "validate_predictions",
     "verdict",
 ]
