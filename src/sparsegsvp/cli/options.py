@@ -218,6 +218,21 @@ class Cohort:
 
 
 @dataclass(frozen=True)
+class Use:
+    """Where a panel is to be used."""
+
+    prevalence: Annotated[
+        float | None,
+        _option(
+            _ESTIMATE,
+            "Share of the positive class where the panel is used, for predictive values and the "
+            "decision curve.",
+            metavar="P",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
 class Running:
     """Seed and processes."""
 
@@ -250,7 +265,7 @@ class Showing:
 
 
 GROUPS = (
-    Layout, Roles, Transform, Method, Folds, Permutations, Resamples, Cohort, Running, Logging,
+    Layout, Roles, Transform, Method, Folds, Permutations, Resamples, Cohort, Use, Running, Logging,
     Showing,
 )  # fmt: skip
 

@@ -250,7 +250,10 @@ class Screen:
         evaluation, verdict = document["evaluation"], document["verdict"]
         self.say()
         self.say(verdict["headline"], style="bold red" if verdict["level"] == "none" else "bold")
-        self.say(verdict["sentences"][-1])
+        cohort = document.get("test")
+        # the first says what was read; what an independent cohort says comes below
+        told = verdict["sentences"][:-1] if cohort is not None else verdict["sentences"]
+        self.say(told[-1])
         for name, title in _SCORES.items():
             score = evaluation["scores"].get(name)
             if score is not None and score["low"] is not None:
@@ -267,15 +270,28 @@ class Screen:
             self.say(f"Permutation test: p = {test['p_value']:.3g} ({drawn} permutations)")
         for title, index in _indices(document):
             self.say(f"{title}: {index:.2f}")
-        cohort = document.get("test")
         if cohort is not None:
             self.say(f"On {cohort['source']}, {cohort['n_samples']} samples:", style="bold")
-            for name, title in _SCORES.items():
-                if name in cohort["scores"]:
-                    self.say(f"  {title}: {_interval(cohort['scores'][name])}")
+            self.show_cohort(cohort)
         for notice in document["notices"]:
             style = "" if notice["severity"] == "note" else "yellow"
             self.say(f"{notice['title']}: {notice['text']}", style=style)
+
+    def show_cohort(self, cohort: Mapping[str, Any], *, aside: bool = False) -> None:
+        """Say what an independent cohort shows: scores, calibration, predictive values.
+
+        ``aside`` keeps it apart from output that is a file's lines.
+        """
+        from ..report.words import line_words, prevalence_words
+
+        say = self.remark if aside else self.say
+        for name, title in {**_SCORES, **_COHORT_SCORES}.items():
+            if name in cohort["scores"]:
+                say(f"  {title}: {_interval(cohort['scores'][name])}")
+        if cohort["prevalence"] is not None:
+            say(f"  Predictive values are at a prevalence of {prevalence_words(cohort)}")
+        if cohort["calibration"] is not None:
+            say(f"  Calibration: {line_words(cohort['calibration']['line'])}")
 
     def show_comparison(self, document: Mapping[str, Any]) -> None:
         """Show balanced accuracy by method and size, the Pareto front in bold."""
@@ -339,6 +355,14 @@ _SCORES = {
     "auc": "Area under the ROC curve",
     "sensitivity": "Sensitivity",
     "specificity": "Specificity",
+}
+
+
+_COHORT_SCORES = {
+    "accuracy": "Accuracy",
+    "ppv": "Positive predictive value",
+    "npv": "Negative predictive value",
+    "brier": "Brier score (equal class shares)",
 }
 
 

@@ -26,6 +26,7 @@ from .intervals import (
 from .nested import nested_evaluate
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict
+from .recalibration import recalibrate
 from .result import EvaluationResult, FoldResult
 from .shift import FeatureShift, check_shift, shift_notice
 from .stability import StabilitySelection
@@ -65,6 +66,7 @@ __all__ = [
     "pareto_front",
     "permutation_test",
     "rate_interval",
+    "recalibrate",
     "repeated_samples",
     "score_interval",
     "selected_features",

@@ -336,9 +336,8 @@ def validate_predictions(
     if len(labels) == 2:
         one = labels.index(positive) if positive in labels else 1
         found = {"positive": labels[one]}
-        for name, rate in (("sensitivity", recalls[one]), ("specificity", recalls[1 - one])):
-            if rate is not None:
-                scores[name] = rate
+        rates = {"sensitivity": recalls[one], "specificity": recalls[1 - one]}
+        scores |= {name: rate for name, rate in rates.items() if rate is not None}
         if not missing:
             y = codes == one
             found |= _two_classes(
@@ -425,9 +424,8 @@ def _two_classes(
     found: dict[str, Any] = {"prevalence": prevalence}
     ones, zeros = int(y.sum()), int((~y).sum())
     pairs = (int((called & y).sum()), ones), (int((~called & ~y).sum()), zeros)
-    for name, value in zip(("ppv", "npv"), predictive_values(*pairs, prevalence, level=level)):
-        if value is not None:
-            scores[name] = value
+    named = zip(("ppv", "npv"), predictive_values(*pairs, prevalence, level=level))
+    scores.update({name: value for name, value in named if value is not None})
     if called.all() or not called.any():
         which = "positive" if called.all() else "negative"
         remarks.append(f"Every sample was called {which}: the labels tell nothing apart here.")
@@ -453,18 +451,20 @@ def _two_classes(
     found["line"] = line
     found["calibration"] = balanced_calibration_curve(y, even, n_bins=min(5, max(2, y.size // 10)))
     found["decision"] = decision_curve(y, there, prevalence=prevalence)
-    found["thresholds"] = _thresholds(y, there, prevalence, level)
+    own = prevalence if prior == 0.5 else float(at_prevalence(0.5, prevalence, prior=prior))
+    found["thresholds"] = _thresholds(y, there, prevalence, own, level)
     return found
 
 
 def _thresholds(
-    y: BoolArray, p: Float64Array, prevalence: float, level: float
+    y: BoolArray, p: Float64Array, prevalence: float, own: float, level: float
 ) -> tuple[ThresholdRow, ...]:
     """Rates, predictive values and net benefit where one would act from each threshold on.
 
-    The model's own labels change at equal odds for equal shares: here at the prevalence.
+    The model's own labels change where its probabilities are one half: at the prevalence, if
+    they are for equal shares.
     """
-    at = sorted({*THRESHOLDS, prevalence})
+    at = sorted({*THRESHOLDS, own})
     hits, clear = rates_at(y, p, np.array(at))
     ones, zeros = int(y.sum()), int((~y).sum())
     rows = []
@@ -473,7 +473,7 @@ def _thresholds(
         rows.append(
             ThresholdRow(
                 t,
-                t == prevalence,
+                t == own,
                 *(clopper_pearson(*pair, level=level) for pair in pairs),
                 *predictive_values(*pairs, prevalence, level=level),
                 float(net_benefit(tp / ones, tn / zeros, prevalence, t)),

@@ -9,7 +9,14 @@ from .evidence import ComparedMethods, EvaluatedMethod, compare_table, evaluate_
 from .files import command_of, results_folder
 from .lazy import LazySelection, select_lazily
 from .plan import Plan, plan_comparison, plan_evaluation, plan_selection
-from .predict import Predictions, needed_features, predict_table, predictions_csv
+from .predict import (
+    Predictions,
+    needed_features,
+    predict_table,
+    predictions_csv,
+    recalibrate_model,
+    validate_table,
+)
 from .selection import Selection, demo_table, select_panel
 
 __all__ = [
@@ -29,7 +36,9 @@ __all__ = [
     "plan_selection",
     "predict_table",
     "predictions_csv",
+    "recalibrate_model",
     "results_folder",
     "select_lazily",
     "select_panel",
+    "validate_table",
 ]
