@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from .roles import ColumnRole as ColumnRole
     from .table import Table as Table
     from .table import check_cohort as check_cohort
-    from .table import known_labels as known_labels
     from .table import guess_positive as guess_positive
+    from .table import known_labels as known_labels
     from .table import read_table as read_table
 
 _MODULES = {

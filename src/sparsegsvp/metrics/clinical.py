@@ -18,7 +18,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from .._typing import BoolArray, Float64Array
+from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import check_real
 from .scores import Interval, clopper_pearson
 
@@ -356,15 +356,11 @@ def net_benefit(
     return np.asarray(prevalence * np.asarray(sensitivity) - alarms * t / (1 - t))
 
 
-def rates_at(
-    y: BoolArray, p: Float64Array, thresholds: Float64Array
-) -> tuple[Float64Array, Float64Array]:
+def rates_at(y: BoolArray, p: Float64Array, thresholds: Float64Array) -> tuple[IntArray, IntArray]:
     """Return how many positives have p >= t, and how many negatives p < t, at each threshold."""
     ones, zeros = np.sort(p[y]), np.sort(p[~y])
-    return (
-        ones.size - np.searchsorted(ones, thresholds, side="left"),
-        np.searchsorted(zeros, thresholds, side="left"),
-    )
+    hits = ones.size - np.searchsorted(ones, thresholds, side="left")
+    return hits.astype(np.intp), np.searchsorted(zeros, thresholds, side="left").astype(np.intp)
 
 
 def decision_curve(

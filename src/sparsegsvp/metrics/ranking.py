@@ -197,7 +197,7 @@ def delong_test(
     else:
         p_value = 1.0 if abs(gap) <= 1e-12 else None
     ends = max(-1.0, gap - half), min(1.0, gap + half)
-    return PairedAreas(*areas, Interval(gap, *ends, level), p_value)
+    return PairedAreas(areas[0], areas[1], Interval(gap, *ends, level), p_value)
 
 
 @dataclass(frozen=True)

@@ -105,17 +105,14 @@ def _drawings(results: Mapping[str, Any], tones: list[int]) -> dict[str, Any]:
 
 
 def _cohort_drawings(test: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Draw what an independent cohort shows."""
+    """Draw what an independent cohort shows; None for what it cannot."""
     charts = {
         "roc": drawings.roc_chart,
         "calibration": drawings.calibration_chart,
         "decision": drawings.decision_chart,
     }
-    return {
-        name: draw(test[name])
-        for name, draw in charts.items()
-        if test is not None and test[name] is not None
-    }
+    shown = test or dict.fromkeys(charts)
+    return {name: shown[name] and draw(shown[name]) for name, draw in charts.items()}
 
 
 def _data_block(path: Mapping[str, Any] | None) -> str:
