@@ -35,6 +35,7 @@ def test_the_document_is_valid_json_and_repeats_itself(fitted, results):
         fitted.model,
         evaluation=fitted.evaluation.to_dict(),
         stability=fitted.stability,
+        test=results["test"],
         seed=0,
         command=results["run"]["command"],
     )

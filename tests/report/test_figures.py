@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import ttest_ind
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
+from sparsegsvp.metrics import calibration_line
 from sparsegsvp.report import figures, projections
 from sparsegsvp.report.document import group_association
 
@@ -89,7 +90,8 @@ def test_the_decision_curve_is_that_of_the_first_repeat(fitted):
     counted = (called & y[:, None]).mean(axis=0) - (called & ~y[:, None]).mean(axis=0) * t / (1 - t)
     np.testing.assert_allclose(own["net_benefit"], counted, atol=1e-12)
     line = fitted.evaluation.calibration_line
-    assert figures.calibration(evaluation)["line"]["slope"]["value"] == line.slope.value
+    assert figures.calibration(evaluation)["line"] == line.to_dict()
+    assert line.intercept == calibration_line(y, p).intercept
 
 
 def test_every_permutation_is_in_a_bin(fitted):

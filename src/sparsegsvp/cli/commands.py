@@ -278,8 +278,13 @@ def predict(
         read_table,
         write_atomic,
     )
-    from ..workflow import needed_features, predict_table, predictions_csv, validate_table
-    from ..workflow.files import json_text
+    from ..workflow import (
+        json_text,
+        needed_features,
+        predict_table,
+        predictions_csv,
+        validate_table,
+    )
 
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     if validation is not None and target is None:
@@ -373,7 +378,6 @@ def recalibrate(
 
     Panel and ranking stay; probabilities and labels change, and are marked wherever they are used.
     """
-    from ..evaluation.recalibration import recalibration_text
     from ..io import (
         InputError,
         guess_positive,
@@ -382,7 +386,7 @@ def recalibrate(
         read_table,
         save_model,
     )
-    from ..workflow import needed_features, recalibrate_model
+    from ..workflow import needed_features, recalibrate_model, recalibration_text
 
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     if (table is None) != (target is None):

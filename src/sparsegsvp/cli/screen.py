@@ -282,16 +282,10 @@ class Screen:
 
         ``aside`` keeps it apart from output that is a file's lines.
         """
-        from ..report.words import line_words, prevalence_words
+        from ..workflow import cohort_lines
 
-        say = self.remark if aside else self.say
-        for name, title in {**_SCORES, **_COHORT_SCORES}.items():
-            if name in cohort["scores"]:
-                say(f"  {title}: {_interval(cohort['scores'][name])}")
-        if cohort["prevalence"] is not None:
-            say(f"  Predictive values are at a prevalence of {prevalence_words(cohort)}")
-        if cohort["calibration"] is not None:
-            say(f"  Calibration: {line_words(cohort['calibration']['line'])}")
+        for line in cohort_lines(cohort):
+            (self.remark if aside else self.say)(f"  {line}")
 
     def show_comparison(self, document: Mapping[str, Any]) -> None:
         """Show balanced accuracy by method and size, the Pareto front in bold."""
@@ -355,14 +349,6 @@ _SCORES = {
     "auc": "Area under the ROC curve",
     "sensitivity": "Sensitivity",
     "specificity": "Specificity",
-}
-
-
-_COHORT_SCORES = {
-    "accuracy": "Accuracy",
-    "ppv": "Positive predictive value",
-    "npv": "Negative predictive value",
-    "brier": "Brier score (equal class shares)",
 }
 
 

@@ -252,6 +252,33 @@ def cohort_sentence(test: Part) -> str:
     return text + "."
 
 
+_COHORT_SCORES = {
+    "balanced_accuracy": "Balanced accuracy",
+    "auc": "Area under the ROC curve",
+    "sensitivity": "Sensitivity",
+    "specificity": "Specificity",
+    "accuracy": "Accuracy",
+    "ppv": "Positive predictive value",
+    "npv": "Negative predictive value",
+    "brier": "Brier score (equal class shares)",
+}
+
+
+def cohort_lines(test: Part) -> list[str]:
+    """Say what another cohort shows, a line each: scores, prevalence and calibration."""
+    scores = {title: test["scores"].get(name) for name, title in _COHORT_SCORES.items()}
+    lines = [
+        f"{title}: {s['value']:.3f} ({s['low']:.3f} to {s['high']:.3f})"
+        for title, s in scores.items()
+        if s is not None
+    ]
+    if test["prevalence"] is not None:
+        lines.append(f"Predictive values are at a prevalence of {prevalence_words(test)}")
+    if test["calibration"] is not None:
+        lines.append(f"Calibration: {line_words(test['calibration']['line'])}")
+    return lines
+
+
 def prevalence_words(test: Part) -> str:
     """Say which share of the positive class a part of the document is for."""
     share = f"{100 * test['prevalence']:.3g}%"

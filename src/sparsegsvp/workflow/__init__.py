@@ -5,8 +5,10 @@
 They read nothing but their arguments and print nothing.
 """
 
+from ..evaluation.recalibration import recalibration_text
+from ..report.words import cohort_lines
 from .evidence import ComparedMethods, EvaluatedMethod, compare_table, evaluate_table
-from .files import command_of, results_folder
+from .files import command_of, json_text, results_folder
 from .lazy import LazySelection, select_lazily
 from .plan import Plan, plan_comparison, plan_evaluation, plan_selection
 from .predict import (
@@ -26,10 +28,12 @@ __all__ = [
     "Plan",
     "Predictions",
     "Selection",
+    "cohort_lines",
     "command_of",
     "compare_table",
     "demo_table",
     "evaluate_table",
+    "json_text",
     "needed_features",
     "plan_comparison",
     "plan_evaluation",
@@ -37,6 +41,7 @@ __all__ = [
     "predict_table",
     "predictions_csv",
     "recalibrate_model",
+    "recalibration_text",
     "results_folder",
     "select_lazily",
     "select_panel",
