@@ -179,7 +179,7 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.support_ = np.zeros(m, dtype=bool)
         self.support_[planes.panel] = True
         self.scale_ = planes.scale
-        vars(self).pop("recalibration_", None)  # of an earlier fit
+        self.__dict__.pop("recalibration_", None)  # of an earlier fit
         # what other samples are held against, in the units of X
         panel = planes.panel
         self.class_counts_ = cov.share * cov.n_samples

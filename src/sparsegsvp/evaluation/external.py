@@ -399,8 +399,8 @@ def _many_classes(
             trials = min(trials, area * (1 - area) / variance)
         scores["auc"] = proportion_interval(area, trials, level=level)
     if proba is not None:
-        parts = [np.clip(proba[codes == k], 0, 1) - np.eye(n_classes)[k] for k in range(n_classes)]
-        errors = [np.sum(part**2, axis=1) / 2 for part in parts]
+        gaps = [np.clip(proba[codes == k], 0, 1) - np.eye(n_classes)[k] for k in range(n_classes)]
+        errors = [np.sum(gap**2, axis=1) / 2 for gap in gaps]
         value, half = float(np.mean([part.mean() for part in errors])), 1.0
         if min(part.size for part in errors) > 1:
             variance = sum(part.var(ddof=1) / part.size for part in errors) / n_classes**2
@@ -469,14 +469,16 @@ def _thresholds(
     ones, zeros = int(y.sum()), int((~y).sum())
     rows = []
     for t, tp, tn in zip(at, hits.tolist(), clear.tolist()):
-        pairs = (tp, ones), (tn, zeros)
+        ppv, npv = predictive_values((tp, ones), (tn, zeros), prevalence, level=level)
         rows.append(
             ThresholdRow(
-                t,
-                t == own,
-                *(clopper_pearson(*pair, level=level) for pair in pairs),
-                *predictive_values(*pairs, prevalence, level=level),
-                float(net_benefit(tp / ones, tn / zeros, prevalence, t)),
+                threshold=t,
+                own=t == own,
+                sensitivity=clopper_pearson(tp, ones, level=level),
+                specificity=clopper_pearson(tn, zeros, level=level),
+                ppv=ppv,
+                npv=npv,
+                net_benefit=float(net_benefit(tp / ones, tn / zeros, prevalence, t)),
             )
         )
     return tuple(rows)
@@ -548,10 +550,11 @@ def compare_external(
     ranks, labels = [], []
     for model, rows in zip((first, second), parts):
         decision, _ = class_scores(model, rows, 2)
-        ranks.append(None if decision is None else decision[:, one])
+        if decision is not None:
+            ranks.append(decision[:, one])
         labels.append(np.asarray(model.predict(rows)))
     positive = truth == classes[one]
     areas = None
-    if all(rank is not None for rank in ranks) and min(positive.sum(), (~positive).sum()) >= 2:
-        areas = delong_test(positive, *ranks, level=level)
+    if len(ranks) == 2 and min(positive.sum(), (~positive).sum()) >= 2:
+        areas = delong_test(positive, ranks[0], ranks[1], level=level)
     return PairedModels(areas, mcnemar_test(truth, *labels))

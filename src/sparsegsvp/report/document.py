@@ -166,8 +166,10 @@ def summarize_test(
     ([[1, 1], [0, 1]], 0.75)
     """
     found = validation.to_dict()
-    same = ("n_samples", "class_counts", "positive", "prevalence", "observed_prevalence")
-    same += ("scores", "recalls", "thresholds", "shift", "remarks")
+    same = [
+        "n_samples", "class_counts", "positive", "prevalence", "observed_prevalence", "scores",
+        "recalls", "thresholds", "shift", "remarks",
+    ]  # fmt: skip
     return {
         "source": source,
         "digest": digest,

@@ -111,7 +111,7 @@ def _cohort_drawings(test: Mapping[str, Any] | None) -> dict[str, Any]:
         "calibration": drawings.calibration_chart,
         "decision": drawings.decision_chart,
     }
-    shown = test or dict.fromkeys(charts)
+    shown: Mapping[str, Any] = test or dict.fromkeys(charts)
     return {name: shown[name] and draw(shown[name]) for name, draw in charts.items()}
 
 

@@ -72,7 +72,8 @@ class Predictions:
         fitted = last_step(model)
         self.classes = [str(c) for c in fitted.classes_]
         self.model, self.where = model, where
-        labels, distances, proba, decision, values = [], [], [], [], []
+        labels, distances, proba, values = [], [], [], []
+        decision: list[Any] = []
         panel = np.flatnonzero(fitted.support_)
         done = 0
         for seen in prepared_rows(model, X):
