@@ -167,6 +167,17 @@ def test_false_alarms_are_rare_with_heavy_tails_and_another_mix(n, labelled):
     assert alarms <= 4  # of 80
 
 
+def test_classes_are_told_apart_by_name_whatever_their_order_as_text():
+    X, y = make_planted(120, 20, 2, effect=3.0, return_X_y=True, random_state=1)
+    y = np.where(y == 1, 10, 2)  # "10" comes before "2"
+    model = GSVPSVM(n_features=2).fit(X[:80], y[:80])
+    values = panel_of(model, X[80:])
+    for labels in (y[80:], y[80:].astype(str)):
+        found = check_shift(model, values, labels)
+        assert not any(one.shifted or one.scaled for one in found)
+        assert all(0 < abs(one.shift) < 0.5 for one in found)  # 0 is what a mix would give
+
+
 def test_one_sample_in_other_units_is_noticed_and_an_old_model_is_not_judged(fitted):
     model, X, _ = fitted
     one = panel_of(model, X[120:121])

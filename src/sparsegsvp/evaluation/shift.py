@@ -106,7 +106,8 @@ def check_shift(
     panel = np.flatnonzero(fitted.support_)
     codes = None
     if labels is not None:
-        codes = np.searchsorted(fitted.classes_.astype(str), np.asarray(labels).astype(str))
+        place = {str(label): k for k, label in enumerate(fitted.classes_.tolist())}
+        codes = np.array([place.get(str(label), -1) for label in np.asarray(labels).tolist()])
     alpha = LEVEL / (2 * max(len(panel), 1))
     found = []
     for j, feature in enumerate(panel.tolist()):
