@@ -7,9 +7,7 @@ from .compare import compare
 from .comparison import Comparison, ComparisonRow, pareto_front
 from .external import (
     ExternalValidation,
-    PairedModels,
     ThresholdRow,
-    compare_external,
     validate_external,
     validate_predictions,
 )
@@ -24,6 +22,7 @@ from .intervals import (
     score_interval,
 )
 from .nested import nested_evaluate
+from .paired import PairedModels, compare_external
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict
 from .recalibration import recalibrate
