@@ -3,6 +3,7 @@
     python benchmarks/coverage.py                        1,000 replicates a cell, a stand-in
     python benchmarks/coverage.py --procedure real       100 replicates a cell, GSVPSVMCV()
     python benchmarks/coverage.py --cells 60-even-weak   some cells only; 60 takes all of that size
+    python benchmarks/coverage.py --delong               areas of an independent cohort, a minute
     python benchmarks/coverage.py --tiny                 one cell, seconds
 
 A cell is a number of samples, a balance of the classes and a strength of the signal: 200
@@ -16,6 +17,10 @@ of no, weak and strong signal. It takes hours: finished replicates are kept in a
 results, from which the next run goes on; all cells advance together, so that any run can be ended
 (Ctrl-C, or --minutes) and says what it has. Its permutation test has 19 draws, the fewest that can
 decide; --draws 0 leaves it out.
+
+An independent cohort has one area and DeLong's variance of it: --delong draws two classes from
+normal distributions whose distance gives the true area, and compares `delong_interval` with the
+usual area plus and minus 1.96 standard errors, and with the same on the logit scale.
 
 For each cell: the share of replicates whose interval holds the truth, by score; how wide the
 intervals are; how often the permutation test gives p <= 0.05, and after how many draws. Cells
@@ -50,6 +55,7 @@ from sparsegsvp.evaluation.folds import holdout_ratio
 from sparsegsvp.evaluation.journal import Journal, run_logged
 from sparsegsvp.evaluation.panels import describe
 from sparsegsvp.evaluation.permutation import FEWEST_DRAWS, draws_wanted, sequential_p_value
+from sparsegsvp.metrics import delong_interval, delong_variance
 
 GOAL = 0.93
 SCORES = ("balanced_accuracy", "auc", "sensitivity", "specificity")
@@ -230,6 +236,79 @@ def permutation_p_value(
                 break
     p_value, draws, _ = sequential_p_value(exceeds)
     return p_value, draws
+
+
+# ------------------------------------------------------------------- an independent cohort
+
+COHORTS = ((10, 10), (20, 20), (50, 50), (100, 100), (10, 30), (25, 75), (20, 180))
+AREAS = (0.5, 0.7, 0.85, 0.95, 0.99)
+
+
+def delong(positives: int, negatives: int, area: float, replicates: int, seed: int) -> dict:
+    """Coverage and width of three intervals of an area, all with DeLong's variance."""
+    rng = np.random.default_rng([seed, positives, negatives, round(1000 * area)])
+    y = np.arange(positives + negatives) < positives
+    shift = np.sqrt(2) * norm.ppf(area)
+    ends: dict[str, list[tuple[float, float]]] = {"delong": [], "wald": [], "logit": []}
+    for _ in range(replicates):
+        score = rng.normal(size=y.size) + shift * y
+        found = delong_interval(y, score)
+        a, half = found.value, 1.96 * np.sqrt(delong_variance(y, score))
+        ends["delong"].append((found.low, found.high))
+        ends["wald"].append((a - half, a + half))
+        inner = min(max(a, 1e-12), 1 - 1e-12)
+        middle, reach = np.log(inner / (1 - inner)), half / (inner * (1 - inner))
+        logit = 1 / (1 + np.exp(-np.array([middle - reach, middle + reach])))
+        ends["logit"].append((float(logit[0]), float(logit[1])))
+    result: dict[str, Any] = {
+        "positives": positives,
+        "negatives": negatives,
+        "area": area,
+        "replicates": replicates,
+        "coverage": {},
+        "width": {},
+    }
+    for name, found in ends.items():
+        low, high = np.array(found).T
+        result["coverage"][name] = float(np.mean((low <= area) & (area <= high)))
+        result["width"][name] = float(np.mean(np.minimum(high, 1) - np.maximum(low, 0)))
+    return result
+
+
+def delong_table(results: list[dict[str, Any]]) -> str:
+    """Coverage (mean width) of the three intervals as Markdown."""
+    lines = [
+        "| positives + negatives | true AUC | `delong_interval` | ± 1.96 SE | logit ± 1.96 SE |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for row in results:
+        parts = []
+        for name, coverage in row["coverage"].items():
+            mark = "**" if coverage < GOAL else ""
+            parts.append(f"{mark}{coverage:.3f}{mark} ({row['width'][name]:.2f})")
+        lines.append(
+            f"| {row['positives']} + {row['negatives']} | {row['area']} | {' | '.join(parts)} |"
+        )
+    return "\n".join(lines)
+
+
+def run_delong(replicates: int, seed: int, *, tiny: bool) -> None:
+    """Run the cells of independent cohorts, print their table and put it into the docs."""
+    cells = [(10, 10, 0.85)] if tiny else [(*n, area) for n in COHORTS for area in AREAS]
+    results = [delong(*cell, replicates, seed) for cell in cells]
+    text = delong_table(results)
+    print(text)
+    if tiny:
+        return
+    print("written:", save("coverage-delong", {"seed": seed, "cells": results}))
+    below = [
+        f"{r['positives']} + {r['negatives']} at {r['area']}: {r['coverage']['delong']:.3f}"
+        for r in results
+        if r["coverage"]["delong"] < GOAL
+    ]
+    said = f"{replicates:,} replicates a cell. Below the goal of {GOAL}: "
+    put_between(DOCS, "coverage delong", f"{text}\n\n{said}{'; '.join(below) or 'no cell'}.")
+    print("written:", DOCS)
 
 
 # ---------------------------------------------------------------------------- real procedure
@@ -416,8 +495,6 @@ def misses(results: list[dict[str, Any]]) -> list[str]:
 
 def write_docs(results: list[dict[str, Any]], path: Path = DOCS, *, mark: str = "coverage") -> None:
     """Put the table between the marks of the page."""
-    text = path.read_text()
-    marked = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- end -->)", re.DOTALL)
     fewest = min(row["replicates"] for row in results)
     said = (
         f"{fewest:,} replicates a cell. "
@@ -430,7 +507,13 @@ def write_docs(results: list[dict[str, Any]], path: Path = DOCS, *, mark: str = 
             f" Nadeau and Bengio's interval alone covers {spans[0]} (balanced accuracy) and "
             f"{spans[1]} (AUC) in these cells."
         )
-    path.write_text(marked.sub(lambda m: f"{m[1]}{table(results)}\n\n{said}\n{m[2]}", text))
+    put_between(path, mark, f"{table(results)}\n\n{said}")
+
+
+def put_between(path: Path, mark: str, text: str) -> None:
+    """Replace what stands between a mark of a page and the end mark that follows it."""
+    marked = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- end -->)", re.DOTALL)
+    path.write_text(marked.sub(lambda m: f"{m[1]}{text}\n{m[2]}", path.read_text()))
 
 
 def chosen_cells(words: Sequence[str], known: Sequence[Cell]) -> list[Cell]:
@@ -458,12 +541,17 @@ def main() -> None:
     # the form of the intervals was chosen on draws with seed 0
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tiny", action="store_true", help="one cell, few replicates, no files")
+    parser.add_argument("--delong", action="store_true", help="areas of an independent cohort")
     only = parser.add_argument_group("the real procedure")
     only.add_argument("--repeats", type=int, default=1, help="of the outer folds")
     only.add_argument("--draws", type=int, default=FEWEST_DRAWS, help="of the permutation test")
     only.add_argument("--jobs", type=int, default=1, help="processes")
     only.add_argument("--minutes", type=float, help="end after about so long; go on another time")
     options = parser.parse_args()
+    if options.delong:
+        replicates = 200 if options.tiny else options.replicates or 2000
+        run_delong(replicates, options.seed, tiny=options.tiny)
+        return
     is_real = options.procedure == "real"
     known = REAL_CELLS if is_real else CELLS
     replicates = options.replicates or (100 if is_real else 1000)

@@ -163,3 +163,22 @@ def test_panels_goes_on_where_it_ended(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr(panels._rules, "GRIDS", {"other": ((1.0, 0.5),)})
     with pytest.raises(SystemExit, match="run with other settings"):
         panels.measure("rules", options)
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_worked_example_keeps_its_cohort_apart(tmp_path: Path) -> None:
+    from cohort import parts
+
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [40, 20])
+    names = np.array([f"g{j}" for j in range(5)])
+    np.savez(
+        tmp_path / "data.npz",
+        X=rng.normal(size=(60, 5)),
+        y=y,
+        feature_names=names,
+        class_names=np.array(["ALL", "AML"]),
+    )
+    train, test = parts(tmp_path / "data.npz")
+    assert len(train) == 40 and not set(train.index) & set(test.index)
+    assert dict(test["leukemia"].value_counts()) in ({"ALL": 13, "AML": 7}, {"ALL": 14, "AML": 6})

@@ -44,6 +44,9 @@ TITLES = {
     "rare": "Features that are seldom chosen",
     "final": "From the final fit",
     "steered": "Features in or out by request",
+    # another cohort
+    "shift": "Values differ from training",
+    "cohort": "About the other cohort",
     # the run
     "skipped": "Left out of this run",
 }

@@ -149,3 +149,76 @@ def test_predictions_are_written_through_links_and_devices(finished, model, tmp_
         assert result.exit_code == 0, result.stderr
     assert link.is_symlink() and (tmp_path / "there.csv").read_text().startswith("sample,")
     assert not Path("/dev/null").is_file()
+
+
+def test_labels_in_the_file_validate_the_model(model, tmp_path, kit):
+    X, labels, features = kit.planted(seed=9)
+    cohort = kit.write_table(tmp_path / "new.csv", X, labels, features)
+    words = ["predict", model, cohort, "--id", "sample", "-t", "class", "--prevalence", "0.1"]
+    out, beside = tmp_path / "p.csv", tmp_path / "validation.json"
+    result = kit.run(*words, "--out", out, "--validation", beside)
+    assert result.exit_code == 0, result.stderr
+    assert "Area under the ROC curve: " in result.stdout and "Calibration: " in result.stdout
+    found = json.loads(beside.read_text(encoding="utf-8"))
+    assert found["n_samples"] == 36 and found["prevalence"] == 0.1
+    # the labels that are validated are those of the model, whatever the prevalence
+    plain = parse(kit.run("predict", model, cohort, "--id", "sample").stdout)
+    said = [row["prediction"] == "ill" for row in plain[:18]]
+    assert found["scores"]["sensitivity"]["value"] == np.mean(said)
+    given = json.loads(kit.run(*words, "--json").stdout)
+    assert given["validation"] == found and given["notices"] == []
+    aside = kit.run(*words)  # the predictions alone go to stdout
+    assert "Calibration" in aside.stderr and len(parse(aside.stdout)) == 36
+    assert kit.run(*words, "--validation", beside).exit_code == 2  # it is there already
+    result = kit.run("predict", model, cohort, "--validation", tmp_path / "v.json")
+    assert result.exit_code == 2 and "--validation needs --target" in result.stderr
+    kit.write_table(cohort, X, np.where(labels == "ill", "sick", "well"), features)
+    result = kit.run(*words)
+    assert result.exit_code == 2 and "label 'sick' does not occur in the model" in result.stderr
+
+
+def test_values_unlike_training_are_noticed(model, tmp_path, kit):
+    X, labels, features = kit.planted(seed=9)
+    X[:, 0] *= 1000
+    cohort = kit.write_table(tmp_path / "new.csv", X, labels, features)
+    result = kit.run("predict", model, cohort, "--id", "sample")
+    assert result.exit_code == 0
+    assert "Values differ from training" in result.stderr and features[0] in result.stderr
+    assert len(parse(result.stdout)) == 36
+
+
+def test_a_recalibrated_model_is_marked_wherever_it_is_used(model, tmp_path, kit):
+    X, labels, features = kit.planted(seed=9, shift=0.8)
+    cohort = kit.write_table(tmp_path / "new.csv", X, labels, features)
+    again = tmp_path / "again.skops"
+    words = ["recalibrate", model, cohort, "--id", "sample", "-t", "class", "--out", again]
+    result = kit.run(*words, "--prevalence", "0.1", "--method", "slope")
+    assert result.exit_code == 0, result.stderr
+    assert "10% of 'ill', slope and intercept by 36 samples of new.csv" in result.stdout
+    assert kit.run(*words).exit_code == 2  # it is there already
+    result = kit.run("predict", again, cohort, "--id", "sample", "-t", "class")
+    assert "probabilities are recalibrated" in result.stderr
+    assert "recalibrated to these very samples" in result.stderr
+    assert "recalibrated probability of ill" in parse(result.stdout)[0]
+    first = kit.run("predict", model, cohort, "--id", "sample", "--prevalence", "0.1")
+    only = tmp_path / "rare.skops"
+    assert kit.run("recalibrate", model, "--prevalence", "0.1", "--out", only).exit_code == 0
+    second = kit.run("predict", only, cohort, "--id", "sample")
+    p = [float(row["probability of ill"]) for row in parse(first.stdout)]
+    q = [float(row["recalibrated probability of ill"]) for row in parse(second.stdout)]
+    np.testing.assert_allclose(p, q, rtol=1e-9)
+    # what it is for already counts
+    back = kit.run("predict", only, cohort, "--id", "sample", "--prevalence", "0.5")
+    plain = kit.run("predict", model, cohort, "--id", "sample")
+    p = [float(row["probability of ill"]) for row in parse(plain.stdout)]
+    q = [float(row["recalibrated probability of ill"]) for row in parse(back.stdout)]
+    np.testing.assert_allclose(p, q, rtol=1e-9)
+    for more, said in {
+        (): "a prevalence, or a cohort",
+        (cohort,): "both TABLE and --target",
+        ("--prevalence", "2"): "lies between 0 and 1",
+        ("--prevalence", "0.1", "--positive", "sick"): "there is no class 'sick'",
+    }.items():
+        result = kit.run("recalibrate", model, *more, "--out", tmp_path / "none.skops")
+        assert result.exit_code == 2 and said in result.stderr, said
+    assert not (tmp_path / "none.skops").exists()

@@ -287,6 +287,19 @@ def test_an_independent_cohort(table, tmp_path, kit):
     assert np.sum(results["test"]["confusion"]["counts"]) == 36
     rows = rows_of(out / "test-predictions.csv")
     assert len(rows) == 36 and rows[0]["label"] == "ill"
+    found = results["test"]
+    assert {"accuracy", "sensitivity", "specificity", "auc", "ppv", "npv", "brier"} <= set(
+        found["scores"]
+    )
+    assert found["positive"] == "ill" and found["prevalence"] == 0.5 and found["thresholds"]
+    assert "In another cohort (other.csv; 36 samples" in results["verdict"]["sentences"][-1]
+    assert "validated on an independent cohort of 36" in results["methods"]["paragraph"]
+    assert "Positive predictive value: " in result.stdout and "prevalence of 50%" in result.stdout
+    # what was said of the estimate is still said
+    assert "the whole procedure reaches" in result.stdout
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.count("In another cohort") == 3  # lede, tile and section
+    assert "no part in it" in page and "Where to draw the line" in page
 
     words += ["--force"]
     result = kit.run(*words, "--test", table)
@@ -296,6 +309,25 @@ def test_an_independent_cohort(table, tmp_path, kit):
     result = kit.run(*words, "--test", other)
     assert result.exit_code == 2
     assert "label 'sick' does not occur in table.csv" in result.stderr
+
+
+def test_a_cohort_in_other_units_at_a_prevalence(table, tmp_path, kit):
+    X, labels, features = kit.planted(seed=9)
+    X[:, 0] += 6.0
+    other = kit.write_table(tmp_path / "other.csv", X, labels, features)
+    words = ["select", table, "-t", "class", "--id", "sample", *kit.fast, "--out", tmp_path / "o"]
+    result = kit.run(*words, "--test", other, "--prevalence", "0.1")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads((tmp_path / "o" / "results.json").read_text(encoding="utf-8"))
+    notice = next(n for n in document["notices"] if n["code"] == "shift")
+    assert features[0] in notice["text"] and "standard deviations higher" in notice["text"]
+    shifted = {f["feature"]: f["shifted"] for f in document["test"]["shift"]}
+    assert shifted.pop(features[0]) and not any(shifted.values())
+    assert document["test"]["prevalence"] == document["figures"]["decision"]["prevalence"] == 0.1
+    assert "--prevalence 0.1" in document["run"]["command"]
+    for wrong in ("0", "1.5"):
+        result = kit.run(*words, "--prevalence", wrong, "--force")
+        assert result.exit_code == 2 and "lies between 0 and 1" in result.stderr
 
 
 def test_groups_are_never_split(tmp_path, kit):

@@ -159,3 +159,12 @@ def test_adapters_put_the_one_informative_feature_first(adapters, name):
     model = found[name].set_params(**{f"{found[name].steps[-1][0]}__n_features": 3}).fit(X, y)
     assert exact_panel(model, 1, 30).tolist() == [4]
     assert exact_panel(model, 3, 30).size == 3
+
+
+def test_coverage_of_delongs_interval_within_binomial_error(coverage):
+    # 400 replicates at a nominal 0.95: three standard errors are 0.033
+    found = coverage.delong(20, 20, 0.95, 400, seed=3)["coverage"]
+    assert found["delong"] >= 0.95 - 0.033
+    assert found["wald"] < found["delong"]  # why it is not used
+    row = coverage.delong(10, 10, 0.85, 5, seed=3)
+    assert coverage.delong_table([row]).splitlines()[-1].startswith("| 10 + 10 | 0.85 | ")

@@ -17,8 +17,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV, StabilitySelection, nested_evaluate
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.evaluation import permutation_test
-from sparsegsvp.report import summarize
+from sparsegsvp.evaluation import check_shift, permutation_test, validate_external
+from sparsegsvp.report import summarize, summarize_test
 
 HOSTILE = ("<script>alert(1)</script>", "=cmd|'/c calc'!A1", '"><img src=x onerror=alert(1)>')
 
@@ -65,8 +65,21 @@ def fitted() -> SimpleNamespace:
     evaluation = replace(evaluation, permutation=permutation)
     stability = StabilitySelection(GSVPSVM(delta=0.2), n_resamples=6).fit(table.X, table.y)
     model = procedure.fit(table.X, table.y)
+    # a cohort like the table, with noise of its own and one feature in other units
+    X = data.X + np.random.default_rng(2).normal(size=data.X.shape)
+    X[:, data.support[0]] += 9.0
+    panel = model.get_support()
+    cohort = replace(
+        validate_external(model, X, table.y, pos_label=table.positive, prevalence=0.2),
+        shift=tuple(check_shift(model, X[:, panel], table.y)),
+    )
     return SimpleNamespace(
-        data=data, table=table, model=model, evaluation=evaluation, stability=stability
+        data=data,
+        table=table,
+        model=model,
+        evaluation=evaluation,
+        stability=stability,
+        cohort=cohort,
     )
 
 
@@ -77,6 +90,7 @@ def _results(fitted: SimpleNamespace) -> dict[str, Any]:
         fitted.model,
         evaluation=fitted.evaluation,
         stability=fitted.stability,
+        test=summarize_test(fitted.cohort, source="<u>site 2</u>.csv"),
         seed=0,
         command="sparsegsvp select planted.csv --target state",
     )

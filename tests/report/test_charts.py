@@ -27,6 +27,7 @@ def charts(results) -> dict[str, Chart]:
         "boxes": drawings.boxes(panel[0]["boxes"], [0, 1]),
         "roc": drawings.roc_chart(found["roc"]),
         "calibration": drawings.calibration_chart(found["calibration"]),
+        "decision": drawings.decision_chart(results["test"]["decision"]),
         "permutation": drawings.permutation_chart(found["permutation"]),
         "planes": drawings.scatter_chart(found["planes"], [0, 1], diagonal=True),
         "score path": score_path,

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from sparsegsvp import GSVPSVMCV, evaluation
 from sparsegsvp._notices import Notice
-from sparsegsvp.evaluation import PermutationResult, repeated_samples
+from sparsegsvp.evaluation import PermutationResult, repeated_samples, validate_predictions
 from sparsegsvp.metrics import Interval
 from sparsegsvp.report import (
     build_report,
@@ -35,6 +35,7 @@ def test_the_document_is_valid_json_and_repeats_itself(fitted, results):
         fitted.model,
         evaluation=fitted.evaluation.to_dict(),
         stability=fitted.stability,
+        test=results["test"],
         seed=0,
         command=results["run"]["command"],
     )
@@ -255,9 +256,11 @@ def test_the_methods_paragraph_cites_what_the_citation_file_does(results):
 
 def test_scores_of_an_independent_cohort():
     truth, predicted = ["a"] * 10 + ["b"] * 20, ["a"] * 9 + ["b"] * 21
-    found = summarize_test(truth, predicted, ["a", "b"], positive="a", source="new.csv")
+    validation = validate_predictions(truth, predicted, ["a", "b"], positive="a")
+    found = summarize_test(validation, source="new.csv")
+    schema.check(found, "Test", "test")
     assert found["scores"]["sensitivity"]["value"] == pytest.approx(0.9)
     assert found["scores"]["balanced_accuracy"]["value"] == pytest.approx(0.95)
     assert found["confusion"]["counts"] == [[9, 1], [0, 20]]
     with pytest.raises(ValueError, match="'c', which the model does not know"):
-        summarize_test(["c"], ["a"], ["a", "b"])
+        validate_predictions(["c"], ["a"], ["a", "b"])

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import ttest_ind
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
+from sparsegsvp.metrics import calibration_line
 from sparsegsvp.report import figures, projections
 from sparsegsvp.report.document import group_association
 
@@ -69,6 +70,28 @@ def test_confusion_is_averaged_over_the_repeats_and_gives_the_rates(fitted):
     assert evaluation.scores["sensitivity"].value == pytest.approx(rates[positive])
     assert evaluation.scores["specificity"].value == pytest.approx(rates[1 - positive])
     assert evaluation.scores["balanced_accuracy"].value == pytest.approx(rates.mean())
+
+
+def test_the_decision_curve_is_that_of_the_first_repeat(fitted):
+    evaluation = fitted.evaluation.to_dict()
+    found = figures.decision(evaluation, 0.1)
+    expected = fitted.evaluation.decision_curve(0.1).to_dict()
+    assert {**found, "label": None} == {**expected, "label": None}
+    assert found["prevalence"] == 0.1 and found["label"] == fitted.table.positive
+    own = figures.decision(evaluation)
+    share = np.mean(fitted.table.y == fitted.table.positive)
+    assert own["prevalence"] == share == fitted.evaluation.decision_curve().prevalence
+    first = evaluation["out_of_fold"][0]
+    one = evaluation["classes"].index(fitted.table.positive)
+    p, y = np.array(first["proba"])[:, one], np.array(evaluation["y"]) == one
+    t = np.array(own["thresholds"])
+    odds = p / (1 - p) * share / (1 - share)
+    called = odds[:, None] >= t / (1 - t)
+    counted = (called & y[:, None]).mean(axis=0) - (called & ~y[:, None]).mean(axis=0) * t / (1 - t)
+    np.testing.assert_allclose(own["net_benefit"], counted, atol=1e-12)
+    line = fitted.evaluation.calibration_line
+    assert figures.calibration(evaluation)["line"] == line.to_dict()
+    assert line.intercept == calibration_line(y, p).intercept
 
 
 def test_every_permutation_is_in_a_bin(fitted):

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sparsegsvp.report import build_report
+from sparsegsvp.evaluation import validate_predictions
+from sparsegsvp.report import build_report, summarize_test, words
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
 HOSTILE = ("<script>alert(1)</script>", "=cmd|'/c calc'!A1", '"><img src=x onerror=alert(1)>')
@@ -79,6 +80,7 @@ def test_sections_come_in_the_order_of_the_argument(results):
                 "answer",
                 "panel",
                 "accuracy",
+                "cohort",
                 "samples",
                 "path",
                 "weights",
@@ -90,6 +92,30 @@ def test_sections_come_in_the_order_of_the_argument(results):
     ]
     assert places == sorted(places)
     assert len(page) < 400_000
+
+
+def test_another_cohort_has_a_tile_a_section_and_its_own_curves(results):
+    page = build_report(results)
+    part = page[page.index('<section id="cohort">') : page.index('<section id="samples">')]
+    assert part.count("<svg") >= 3 and "&lt;u&gt;site 2&lt;/u&gt;.csv" in part
+    assert part.count("the labels of the model") == 1
+    assert part.count("<b>differs</b>") == sum(
+        f["shifted"] or f["scaled"] for f in results["test"]["shift"]
+    )
+    assert "prevalence of 20%" in part
+    results["test"] = None
+    without = build_report(results)
+    assert 'id="cohort"' not in without and "<h2>In another cohort</h2>" not in without
+    assert '"numbers five"' in page and '"numbers five"' not in without
+
+
+def test_a_cohort_of_one_class_still_makes_a_page(results):
+    found = validate_predictions(["a"] * 3, ["a", "a", "b"], ["a", "b"], positive="b")
+    results["test"] = summarize_test(found)
+    page = build_report(results)
+    assert "The cohort has no sample of b" in page and "accuracy, 3 samples" in page
+    said = words.cohort_sentence(results["test"])
+    assert "an accuracy of 0.67" in said and "one class is missing" in said
 
 
 def test_chance_is_said_first(results):

@@ -104,6 +104,7 @@ def spell_out(args: Sequence[str]) -> list[str]:
 for panel, function in (
     ("Panels", commands.select),
     ("Panels", commands.predict),
+    ("Panels", commands.recalibrate),
     ("Evidence", commands.evaluate),
     ("Evidence", commands.compare),
     ("Evidence", commands.reproduce),

@@ -28,6 +28,7 @@ from .options import (
     Showing,
     TablePath,
     Transform,
+    Use,
     changed,
     command,
     flag,
@@ -49,6 +50,7 @@ def select(
     batches: Batches,
     layout: Layout,
     cohort: Cohort,
+    use: Use,
     method: Method,
     transform: Transform,
     folds: Folds,
@@ -85,8 +87,8 @@ def select(
     """
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     groups = (
-        roles, batches, layout, cohort, method, transform, folds, permutations, resamples, planning,
-        running, logging,
+        roles, batches, layout, cohort, use, method, transform, folds, permutations, resamples,
+        planning, running, logging,
     )  # fmt: skip
     text = spell("select", table, *groups, fast=fast, dask=dask)
     if dask is not None:
@@ -112,7 +114,7 @@ def select(
             plan = plan_selection(data, fast=fast, progress=screen.progress, **asked)
         screen.show_plan(plan)
         return
-    _select(read, out, text, screen, force=force, fast=fast, **asked, **values(logging))
+    _select(read, out, text, screen, force=force, fast=fast, **asked, **values(logging, use))
 
 
 def _select(
@@ -256,26 +258,62 @@ def predict(
     positive: Annotated[
         str | None, typer.Option(metavar="LABEL", help="The class of interest.")
     ] = None,
-) -> None:
-    """Classify samples with a saved model.
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target", "-t", metavar="COLUMN",
+            help="True labels, if TABLE has them: says how well the model does here.",
+        ),
+    ] = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="JSON to write what --target shows into."),
+    ] = None,
+) -> None:  # fmt: skip
+    """Classify samples with a saved model; with --target, validate it on them.
 
     Only the columns of the model's panel are needed, in any order; others are ignored.
     """
-    from ..io import guess_positive, load_model, prepare_output, read_table, write_atomic
-    from ..workflow import needed_features, predict_table, predictions_csv
+    from ..io import (
+        InputError,
+        guess_positive,
+        load_model,
+        prepare_output,
+        read_table,
+        write_atomic,
+    )
+    from ..workflow import (
+        json_text,
+        needed_features,
+        predict_table,
+        predictions_csv,
+        validate_table,
+    )
 
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
-    if out is not None:
-        prepare_output(out, force=force)
+    if validation is not None and target is None:
+        raise InputError("--validation needs --target", remedy="name the column of true labels")
+    for path in (out, validation):
+        if path is not None:
+            prepare_output(path, force=force)
     fitted = load_model(model)
-    data = read_table(table, features=needed_features(fitted), **values(layout))
+    names = needed_features(fitted)
+    data = read_table(table, target=target, features=names, **values(layout))
     for sentence in data.record[1:]:  # the first is how much was read
         screen.remark(sentence)
     found = predict_table(fitted, data)
     if found.imputed:
         screen.remark(found.imputed_text())
+    if found.recalibrated:
+        screen.remark(f"note: {found.recalibrated}")
+    notice = found.shift_notice(None if target is None else data.labels)
+    if notice is not None:
+        screen.remark(f"note: {notice}")
+    of_interest = positive or guess_positive(found.classes)
+    shown = None
+    if target is not None:
+        shown = validate_table(found, data, positive=of_interest, prevalence=prevalence)
     if prevalence is not None:
-        of_interest = positive or guess_positive(found.classes)
         found.set_prevalence(of_interest, prevalence)
         if positive is None:
             screen.remark(f"--prevalence is taken for '{of_interest}'; --positive names the other")
@@ -286,6 +324,12 @@ def predict(
         screen.say(f"Predictions: {out.resolve()}")
     else:
         screen.pass_on(text)
+    if shown is not None:
+        screen.show_cohort(shown, aside=out is None)
+        for text in shown["remarks"]:
+            screen.remark(f"note: {text}")
+        if validation is not None:
+            write_atomic(validation, json_text(shown))
     screen.give(
         {
             "source": data.source,
@@ -295,8 +339,77 @@ def predict(
             "probabilities": None if found.proba is None else found.proba.tolist(),
             "classes": found.classes,
             "imputed": found.imputed,
+            "recalibrated": found.recalibrated or None,
+            "notices": [] if notice is None else [str(notice)],
+            "validation": shown,
         }
     )
+
+
+@command
+def recalibrate(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", show_default=False, help="A model.skops file.")
+    ],
+    layout: Layout,
+    showing: Showing,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Model to write.")],
+    table: Annotated[
+        Path | None,
+        typer.Argument(metavar="[TABLE]", show_default=False, help="A cohort with labels."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="Class labels.")
+    ] = None,
+    prevalence: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P", help="Share of the positive class that probabilities are to be for."
+        ),
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="The class of interest.")
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="What TABLE sets: the intercept of the log odds, or slope and intercept (slope)."
+        ),
+    ] = "intercept",
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if there is one.")] = False,
+) -> None:
+    """Fit a model's probabilities to a prevalence, or to a cohort with labels.
+
+    Panel and ranking stay; probabilities and labels change, and are marked wherever they are used.
+    """
+    from ..io import (
+        InputError,
+        guess_positive,
+        load_model,
+        prepare_output,
+        read_table,
+        save_model,
+    )
+    from ..workflow import needed_features, recalibrate_model, recalibration_text
+
+    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    if (table is None) != (target is None):
+        raise InputError("a cohort needs both TABLE and --target", remedy="give both, or neither")
+    prepare_output(out, force=force)
+    fitted = load_model(model)
+    data = None
+    if table is not None:
+        names = needed_features(fitted)
+        data = read_table(table, target=target, features=names, **values(layout))
+    of_interest = positive or guess_positive([str(c) for c in fitted.classes_])
+    again = recalibrate_model(
+        fitted, data, positive=of_interest, prevalence=prevalence, method=method
+    )
+    save_model(again, out)
+    said = recalibration_text(again)
+    screen.say(said[:1].upper() + said[1:])
+    screen.say(f"Model: {out.resolve()}")
+    screen.give({"out": str(out.resolve()), "recalibrated": said})
 
 
 # ----------------------------------------------------------------------------- evidence

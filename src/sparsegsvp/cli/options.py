@@ -267,6 +267,21 @@ class Cohort:
 
 
 @dataclass(frozen=True)
+class Use:
+    """Where a panel is to be used."""
+
+    prevalence: Annotated[
+        float | None,
+        _option(
+            _ESTIMATE,
+            "Share of the positive class where the panel is used, for predictive values and the "
+            "decision curve.",
+            metavar="P",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
 class Running:
     """Seed and processes."""
 
@@ -300,7 +315,7 @@ class Showing:
 
 GROUPS = (
     Layout, Roles, Batches, Transform, Method, Folds, Permutations, Resamples, Planning, Cohort,
-    Running, Logging, Showing,
+    Use, Running, Logging, Showing,
 )  # fmt: skip
 
 

@@ -252,7 +252,10 @@ class Screen:
         evaluation, verdict = document["evaluation"], document["verdict"]
         self.say()
         self.say(verdict["headline"], style="bold red" if verdict["level"] == "none" else "bold")
-        self.say(verdict["sentences"][-1])
+        cohort = document.get("test")
+        # the first says what was read; what an independent cohort says comes below
+        told = verdict["sentences"][:-1] if cohort is not None else verdict["sentences"]
+        self.say(told[-1])
         for name, title in _SCORES.items():
             score = evaluation["scores"].get(name)
             if score is not None and score["low"] is not None:
@@ -274,15 +277,22 @@ class Screen:
         learning = document.get("learning")
         if learning is not None:
             self.say(learning["sentence"])
-        cohort = document.get("test")
         if cohort is not None:
             self.say(f"On {cohort['source']}, {cohort['n_samples']} samples:", style="bold")
-            for name, title in _SCORES.items():
-                if name in cohort["scores"]:
-                    self.say(f"  {title}: {_interval(cohort['scores'][name])}")
+            self.show_cohort(cohort)
         for notice in document["notices"]:
             style = "" if notice["severity"] == "note" else "yellow"
             self.say(f"{notice['title']}: {notice['text']}", style=style)
+
+    def show_cohort(self, cohort: Mapping[str, Any], *, aside: bool = False) -> None:
+        """Say what an independent cohort shows: scores, calibration, predictive values.
+
+        ``aside`` keeps it apart from output that is a file's lines.
+        """
+        from ..workflow import cohort_lines
+
+        for line in cohort_lines(cohort):
+            (self.remark if aside else self.say)(f"  {line}")
 
     def show_comparison(self, document: Mapping[str, Any]) -> None:
         """Show balanced accuracy by method and size, the Pareto front in bold."""

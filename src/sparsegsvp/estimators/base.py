@@ -182,6 +182,12 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.support_ = np.zeros(m, dtype=bool)
         self.support_[planes.panel] = True
         self.scale_ = planes.scale
+        self.__dict__.pop("recalibration_", None)  # of an earlier fit
+        # what other samples are held against, in the units of X
+        panel = planes.panel
+        self.class_counts_ = cov.share * cov.n_samples
+        self.panel_means_ = std.center[panel] + cov.means[:, panel] * std.scale[panel]
+        self.panel_variances_ = cov.variances[:, panel] * std.scale[panel] ** 2
         self.delta_ = np.array([solution.delta for solution in solutions])
         self.objective_ = np.array([solution.objective for solution in solutions])
         self.kkt_residual_ = np.array([solution.kkt_residual for solution in solutions])

@@ -118,6 +118,10 @@ class GSVPSVM(PlaneClassifier):
         Iterations of the plane that took the most.
     scale_ : ndarray of shape (n_classes,)
         Class-balanced root mean square distance of the training rows to each plane.
+    class_counts_ : ndarray of shape (n_classes,)
+        Training rows of each class; with sample weights, its share of them.
+    panel_means_, panel_variances_ : ndarray of shape (n_classes, n_selected)
+        Mean and variance of the selected features in each class, in the units of X.
     decision_ : str
         The decision in use.
     calibrator_ : tuple of ndarray or None

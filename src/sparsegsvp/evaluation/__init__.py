@@ -1,16 +1,22 @@
 """Nested evaluation, permutation test, stability selection and comparison of methods."""
 
+from ..metrics import delong_variance
 from .audit import BatchAudit, BatchFromPanel, ClassFromBatch, UnseenBatches
 from .bounds import ErrorControl, error_bound, error_control
 from .catalogue import default_methods
 from .compare import compare
 from .comparison import Comparison, ComparisonRow, pareto_front
+from .external import (
+    ExternalValidation,
+    ThresholdRow,
+    validate_external,
+    validate_predictions,
+)
 from .folds import Fold, make_folds, repeated_samples
 from .intervals import (
     PairedDifference,
     auc_interval,
     corrected_interval,
-    delong_variance,
     holm,
     paired_differences,
     rate_interval,
@@ -18,11 +24,13 @@ from .intervals import (
 )
 from .learning import LearningCurve, learning_curve
 from .nested import nested_evaluate
-from .paired import paired_difference
+from .paired import PairedModels, compare_external, paired_difference
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict
 from .power_law import Forecast, PowerLaw
+from .recalibration import recalibrate
 from .result import EvaluationResult, FoldResult
+from .shift import FeatureShift, check_shift, shift_notice
 from .stability import StabilitySelection
 from .substitutes import Substitute, find_substitutes
 from .summary import sizes_notice
@@ -35,19 +43,25 @@ __all__ = [
     "ComparisonRow",
     "ErrorControl",
     "EvaluationResult",
+    "ExternalValidation",
+    "FeatureShift",
     "Fold",
     "FoldResult",
     "Forecast",
     "LearningCurve",
     "PairedDifference",
+    "PairedModels",
     "PermutationResult",
     "PowerLaw",
     "StabilitySelection",
     "Substitute",
+    "ThresholdRow",
     "UnseenBatches",
     "Verdict",
     "auc_interval",
+    "check_shift",
     "compare",
+    "compare_external",
     "corrected_interval",
     "default_methods",
     "delong_variance",
@@ -63,9 +77,13 @@ __all__ = [
     "pareto_front",
     "permutation_test",
     "rate_interval",
+    "recalibrate",
     "repeated_samples",
     "score_interval",
     "selected_features",
+    "shift_notice",
     "sizes_notice",
+    "validate_external",
+    "validate_predictions",
     "verdict",
 ]

@@ -20,11 +20,11 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import beta, norm, rankdata
+from scipy.stats import norm
 from scipy.stats import t as student
 
-from .._typing import BoolArray, Float64Array
-from ..metrics import Interval
+from .._typing import Float64Array
+from ..metrics import Interval, proportion_interval
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,7 @@ def score_interval(
 
     .. math:: n^* = \min\Bigl(n,\; \frac{p (1 - p)}{V} \Bigl(\frac{z}{t_{J-1}}\Bigr)^2\Bigr)
 
-    trials, n being those that were counted. Its limits are Jeffreys'; where there is less than
-    one hit or one miss they go over into Clopper and Pearson's, which are exact for a perfect
-    score (Brown, Cai and DasGupta, 2001, modify Jeffreys' interval like that).
+    trials, n being those that were counted (:func:`sparsegsvp.metrics.proportion_interval`).
 
     Parameters
     ----------
@@ -150,9 +148,6 @@ def score_interval(
     Korn, Graubard (1998), Confidence intervals for proportions with small expected number of
     positive counts estimated from survey data, Survey Methodology 24(2), 193-201.
 
-    Brown, Cai, DasGupta (2001), Interval estimation for a binomial proportion, Statistical
-    Science 16(2), 101-133.
-
     Examples
     --------
     >>> from sparsegsvp.evaluation import score_interval
@@ -171,11 +166,7 @@ def score_interval(
     if variance > 0:
         shrink = float(norm.ppf(tail) / student.ppf(tail, s.size - 1)) ** 2
         trials = min(trials, value * (1 - value) / variance * shrink)
-    hits, misses = value * trials, (1 - value) * trials
-    half = min(hits, misses, 1.0) / 2
-    low = float(beta.ppf(tail, hits + half, misses + 1 - half)) if hits > 0 else 0.0
-    high = float(beta.ppf(1 - tail, hits + 1 - half, misses + half)) if misses > 0 else 1.0
-    return Interval(value, low, high, level)
+    return proportion_interval(value, trials, level=level)
 
 
 def rate_interval(
@@ -276,21 +267,6 @@ def auc_interval(
         area = float(np.nanmean(np.asarray(scores, dtype=np.float64)))
         variance = area * (1 - area) / n_smallest
     return score_interval(scores, test_train_ratio, variance, 2 * n_smallest, level=level)
-
-
-def delong_variance(positive: BoolArray, decision: Float64Array) -> float:
-    """Return DeLong's variance of an area under the curve; ``nan`` with one sample of a class.
-
-    DeLong, DeLong, Clarke-Pearson (1988), Biometrics 44(3), 837-845: each sample's share of the
-    other class that it is ranked right against, and the variance of these shares.
-    """
-    ranks = rankdata(decision)
-    own, others = ranks[positive], ranks[~positive]
-    if min(own.size, others.size) < 2:
-        return float("nan")
-    above = (own - rankdata(decision[positive])) / others.size
-    below = (others - rankdata(decision[~positive])) / own.size
-    return float(above.var(ddof=1) / own.size + below.var(ddof=1) / others.size)
 
 
 def counting_deviation(counts: Sequence[tuple[float, float]], n_folds: float) -> float:

@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._notices import Notice
-from .._typing import Float64Array, IntArray
+from .._typing import BoolArray, Float64Array, IntArray
 from ..metrics import (
     CalibrationCurve,
+    CalibrationLine,
+    DecisionCurve,
     Interval,
     StabilityIndex,
+    at_prevalence,
+    calibration_line,
+    decision_curve,
 )
 from .folds import Fold
 from .permutation import PermutationResult, Verdict, verdict
@@ -273,6 +278,47 @@ class EvaluationResult:
         tables = list(by_repeat.values())
         return {"first_repeat": tables[0].tolist(), "mean": np.mean(tables, axis=0).tolist()}
 
+    def _probabilities(self) -> tuple[BoolArray, Float64Array] | None:
+        """Which samples are positive, and their out-of-fold probabilities in the first repeat."""
+        proba = self.out_of_fold(self.folds[0].repeat)["proba"]
+        if proba is None or self.positive is None:
+            return None
+        one = self.classes.index(self.positive)
+        known = np.isfinite(proba[:, one])
+        y = self.y[known] == one
+        if y.all() or not y.any():
+            return None
+        return y, np.clip(proba[known, one], 0.0, 1.0)
+
+    @property
+    def calibration_line(self) -> CalibrationLine | None:
+        """Calibration intercept and slope of the first repeat, for two classes.
+
+        At equal class shares. The intervals are of the samples alone, as if one model had
+        predicted all of them.
+        """
+        found = self._probabilities()
+        return None if found is None else calibration_line(*found)
+
+    def decision_curve(self, prevalence: float | None = None) -> DecisionCurve | None:
+        """Return the decision curve of the first repeat's probabilities, for two classes.
+
+        Parameters
+        ----------
+        prevalence : float, optional
+            Share of the positive class where the model is to be used; by default that of the
+            samples.
+
+        Returns
+        -------
+        DecisionCurve or None
+        """
+        found = self._probabilities()
+        if found is None:
+            return None
+        share = float(found[0].mean()) if prevalence is None else prevalence
+        return decision_curve(found[0], at_prevalence(found[1], share), prevalence=share)
+
     def out_of_fold(self, repeat: int = 0) -> dict[str, Any]:
         """Return the predictions of one repeat, each sample predicted by a fit without it.
 
@@ -352,6 +398,7 @@ class EvaluationResult:
                 "jaccard": self.jaccard,
                 "control": self.control,
                 "calibration": self.calibration,
+                "calibration_line": self.calibration_line,
                 "permutation": self.permutation,
                 "verdict": self.verdict,
                 "batches": self.batches,

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from .._typing import Float64Array, IntArray
-from ..metrics import balanced_brier_score, balanced_log_loss
+from ..metrics import balanced_brier_score, balanced_log_loss, delong_variance
 from .baselines import common_classifier
 from .folds import Fold
-from .intervals import delong_variance
 
 #: Scores of a fold and their range.
 BOUNDS: dict[str, tuple[float, float]] = {

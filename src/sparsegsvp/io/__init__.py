@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .table import Table as Table
     from .table import check_cohort as check_cohort
     from .table import guess_positive as guess_positive
+    from .table import known_labels as known_labels
     from .table import read_table as read_table
 
 _MODULES = {
@@ -37,7 +38,7 @@ _MODULES = {
     "memory": ("make_table",),
     "models": ("Log2", "load_model", "save_model"),
     "roles": ("ColumnRole",),
-    "table": ("Table", "check_cohort", "guess_positive", "read_table"),
+    "table": ("Table", "check_cohort", "guess_positive", "known_labels", "read_table"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_MODULE_OF)

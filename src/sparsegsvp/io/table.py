@@ -237,7 +237,25 @@ def check_cohort(cohort: Table, table: Table) -> Table:
             where=cohort.source,
             remedy="give samples that took no part in training",
         )
-    known = table.class_counts()
+    return known_labels(cohort, list(table.class_counts()), table.source)
+
+
+def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
+    """Return a table with its labels spelled as those that are known; refuse others.
+
+    Parameters
+    ----------
+    cohort : Table
+        Samples with labels.
+    known : sequence of str
+        The classes.
+    source : str
+        Where they come from, for messages.
+
+    Returns
+    -------
+    Table
+    """
     spelling = spelling_of(known)
     here = cohort.class_counts()
     same = {label: spelling.get(spelling_key(label), label) for label in here if label not in known}
@@ -245,14 +263,14 @@ def check_cohort(cohort: Table, table: Table) -> Table:
     strange = [label for label in same if label not in changed]
     if strange:
         raise InputError(
-            f"label {listed(strange)} does not occur in {one_line(table.source)}",
+            f"label {listed(strange)} does not occur in {one_line(source)}",
             where=cohort.source,
             remedy=f"rename it, or leave these samples out; the classes are {listed(known)}",
         )
     if not changed or cohort.y is None:
         return cohort
     pairs = ", ".join(f"{quote(old)} is taken for {quote(new)}" for old, new in changed.items())
-    said = f"labels are spelled otherwise than in {one_line(table.source)}: {pairs}"
+    said = f"labels are spelled otherwise than in {one_line(source)}: {pairs}"
     notice = Notice("spelling", "note", f"In {one_line(cohort.source)}, {said}.")
     y = np.array([changed.get(str(label), label) for label in cohort.y], dtype=object)
     record, notices = (*cohort.record, said), (*cohort.notices, notice)

@@ -5,6 +5,24 @@ probabilities of this package are for equal priors, and a score that follows the
 prevalence of one study does not carry over to the next.
 """
 
+from .clinical import (
+    CalibrationLine,
+    DecisionCurve,
+    at_prevalence,
+    brier_score,
+    calibration_line,
+    decision_curve,
+    net_benefit,
+    predictive_values,
+)
+from .ranking import (
+    PairedAreas,
+    PairedLabels,
+    delong_interval,
+    delong_test,
+    delong_variance,
+    mcnemar_test,
+)
 from .scores import (
     CalibrationCurve,
     Interval,
@@ -13,20 +31,36 @@ from .scores import (
     balanced_calibration_curve,
     balanced_log_loss,
     clopper_pearson,
+    proportion_interval,
     specificity_score,
 )
 from .stability import StabilityIndex, average_jaccard, nogueira_stability
 
 __all__ = [
     "CalibrationCurve",
+    "CalibrationLine",
+    "DecisionCurve",
     "Interval",
+    "PairedAreas",
+    "PairedLabels",
     "StabilityIndex",
+    "at_prevalence",
     "average_jaccard",
     "balanced_accuracy_interval",
     "balanced_brier_score",
     "balanced_calibration_curve",
     "balanced_log_loss",
+    "brier_score",
+    "calibration_line",
     "clopper_pearson",
+    "decision_curve",
+    "delong_interval",
+    "delong_test",
+    "delong_variance",
+    "mcnemar_test",
+    "net_benefit",
     "nogueira_stability",
+    "predictive_values",
+    "proportion_interval",
     "specificity_score",
 ]

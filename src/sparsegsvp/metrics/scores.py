@@ -71,6 +71,42 @@ def clopper_pearson(successes: int, trials: int, *, level: float = 0.95) -> Inte
     return Interval(successes / trials, low, high, level)
 
 
+def proportion_interval(value: float, trials: float, *, level: float = 0.95) -> Interval:
+    """Return the interval of a proportion in any number of trials, whole or not.
+
+    Jeffreys' limits; where there is less than one hit or one miss they go over into Clopper and
+    Pearson's, which are exact for a proportion of 0 or 1 (Brown, Cai and DasGupta, 2001, modify
+    Jeffreys' interval like that).
+
+    Parameters
+    ----------
+    value : float
+        The proportion, from 0 to 1.
+    trials : float
+        The number of trials that it stands for, above 0.
+    level : float, default=0.95
+        Nominal coverage.
+
+    References
+    ----------
+    Brown, Cai, DasGupta (2001), Interval estimation for a binomial proportion, Statistical
+    Science 16(2), 101-133.
+
+    Examples
+    --------
+    >>> from sparsegsvp.metrics import proportion_interval
+    >>> found = proportion_interval(1.0, 40)
+    >>> round(found.low, 3), found.high
+    (0.912, 1.0)
+    """
+    tail = (1 - level) / 2
+    hits, misses = value * trials, (1 - value) * trials
+    half = min(hits, misses, 1.0) / 2
+    low = float(beta.ppf(tail, hits + half, misses + 1 - half)) if hits > 0 else 0.0
+    high = float(beta.ppf(1 - tail, hits + 1 - half, misses + half)) if misses > 0 else 1.0
+    return Interval(value, low, high, level)
+
+
 def _label_pair(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return true and predicted labels as vectors of one length."""
     y, predicted = column_or_1d(y_true), column_or_1d(y_pred)

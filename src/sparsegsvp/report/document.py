@@ -7,14 +7,12 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import confusion_matrix
 
 from .._notices import Notice
 from .._versions import versions
 from ..estimators.pipeline import last_step
-from ..evaluation import sizes_notice
+from ..evaluation import ExternalValidation, sizes_notice
 from ..evaluation.values import plain
-from ..metrics import balanced_accuracy_interval, clopper_pearson
 from . import figures, projections, words
 from .methods import methods
 from .panel import classes_of, describe_panel, with_frequencies
@@ -32,6 +30,7 @@ def summarize(
     stability: Any = None,
     learning: Any = None,
     test: Part | None = None,
+    prevalence: float | None = None,
     command: str = "",
     parameters: Mapping[str, Any] | None = None,
     seed: int | None = None,
@@ -60,7 +59,10 @@ def summarize(
     learning : LearningCurve, optional
         Result of `sparsegsvp.evaluation.learning_curve`.
     test : dict, optional
-        Scores on an independent cohort, from `summarize_test`.
+        What an independent cohort says, from `summarize_test`.
+    prevalence : float, optional
+        Share of the positive class that the decision curve of the outer folds is for; by default
+        that of the table.
     command, parameters, seed
         What repeats the run, and what it was given.
     skipped : sequence of str
@@ -103,6 +105,7 @@ def summarize(
     scores = known_scores(found)
     used = versions()
     verdict = words.verdict(data, scores, found, size=len(rows), stability=steadiness)
+    verdict["sentences"] += [] if test is None else [words.cohort_sentence(test)]
     description = describe_model(model)
     said = words.notices_about(data, rows, verdict["level"], scores, steadiness)
     if found is not None:
@@ -132,36 +135,24 @@ def summarize(
         "stability": steadiness,
         "learning": None if learning is None else learning.to_dict(),
         "test": test,
-        "figures": _figures(table, model, found, selections, stability, learning),
-        "methods": methods(data, description, rows, scores, found, steadiness, used, seed),
+        "figures": _figures(table, model, found, selections, stability, learning, prevalence),
+        "methods": methods(data, description, rows, scores, found, steadiness, used, seed, test),
         "evaluation": found,
     }
     return cast(Results, plain(document))
 
 
 def summarize_test(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    classes: Sequence[Any],
-    *,
-    positive: Any = None,
-    source: str = "",
-    digest: str = "",
-    level: float = 0.95,
+    validation: ExternalValidation, *, source: str = "", digest: str = ""
 ) -> dict[str, Any]:
-    """Score predictions of an independent cohort, with exact intervals.
+    """Describe what an independent cohort says of a model.
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n,)
-    classes : sequence
-        All classes, in the order of the model.
-    positive : label, optional
-        The positive one of two classes, by default the last.
+    validation : ExternalValidation
+        From `sparsegsvp.evaluation.validate_external`.
     source, digest : str
         The file and its digest.
-    level : float, default=0.95
-        Coverage of the intervals.
 
     Returns
     -------
@@ -170,35 +161,25 @@ def summarize_test(
 
     Examples
     --------
+    >>> from sparsegsvp.evaluation import validate_predictions
     >>> from sparsegsvp.report import summarize_test
-    >>> found = summarize_test(["ill", "ill", "well"], ["ill", "well", "well"], ["ill", "well"])
+    >>> found = summarize_test(
+    ...     validate_predictions(["ill", "ill", "well"], ["ill", "well", "well"], ["ill", "well"])
+    ... )
     >>> found["confusion"]["counts"], found["scores"]["balanced_accuracy"]["value"]
     ([[1, 1], [0, 1]], 0.75)
     """
-    truth, predicted = np.asarray(y_true), np.asarray(y_pred)
-    labels = list(classes)
-    unknown = sorted({str(label) for label in truth.tolist()} - {str(c) for c in labels})
-    if unknown:
-        raise ValueError(f"the cohort has class {unknown[0]!r}, which the model does not know.")
-    counts = confusion_matrix(truth, predicted, labels=labels)
-    totals = counts.sum(axis=1)
-    scores = {}
-    if (totals > 0).all():
-        found = balanced_accuracy_interval(truth, predicted, level=level)
-        scores["balanced_accuracy"] = found.to_dict()
-    if len(labels) == 2:
-        one = labels.index(positive) if positive in labels else 1
-        for name, k in (("sensitivity", one), ("specificity", 1 - one)):
-            if totals[k]:
-                part = clopper_pearson(int(counts[k, k]), int(totals[k]), level=level)
-                scores[name] = part.to_dict()
+    found = validation.to_dict()
+    same = [
+        "n_samples", "class_counts", "positive", "prevalence", "observed_prevalence", "scores",
+        "recalls", "thresholds", "shift", "remarks",
+    ]  # fmt: skip
     return {
         "source": source,
         "digest": digest,
-        "n_samples": int(totals.sum()),
-        "class_counts": totals.tolist(),
-        "scores": scores,
-        "confusion": {"classes": [str(c) for c in labels], "counts": counts.tolist()},
+        **{name: found[name] for name in same},
+        "confusion": {"classes": found["classes"], "counts": found["confusion"]},
+        **figures.cohort(found),
     }
 
 
@@ -333,6 +314,7 @@ def _figures(
     selections: NDArray[np.bool_] | None,
     stability: Any,
     learning: Any,
+    prevalence: float | None,
 ) -> Part:
     final, names, ids = last_step(model), table.feature_names, getattr(table, "ids", None)
     classes, codes = classes_of(table, model)
@@ -345,6 +327,7 @@ def _figures(
     return {
         "roc": found and figures.roc(found),
         "calibration": found and figures.calibration(found),
+        "decision": found and figures.decision(found, prevalence),
         "confusion": found and figures.confusion(found),
         "permutation": found and figures.permutation_histogram(found),
         "planes": found and projections.planes(found, names=ids),

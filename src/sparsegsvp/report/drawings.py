@@ -73,10 +73,11 @@ def _strip(x: Axis, width: int, height: int, side: int, description: str, css: s
 
 
 def roc_chart(found: Part) -> Chart:
-    """The mean ROC curve with the middle 80% of the folds."""
-    said = f"ROC curve for {found['label']}, averaged over folds"
+    """The mean ROC curve with the middle 80% of the folds, or that of one cohort."""
+    said = f"ROC curve for {found['label']}{', averaged over folds' if found['low'] else ''}"
     chart = _unit_square("1 − specificity", "sensitivity", said)
-    chart.band(found["fpr"], found["low"], found["high"])
+    if found["low"]:
+        chart.band(found["fpr"], found["low"], found["high"])
     chart.line([0.0, *found["fpr"]], [0.0, *found["tpr"]], "curve")
     if found["auc"] is not None:
         auc = found["auc"]
@@ -99,6 +100,33 @@ def calibration_chart(found: Part) -> Chart:
     radii = [4 + round(6 * math.sqrt(n / total), 1) for n in count]
     chart.line(predicted, observed, "curve")
     chart.points(predicted, observed, "dot", radius=radii, tips=words)
+    return chart
+
+
+def decision_chart(found: Part) -> Chart:
+    """Net benefit of acting on the model, on everyone and on no one, by threshold."""
+    at, benefit, everyone = found["thresholds"], found["net_benefit"], found["treat_all"]
+    top = max(*benefit, *everyone, 0.01) * 1.15
+    floor = -0.3 * top
+    shares = [(v, f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    chart = Chart(
+        Axis(0.0, 1.0, f"probability of {found['label']} from which one would act", shares),
+        Axis(floor, top, "net benefit", grid=True),
+        f"decision curve for {found['label']} at a prevalence of {found['prevalence']:.3g}",
+    )
+
+    def inside(values: Sequence[float]) -> list[float]:
+        return [min(max(value, floor), top) for value in values]
+
+    chart.band(at, inside(found["low"]), inside(found["high"]))
+    chart.line([0, 1], [0, 0], "chance", tips=["acting on no one"])
+    # below the axis a line would only run along its edge
+    shown = [(t, v) for t, v in zip(at, everyone) if v >= floor]
+    chart.line([x for x, _ in shown], [y for _, y in shown], "thread", tips=["acting on all"])
+    seen = [(t, v) for t, v in zip(at, benefit) if v >= floor]
+    chart.line([x for x, _ in seen], [y for _, y in seen], "curve", tips=["acting on the model"])
+    chart.text(*shown[-1], "act on all", "tick start", dx=6, dy=-2)
+    chart.text(1, 0, "act on no one", "tick end", dx=-4, dy=14)
     return chart
 
 

@@ -15,6 +15,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from .._typing import Float64Array
 from ..estimators.elbow import find_elbow
+from ..metrics import at_prevalence, decision_curve
 
 Part = dict[str, Any]
 
@@ -78,8 +79,53 @@ def calibration(evaluation: Mapping[str, Any]) -> Part | None:
         "predicted": list(found["predicted"]),
         "observed": list(found["observed"]),
         "count": [int(v) for v in found["count"]],
+        "line": evaluation["calibration_line"],
         "label": str(evaluation["positive"]),
     }
+
+
+def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> Part | None:
+    """The decision curve of the first repeat's probabilities, at a prevalence.
+
+    By default at the share of the positive class in the table. None without two classes or
+    without probabilities.
+    """
+    proba = evaluation["out_of_fold"][0]["proba"]
+    if proba is None or len(evaluation["classes"]) != 2:
+        return None
+    one = [str(c) for c in evaluation["classes"]].index(str(evaluation["positive"]))
+    p = np.array([np.nan if row[one] is None else row[one] for row in proba], dtype=np.float64)
+    y = np.asarray(evaluation["y"]) == one
+    known = np.isfinite(p)
+    share = float(y.mean()) if prevalence is None else prevalence
+    there = at_prevalence(np.clip(p[known], 0, 1), share)
+    found = decision_curve(y[known], there, prevalence=share).to_dict()
+    return {**found, "label": str(evaluation["positive"])}
+
+
+def cohort(validation: Mapping[str, Any]) -> Part:
+    """ROC, calibration and decision curve of ``ExternalValidation.to_dict()``, where known."""
+    label = str(validation["positive"])
+    roc, curve = validation["roc"], validation["calibration"]
+    drawn: Part = {"roc": None, "calibration": None, "decision": None}
+    if roc is not None:
+        drawn["roc"] = {
+            **roc,
+            "low": [],
+            "high": [],
+            "auc": validation["scores"].get("auc"),
+            "n_folds": 0,
+            "label": label,
+        }
+    if curve is not None:
+        drawn["calibration"] = {
+            **{name: curve[name] for name in ("predicted", "observed", "count")},
+            "line": validation["line"],
+            "label": label,
+        }
+    if validation["decision"] is not None:
+        drawn["decision"] = {**validation["decision"], "label": label}
+    return drawn
 
 
 def confusion(evaluation: Mapping[str, Any]) -> Part | None:

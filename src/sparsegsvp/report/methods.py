@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .words import Part, interval, number, p_value, plural
+from .words import Part, interval, line_words, number, p_value, plural, prevalence_words
 
 SOFTWARE_TITLE = (
     "sparsegsvp: sparse generalized singular vectors for feature panels and classification"
@@ -25,6 +25,7 @@ def methods(
     stability: Part | None,
     versions: Mapping[str, str],
     seed: int | None,
+    test: Part | None = None,
 ) -> dict[str, Any]:
     """Write the paragraph for a paper, with what to cite.
 
@@ -56,6 +57,8 @@ def methods(
             f"Selection stability over {stability['n_panels']} refits on {where} was "
             f"{number(stability['index'])} (Nogueira's index)."
         )
+    if test is not None:
+        text.append(_cohort_methods(test))
     if seed is not None:
         text.append(f"The random seed was {seed}.")
     citations = [
@@ -66,6 +69,17 @@ def methods(
         citations.append(
             "Nadeau, C. and Bengio, Y. (2003). Inference for the generalization error. "
             "Machine Learning 52, 239-281."
+        )
+    if test is not None and "auc" in test["scores"]:
+        citations.append(
+            "DeLong, E. R., DeLong, D. M. and Clarke-Pearson, D. L. (1988). Comparing the areas "
+            "under two or more correlated receiver operating characteristic curves. Biometrics "
+            "44, 837-845."
+        )
+    if test is not None and test["decision"] is not None:
+        citations.append(
+            "Vickers, A. J. and Elkin, E. B. (2006). Decision curve analysis: a novel method for "
+            "evaluating prediction models. Medical Decision Making 26, 565-574."
         )
     if stability is not None:
         citations.append(
@@ -94,6 +108,41 @@ def _choice_methods(model: Mapping[str, Any]) -> str:
         f"{model['n_splits']}-fold cross-validation ({model['scoring'].replace('_', ' ')}"
         f"{_RULES.get(model['rule'], '')})"
     )
+
+
+_COHORT = {
+    "balanced_accuracy": "balanced accuracy",
+    "sensitivity": "sensitivity",
+    "specificity": "specificity",
+    "auc": "area under the ROC curve",
+    "ppv": "positive predictive value",
+    "npv": "negative predictive value",
+    "brier": "Brier score",
+}
+
+
+def _cohort_methods(test: Part) -> str:
+    """Report the independent cohort: scores, calibration, and what the intervals are."""
+    scores = test["scores"]
+    named = [(name, title) for name, title in _COHORT.items() if name in scores]
+    named = named or [("accuracy", "accuracy")]
+    counts = zip(test["confusion"]["classes"], test["class_counts"])
+    text = (
+        f"The final model was validated on an independent cohort of "
+        f"{plural(test['n_samples'], 'sample')} ({', '.join(f'{c}: {n}' for c, n in counts)}) that "
+        f"took no part in selection or fitting: "
+        + ", ".join(f"{title} {interval(scores[name])}" for name, title in named)
+        + "; intervals of rates are exact"
+    )
+    if "auc" in scores:
+        text += ", that of the area has DeLong's variance"
+    if "ppv" in scores or "npv" in scores:
+        text += f", predictive values are for a prevalence of {prevalence_words(test)}"
+    if test["calibration"] is not None:
+        text += f"; calibration of the log odds: {line_words(test['calibration']['line'])}"
+    if test["positive"] is not None:
+        text += f"; {test['positive']} was the positive class"
+    return text + "."
 
 
 def _evaluation_methods(data: Part, scores: Part, evaluation: Part) -> str:

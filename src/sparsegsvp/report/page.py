@@ -67,6 +67,8 @@ def build_report(results: Mapping[str, Any]) -> str:
         contrast=words.contrast(classes, positive),
         path_score=words.path_score,
         stability_word=words.stability_word,
+        line_words=words.line_words,
+        prevalence_words=words.prevalence_words,
         hero=results["panel"][:_HERO_FEATURES],
         chance=1.0 / len(classes),
         shown_batches=_BATCHES,
@@ -85,6 +87,8 @@ def _drawings(results: Mapping[str, Any], tones: list[int]) -> dict[str, Any]:
         ],
         "roc": found["roc"] and drawings.roc_chart(found["roc"]),
         "calibration": found["calibration"] and drawings.calibration_chart(found["calibration"]),
+        "decision": found["decision"] and drawings.decision_chart(found["decision"]),
+        "cohort": _cohort_drawings(results["test"]),
         "permutation": found["permutation"] and drawings.permutation_chart(found["permutation"]),
         "planes": found["planes"] and drawings.scatter_chart(found["planes"], tones, diagonal=True),
         "pca_before": found["pca_before"] and drawings.scatter_chart(found["pca_before"], tones),
@@ -103,6 +107,17 @@ def _drawings(results: Mapping[str, Any], tones: list[int]) -> dict[str, Any]:
         threshold = (results["stability"] or {"threshold": None})["threshold"]
         drawn["stability"] = drawings.stability_chart(found["stability"], threshold)
     return drawn
+
+
+def _cohort_drawings(test: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Draw what an independent cohort shows; None for what it cannot."""
+    charts = {
+        "roc": drawings.roc_chart,
+        "calibration": drawings.calibration_chart,
+        "decision": drawings.decision_chart,
+    }
+    shown: Mapping[str, Any] = test or dict.fromkeys(charts)
+    return {name: shown[name] and draw(shown[name]) for name, draw in charts.items()}
 
 
 def _data_block(path: Mapping[str, Any] | None) -> str:

@@ -102,24 +102,42 @@ Law  # balanced accuracy of n samples: a - b n^-c
 Forecast
     n_samples: int; accuracy: Interval
 
-Test  # scores on an independent cohort
-    source, digest: str; n_samples: int; class_counts: [int]
-    scores: {Interval}; confusion: Confusion
+Test  # what an independent cohort says; curves and what follows for two classes only
+    source, digest: str; n_samples: int; class_counts: [int]; positive: str?
+    prevalence: float?; observed_prevalence: bool  # share of positives, the cohort's own or given
+    scores: {Interval}; recalls: [Interval?]; confusion: Confusion
+    roc: Roc?; calibration: Calibration?; decision: Decision?; thresholds: [Threshold]
+    shift: [Shift]?; remarks: [str]  # the panel's values against training; what cannot be said
+
+Threshold  # acting from a probability on, at the prevalence; own is that of the model's labels
+    threshold, net_benefit: float; own: bool
+    sensitivity, specificity: Interval; ppv, npv: Interval?
+
+Shift  # a feature in a cohort: training standard deviations higher, times as spread
+    feature: str; shift: float; factor: float?; shifted, scaled: bool
 
 Methods  # for the paper
     paragraph: str; citations: [str]
 
 Figures  # what each picture shows
-    roc: Roc?; calibration: Calibration?; confusion: Confusion?; permutation: Histogram?
+    roc: Roc?; calibration: Calibration?; decision: Decision?
+    confusion: Confusion?; permutation: Histogram?
     planes, pca_before, pca_after: Scatter?; path: Path?; weights: [Weights]; stability: [Bar]
     learning: Learned?
 
-Roc  # ROC curves of the outer folds, averaged at equal false positive rates
-    fpr, tpr, low, high: [float]  # low to high is the middle 80% of the fold curves
+Roc  # ROC curves of the outer folds, averaged at equal false positive rates, or one cohort's
+    fpr, tpr, low, high: [float]  # low to high: the middle 80% of the folds, empty for a cohort
     auc: Interval?; n_folds: int; label: str
 
 Calibration  # observed against predicted share of the positive class, classes weighted equally
-    predicted, observed: [float]; count: [int]; label: str
+    predicted, observed: [float]; count: [int]; label: str; line: Line?
+
+Line  # logistic recalibration of the log odds; of the intercept the slope is held at 1
+    intercept: Interval; slope: Interval?; slope_intercept: float?
+
+Decision  # decision curve: net benefit, in true positives per sample
+    prevalence: float; label: str
+    thresholds, net_benefit, low, high, treat_all: [float]
 
 Confusion  # rows are true classes; out of fold, the mean over the repeats
     classes: [str]; counts: [[float]]

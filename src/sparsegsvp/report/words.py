@@ -253,6 +253,70 @@ def _about_batches(evaluation: Part) -> str:
     return text
 
 
+def cohort_sentence(test: Part) -> str:
+    """Say how the panel does in another cohort; ``test`` is that part of the document."""
+    counts = zip(test["class_counts"], test["confusion"]["classes"])
+    said = ", ".join(f"{n:,} {c}" for n, c in counts)
+    text = (
+        f"In another cohort ({test['source'] or 'given with it'}; "
+        f"{plural(test['n_samples'], 'sample')}: {said}) this very panel reaches "
+    )
+    scores = test["scores"]
+    if "balanced_accuracy" not in scores:
+        return f"{text}an accuracy of {interval(scores['accuracy'])}; one class is missing there."
+    text += f"a balanced accuracy of {interval(scores['balanced_accuracy'])}"
+    if "auc" in scores:
+        text += f" and an area under the ROC curve of {interval(scores['auc'])}"
+    return text + "."
+
+
+_COHORT_SCORES = {
+    "balanced_accuracy": "Balanced accuracy",
+    "auc": "Area under the ROC curve",
+    "sensitivity": "Sensitivity",
+    "specificity": "Specificity",
+    "accuracy": "Accuracy",
+    "ppv": "Positive predictive value",
+    "npv": "Negative predictive value",
+    "brier": "Brier score (equal class shares)",
+}
+
+
+def cohort_lines(test: Part) -> list[str]:
+    """Say what another cohort shows, a line each: scores, prevalence and calibration."""
+    scores = {title: test["scores"].get(name) for name, title in _COHORT_SCORES.items()}
+    lines = [
+        f"{title}: {s['value']:.3f} ({s['low']:.3f} to {s['high']:.3f})"
+        for title, s in scores.items()
+        if s is not None
+    ]
+    if test["prevalence"] is not None:
+        lines.append(f"Predictive values are at a prevalence of {prevalence_words(test)}")
+    if test["calibration"] is not None:
+        lines.append(f"Calibration: {line_words(test['calibration']['line'])}")
+    return lines
+
+
+def prevalence_words(test: Part) -> str:
+    """Say which share of the positive class a part of the document is for."""
+    share = f"{100 * test['prevalence']:.3g}%"
+    return f"{share}, as in the cohort" if test.get("observed_prevalence") else share
+
+
+def line_words(line: Part) -> str:
+    """Write calibration intercept and slope."""
+    text = f"intercept {signed(line['intercept'])}"
+    if line["slope"] is None:
+        return f"{text}; no slope, since the probabilities separate the classes or are equal"
+    return f"{text}, slope {signed(line['slope'])}"
+
+
+def signed(found: Part) -> str:
+    """Write an estimate that may be negative or above 1, with its interval."""
+    value, low, high = (round(found[key], 2) + 0.0 for key in ("value", "low", "high"))  # no -0
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+
+
 def comparison_verdict(found: Part) -> dict[str, Any]:
     """Say how small a panel does as well as the best, and by what method.
 

@@ -6,11 +6,20 @@ They read nothing but their arguments and print nothing.
 """
 
 from ..evaluation.catalogue import method_lines
+from ..evaluation.recalibration import recalibration_text
+from ..report.words import cohort_lines
 from .evidence import ComparedMethods, EvaluatedMethod, compare_table, evaluate_table
-from .files import command_of, results_folder
+from .files import command_of, json_text, results_folder
 from .lazy import LazySelection, select_lazily
 from .plan import Plan, plan_comparison, plan_evaluation, plan_selection
-from .predict import Predictions, needed_features, predict_table, predictions_csv
+from .predict import (
+    Predictions,
+    needed_features,
+    predict_table,
+    predictions_csv,
+    recalibrate_model,
+    validate_table,
+)
 from .selection import Selection, demo_table, select_panel
 
 __all__ = [
@@ -20,10 +29,12 @@ __all__ = [
     "Plan",
     "Predictions",
     "Selection",
+    "cohort_lines",
     "command_of",
     "compare_table",
     "demo_table",
     "evaluate_table",
+    "json_text",
     "method_lines",
     "needed_features",
     "plan_comparison",
@@ -31,7 +42,10 @@ __all__ = [
     "plan_selection",
     "predict_table",
     "predictions_csv",
+    "recalibrate_model",
+    "recalibration_text",
     "results_folder",
     "select_lazily",
     "select_panel",
+    "validate_table",
 ]

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._notices import Notice
 from ..estimators.pipeline import last_step, prepared_rows
-from ..io import InputError, Table, csv_text
+from ..evaluation import (
+    ExternalValidation,
+    FeatureShift,
+    check_shift,
+    shift_notice,
+    validate_predictions,
+)
+from ..evaluation.external import prior_of
+from ..evaluation.recalibration import recalibrate, recalibration_text
+from ..evaluation.scores import class_scores
+from ..io import InputError, Table, csv_text, known_labels
 from ..io.errors import listed, option
+from ..metrics import at_prevalence
+from ..report import summarize_test
+from .settings import named_rows
 
 
 def needed_features(model: Any) -> list[str]:
@@ -47,6 +62,8 @@ class Predictions:
     distances : ndarray of shape (n_samples, n_classes)
     proba : ndarray of shape (n_samples, n_classes) or None
         None for a model that gives no probabilities.
+    values : ndarray of shape (n_samples, n_panel)
+        The panel's values as the model's last step takes them; ``nan`` where they were missing.
     imputed : dict of str to int
         How many missing values the model filled in each feature that had any.
     """
@@ -54,23 +71,35 @@ class Predictions:
     def __init__(self, model: Any, X: Any, where: str = "") -> None:
         fitted = last_step(model)
         self.classes = [str(c) for c in fitted.classes_]
-        labels, distances, proba = [], [], []
+        self.model, self.where = model, where
+        labels, distances, proba, values = [], [], [], []
+        decision: list[Any] = []
+        panel = np.flatnonzero(fitted.support_)
         done = 0
         for seen in prepared_rows(model, X):
             _refuse_gaps(model, seen, where, done)
             done += len(seen)
             labels.append(fitted.predict(seen))
             distances.append(fitted.distances(seen))
+            values.append(seen[:, panel])
+            decision.append(class_scores(fitted, seen, len(self.classes))[0])
             if hasattr(fitted, "predict_proba"):
                 proba.append(fitted.predict_proba(seen))
         self.labels = np.concatenate(labels)
         self.distances = np.concatenate(distances)
         self.proba = np.concatenate(proba) if proba else None
+        self.decision = np.concatenate(decision)
+        self.values = np.where(_gaps(X), np.nan, np.concatenate(values))
         self.imputed = {
             _feature_name(model, j): n
-            for j, n in zip(np.flatnonzero(fitted.support_).tolist(), _missing(X))
+            for j, n in zip(panel.tolist(), np.isnan(self.values).sum(axis=0).tolist())
             if n
         }
+
+    @property
+    def recalibrated(self) -> str:
+        """What the model was recalibrated to, in words; empty where it was not."""
+        return recalibration_text(self.model)
 
     def counts(self) -> str:
         """Say how many samples got each label."""
@@ -87,6 +116,34 @@ class Predictions:
         what = "1 missing value was" if total == 1 else f"{total:,} missing values were"
         return f"{what} replaced by medians of the training samples: {shown}"
 
+    def shift(self, labels: Any = None) -> list[FeatureShift] | None:
+        """Compare the panel's values with training; see `sparsegsvp.evaluation.check_shift`."""
+        return check_shift(self.model, self.values, labels)
+
+    def shift_notice(self, labels: Any = None) -> Notice | None:
+        """Name the features whose values differ from training; None where none does."""
+        return shift_notice(self.shift(labels), self.where or "these samples")
+
+    def validate(
+        self, labels: Any, *, positive: str | None = None, prevalence: float | None = None
+    ) -> ExternalValidation:
+        """Validate the predictions by true labels; see `sparsegsvp.evaluation.validate_external`.
+
+        Call it before `set_prevalence`, which moves probabilities and labels.
+        """
+        of_interest = positive if positive in self.classes else self.classes[-1]
+        return validate_predictions(
+            np.asarray(labels).astype(str),
+            self.labels.astype(str),
+            self.classes,
+            decision=self.decision,
+            proba=self.proba,
+            positive=of_interest,
+            prevalence=prevalence if len(self.classes) == 2 else None,
+            prior=prior_of(self.model, of_interest),
+            shift=self.shift(labels),
+        )
+
     def set_prevalence(self, positive: str, prevalence: float) -> None:
         """Move probabilities and labels to another share of the positive class than one half.
 
@@ -94,10 +151,7 @@ class Predictions:
         label that is then the more probable.
         """
         name = option("prevalence")
-        if len(self.classes) != 2:
-            raise InputError(f"{name} is for two classes", remedy="leave it out")
-        if not 0 < prevalence < 1:
-            raise InputError(f"{name} is {prevalence:g}", remedy="it lies between 0 and 1")
+        check_prevalence(prevalence, self.classes)
         if self.proba is None:
             raise InputError("the model gives no probabilities", remedy=f"leave {name} out")
         if positive not in self.classes:
@@ -105,19 +159,25 @@ class Predictions:
                 f"there is no class '{positive}' ({option('positive')})",
                 remedy=f"the model knows {' and '.join(self.classes)}",
             )
-        share = np.full(2, 1 - prevalence)
-        share[self.classes.index(positive)] = prevalence
-        weighted = self.proba * share
-        self.proba = weighted / weighted.sum(axis=1, keepdims=True)
+        one = self.classes.index(positive)
+        prior = prior_of(self.model, positive)
+        moved = at_prevalence(self.proba[:, one], prevalence, prior=prior)
+        self.proba = np.column_stack([moved, 1 - moved] if one == 0 else [1 - moved, moved])
         self.labels = np.array(self.classes)[self.proba.argmax(axis=1)]
 
 
-def _missing(X: Any) -> list[int]:
-    """How many values of each column are missing; what a sparse matrix leaves out are zeros."""
-    if sparse.issparse(X):
-        columns = X.tocoo().col[np.isnan(X.tocoo().data)]
-        return [int(n) for n in np.bincount(columns, minlength=X.shape[1])]
-    return [int(n) for n in np.isnan(np.asarray(X)).sum(axis=0)]
+def check_prevalence(prevalence: float, classes: Sequence[str]) -> None:
+    """Refuse a prevalence that is none, or that more than two classes cannot have."""
+    name = option("prevalence")
+    if len(classes) != 2:
+        raise InputError(f"{name} is for two classes", remedy="leave it out")
+    if not 0 < prevalence < 1:
+        raise InputError(f"{name} is {prevalence:g}", remedy="it lies between 0 and 1")
+
+
+def _gaps(X: Any) -> NDArray[np.bool_]:
+    """Which values are missing; what a sparse matrix leaves out are zeros."""
+    return np.isnan(X.toarray() if sparse.issparse(X) else np.asarray(X))
 
 
 def _feature_name(model: Any, j: int) -> str:
@@ -154,13 +214,88 @@ def predict_table(model: Any, table: Table) -> Predictions:
     return Predictions(model, table.X[:, [where[name] for name in names]], table.source)
 
 
+def validate_table(
+    found: Predictions,
+    table: Table,
+    *,
+    positive: str | None = None,
+    prevalence: float | None = None,
+) -> dict[str, Any]:
+    """Validate predictions of a table by its labels.
+
+    Parameters
+    ----------
+    found : Predictions
+        From `predict_table`, at the model's own class shares.
+    table : Table
+        The samples, with labels.
+    positive : str, optional
+        The class of interest of two.
+    prevalence : float, optional
+        Its share where the model is to be used; by default that of the table.
+
+    Returns
+    -------
+    dict
+        What ``results.json`` holds of an independent cohort.
+    """
+    if prevalence is not None:
+        check_prevalence(prevalence, found.classes)
+    table = known_labels(table, found.classes, "the model")
+    validation = found.validate(table.labels, positive=positive, prevalence=prevalence)
+    shown = summarize_test(validation, source=table.source, digest=table.digest)
+    used = getattr(last_step(found.model), "recalibration_", {})
+    if used.get("digest") == table.digest:
+        shown["remarks"].append(
+            "The model was recalibrated to these very samples: its calibration here proves nothing."
+        )
+    return shown
+
+
+def recalibrate_model(
+    model: Any,
+    table: Table | None = None,
+    *,
+    positive: str | None = None,
+    prevalence: float | None = None,
+    method: str = "intercept",
+) -> Any:
+    """Return a copy of a model recalibrated to a prevalence, to a table with labels, or both.
+
+    See `sparsegsvp.evaluation.recalibrate`; the table needs the panel's columns alone.
+    """
+    classes = [str(c) for c in last_step(model).classes_]
+    if positive is not None and positive not in classes:
+        raise InputError(
+            f"there is no class '{positive}' ({option('positive')})",
+            remedy=f"the model knows {' and '.join(classes)}",
+        )
+    if prevalence is not None:
+        check_prevalence(prevalence, classes)
+    if table is None:
+        return recalibrate(model, prevalence=prevalence, pos_label=positive)
+    table = known_labels(table, classes, "the model")
+    again = recalibrate(
+        model,
+        named_rows(table),
+        table.labels,
+        prevalence=prevalence,
+        method=method,
+        pos_label=positive,
+        source=table.source,
+    )
+    last_step(again).recalibration_["digest"] = table.digest
+    return again
+
+
 def predictions_csv(table: Table, found: Predictions) -> str:
     """Write one line per sample: label, distance to each plane, probabilities if any."""
     proba = found.proba
     header = ["sample", "prediction"] + ([] if table.y is None else ["label"])
     header += [f"distance to {label}" for label in found.classes]
     if proba is not None:
-        header += [f"probability of {label}" for label in found.classes]
+        word = "recalibrated probability of" if found.recalibrated else "probability of"
+        header += [f"{word} {label}" for label in found.classes]
     rows = []
     for i, label in enumerate(found.labels):
         name = str(i + 1) if table.ids is None else str(table.ids[i])

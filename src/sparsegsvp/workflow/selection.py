@@ -20,7 +20,14 @@ from .._typing import Progress
 from .._versions import versions
 from ..datasets import load_breast_cancer
 from ..estimators.pipeline import last_step
-from ..evaluation import EvaluationResult, LearningCurve, StabilitySelection, learning_curve
+from ..evaluation import (
+    EvaluationResult,
+    ExternalValidation,
+    LearningCurve,
+    StabilitySelection,
+    learning_curve,
+    shift_notice,
+)
 from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import fit_with_groups
 from ..evaluation.values import digest
@@ -37,7 +44,7 @@ from ..report import (
 from ..report.words import interval
 from .evidence import evaluate_procedure
 from .files import json_text, out_of_fold_csv, panel_csv, results_folder, timings_text, write_texts
-from .predict import Predictions, predict_table, predictions_csv
+from .predict import Predictions, check_prevalence, predict_table, predictions_csv
 from .settings import (
     Settings,
     can_be_halved,
@@ -75,6 +82,8 @@ class Selection:
         The samples.
     cohort : Predictions or None
         Predictions of the independent cohort, if one was given.
+    validation : ExternalValidation or None
+        What that cohort says of the model.
     seconds : dict of str to float
         How long each stage took; not part of `document`, which repeats byte for byte.
     learning : LearningCurve or None
@@ -90,6 +99,7 @@ class Selection:
     cohort_table: Table | None
     seconds: dict[str, float]
     learning: LearningCurve | None = None
+    validation: ExternalValidation | None = None
 
     FILES = (
         "report.html",
@@ -197,6 +207,7 @@ def select_panel(
     batch: Any = (),
     positive: str | None = None,
     test: Any = None,
+    prevalence: float | None = None,
     fast: bool = False,
     n_features: int | None = None,
     must: str | Sequence[str] | None = None,
@@ -251,7 +262,11 @@ def select_panel(
         The class of interest of two; by default guessed from the names (case, cancer, died,
         yes, 1, ...), and else the last in sorted order.
     test : like `data`, optional
-        An independent cohort with the same features and labels, scored by the final model.
+        An independent cohort with the same features and labels, on which the final model is
+        validated (`sparsegsvp.evaluation.validate_external`).
+    prevalence : float, optional
+        Share of the positive class where the panel is to be used, for predictive values and
+        decision curves; by default that of the samples they are measured on.
     fast : bool, default=False
         Leave out what takes long: one repeat, no permutations, no half samples.
     n_features : int, optional
@@ -330,6 +345,8 @@ def select_panel(
     cohort = None
     if test is not None:
         cohort = _cohort_table(test, table, reading)
+    if prevalence is not None:
+        check_prevalence(prevalence, list(table.class_counts()))
     settings = asked.fast() if fast else asked
     refuse_missing(table, settings)
     n_outer = outer_folds(table, settings)
@@ -355,19 +372,17 @@ def select_panel(
             learning = _learn(again, table, settings, n_jobs, journal, stages)
             if evaluation.verdict == "none":  # the outer folds and the test know better
                 learning = learning.without_forecast("chance")
-    scored = found = None
+    scored = found = validation = None
     spelled: list[Notice] = []
     if cohort is not None:
         spelled = [notice for notice in cohort.notices if notice.code == "spelling"]
         found = predict_table(model, cohort)
-        scored = summarize_test(
-            cohort.labels,
-            found.labels,
-            found.classes,
-            positive=table.positive_class,
-            source=cohort.source,
-            digest=cohort.digest,
+        validation = found.validate(
+            cohort.labels, positive=table.positive_class, prevalence=prevalence
         )
+        scored = summarize_test(validation, source=cohort.source, digest=cohort.digest)
+        odd = shift_notice(validation.shift, cohort.source or "the other cohort")
+        spelled += [*([] if odd is None else [odd]), *validation.notices]
     with stages.stage(SUMMARY):
         document = summarize(
             table,
@@ -377,6 +392,7 @@ def select_panel(
             stability=stability,
             learning=learning,
             test=scored,
+            prevalence=prevalence,
             command=command,
             parameters=parameters,
             seed=settings.random_state,
@@ -384,7 +400,16 @@ def select_panel(
             notices=[*steering_notices(factors, table), *said, *spelled],
         )
     return Selection(
-        model, evaluation, stability, document, table, found, cohort, stages.seconds, learning
+        model,
+        evaluation,
+        stability,
+        document,
+        table,
+        found,
+        cohort,
+        stages.seconds,
+        learning,
+        validation,
     )
 
 
