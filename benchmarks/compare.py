@@ -1,4 +1,4 @@
-"""Every method at equal panel sizes: accuracy, stability and seconds, with the Pareto front.
+"""Every method at equal panel sizes: accuracy and stability, with the Pareto front.
 
     python benchmarks/compare.py                      the six sets, hours
     python benchmarks/compare.py --sets colon --repeats 1
@@ -50,8 +50,7 @@ is the score. Cells hold the mean balanced accuracy over the folds and, after ±
 error, corrected for overlapping training sets. **Bold \\*** is on the Pareto front of its set: no
 other row is as accurate with as few features. `+` and `-` mark a difference to {ours} at p <= 0.05
 after Holm's adjustment over the set's table. "Own decision" is the method's own classifier
-instead of the common one, where it has one. Seconds are of one fit on one thread, while the
-machine did other work too.
+instead of the common one, where it has one.
 
 Sets of 60 samples cannot tell differences below 0.05 apart. Defaults of this package were
 chosen while looking at these sets (see [panels.md](panels.md)), so none of them is independent
@@ -112,13 +111,9 @@ def run(name: str, methods: dict[str, Any], options: argparse.Namespace) -> None
         ),
     )
     print(file=sys.stderr)
-    seconds: dict[str, dict[str, float]] = {}
-    for (method, size), spent in found.seconds.items():
-        seconds.setdefault(method, {})[str(size)] = spent
     page = {
         **found.to_dict(),
         "permutation": signal_test(name, X, y, options),
-        "seconds": seconds,
         "command": command(options),
         "missing": options.missing,
     }
@@ -162,8 +157,8 @@ def table(name: str, page: dict[str, Any]) -> list[str]:
         "",
         "| method | "
         + " | ".join(f"{k} features" for k in sizes)
-        + f" | own decision, {middle} | stability, {middle} | seconds, {middle} |",
-        "| --- |" + " --- |" * (len(sizes) + 3),
+        + f" | own decision, {middle} | stability, {middle} |",
+        "| --- |" + " --- |" * (len(sizes) + 2),
     ]
     rows = {(row["method"], row["size"]): row for row in page["rows"]}
     for method in dict.fromkeys(row["method"] for row in page["rows"]):
@@ -172,8 +167,6 @@ def table(name: str, page: dict[str, Any]) -> list[str]:
         native = f"{row['native']['value']:.3f}" if row["native"] else ""
         stability = row["stability"]["value"] if row["stability"] else None
         cells += [native, "" if stability is None else f"{stability:.2f}"]
-        spent = page["seconds"].get(method, {}).get(str(middle))
-        cells.append("" if spent is None else f"{spent:.2g}" if spent < 10 else f"{spent:.0f}")
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return [*lines, ""]
 
