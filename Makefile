@@ -28,7 +28,7 @@ test-kernel: export OMP_NUM_THREADS = 1
 test-kernel: export SPARSEGSVP_DATA =
 test-kernel: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile \
-	  -k "not benchmark" $(addprefix tests/,linalg solvers estimators cli/test_predict.py)
+	  -k "not (benchmark or dask or processes or test_checks)" $(addprefix tests/,linalg solvers estimators cli/test_predict.py)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
