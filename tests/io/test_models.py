@@ -230,7 +230,7 @@ def test_the_top_type_is_checked(saved):
     with pytest.raises(InputError, match="is not a model of sparsegsvp"):
         load_model(rewritten(saved, a_list))
     saved.write_bytes(content)
-    with pytest.raises(InputError, match=r"but says sparsegsvp\.estimators\.Other"):
+    with pytest.raises(InputError, match=r"but says 'sparsegsvp\.estimators\.Other"):
         load_model(rewritten(saved, another_name))
 
 

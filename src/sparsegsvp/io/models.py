@@ -40,7 +40,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import __version__
 from .._validate import check_integer, check_real
 from ..estimators.impute import EachValue
-from .errors import InputError, listed, locating, need, one_line, said
+from .errors import InputError, listed, locating, need, one_line, quote, said
 from .files import write_atomic
 from .structure import check_npy, check_texts
 
@@ -271,7 +271,9 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
         named = _checked_seal(members)
         model = _rebuilt(members)
         if _type_name(model) != named:
-            raise InputError(f"it holds {_type_name(model)} but says {named}", remedy=_CHANGED)
+            raise InputError(
+                f"it holds {_type_name(model)} but says {quote(named, 80)}", remedy=_CHANGED
+            )
         _try_out(model, sum(map(len, members.values())))
     return model
 
