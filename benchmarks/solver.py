@@ -21,6 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from _common import best_time, exponent, load, save, standardized
+from _peers import this_folder_hidden
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
 from sparsegsvp.linalg import as_matrix
@@ -65,10 +66,11 @@ def celer_path(X: np.ndarray, y: np.ndarray, alphas: np.ndarray, tol: float | No
 
 
 def skglm_path(X: np.ndarray, y: np.ndarray, alphas: np.ndarray, tol: float | None) -> np.ndarray:
-    from skglm.datafits import Logistic
-    from skglm.penalties import L1
-    from skglm.solvers import ProxNewton
-    from skglm.utils.jit_compilation import compiled_clone
+    with this_folder_hidden():
+        from skglm.datafits import Logistic
+        from skglm.penalties import L1
+        from skglm.solvers import ProxNewton
+        from skglm.utils.jit_compilation import compiled_clone
 
     options = {} if tol is None else {"tol": tol}
     solver = ProxNewton(fit_intercept=False, warm_start=True, max_iter=50, **options)
