@@ -11,9 +11,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .cells import csv_text as csv_text
+    from .cells import harmless as harmless
     from .errors import InputError as InputError
-    from .files import csv_text as csv_text
-    from .files import harmless as harmless
     from .files import prepare_output as prepare_output
     from .files import whole_folder as whole_folder
     from .files import write_atomic as write_atomic
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from .table import read_table as read_table
 
 _MODULES = {
+    "cells": ("csv_text", "harmless"),
     "errors": ("InputError",),
-    "files": ("csv_text", "harmless", "prepare_output", "whole_folder", "write_atomic"),
+    "files": ("prepare_output", "whole_folder", "write_atomic"),
     "guards": ("end_at_once",),
     "lazy": ("open_table",),
     "memory": ("make_table",),

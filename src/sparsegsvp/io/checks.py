@@ -13,12 +13,12 @@ from scipy import sparse
 
 from .._notices import Notice
 from .._validate import LARGEST
+from .cells import looks_numeric
 from .errors import InputError, listed, option, quote, suggestion
 from .labels import describe_spellings, one_spelling, spelling_notice
 from .roles import asked_roles, settle_columns
 from .rows import RawTable, Roles, batches_of
 from .scale import raw_intensities
-from .text import looks_numeric
 
 
 def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None) -> str | None:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .cells import as_label
 from .errors import InputError, listed, need, option, quote, suggestion
 from .geo import is_series_matrix, open_samples, read_series_matrix
 from .guards import (
@@ -34,7 +35,6 @@ from .guards import (
     sound,
     sound_rows,
 )
-from .hdf5 import check_hdf5, check_heaps
 from .header import skip_titles
 from .rows import (
     RawTable,
@@ -48,13 +48,15 @@ from .rows import (
 )
 from .structure import (
     check_anndata_matrix,
+    check_hdf5,
+    check_heaps,
     check_matrix,
     check_npy,
     check_texts,
     check_workbook,
     check_worksheet,
 )
-from .text import OpenRows, ReadOptions, RowStream, as_label, open_arff, open_delimited
+from .text import OpenRows, ReadOptions, RowStream, open_arff, open_delimited
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .cells import as_label, as_role, codes_of
 from .collapse import check_way
 from .errors import InputError, locating, option, quote
 from .formats import as_floating, stored_matrix
-from .missing import codes_of
 from .rows import (
     RawTable,
     Roles,
@@ -29,7 +29,7 @@ from .rows import (
 )
 from .rows import feature_names as names_of_features
 from .table import Table, checked_table, read_table, settle
-from .text import OpenRows, ReadOptions, RowStream, as_label, as_role
+from .text import OpenRows, ReadOptions, RowStream
 
 # What messages call data in memory, by the package they belong to.
 _SOURCES = {

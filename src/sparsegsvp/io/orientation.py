@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .cells import as_label, looks_numeric
 from .errors import InputError, listed, option, quote
 from .formats import format_of, rows_of
 from .rows import Roles
-from .text import OpenRows, ReadOptions, as_label, looks_numeric
+from .text import OpenRows, ReadOptions
 
 
 def orient(

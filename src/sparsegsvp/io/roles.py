@@ -23,11 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._notices import Notice
+from .cells import if_a_code, looks_numeric
 from .clinical import Look, look_of, looks_of, names_people, names_samples, stem_of
 from .columns import column_of, constant_within, determines, is_code, whole_columns
 from .errors import InputError, listed, option, quote, suggestion
-from .missing import if_a_code
-from .text import looks_numeric
 
 if TYPE_CHECKING:
     from .rows import RawTable, Roles

@@ -15,23 +15,23 @@ from typing import Any
 import numpy as np
 
 from .._notices import Notice
-from .errors import InputError, listed, option, quote, suggestion
-from .missing import below_detection, describe_codes, if_a_code
-from .roles import ColumnRole, names_in
-from .structure import check_texts
-from .text import (
+from .cells import (
     BadCell,
     DecimalCommaFound,
     MixedDecimals,
     NumberReader,
-    OpenRows,
-    ReadOptions,
-    RowStream,
     TooManyBadCells,
     as_label,
     as_role,
+    below_detection,
+    describe_codes,
+    if_a_code,
     looks_numeric,
 )
+from .errors import InputError, listed, option, quote, suggestion
+from .roles import ColumnRole, names_in
+from .structure import check_texts
+from .text import OpenRows, ReadOptions, RowStream
 
 UNNAMED = ""  # the header cell that pandas and R leave above row names
 _READ_BACK = "Unnamed: 0"  # what pandas makes of it when it reads the file and writes it again

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .cells import as_label
 from .errors import InputError, listed, locating, one_line, option, quote, suggestion
 from .formats import format_of, rows_of
 from .guards import shown_name
 from .labels import spelling_key
 from .roles import names_in
 from .rows import RawTable, Roles, batch_role, refuse_duplicates
-from .text import ReadOptions, as_label
+from .text import ReadOptions
 
 
 @dataclass(frozen=True)

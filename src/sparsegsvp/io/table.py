@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._notices import Notice
+from .cells import codes_of, describe_codes, mark_missing, numbers_of
 from .checks import check
 from .collapse import check_way, make_one
 from .errors import InputError, listed, locating, one_line, option, quote
 from .formats import existing_file, read_file
 from .guards import shown_name
 from .labels import spelling_key, spelling_of
-from .missing import codes_of, describe_codes, mark_missing, numbers_of
 from .models import log2_floor
 from .orientation import orient
 from .roles import ColumnRole, match_names, names_in, role_lines
