@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from .errors import InputError, listed, option, quote, suggestion
-from .rows import RawTable, Roles, from_rows, role_option
+from .layout import RawTable, Roles, role_option
+from .rows import from_rows
 from .text import ReadOptions, RowStream, open_text
 
 _BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"

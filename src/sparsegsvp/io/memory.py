@@ -14,20 +14,21 @@ import numpy as np
 from scipy import sparse
 
 from .cells import as_label, as_role, codes_of
-from .collapse import check_way
 from .errors import InputError, locating, option, quote
-from .formats import as_floating, stored_matrix
-from .rows import (
+from .layout import (
     RawTable,
     Roles,
+    as_floating,
     batch_role,
+    check_way,
     columns_of_obs,
     from_matrix,
-    from_rows,
     lay_out,
     role_option,
+    stored_matrix,
 )
-from .rows import feature_names as names_of_features
+from .layout import feature_names as names_of_features
+from .rows import from_rows
 from .table import Table, checked_table, read_table, settle
 from .text import OpenRows, ReadOptions, RowStream
 
