@@ -1,8 +1,20 @@
 """Files in and out: tables, models, and folders written whole or not at all.
 
-Nothing here is needed to fit a model in Python; the command line reads and writes through
-it, and `save_model` and `load_model` are also public in the package itself. Names are
-loaded when first used, so that the command line answers ``--help`` at once.
+The walk of a file to a `Table`, a module for each step:
+
+- `formats` knows a file by its name and reads it: `text` and `geo` open text as rows of cells,
+  `guards` and `structure` stand before what other libraries read, `lazy` leaves numbers on disk;
+- `layout` gives the columns that a caller named their roles; `rows` turns rows of `cells` into
+  numbers, whichever way the table lies; `memory` does so for data frames, arrays and AnnData.
+  Each gives a `RawTable`;
+- `labels` of a second file are matched with the samples;
+- `checks` refuses what cannot be used, and `roles` decides by name and values (`looks`) which of
+  the other columns are features;
+- `table` puts it together, with a record of what was done.
+
+What is written goes through `files`, models through `models` and `archive`; `errors` has the one
+kind of error, and the words of its messages. Names are loaded when first used, so that the
+command line answers ``--help`` at once.
 """
 
 from __future__ import annotations

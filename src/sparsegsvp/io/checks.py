@@ -17,6 +17,7 @@ from .cells import looks_numeric
 from .errors import InputError, listed, option, quote, suggestion
 from .labels import describe_spellings, one_spelling, spelling_notice
 from .layout import RawTable, Roles, batches_of
+from .looks import column_blocks, column_of
 from .roles import asked_roles, settle_columns
 
 
@@ -237,11 +238,7 @@ def _missing_per_column(X: Any) -> NDArray[np.intp]:
     """Count the missing values in each column, without a second matrix for dense data."""
     if sparse.issparse(X):
         return np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
-    counts = np.zeros(X.shape[1], dtype=np.intp)
-    step = max(1, (1 << 22) // max(1, X.shape[0]))
-    for start in range(0, X.shape[1], step):
-        counts[start : start + step] = np.isnan(X[:, start : start + step]).sum(axis=0)
-    return counts
+    return np.concatenate([np.isnan(block).sum(axis=0) for _, block in column_blocks(X)])
 
 
 def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any]) -> None:
@@ -251,8 +248,7 @@ def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any]) -> No
     if not len(extreme):
         return
     j = int(extreme[0])
-    column = X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
-    column = column.astype(np.float64)
+    column = column_of(X, j)
     i = int(np.flatnonzero(np.abs(column) > limit)[0])
     at = raw.lines[i] if raw.lines is not None else i + 1
     value = float(column[i])

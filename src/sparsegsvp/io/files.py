@@ -11,24 +11,25 @@ import datetime
 import os
 import secrets
 import shutil
-import signal
 import stat
 import tempfile
-import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from .errors import InputError, listed, one_line, option
+from .guards import handling_signals
 
 try:
     import fcntl
 except ImportError:  # pragma: no cover  (not on this platform: nothing is taken for left behind)
     fcntl = None  # type: ignore[assignment]
 
-UNFINISHED, REPLACED = ".sparsegsvp-partial-", ".sparsegsvp-before-"
+_ROOM = "check that the folder exists, is yours and has room"
+_UNFINISHED, _REPLACED = ".sparsegsvp-partial-", ".sparsegsvp-before-"
 
 
 def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
@@ -60,7 +61,7 @@ def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
     ('whole', ['a.txt'])
     """
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
-    try:
+    with _refusing("it cannot be written", path, _ROOM):
         kind = _kind(path)
         if kind is not None and stat.S_ISDIR(kind):
             raise InputError("this is a folder", where=str(path), remedy="name a file")
@@ -69,7 +70,7 @@ def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
                 handle.write(data)
             return Path(path)
         final = Path(os.path.realpath(path))
-        with unfinished(final.parent, new_file) as partial:
+        with _unfinished(final.parent, _new_file) as partial:
             with open(partial, "wb") as handle:
                 handle.write(data)
                 handle.flush()
@@ -78,12 +79,6 @@ def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
                 with suppress(OSError):  # not every disk has permissions
                     os.chmod(partial, stat.S_IMODE(kind))
             os.replace(partial, final)
-    except OSError as error:
-        raise InputError(
-            f"it cannot be written ({error.strerror})",
-            where=str(path),
-            remedy="check that the folder exists, is yours and has room",
-        ) from error
     return Path(path)
 
 
@@ -121,32 +116,30 @@ def whole_folder(path: str | PathLike[str], *, owned: Collection[str] = ()) -> I
     (False, ['a.txt'])
     """
     final = Path(os.path.realpath(path))  # a link stays, even one to a folder not yet there
-    try:
-        _refuse_foreign(final, owned)
-        # Inside the folder if there is one: it may be a volume of its own, to which nothing can
-        # be moved from outside.
-        place = final
-        while not place.exists():
-            place = place.parent
-    except OSError as error:
-        raise _no_folder(path, error) from error
     with ExitStack() as stack:
-        try:
-            partial = stack.enter_context(unfinished(place, os.mkdir))
-        except OSError as error:
-            raise _no_folder(path, error) from error
+        with _refusing("the folder cannot be made", path, "choose another folder"):
+            _refuse_foreign(final, owned)
+            # Inside the folder if there is one: it may be a volume of its own, to which nothing
+            # can be moved from outside.
+            partial = stack.enter_context(_unfinished(_first_there(final), os.mkdir))
         yield partial
-        with signals_wait():
+        with _signals_wait():
             _put_in_place(partial, final, owned)
-    remove_left_behind(final, REPLACED)
+    _remove_left_behind(final, _REPLACED)
 
 
-def _no_folder(path: str | PathLike[str], error: OSError) -> InputError:
-    return InputError(
-        f"the folder cannot be made ({error.strerror})",
-        where=str(path),
-        remedy="choose another folder",
-    )
+@contextmanager
+def _refusing(what: str, path: str | PathLike[str], remedy: str) -> Iterator[None]:
+    """Turn what the system refuses in a block into an `InputError`."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{what} ({error.strerror})", where=str(path), remedy=remedy) from error
+
+
+def _first_there(path: Path) -> Path:
+    """Return a path, or the nearest folder above it that there is."""
+    return path if path.exists() else _first_there(path.parent)
 
 
 def prepare_output(
@@ -178,7 +171,7 @@ def prepare_output(
     ...     _ = path.write_text("1")
     ...     prepare_output(path, force=True)
     """
-    place = final = Path(os.path.abspath(path))
+    final = Path(os.path.abspath(path))
     if owned is not None:
         _refuse_foreign(final, owned)
         earlier = sorted(final.iterdir(), key=_written) if final.exists() else []
@@ -188,8 +181,7 @@ def prepare_output(
                 where=str(path),
                 remedy=f"choose another folder, or replace them with {option('force', True)}",
             )
-        while not place.exists():
-            place = place.parent
+        place = _first_there(final)
     else:
         place = final.parent
         if final.is_dir():
@@ -202,15 +194,8 @@ def prepare_output(
                 where=str(path),
                 remedy=f"choose another name, or replace it with {option('force', True)}",
             )
-    try:
-        with tempfile.TemporaryFile(dir=place):
-            pass
-    except OSError as error:
-        raise InputError(
-            f"nothing can be written there ({error.strerror})",
-            where=str(path),
-            remedy="check that the folder exists, is yours and has room",
-        ) from error
+    with _refusing("nothing can be written there", path, _ROOM), tempfile.TemporaryFile(dir=place):
+        pass
 
 
 def _written(path: Path) -> float:
@@ -227,7 +212,7 @@ def _refuse_foreign(final: Path, owned: Collection[str]) -> None:
         return
     if not final.is_dir():
         raise InputError("this is a file, not a folder", where=str(final), remedy="choose another")
-    found = [p for p in final.iterdir() if not p.name.startswith((UNFINISHED, REPLACED))]
+    found = [p for p in final.iterdir() if not p.name.startswith((_UNFINISHED, _REPLACED))]
     foreign = sorted(p.name for p in found if p.name not in owned or p.is_dir())
     if foreign:
         raise InputError(
@@ -246,7 +231,7 @@ def _put_in_place(partial: Path, final: Path, owned: Collection[str]) -> None:
     # in, and back again if a step fails.
     _refuse_foreign(final, owned)
     old = sorted(p for p in final.iterdir() if p.name in owned)
-    backup, lock = claim(final, os.mkdir, REPLACED)
+    backup, lock = _claim(final, os.mkdir, _REPLACED)
     moved_in: list[Path] = []
     try:
         for file in old:
@@ -258,24 +243,19 @@ def _put_in_place(partial: Path, final: Path, owned: Collection[str]) -> None:
         _put_back(backup, final, moved_in)
         raise
     finally:
-        release(lock)
+        _release(lock)
     shutil.rmtree(backup, ignore_errors=True)
 
 
 def _put_back(backup: Path, final: Path, moved_in: Sequence[Path]) -> None:
     """Undo a replacement that failed; what cannot be put back stays where it is, and is named."""
-    try:
+    remedy = f"the old ones are in {one_line(backup)}: move them"
+    with _refusing("the new results cannot be put there, nor the old ones back", final, remedy):
         for file in moved_in:
             file.unlink()
         for file in sorted(backup.iterdir()):
             shutil.move(file, final / file.name)  # copies what cannot be renamed
         backup.rmdir()
-    except OSError as error:
-        raise InputError(
-            f"the new results cannot be put there, nor the old ones back ({error.strerror})",
-            where=str(final),
-            remedy=f"the old ones are in {one_line(backup)}: move them",
-        ) from error
 
 
 def _kind(path: str | PathLike[str]) -> int | None:
@@ -289,12 +269,12 @@ def _kind(path: str | PathLike[str]) -> int | None:
 # --- unfinished files and folders ------------------------------------------------------
 
 
-def new_file(path: Path) -> None:
+def _new_file(path: Path) -> None:
     """Make an empty file that must not be there yet."""
     open(path, "xb").close()
 
 
-def claim(place: Path, make: Callable[[Path], None], prefix: str) -> tuple[Path, int | None]:
+def _claim(place: Path, make: Callable[[Path], None], prefix: str) -> tuple[Path, int | None]:
     """Make a file or folder of a new name, locked for as long as this process lives."""
     while True:
         path, number = place / f"{prefix}{secrets.token_hex(8)}", None
@@ -305,26 +285,26 @@ def claim(place: Path, make: Callable[[Path], None], prefix: str) -> tuple[Path,
                 fcntl.flock(number, fcntl.LOCK_EX)
         if path.exists():
             return path, number
-        release(number)  # another process took it for left behind before it was locked
+        _release(number)  # another process took it for left behind before it was locked
 
 
-def release(number: int | None) -> None:
-    """Give up the lock that `claim` returned."""
+def _release(number: int | None) -> None:
+    """Give up the lock that `_claim` returned."""
     if number is not None:
         os.close(number)
 
 
 @contextmanager
-def unfinished(place: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+def _unfinished(place: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """Enclose work on an unfinished file or folder; it is removed unless it was moved away."""
-    remove_left_behind(place)
-    path, lock = claim(place, make, UNFINISHED)
+    _remove_left_behind(place)
+    path, lock = _claim(place, make, _UNFINISHED)
     try:
         yield path
     finally:
-        with signals_wait():  # being told to end again must not leave it
+        with _signals_wait():  # being told to end again must not leave it
             _remove(path)
-            release(lock)
+            _release(lock)
 
 
 def _remove(path: Path) -> None:
@@ -335,7 +315,7 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
-def remove_left_behind(folder: Path, prefix: str = UNFINISHED) -> None:
+def _remove_left_behind(folder: Path, prefix: str = _UNFINISHED) -> None:
     """Remove what processes that were killed have left in a folder, and no living one holds."""
     if fcntl is None:  # pragma: no cover  (not on this platform)
         return
@@ -350,25 +330,13 @@ def remove_left_behind(folder: Path, prefix: str = UNFINISHED) -> None:
 
 
 @contextmanager
-def signals_wait() -> Iterator[None]:
+def _signals_wait() -> Iterator[None]:
     """Delay Ctrl-C and other requests to end until a few renames are done."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    names = ("SIGINT", "SIGTERM", "SIGHUP")
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     held: list[tuple[int, FrameType | None]] = []
-    previous = {
-        number: signal.signal(number, lambda *request: held.append(request))
-        for number in numbers
-        if callable(signal.getsignal(number))
-    }
+    previous: dict[int, Any] = {}
     try:
-        yield
+        with handling_signals(lambda *request: held.append(request), python=True) as previous:
+            yield
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
         if held:
-            handler = previous[signal.Signals(held[0][0])]
-            assert callable(handler)
-            handler(*held[0])
+            previous[held[0][0]](*held[0])

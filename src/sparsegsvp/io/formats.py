@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from . import structure
 from .cells import as_label
 from .errors import InputError, listed, need, option, quote, suggestion
 from .geo import is_series_matrix, open_samples, read_series_matrix
@@ -46,16 +47,6 @@ from .layout import (
     stored_matrix,
 )
 from .rows import from_rows
-from .structure import (
-    check_anndata_matrix,
-    check_hdf5,
-    check_heaps,
-    check_matrix,
-    check_npy,
-    check_texts,
-    check_workbook,
-    check_worksheet,
-)
 from .text import OpenRows, ReadOptions, RowStream, open_arff, open_delimited
 
 
@@ -106,6 +97,14 @@ def rows_of(file: Path, options: ReadOptions) -> OpenRows:
     return partial(_opened, form, file, options)
 
 
+def header_of(file: Path, options: ReadOptions) -> list[str]:
+    """Return the names of a file's columns; none where it does not have rows of cells."""
+    if format_of(file).rows is None:
+        return []
+    with rows_of(file, options)() as rows:
+        return rows.names
+
+
 @contextmanager
 def _opened(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open a file as rows; what its library raises, now or later, is an `InputError`."""
@@ -150,7 +149,7 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     # openpyxl leaves open what it cannot read
     with open(path, "rb") as file, ExitStack() as stack:
         try:
-            check_workbook(path)
+            structure.check_workbook(path)
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         except (InputError, OSError):
             raise
@@ -166,7 +165,7 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
             )
         page = book[book.sheetnames[0] if sheet is None else sheet]
         with page._get_source() as source:
-            check_worksheet(source)
+            structure.check_worksheet(source)
         page.reset_dimensions()  # what the file says of its size may be out of date
         filled = stack.enter_context(closing(_filled_rows(page)))
         above, rest = _skip_titles(filled)
@@ -386,9 +385,9 @@ def _npz_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> A
     check_unpacked(entry.file_size, entry.compress_size, "save it with numpy.savez, not compressed")
     check_memory(1, entry.file_size, 1)
     with archive.open(entry) as stream:
-        check_npy(stream, entry.file_size, name)
+        structure.check_npy(stream, entry.file_size, name)
     with archive.open(entry) as stream:
-        return check_texts(np.lib.format.read_array(stream, allow_pickle=False), name)
+        return structure.check_texts(np.lib.format.read_array(stream, allow_pickle=False), name)
 
 
 # --- AnnData ---------------------------------------------------------------------------
@@ -400,7 +399,7 @@ def open_h5ad(path: Path, layer: str | None) -> Iterator[tuple[Any, Any, Any]]:
     h5py, _ = need("h5py", "omics"), need("anndata", "omics")
     from anndata.io import read_elem
 
-    check_heaps(path)
+    structure.check_heaps(path)
     with interruptible():
         try:
             file = h5py.File(path, "r")
@@ -412,11 +411,11 @@ def open_h5ad(path: Path, layer: str | None) -> Iterator[tuple[Any, Any, Any]]:
             if "obs" not in file or "var" not in file:
                 raise InputError("the file has no obs and var", remedy="is it AnnData?")
             name = "X" if layer is None else f"layers/{layer}"
-            check_hdf5(file, ("obs", "var"), path.stat().st_size)
+            structure.check_hdf5(file, ("obs", "var"), path.stat().st_size)
             stored = stored_matrix(file, layer)
-            check_hdf5(file, (name,), path.stat().st_size)
+            structure.check_hdf5(file, (name,), path.stat().st_size)
             obs, var = read_elem(file["obs"]), read_elem(file["var"])
-            check_anndata_matrix(stored, len(obs), len(var))
+            structure.check_anndata_matrix(stored, len(obs), len(var))
             yield obs, var, stored
 
 
@@ -425,7 +424,7 @@ def _read_h5ad(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     with open_h5ad(path, options.layer) as (obs, var, stored):
         from anndata.io import read_elem
 
-        X = check_matrix(read_elem(stored), len(obs), len(var))
+        X = structure.check_matrix(read_elem(stored), len(obs), len(var))
     X = as_floating(X.tocsr() if sparse.issparse(X) else np.asarray(X))
     text = columns_of_obs(obs, roles)
     names = [str(name) for name in var.index]
@@ -439,12 +438,7 @@ FORMATS = (
     Format("CSV", (".csv", ".txt", ".dat"), rows=open_delimited),
     Format("TSV", (".tsv", ".tab"), rows=open_delimited),
     Format(
-        "GEO series matrix",
-        _TEXT,
-        rows=open_samples,
-        read=read_series_matrix,
-        transposes=None,
-        recognise=is_series_matrix,
+        "GEO series matrix", _TEXT, open_samples, read_series_matrix, None, False, is_series_matrix
     ),
     Format("Excel (.xlsx)", (".xlsx", ".xlsm"), rows=_excel_rows),
     Format("Parquet", (".parquet", ".pq"), rows=_parquet_rows, read=_read_parquet),

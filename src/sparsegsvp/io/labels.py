@@ -13,10 +13,11 @@ import numpy as np
 
 from .._notices import Notice
 from .cells import as_label
-from .errors import InputError, listed, locating, one_line, option, quote, suggestion
-from .formats import format_of, rows_of
+from .errors import InputError, listed, locating, no_such, one_line, option, quote
+from .formats import header_of, read_file, rows_of
 from .guards import shown_name
 from .layout import RawTable, Roles, batch_role, names_in, refuse_duplicates
+from .roles import match_names
 from .text import ReadOptions
 
 if TYPE_CHECKING:
@@ -241,10 +242,7 @@ def read_labels(file: Path, on: str | None, target: str | None, encoding: str | 
         }
         for name, role in ((on, "on"), (target, "target")):
             if name is not None and name not in columns:
-                raise InputError(
-                    f"there is no column {quote(name)} ({option(role)})",
-                    remedy=suggestion(name, names),
-                )
+                raise no_such("column", name, role, names)
         if target is None:
             others = [name for name in names if name != on]
             if len(others) != 1:
@@ -266,19 +264,35 @@ def read_labels(file: Path, on: str | None, target: str | None, encoding: str | 
     return LabelSheet(columns, rows, on, target, shown_name(file))
 
 
-def roles_left(sheet: LabelSheet, roles: Roles, file: Path, options: ReadOptions) -> Roles:
-    """Return the roles that columns of the table itself have; refuse labels in both.
+def read_beside(
+    sheet: LabelSheet, file: Path, roles: Roles, options: ReadOptions
+) -> tuple[RawTable, str]:
+    """Read the table whose labels a sheet has, and the SHA-256 of its file."""
+    header = header_of(file, options)
+    left = _roles_left(sheet, roles, [] if options.transpose else header)
+    strange = _other_columns(sheet, header) if options.transpose else []
+    raw, digest = read_file(file, replace(left, drop=(*left.drop, *strange)), options)
+    asked = names_in(left.drop, set(strange))
+    _say_left_out(raw, [name for name in strange if name not in asked])
+    match_names(raw, sheet.rows.keys())
+    if "id" not in raw.text:
+        raise InputError(
+            "the samples have no identifiers to match the labels by",
+            remedy=f"name the column that holds them with {option('id')}, or use "
+            f"{option('transpose', True)} if the features are in rows",
+        )
+    return raw, digest
 
-    The column that identifies the labels identifies the samples of the table too, if it is
-    there.
+
+def _roles_left(sheet: LabelSheet, roles: Roles, names: Sequence[str]) -> Roles:
+    """Return the roles that columns of the table itself, of these names, have.
+
+    Labels in both are refused. The column that identifies the labels identifies the samples of
+    the table too, if it is there.
     """
     group = None if roles.group in sheet.columns else roles.group
     batch = tuple(name for name in roles.batch if name not in sheet.columns)
     roles = replace(roles, target=None, group=group, batch=batch)
-    if options.transpose or format_of(file).rows is None:
-        return roles
-    with rows_of(file, options)() as rows:
-        names = rows.names
     if sheet.target in names and sheet.target not in names_in(roles.drop, names):
         raise InputError(
             f"column {quote(sheet.target)} is in the table and in {one_line(sheet.source)}",
@@ -288,20 +302,17 @@ def roles_left(sheet: LabelSheet, roles: Roles, file: Path, options: ReadOptions
     return replace(roles, id=sheet.on) if roles.id is None and sheet.on in names else roles
 
 
-def other_columns(sheet: LabelSheet, file: Path, options: ReadOptions) -> list[str]:
+def _other_columns(sheet: LabelSheet, names: Sequence[str]) -> list[str]:
     """Return the columns of a table with features in rows that are no labelled samples.
 
     They may hold text, as descriptions of the genes do.
     """
-    if not options.transpose or format_of(file).rows is None:
-        return []
-    with rows_of(file, options)() as rows:
-        names = [name for name in rows.names[1:] if name]
-    strange = [name for name in names if name not in sheet.rows]
-    return strange if len(strange) < len(names) else []
+    named = [name for name in names[1:] if name]
+    strange = [name for name in named if name not in sheet.rows]
+    return strange if len(strange) < len(named) else []
 
 
-def say_left_out(raw: RawTable, names: list[str]) -> None:
+def _say_left_out(raw: RawTable, names: list[str]) -> None:
     """Put on record which columns were left out because no label names them."""
     if names:
         raw.dropped.update(dict.fromkeys(names, "no label"))

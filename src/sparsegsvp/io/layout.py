@@ -17,7 +17,7 @@ from scipy import sparse
 from .._notices import Notice
 from .._validate import check_choice
 from .cells import as_label, as_role, looks_numeric
-from .errors import InputError, listed, option, quote, suggestion
+from .errors import InputError, listed, no_such, option, quote, suggestion
 from .structure import check_texts
 
 UNNAMED = ""  # the header cell that pandas and R leave above row names
@@ -182,7 +182,7 @@ def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout
     asked = [*roles.named().items(), *(("drop", name) for name in roles.drop)]
     for role, name in asked:
         if name not in position:
-            raise no_such_name(name, role, header)
+            raise no_such_line(name, role, header)
     text = {role: position[name] for role, name in roles.named().items()}
     notes: list[str] = []
     blank = [i for i, name in enumerate(header) if name == UNNAMED]
@@ -243,8 +243,8 @@ def refuse_duplicates(
         )
 
 
-def no_such_name(name: str, role: str, names: Sequence[str], what: str = "column") -> InputError:
-    """Return the error for a name that there is not, with the one probably meant."""
+def no_such_line(name: str, role: str, names: Sequence[str], what: str = "column") -> InputError:
+    """Return the error for a column or row that there is not, with the remedy for tables."""
     there = [n for n in names if n != UNNAMED]
     remedy = suggestion(name, there)
     if there and all(looks_numeric(n) for n in there):
@@ -357,10 +357,7 @@ def from_arrays(
     text: RoleText = {}
     for role, name in roles.named().items():
         if name not in others:
-            raise InputError(
-                f"there is no array {quote(name)} ({role_option(role)})",
-                remedy=suggestion(name, others),
-            )
+            raise no_such("array", name, role, others)
         values = check_texts(np.asarray(arrays[name][...]), name)
         if values.shape != X.shape[:1]:
             raise InputError(
@@ -391,10 +388,7 @@ def columns_of_obs(obs: Any, roles: Roles) -> RoleText:
     text: RoleText = {"id": [str(name) for name in obs.index]}
     for role, name in roles.named().items():
         if name not in obs.columns:
-            raise InputError(
-                f"there is no column {quote(name)} in obs ({role_option(role)})",
-                remedy=suggestion(name, [str(c) for c in obs.columns]),
-            )
+            raise no_such("column", name, role, [str(c) for c in obs.columns], " in obs")
         column = obs[name]
         cells = zip(column.isna(), column.astype(object))
         text[role] = [None if gone else as_role(role, value) for gone, value in cells]
@@ -405,10 +399,7 @@ def stored_matrix(root: Any, layer: str | None) -> Any:
     """Return X or a layer of AnnData as its file, store or object holds it."""
     layers = list(root["layers"]) if "layers" in root else []
     if layer is not None and layer not in layers:
-        raise InputError(
-            f"there is no layer {quote(layer)} ({option('layer')})",
-            remedy=suggestion(layer, layers),
-        )
+        raise no_such("layer", layer, "layer", layers)
     if layer is None and "X" not in root:
         raise InputError(
             "X is empty", remedy=f"name a layer with {option('layer')}: {listed(layers)}"

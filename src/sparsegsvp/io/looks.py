@@ -210,7 +210,7 @@ def whole_columns(X: Any) -> NDArray[np.bool_]:
     if sparse.issparse(X):
         part = np.flatnonzero(~np.isnan(X.data) & (X.data != np.floor(X.data)))
         return np.bincount(X.indices[part], minlength=X.shape[1]) == 0
-    found = [~(np.isfinite(b) & (b != np.floor(b))).any(axis=0) for _, b in _blocks(X)]
+    found = [~(np.isfinite(b) & (b != np.floor(b))).any(axis=0) for _, b in column_blocks(X)]
     return np.concatenate(found)
 
 
@@ -220,7 +220,7 @@ def constant_within(X: Any, codes: NDArray[Any]) -> NDArray[np.intp]:
     found: list[NDArray[np.intp]] = []
     if min(map(len, members)) < _FEWEST:
         return np.array(found, dtype=np.intp)
-    for start, block in _blocks(X):
+    for start, block in column_blocks(X):
         ends = [_ends(block[rows]) for rows in members]
         low, high = (np.array(part) for part in zip(*ends))
         same = (low == high).all(axis=0) & (low.min(axis=0) < high.max(axis=0))
@@ -235,7 +235,7 @@ def _ends(block: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return block.min(axis=0), block.max(axis=0)
 
 
-def _blocks(X: Any) -> Iterator[tuple[int, Any]]:
+def column_blocks(X: Any) -> Iterator[tuple[int, Any]]:
     """Yield columns a few at a time, so that what is made of them stays small."""
     step = X.shape[1] if sparse.issparse(X) else max(1, (1 << 20) // max(1, X.shape[0]))
     for start in range(0, X.shape[1], step):

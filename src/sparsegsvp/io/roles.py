@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from .._notices import Notice
 from .cells import if_a_code, looks_numeric
-from .errors import InputError, listed, option, quote, suggestion
-from .layout import ColumnRole, RawTable, Role, Roles, names_in
+from .errors import InputError, listed, no_such, option, quote
+from .layout import ColumnRole, RawTable, Role, Roles, batches_of, names_in
 from .looks import (
     Look,
     column_of,
@@ -73,10 +73,7 @@ def asked_names(given: Iterable[str], there: Sequence[str], role: str) -> list[s
     names = list(names_in(given, known))
     for name in names:
         if name not in known:
-            raise InputError(
-                f"there is no column {quote(name)} ({option(role)})",
-                remedy=suggestion(name, list(there)),
-            )
+            raise no_such("column", name, role, there)
     return names
 
 
@@ -88,8 +85,7 @@ def asked_roles(raw: RawTable, roles: Roles, target: str | None) -> list[ColumnR
         found.append(ColumnRole(roles.id or "", "id", reason))
     if "group" in raw.text:
         found.append(ColumnRole(roles.group or "groups", "group", "as asked: never split"))
-    asked = [role.removeprefix("batch:") for role in raw.text if role.startswith("batch:")]
-    found += [ColumnRole(name, "batch", "asked for") for name in asked]
+    found += [ColumnRole(name, "batch", "asked for") for name in batches_of(raw.text)]
     found += [ColumnRole(n, "ignored", why) for n, why in raw.dropped.items()]
     return found
 

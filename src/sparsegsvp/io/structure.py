@@ -14,7 +14,7 @@ import struct
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -75,12 +75,16 @@ def check_matrix(X: Any, n: int, m: int) -> Any:
             f"X is {len(shape)}-dimensional of type {dtype}",
             remedy="it must be numbers",
         )
+    _check_shape(shape, n, m)
+    return check_sparse(X) if sparse.issparse(X) else X
+
+
+def _check_shape(shape: Sequence[int], n: int, m: int) -> None:
     if tuple(shape) != (n, m):
         raise InputError(
             f"X is {shape[0]} x {shape[1]}, but obs names {n} samples and var {m} features",
             remedy=_AGAIN,
         )
-    return check_sparse(X) if sparse.issparse(X) else X
 
 
 # --- NumPy -----------------------------------------------------------------------------
@@ -128,11 +132,7 @@ def check_anndata_matrix(stored: Any, n: int, m: int) -> None:
         check_memory(n, m, np.dtype(stored.dtype).itemsize)
         return
     encoding, shape = sparse_layout(stored)
-    if tuple(shape) != (n, m):
-        raise InputError(
-            f"X is {shape[0]} x {shape[1]}, but obs names {n} samples and var {m} features",
-            remedy=_AGAIN,
-        )
+    _check_shape(shape, n, m)
     data, indices, indptr = (stored[part] for part in ("data", "indices", "indptr"))
     if data.ndim != 1 or indices.shape != data.shape or indptr.ndim != 1:
         raise InputError(

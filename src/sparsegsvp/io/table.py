@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -14,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._notices import Notice
-from .cells import as_label, codes_of, describe_codes, looks_numeric, mark_missing, numbers_of
+from .cells import codes_of, describe_codes, mark_missing, numbers_of
 from .checks import check
 from .errors import InputError, listed, locating, option, quote
 from .formats import format_of, read_file, rows_of
 from .guards import existing_file, shown_name
-from .labels import guess_positive, join, other_columns, read_labels, roles_left, say_left_out
+from .labels import LabelSheet, guess_positive, join, read_beside, read_labels
 from .layout import (
     ColumnRole,
     RawTable,
@@ -28,11 +27,11 @@ from .layout import (
     batches_of,
     check_way,
     make_one,
-    names_in,
 )
 from .models import log2_floor
-from .roles import match_names, role_lines
-from .text import OpenRows, ReadOptions
+from .roles import role_lines
+from .rows import orient
+from .text import ReadOptions
 
 
 @dataclass(frozen=True)
@@ -280,32 +279,20 @@ def read_table(
     roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep), batch=of_batches)
     codes = codes_of(na)
     options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose, codes)
-    if labels is None:
-        if on is not None:
-            raise InputError(
-                f"{option('on')} names a column of the file given with {option('labels')}",
-                where=file.name,
-            )
-        with locating(file.name):
-            roles, options, turned = orient(file, roles, options)
+    if labels is None and on is not None:
+        raise InputError(
+            f"{option('on')} names a column of the file given with {option('labels')}",
+            where=file.name,
+        )
+    found = None if labels is None else read_labels(existing_file(labels), on, target, encoding)
+    with locating(file.name):
+        roles, options, turned = _oriented(file, roles, options, found)
+        if found is None:
             raw, digest = read_file(file, roles, options)
-    else:
-        found = read_labels(existing_file(labels), on, target, encoding)
+        else:
+            raw, digest = read_beside(found, file, roles, options)
+    if found is not None:
         target = found.target
-        with locating(file.name):
-            roles, options, turned = orient(file, roles, options, found.rows, found.on)
-            left = roles_left(found, roles, file, options)
-            strange = other_columns(found, file, options)
-            raw, digest = read_file(file, replace(left, drop=(*left.drop, *strange)), options)
-            asked = names_in(left.drop, set(strange))
-            say_left_out(raw, [name for name in strange if name not in asked])
-            match_names(raw, found.rows.keys())
-            if "id" not in raw.text:
-                raise InputError(
-                    "the samples have no identifiers to match the labels by",
-                    remedy=f"name the column that holds them with {option('id')}, or use "
-                    f"{option('transpose', True)} if the features are in rows",
-                )
         with locating(found.source):
             join(raw, found, roles)
     raw.notes[:0] = turned
@@ -316,6 +303,17 @@ def read_table(
         record = (*table.record, "values are log2(max(x, 1))")
         table = replace(table, X=log2_floor(table.X), record=record).without_notice("raw")
     return table
+
+
+def _oriented(
+    file: Path, roles: Roles, options: ReadOptions, labels: LabelSheet | None
+) -> tuple[Roles, ReadOptions, list[str]]:
+    """Find out which way a table lies, where the caller said nothing and it may lie either way."""
+    form = format_of(file)
+    if options.transpose is not None or not form.transposes or form.rows is None:
+        return roles, options, []
+    keys, on = ((), None) if labels is None else (labels.rows, labels.on)
+    return orient(rows_of(file, options), roles, options, keys, on)
 
 
 def settle(raw: RawTable, na: Sequence[str], way: str | None, *, in_place: bool) -> None:
@@ -390,88 +388,3 @@ def _texts(values: list[str | None] | None) -> NDArray[np.object_] | None:
     array = np.empty(len(values), dtype=object)
     array[:] = ["" if value is None else value for value in values]
     return array
-
-
-# --- which way a table lies --------------------------------------------------------------
-
-
-def orient(
-    file: Path,
-    roles: Roles,
-    options: ReadOptions,
-    keys: Collection[str] = (),
-    on: str | None = None,
-) -> tuple[Roles, ReadOptions, list[str]]:
-    """Say in the options whether features are in rows, where the caller has not.
-
-    Returns the roles, the options and, if the features turned out to be in rows, what to put
-    on record. `keys` are the identifiers of labels in a second file, `on` the name of their
-    column. An `id` that names neither the first column nor a row was meant for a table with
-    samples in rows, and goes.
-
-    Samples are in rows unless the names a caller gave are found in the first column and not
-    in the header (a target, features of a model), or the other way round (identifiers).
-    """
-    form = format_of(file)
-    if options.transpose is not None or not form.transposes or form.rows is None:
-        return roles, options, []
-    open_rows = rows_of(file, options)
-    why = _reason(open_rows, roles, keys, on)
-    if not why:
-        return roles, options, []
-    notes = [f"features are in rows, samples in columns: {why}"]
-    if roles.id is not None and not _names_a_row(open_rows, roles.id):
-        notes.append(f"the header names the samples; there is no row {quote(roles.id)}")
-        roles = replace(roles, id=None)
-    return roles, replace(options, transpose=True), notes
-
-
-def _names_a_row(open_rows: OpenRows, name: str) -> bool:
-    """Whether a name is that of a row, or of the first column, which the header names."""
-    with open_rows() as rows:
-        return name == rows.names[0] or any(as_label(c[0]) == name for _, c in rows.rows)
-
-
-def _reason(open_rows: OpenRows, roles: Roles, keys: Collection[str], on: str | None) -> str:
-    """Return why the features must be in rows; empty where they need not be."""
-    with open_rows() as rows:
-        header = rows.names
-    if roles.features is not None:
-        across = len(set(header).intersection(roles.features))
-        if across == len(set(roles.features)):
-            return ""
-        down = len(set(_cells(open_rows, 0)).intersection(roles.features))
-        return "the rows have the names of the features" if down > across else ""
-    if keys:
-        across = len(set(header[1:]).intersection(keys))
-        if not across:
-            return ""
-        name = next((n for n in (roles.id, on) if n in header), header[0])
-        down = len(set(_cells(open_rows, header.index(name))).intersection(keys))
-        if down and across >= down:
-            raise InputError(
-                f"the identifiers of the labels name columns ({listed(list(keys)[:2])}) as well as "
-                "rows",
-                remedy=f"say {option('transpose', True)} if the samples are in columns, "
-                f"{option('transpose', False)} if they are in rows",
-            )
-        return "" if down else "the columns have the names of labelled samples"
-    if roles.target is None or roles.target in header:
-        return ""
-    with open_rows() as rows:
-        row = next((cells for _, cells in rows.rows if as_label(cells[0]) == roles.target), None)
-    if row is None or _measured(row[1:]):
-        return ""
-    return f"{quote(roles.target)} names a row"
-
-
-def _measured(cells: list[Any]) -> bool:
-    """Whether a row holds measurements, those of a sample or of a feature, which no label is."""
-    numbers = [float(text) for text in map(as_label, cells) if text and looks_numeric(text)]
-    return any(math.isfinite(value) and not value.is_integer() for value in numbers)
-
-
-def _cells(open_rows: OpenRows, position: int) -> list[str]:
-    """Return a column of a file as text."""
-    with open_rows() as rows:
-        return [as_label(cells[position]) or "" for _, cells in rows.rows]

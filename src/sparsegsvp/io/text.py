@@ -175,7 +175,12 @@ def _decode(raw: BinaryIO, encoding: str) -> None:
 # --- delimited text --------------------------------------------------------------------
 
 
-def _split_lines(lines: Iterator[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+def split_lines(
+    lines: Iterable[str],
+    separator: str,
+    what: str = "a cell that begins here cannot be read",
+    remedy: str = 'look for a quotation mark (") that is never closed',
+) -> Iterator[tuple[int, list[str]]]:
     """Yield (number of the first line, cells) for each row; empty lines are passed over."""
     if separator == " ":
         lines = (" ".join(line.split()) + "\n" for line in lines)
@@ -187,11 +192,7 @@ def _split_lines(lines: Iterator[str], separator: str) -> Iterator[tuple[int, li
         except StopIteration:
             return
         except csv.Error as error:
-            raise InputError(
-                f"a cell that begins here cannot be read ({error})",
-                where=f"line {start}",
-                remedy='look for a quotation mark (") that is never closed',
-            ) from error
+            raise InputError(f"{what} ({error})", where=f"line {start}", remedy=remedy) from error
         if any(cells):
             yield start, cells
 
@@ -207,7 +208,7 @@ def _find_separator(lines: list[str]) -> str:
     unreadable: InputError | None = None
     for separator in _SEPARATORS:
         try:
-            widths = [len(cells) for _, cells in _split_lines(iter(lines), separator)]
+            widths = [len(cells) for _, cells in split_lines(lines, separator)]
         except InputError as error:  # a whole line taken for one cell is too long for csv
             unreadable = error
             continue
@@ -235,7 +236,7 @@ def open_delimited(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     with open_text(path, options.encoding) as (handle, compressed):
         sample = list(itertools.islice(handle, _SNIFFED_LINES))
         sep = _find_separator(sample) if options.separator is None else options.separator
-        lines = _split_lines(itertools.chain(sample, handle), sep)
+        lines = split_lines(itertools.chain(sample, handle), sep)
         first, second = next(lines, None), next(lines, None)
         if first is None:
             raise InputError("the file is empty", remedy="check the path")
