@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..evaluation.scores import TITLES
 from .words import Part, interval, line_words, number, p_value, plural, prevalence_words
 
 SOFTWARE_TITLE = (
@@ -110,22 +111,10 @@ def _choice_methods(model: Mapping[str, Any]) -> str:
     )
 
 
-_COHORT = {
-    "balanced_accuracy": "balanced accuracy",
-    "sensitivity": "sensitivity",
-    "specificity": "specificity",
-    "auc": "area under the ROC curve",
-    "ppv": "positive predictive value",
-    "npv": "negative predictive value",
-    "brier": "Brier score",
-}
-
-
 def _cohort_methods(test: Part) -> str:
     """Report the independent cohort: scores, calibration, and what the intervals are."""
     scores = test["scores"]
-    named = [(name, title) for name, title in _COHORT.items() if name in scores]
-    named = named or [("accuracy", "accuracy")]
+    named = [(name, title) for name, title in TITLES.items() if name in scores]
     counts = zip(test["confusion"]["classes"], test["class_counts"])
     text = (
         f"The final model was validated on an independent cohort of "

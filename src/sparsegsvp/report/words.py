@@ -11,6 +11,7 @@ from typing import Any
 
 from .._notices import Notice
 from ..evaluation.comparison import RANDOM_PANEL
+from ..evaluation.scores import TITLES
 
 Part = Mapping[str, Any]
 
@@ -270,30 +271,25 @@ def cohort_sentence(test: Part) -> str:
     return text + "."
 
 
-_COHORT_SCORES = {
-    "balanced_accuracy": "Balanced accuracy",
-    "auc": "Area under the ROC curve",
-    "sensitivity": "Sensitivity",
-    "specificity": "Specificity",
-    "accuracy": "Accuracy",
-    "ppv": "Positive predictive value",
-    "npv": "Negative predictive value",
-    "brier": "Brier score (equal class shares)",
-}
-
-
 def cohort_lines(test: Part) -> list[str]:
     """Say what another cohort shows, a line each: scores, prevalence and calibration."""
-    scores = {title: test["scores"].get(name) for name, title in _COHORT_SCORES.items()}
-    lines = [
-        f"{title}: {s['value']:.3f} ({s['low']:.3f} to {s['high']:.3f})"
-        for title, s in scores.items()
-        if s is not None
-    ]
-    if test["prevalence"] is not None:
-        lines.append(f"Predictive values are at a prevalence of {prevalence_words(test)}")
+    lines = []
+    for name, title in TITLES.items():
+        s = test["scores"].get(name)
+        if s is not None:
+            # at which prevalence a score is, where it depends on one
+            at = ""
+            if name in ("ppv", "npv"):
+                at = f" at a prevalence of {prevalence_words(test)}"
+            elif name == "brier":
+                at = ", equal class shares"
+            shown = f"{s['value']:.3f} ({s['low']:.3f} to {s['high']:.3f})"
+            lines.append(f"{title[:1].upper()}{title[1:]}{at}: {shown}")
     if test["calibration"] is not None:
-        lines.append(f"Calibration: {line_words(test['calibration']['line'])}")
+        lines.append(
+            f"Calibration: {line_words(test['calibration']['line'])}; right are intercept 0 and "
+            "slope 1"
+        )
     return lines
 
 
