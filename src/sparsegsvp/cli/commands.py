@@ -269,6 +269,14 @@ def predict(
         Path | None,
         typer.Option(metavar="FILE", help="JSON to write what --target shows into."),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            help="A second model, to compare with the first on the same labelled samples: DeLong's "
+            "test of the areas, McNemar's of the labels.",
+        ),
+    ] = None,
 ) -> None:  # fmt: skip
     """Classify samples with a saved model; with --target, validate it on them.
 
@@ -283,6 +291,7 @@ def predict(
         write_atomic,
     )
     from ..workflow import (
+        compare_models,
         json_text,
         needed_features,
         predict_table,
@@ -291,15 +300,22 @@ def predict(
     )
 
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
-    if validation is not None and target is None:
-        raise InputError("--validation needs --target", remedy="name the column of true labels")
+    for name, value in (("validation", validation), ("against", against)):
+        if value is not None and target is None:
+            raise InputError(
+                f"{flag(name)} needs --target", remedy="name the column of true labels"
+            )
     for path in (out, validation):
         if path is not None:
             prepare_output(path, force=force)
     fitted = load_model(model)
+    second = None if against is None else load_model(against)
     names = needed_features(fitted)
+    if second is not None:
+        names += [name for name in needed_features(second) if name not in names]
     data = read_table(table, target=target, features=names, **values(layout))
-    for sentence in data.record[1:]:  # the first is how much was read
+    said = data.record if target is None else _about_cohort(data)
+    for sentence in said[1:]:  # the first is how much was read
         screen.remark(sentence)
     found = predict_table(fitted, data)
     if found.imputed:
@@ -313,6 +329,9 @@ def predict(
     shown = None
     if target is not None:
         shown = validate_table(found, data, positive=of_interest, prevalence=prevalence)
+    paired = None
+    if second is not None:
+        paired = compare_models(found, predict_table(second, data), data, positive=of_interest)
     if prevalence is not None:
         found.set_prevalence(of_interest, prevalence)
         if positive is None:
@@ -328,8 +347,11 @@ def predict(
         screen.show_cohort(shown, aside=out is None)
         for text in shown["remarks"]:
             screen.remark(f"note: {text}")
+        if paired is not None:
+            screen.show_paired(paired, aside=out is None)
         if validation is not None:
-            write_atomic(validation, json_text(shown))
+            more = {} if paired is None else {"against": paired}
+            write_atomic(validation, json_text({**shown, **more}))
     screen.give(
         {
             "source": data.source,
@@ -342,6 +364,7 @@ def predict(
             "recalibrated": found.recalibrated or None,
             "notices": [] if notice is None else [str(notice)],
             "validation": shown,
+            "against": paired,
         }
     )
 
@@ -658,9 +681,15 @@ def _read_cohort(
             **values(layout),
         )
         test = check_cohort(test, data)
-    for sentence in test.record:
-        screen.say(f"{test.source}: {sentence}")
+    for sentence in _about_cohort(test):
+        screen.say(f"cohort: {sentence}")
     return test
+
+
+def _about_cohort(table: Table) -> list[str]:
+    """Return what was read; which class is of interest is the model's matter."""
+    counts = ", ".join(f"{n} '{label}'" for label, n in table.class_counts().items())
+    return [table.record[0], counts, *table.record[2:]]
 
 
 def _sizes(text: str) -> list[int]:

@@ -260,6 +260,11 @@ class Screen:
             score = evaluation["scores"].get(name)
             if score is not None and score["low"] is not None:
                 self.say(f"{title}: {_interval(score)}")
+        if "figures" in document:  # a selection's, not a method's
+            from ..workflow import out_of_fold_lines
+
+            for line in out_of_fold_lines(document):
+                self.say(line)
         sizes = evaluation["panel_size_summary"]
         if sizes is not None:
             spread = f"median {sizes['median']:g}, {sizes['low']} to {sizes['high']} features"
@@ -293,6 +298,15 @@ class Screen:
 
         for line in cohort_lines(cohort):
             (self.remark if aside else self.say)(f"  {line}")
+
+    def show_paired(self, found: Mapping[str, Any], *, aside: bool = False) -> None:
+        """Say how a second model does on the same samples; ``aside`` as in `show_cohort`."""
+        from ..workflow import paired_lines
+
+        say = self.remark if aside else self.say
+        say("Against the other model, on the same samples:")
+        for line in paired_lines(found):
+            say(f"  {line}")
 
     def show_comparison(self, document: Mapping[str, Any]) -> None:
         """Show balanced accuracy by method and size, the Pareto front in bold."""

@@ -81,7 +81,7 @@ class ExternalValidation:
     decision : DecisionCurve or None
     thresholds : tuple of ThresholdRow
         At the prevalence.
-    counts : ThresholdCounts or None
+    threshold_counts : ThresholdCounts or None
         The same in counts, at every probability for equal class shares: for any prevalence.
     shift : tuple of FeatureShift or None
         The panel's values against training; None where that was not looked at.
@@ -103,7 +103,7 @@ class ExternalValidation:
     roc: dict[str, list[float]] | None = None
     decision: DecisionCurve | None = None
     thresholds: tuple[ThresholdRow, ...] = ()
-    counts: ThresholdCounts | None = None
+    threshold_counts: ThresholdCounts | None = None
     shift: tuple[FeatureShift, ...] | None = None
 
     @property
@@ -392,5 +392,5 @@ def _two_classes(
     # labels change where the model's probabilities are one half
     own = share if prior == 0.5 else float(at_prevalence(0.5, share, prior=prior))
     found["thresholds"] = threshold_table(y, there, prevalence=share, own=own, level=level)
-    found["counts"] = threshold_counts(y, even)
+    found["threshold_counts"] = threshold_counts(y, even)
     return found

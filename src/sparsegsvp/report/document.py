@@ -172,7 +172,7 @@ def summarize_test(
     found = validation.to_dict()
     same = [
         "n_samples", "class_counts", "positive", "prevalence", "observed_prevalence", "scores",
-        "recalls", "thresholds", "shift", "remarks",
+        "recalls", "thresholds", "threshold_counts", "shift", "remarks",
     ]  # fmt: skip
     return {
         "source": source,
@@ -328,6 +328,7 @@ def _figures(
         "roc": found and figures.roc(found),
         "calibration": found and figures.calibration(found),
         "decision": found and figures.decision(found, prevalence),
+        "thresholds": [] if found is None else figures.thresholds(found, prevalence),
         "confusion": found and figures.confusion(found),
         "permutation": found and figures.permutation_histogram(found),
         "planes": found and projections.planes(found, names=ids),

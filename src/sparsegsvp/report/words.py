@@ -273,24 +273,55 @@ def cohort_sentence(test: Part) -> str:
 
 def cohort_lines(test: Part) -> list[str]:
     """Say what another cohort shows, a line each: scores, prevalence and calibration."""
+    where = "" if test["prevalence"] is None else prevalence_words(test)
+    return _score_lines(test["scores"], where, test["calibration"])
+
+
+def out_of_fold_lines(results: Part) -> list[str]:
+    """Say what the outer folds show of use: predictive values and calibration, a line each."""
+    found, counts = results["figures"], results["data"]["class_counts"]
+    own = next((row for row in found["thresholds"] if row["own"]), None)
+    if own is None:
+        return _score_lines({}, "", found["calibration"])
+    share = found["decision"]["prevalence"]
+    there = counts[results["data"]["classes"].index(results["data"]["positive"])] / sum(counts)
+    where = f"{100 * share:.3g}%" + (", as in the table" if share == there else "")
+    return _score_lines({k: own[k] for k in ("ppv", "npv")}, where, found["calibration"])
+
+
+def _score_lines(scores: Part, prevalence: str, calibration: Part | None) -> list[str]:
+    """Write scores with their intervals, what they are for, and the calibration, a line each."""
     lines = []
     for name, title in TITLES.items():
-        s = test["scores"].get(name)
+        s = scores.get(name)
         if s is not None:
-            # at which prevalence a score is, where it depends on one
-            at = ""
-            if name in ("ppv", "npv"):
-                at = f" at a prevalence of {prevalence_words(test)}"
-            elif name == "brier":
-                at = ", equal class shares"
-            shown = f"{s['value']:.3f} ({s['low']:.3f} to {s['high']:.3f})"
-            lines.append(f"{title[:1].upper()}{title[1:]}{at}: {shown}")
-    if test["calibration"] is not None:
-        lines.append(
-            f"Calibration: {line_words(test['calibration']['line'])}; right are intercept 0 and "
-            "slope 1"
-        )
+            title = f"{title[:1].upper()}{title[1:]}{' (equal class shares)' * (name == 'brier')}"
+            lines.append(f"{title}: {s['value']:.3f} ({s['low']:.3f} to {s['high']:.3f})")
+        if name == "npv" and (scores.get("ppv") or s):
+            lines.append(f"Predictive values are at a prevalence of {prevalence}")
+    if calibration is not None and calibration["line"] is not None:
+        said = line_words(calibration["line"])
+        lines.append(f"Calibration: {said}; right would be intercept 0 and slope 1")
     return lines
+
+
+def paired_lines(found: Part) -> list[str]:
+    """Say how two models differ on the same samples; ``found`` is from `compare_models`."""
+    lines: list[str] = []
+    areas, labels = found["areas"], found["labels"]
+    if areas is not None:
+        gap = areas["difference"]
+        tested = "not tested" if areas["p_value"] is None else p_value(areas["p_value"])
+        lines.append(
+            f"Area under the ROC curve: {areas['first']:.3f} against {areas['second']:.3f}, "
+            f"difference {gap['value']:.3f} ({gap['low']:.3f} to {gap['high']:.3f}), {tested} "
+            "(DeLong)"
+        )
+    lines.append(
+        f"Labels: {plural(labels['only_first'], 'sample')} right by this model alone, "
+        f"{labels['only_second']:,} by the other alone, {p_value(labels['p_value'])} (McNemar)"
+    )
+    return lines + found["remarks"]
 
 
 def prevalence_words(test: Part) -> str:

@@ -20,6 +20,7 @@ from ..evaluation import (
     validate_predictions,
 )
 from ..evaluation.external import prior_of
+from ..evaluation.paired import compare_predictions
 from ..evaluation.recalibration import recalibrate, recalibration_text
 from ..evaluation.scores import class_scores
 from ..io import InputError, Table, csv_text, known_labels
@@ -250,6 +251,51 @@ def validate_table(
             "The model was recalibrated to these very samples: its calibration here proves nothing."
         )
     return shown
+
+
+def compare_models(
+    found: Predictions, other: Predictions, table: Table, *, positive: str | None = None
+) -> dict[str, Any]:
+    """Compare the predictions of two models on a table with labels, sample by sample.
+
+    Parameters
+    ----------
+    found, other : Predictions
+        From `predict_table` on this table, each at its model's own class shares.
+    table : Table
+        The samples, with labels.
+    positive : str, optional
+        The class of interest.
+
+    Returns
+    -------
+    dict
+        ``PairedModels.to_dict()``, DeLong's test of the areas and McNemar's of the labels, and
+        ``remarks``.
+    """
+    if len(found.classes) != 2 or found.classes != other.classes:
+        known = [" and ".join(part.classes) for part in (found, other)]
+        raise InputError(
+            f"only models of the same two classes can be compared: they know {known[0]}, and "
+            f"{known[1]}",
+            remedy=f"leave out {option('against')}",
+        )
+    truth = known_labels(table, found.classes, "the model").labels.astype(str)
+    of_interest = positive if positive in found.classes else found.classes[-1]
+    one = found.classes.index(of_interest)
+    labels = found.labels.astype(str), other.labels.astype(str)
+    ranks = found.decision[:, one], other.decision[:, one]
+    paired = compare_predictions(truth, truth == of_interest, labels, ranks).to_dict()
+    shares = [prior_of(part.model, of_interest) for part in (found, other)]
+    remarks = []
+    if paired["areas"] is None:
+        remarks.append("The areas are not compared: that takes two samples of each class.")
+    if shares[0] != shares[1]:
+        remarks.append(
+            f"Labels are for a prevalence of {shares[0]:.3g} and of {shares[1]:.3g}, so they may "
+            "differ for that reason alone."
+        )
+    return {**paired, "remarks": remarks}
 
 
 def recalibrate_model(
