@@ -339,12 +339,12 @@ def predict(
     text = predictions_csv(data, found)
     if out is not None:
         write_atomic(out, text)
-        screen.say(f"{data.source}: {found.counts()}")
+        screen.say(f"{data.source}: predicted are {found.counts()}")
         screen.say(f"Predictions: {out.resolve()}")
     else:
         screen.pass_on(text)
     if shown is not None:
-        screen.show_cohort(shown, aside=out is None)
+        screen.show_cohort(shown, moved=prevalence is not None, aside=out is None)
         for text in shown["remarks"]:
             screen.remark(f"note: {text}")
         if paired is not None:
@@ -413,17 +413,31 @@ def recalibrate(
         read_table,
         save_model,
     )
-    from ..workflow import needed_features, recalibrate_model, recalibration_text
+    from ..workflow import (
+        needed_features,
+        predict_table,
+        recalibrate_model,
+        recalibration_effect,
+        recalibration_of,
+        recalibration_text,
+    )
 
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     if (table is None) != (target is None):
         raise InputError("a cohort needs both TABLE and --target", remedy="give both, or neither")
+    if table is None and method == "slope":
+        raise InputError("--method slope needs TABLE", remedy="a prevalence alone sets no slope")
     prepare_output(out, force=force)
     fitted = load_model(model)
     data = None
     if table is not None:
         names = needed_features(fitted)
         data = read_table(table, target=target, features=names, **values(layout))
+        for sentence in _about_cohort(data):
+            screen.say(sentence)
+        notice = predict_table(fitted, data).shift_notice(data.labels)
+        if notice is not None:
+            screen.say(f"note: {notice} No recalibration mends these.", style="yellow")
     of_interest = positive or guess_positive([str(c) for c in fitted.classes_])
     again = recalibrate_model(
         fitted, data, positive=of_interest, prevalence=prevalence, method=method
@@ -431,8 +445,15 @@ def recalibrate(
     save_model(again, out)
     said = recalibration_text(again)
     screen.say(said[:1].upper() + said[1:])
+    if positive is None:
+        screen.say(f"The class of interest is '{of_interest}'; --positive names the other")
+    done = recalibration_of(again)
+    if data is not None and done is not None:
+        effect = recalibration_effect(done)
+        screen.say(effect[:1].upper() + effect[1:])
+        screen.say("Test the new model on other samples than these: predict --target")
     screen.say(f"Model: {out.resolve()}")
-    screen.give({"out": str(out.resolve()), "recalibrated": said})
+    screen.give({"out": str(out.resolve()), "recalibrated": said, "recalibration": done})
 
 
 # ----------------------------------------------------------------------------- evidence
@@ -689,7 +710,7 @@ def _read_cohort(
 def _about_cohort(table: Table) -> list[str]:
     """Return what was read; which class is of interest is the model's matter."""
     counts = ", ".join(f"{n} '{label}'" for label, n in table.class_counts().items())
-    return [table.record[0], counts, *table.record[2:]]
+    return [table.record[0], f"labels in '{table.target}': {counts}", *table.record[2:]]
 
 
 def _sizes(text: str) -> list[int]:

@@ -289,14 +289,17 @@ class Screen:
             style = "" if notice["severity"] == "note" else "yellow"
             self.say(f"{notice['title']}: {notice['text']}", style=style)
 
-    def show_cohort(self, cohort: Mapping[str, Any], *, aside: bool = False) -> None:
+    def show_cohort(
+        self, cohort: Mapping[str, Any], *, moved: bool = False, aside: bool = False
+    ) -> None:
         """Say what an independent cohort shows: scores, calibration, predictive values.
 
-        ``aside`` keeps it apart from output that is a file's lines.
+        ``moved`` says that the labels which are written follow the prevalence, and ``aside``
+        keeps it apart from output that is a file's lines.
         """
         from ..workflow import cohort_lines
 
-        for line in cohort_lines(cohort):
+        for line in cohort_lines(cohort, moved=moved):
             (self.remark if aside else self.say)(f"  {line}")
 
     def show_paired(self, found: Mapping[str, Any], *, aside: bool = False) -> None:

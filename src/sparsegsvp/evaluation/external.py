@@ -18,7 +18,6 @@ from sklearn.metrics import confusion_matrix, roc_curve
 from .._notices import Notice
 from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import check_real
-from ..estimators.pipeline import last_step
 from ..metrics import (
     CalibrationCurve,
     CalibrationLine,
@@ -40,6 +39,7 @@ from ..metrics import (
 )
 from ..metrics.calibration import mean_by_class
 from ..metrics.ranking import mean_area
+from .recalibration import recalibrated_share
 from .result import data_frame, html_table, ranged
 from .scores import TITLES, class_scores
 from .shift import FeatureShift
@@ -174,7 +174,8 @@ def validate_external(
     pos_label : label, optional
         The positive class of two, by default the last in sorted order.
     prevalence : float, optional
-        Share of the positive class where the model is to be used; by default that of the cohort.
+        Share of the positive class where the model is to be used; by default the one that it
+        was recalibrated to, or else that of the cohort.
     level : float, default=0.95
         Coverage of the intervals.
 
@@ -194,6 +195,7 @@ def validate_external(
     """
     classes = np.asarray(model.classes_)
     decision, proba = class_scores(model, X, len(classes))
+    share = recalibrated_share(model, classes[-1] if pos_label is None else pos_label)
     return validate_predictions(
         np.asarray(y),
         np.asarray(model.predict(X)),
@@ -201,19 +203,10 @@ def validate_external(
         decision=decision,
         proba=proba,
         positive=pos_label,
-        prevalence=prevalence,
-        prior=prior_of(model, classes[-1] if pos_label is None else pos_label),
+        prevalence=share if prevalence is None else prevalence,
+        prior=0.5 if share is None else share,
         level=level,
     )
-
-
-def prior_of(model: Any, positive: Any) -> float:
-    """Return the share of a class that a model's probabilities are for."""
-    found = getattr(last_step(model), "recalibration_", None)
-    if found is None:
-        return 0.5
-    share = float(found["prevalence"])
-    return share if str(found["positive"]) == str(positive) else 1 - share
 
 
 def validate_predictions(

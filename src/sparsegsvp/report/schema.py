@@ -50,7 +50,11 @@ Role  # columns of one role, for one reason; features are counted, and listed wh
 Model  # the fit on all samples
     estimator, decision, rule, selection, scoring: str
     q, tau, pool: float; n_splits: int; n_features: int?
-    delta, intercept, scale, objective, kkt_residual: [float]
+    delta, intercept, scale, objective, kkt_residual: [float]; recalibration: Recalibration?
+
+Recalibration  # other probabilities than those of the fit: for a prevalence, or by a cohort too
+    prevalence, slope, intercept: float; positive, source, digest: str; n_samples: int?
+    method: prevalence|intercept|slope
 
 Verdict  # the answer, in words
     level: signal|inconclusive|none|not tested; headline: str; sentences: [str]
@@ -104,6 +108,7 @@ Forecast
 
 Test  # what an independent cohort says; curves and what follows for two classes only
     source, digest: str; n_samples: int; class_counts: [int]; positive: str?
+    recalibration: Recalibration?  # of the model, before
     prevalence: float?; observed_prevalence: bool  # share of positives, the cohort's own or given
     scores: {Interval}; recalls: [Interval?]; confusion: Confusion
     roc: Roc?; calibration: Calibration?; decision: Decision?

@@ -271,10 +271,23 @@ def cohort_sentence(test: Part) -> str:
     return text + "."
 
 
-def cohort_lines(test: Part) -> list[str]:
-    """Say what another cohort shows, a line each: scores, prevalence and calibration."""
+def cohort_lines(test: Part, *, moved: bool = False) -> list[str]:
+    """Say what another cohort shows, a line each: scores, prevalence and calibration.
+
+    These are of the model's own labels. ``moved`` adds the rates of labels that follow the
+    prevalence: of acting from a probability of one half on.
+    """
     where = "" if test["prevalence"] is None else prevalence_words(test)
-    return _score_lines(test["scores"], where, test["calibration"])
+    lines = _score_lines(test["scores"], where, test["calibration"])
+    half = next((row for row in test["thresholds"] if row["threshold"] == 0.5), None)
+    if moved and half is not None and not half["own"]:
+        titles = {k: TITLES[k] for k in ("sensitivity", "specificity", "ppv", "npv")}
+        rates = [f"{title} {half[k]['value']:.3f}" for k, title in titles.items() if half[k]]
+        lines.append(
+            "These are of the model's own labels; labels moved to the prevalence have "
+            + ", ".join(rates)
+        )
+    return lines
 
 
 def out_of_fold_lines(results: Part) -> list[str]:

@@ -6,7 +6,11 @@ They read nothing but their arguments and print nothing.
 """
 
 from ..evaluation.catalogue import method_lines
-from ..evaluation.recalibration import recalibration_text
+from ..evaluation.recalibration import (
+    recalibration_effect,
+    recalibration_of,
+    recalibration_text,
+)
 from ..report.words import cohort_lines, out_of_fold_lines, paired_lines
 from .evidence import ComparedMethods, EvaluatedMethod, compare_table, evaluate_table
 from .files import command_of, json_text, results_folder
@@ -47,6 +51,8 @@ __all__ = [
     "predict_table",
     "predictions_csv",
     "recalibrate_model",
+    "recalibration_effect",
+    "recalibration_of",
     "recalibration_text",
     "results_folder",
     "select_lazily",

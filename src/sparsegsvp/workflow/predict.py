@@ -19,9 +19,14 @@ from ..evaluation import (
     shift_notice,
     validate_predictions,
 )
-from ..evaluation.external import prior_of
 from ..evaluation.paired import compare_predictions
-from ..evaluation.recalibration import recalibrate, recalibration_text
+from ..evaluation.recalibration import (
+    prior_of,
+    recalibrate,
+    recalibrated_share,
+    recalibration_of,
+    recalibration_text,
+)
 from ..evaluation.scores import class_scores
 from ..io import InputError, Table, csv_text, known_labels
 from ..io.errors import listed, option
@@ -133,6 +138,7 @@ class Predictions:
         Call it before `set_prevalence`, which moves probabilities and labels.
         """
         of_interest = positive if positive in self.classes else self.classes[-1]
+        share = recalibrated_share(self.model, of_interest)
         return validate_predictions(
             np.asarray(labels).astype(str),
             self.labels.astype(str),
@@ -140,8 +146,8 @@ class Predictions:
             decision=self.decision,
             proba=self.proba,
             positive=of_interest,
-            prevalence=prevalence if len(self.classes) == 2 else None,
-            prior=prior_of(self.model, of_interest),
+            prevalence=share if prevalence is None else prevalence,
+            prior=0.5 if share is None else share,
             shift=self.shift(labels),
         )
 
@@ -233,7 +239,8 @@ def validate_table(
     positive : str, optional
         The class of interest of two.
     prevalence : float, optional
-        Its share where the model is to be used; by default that of the table.
+        Its share where the model is to be used; by default the one that the model was recalibrated
+        to, or else that of the table.
 
     Returns
     -------
@@ -244,9 +251,9 @@ def validate_table(
         check_prevalence(prevalence, found.classes)
     table = known_labels(table, found.classes, "the model")
     validation = found.validate(table.labels, positive=positive, prevalence=prevalence)
-    shown = summarize_test(validation, source=table.source, digest=table.digest)
-    used = getattr(last_step(found.model), "recalibration_", {})
-    if used.get("digest") == table.digest:
+    used = recalibration_of(found.model)
+    shown = summarize_test(validation, source=table.source, digest=table.digest, recalibration=used)
+    if used is not None and used.get("digest") == table.digest:
         shown["remarks"].append(
             "The model was recalibrated to these very samples: its calibration here proves nothing."
         )
