@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -85,12 +86,14 @@ class Predictions:
         for seen in prepared_rows(model, X):
             _refuse_gaps(model, seen, where, done)
             done += len(seen)
-            labels.append(fitted.predict(seen))
-            distances.append(fitted.distances(seen))
             values.append(seen[:, panel])
-            decision.append(class_scores(fitted, seen, len(self.classes))[0])
-            if hasattr(fitted, "predict_proba"):
-                proba.append(fitted.predict_proba(seen))
+            with warnings.catch_warnings():  # columns were found by name, rows have none
+                warnings.filterwarnings("ignore", message="X does not have valid feature names")
+                labels.append(fitted.predict(seen))
+                distances.append(fitted.distances(seen))
+                decision.append(class_scores(fitted, seen, len(self.classes))[0])
+                if hasattr(fitted, "predict_proba"):
+                    proba.append(fitted.predict_proba(seen))
         self.labels = np.concatenate(labels)
         self.distances = np.concatenate(distances)
         self.proba = np.concatenate(proba) if proba else None
