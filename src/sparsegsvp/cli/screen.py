@@ -244,6 +244,11 @@ class Screen:
             score = evaluation["scores"].get(name)
             if score is not None and score["low"] is not None:
                 self.say(f"{title}: {_interval(score)}")
+        if "figures" in document:  # a selection's, not a method's
+            from ..workflow import out_of_fold_lines
+
+            for line in out_of_fold_lines(document):
+                self.say(line)
         sizes = evaluation["panel_size_summary"]
         if sizes is not None:
             spread = f"median {sizes['median']:g}, {sizes['low']} to {sizes['high']} features"
@@ -268,15 +273,27 @@ class Screen:
             style = "" if notice["severity"] == "note" else "yellow"
             self.say(f"{notice['title']}: {notice['text']}", style=style)
 
-    def show_cohort(self, cohort: Mapping[str, Any], *, aside: bool = False) -> None:
+    def show_cohort(
+        self, cohort: Mapping[str, Any], *, moved: bool = False, aside: bool = False
+    ) -> None:
         """Say what an independent cohort shows: scores, calibration, predictive values.
 
-        ``aside`` keeps it apart from output that is a file's lines.
+        ``moved`` says that the labels which are written follow the prevalence, and ``aside``
+        keeps it apart from output that is a file's lines.
         """
         from ..workflow import cohort_lines
 
-        for line in cohort_lines(cohort):
+        for line in cohort_lines(cohort, moved=moved):
             (self.remark if aside else self.say)(f"  {line}")
+
+    def show_paired(self, found: Mapping[str, Any], *, aside: bool = False) -> None:
+        """Say how a second model does on the same samples; ``aside`` as in `show_cohort`."""
+        from ..workflow import paired_lines
+
+        say = self.remark if aside else self.say
+        say("Against the other model, on the same samples:")
+        for line in paired_lines(found):
+            say(f"  {line}")
 
     def show_comparison(self, document: Mapping[str, Any]) -> None:
         """Show balanced accuracy by method and size, the Pareto front in bold."""

@@ -32,7 +32,7 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
         raise InputError("there is a header but no sample", remedy="check the file")
     if raw.X.shape[1] == 0 and not raw.beside:
         raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
-    positive = check_roles(raw, target, positive)
+    positive = check_roles(raw, target, positive, one_class=fixed)
     low, high = _column_range(raw.X)
     _refuse_overflow(raw, low, high)
     if fixed:
@@ -58,16 +58,19 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
     return positive
 
 
-def check_roles(raw: RawTable, target: str | None, positive: str | None) -> str | None:
+def check_roles(
+    raw: RawTable, target: str | None, positive: str | None, *, one_class: bool = False
+) -> str | None:
     """Check labels and groups; leave samples without a label out. Looks at no number.
 
-    Returns the class of interest in the spelling that its class has got.
+    Samples to test a model on may be of one class. Returns the class of interest in the spelling
+    that its class has got.
     """
     _leave_out_unlabelled(raw)
     positive = _one_spelling(raw, positive)
     labels = raw.text.get("target")
     if labels is not None and target is not None:
-        _refuse_labels([str(v) for v in labels], target)
+        _refuse_labels([str(v) for v in labels], target, one_class)
     if positive is not None and labels is None:
         raise InputError(f"{option('positive')} needs {option('target')}")
     if positive is not None and labels is not None and positive not in labels:
@@ -278,10 +281,10 @@ def _repeated_rows(X: Any) -> list[tuple[int, int]]:
     return pairs
 
 
-def _refuse_labels(y: Sequence[str], target: str) -> None:
+def _refuse_labels(y: Sequence[str], target: str, one_class: bool) -> None:
     """Refuse labels that are no classes: one value only, identifiers, measurements."""
     distinct = sorted(set(y))
-    if len(distinct) == 1:
+    if len(distinct) == 1 and not one_class:
         raise InputError(
             f"column {quote(target)} ({option('target')}) has only the value {quote(distinct[0])}",
             remedy="a classifier needs at least two classes",
