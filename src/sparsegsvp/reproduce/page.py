@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from ..evaluation.values import digest
 from ..report.marks import style_sheet
 from ..report.page import template_environment
 from .figures import make_figures
-from .plan import PLANS, Plan, stages
+from .plan import PLANS, Experiment, Plan, stages
 from .protocol import STUDIES, Study, paper_split
 from .tables import CODE, KINDS, Row, make_tables, to_csv
 
@@ -138,14 +139,20 @@ def reproduce(
         raise ValueError(f"which must be 'breast', 'ovarian' or 'all', got {which!r}.")
     environment = template_environment(__package__)
     studies = list(STUDIES.values()) if which == "all" else [STUDIES[which]]
-    loaded = [load_breast_cancer() if s.key == "breast" else load_ovarian(data) for s in studies]
+    loaded = [
+        load_breast_cancer() if study.key == "breast" else load_ovarian(data, order="authors")
+        for study in studies
+    ]
+    plans = {study.key: plan or PLANS[study.key] for study in studies}
+    work = {study.key: list(stages(study, plans[study.key])) for study in studies}
+    whole = _Whole(progress, work)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
     contexts, files, timings, every, computed = [], {}, {}, {}, 0
     for study, dataset in zip(studies, loaded):
-        key, chosen = study.key, plan or PLANS[study.key]
-        results, timings[key], new = _experiments(folder, study, dataset, chosen, progress, n_jobs)
+        key, chosen = study.key, plans[study.key]
+        results, timings[key], new = _experiments(folder, study, dataset, work[key], whole, n_jobs)
         computed += new
         parts = paper_split(dataset.X, dataset.y, study.second_split)
         tables = make_tables(study, dataset, parts, chosen, results)
@@ -173,33 +180,67 @@ def reproduce(
     return Reproduction(page=page, results=files, tables=every, computed=computed)
 
 
+Stages = list[tuple[str, list[Experiment]]]
+
+
+class _Whole:
+    """Progress over the whole run, all studies and stages, by what experiments cost."""
+
+    def __init__(self, progress: Progress | None, work: Mapping[str, Stages]) -> None:
+        self._progress = progress
+        self._costs = {
+            (key, experiment.key): experiment.cost
+            for key, staged in work.items()
+            for _, experiments in staged
+            for experiment in experiments
+        }
+        self._done = 0.0
+
+    def of_stage(self, study: Study, title: str, journal: Journal) -> Progress | None:
+        """What to call whenever an experiment of a stage is finished."""
+        if self._progress is None:
+            return None
+        progress, stage = self._progress, f"{study.title}: {title}"
+        total = math.ceil(sum(self._costs.values()))
+
+        def report(*_: object) -> None:
+            mine = (c for (s, key), c in self._costs.items() if s == study.key and key in journal)
+            done = self._done + sum(mine)
+            progress(stage, total if done > total - 0.01 else math.floor(done), total)
+
+        return report
+
+    def finished(self, study: Study) -> None:
+        """Count all experiments of a study as done."""
+        self._done += sum(cost for (key, _), cost in self._costs.items() if key == study.key)
+
+
 def _experiments(
     folder: Path,
     study: Study,
     dataset: Dataset,
-    plan: Plan,
-    progress: Progress | None,
+    work: Stages,
+    whole: _Whole,
     n_jobs: int | None,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, float], int]:
-    """Results and seconds of all experiments of a study by name, and how many are new."""
+    """Results by name and seconds of all experiments of a study, and how many are new."""
     header = {
         "kind": "reproduce",
         "study": study.key,
         "version": __version__,
         "data": digest(dataset.X, dataset.y, dataset.feature_names),
     }
-    results, seconds, computed = {}, {}, 0
+    results: dict[str, dict[str, Any]] = {}
+    seconds, computed = {}, 0
     with Journal(folder / f"{study.key}.jsonl", header, resume=True) as journal:
-        for title, tasks in stages(study, plan):
-            stage = f"{study.title}: {title}"
-            computed += run_logged(
-                tasks, dataset, journal, stage=stage, progress=progress, n_jobs=n_jobs
-            )
-            for task in tasks:
-                name = task.key[0]
-                results[name] = journal.read(task.key, dict)
-                seconds[name] = journal.timings.get(task.key, 0.0)
+        for title, experiments in work:
+            report = whole.of_stage(study, title, journal)
+            computed += run_logged(experiments, dataset, journal, progress=report, n_jobs=n_jobs)
+            for experiment in experiments:
+                results |= experiment.by_name(journal.read(experiment.key, dict))
+                seconds[experiment.name] = journal.timings.get(experiment.key, 0.0)
         journal.finish(keep_others=True)  # a smaller plan throws nothing of a larger one away
+    whole.finished(study)
     return results, seconds, computed
 
 

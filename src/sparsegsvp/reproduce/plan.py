@@ -11,17 +11,18 @@ from ..evaluation.values import digest
 from .protocol import Study
 from .runs import (
     OWN,
-    changed_run,
     own_convergence,
+    own_run,
     own_sweep_point,
+    paper_runs,
     published_row,
-    sweep_point,
+    sweep_points,
     tuned,
 )
 
 SOURCES = ("code", "paper")
 # Raise when an experiment returns something else than it did for the same arguments.
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -69,59 +70,126 @@ PLANS = {
 }
 
 
-def _task(name: str, function: Callable[..., Any], **arguments: Any) -> Task:
+@dataclass(frozen=True)
+class Experiment(Task):
+    """An experiment, its cost beside that of others in the same units.
+
+    A name with an asterisk stands for several runs on the same samples, which share every
+    pass over them; they return their results by name.
+    """
+
+    cost: float = 1.0
+
+    @property
+    def name(self) -> str:
+        return str(self.key[0])
+
+    def by_name(self, value: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return its results by name."""
+        return value if "*" in self.name else {self.name: value}
+
+
+def _experiment(
+    name: str, cost: float, function: Callable[..., Any], **arguments: Any
+) -> Experiment:
     """Return an experiment, known by its name and by a digest of what it computes."""
     identity = digest([_FORMAT, f"{function.__module__}.{function.__qualname__}", arguments])
-    return Task((name, identity[:16]), function, keywords=arguments)
+    return Experiment((name, identity[:16]), function, keywords=arguments, cost=cost)
 
 
-def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Task]]]:
-    """Yield the stages of a reproduction: what to call it, and its tasks."""
+def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Experiment]]]:
+    """Yield the stages of a reproduction: what to call it, and its experiments."""
+    # Seconds of one plane to its cap, alone and beside many; of a fit of this package.
+    wide = study.shape[1] > 1000
+    alone, beside, own = (20.0, 7.0, 2.0) if wide else (0.5, 0.25, 0.05)
     base = {"study": study.key}
     capped = {**base, "max_iter": plan.max_iter}
     methods = [method.key for method in study.methods]
     yield (
         "the published rows",
         [
-            _task(f"row/{method}/{source}", published_row, method=method, source=source, **capped)
+            _experiment(
+                f"row/{method}/{source}",
+                2 * alone,
+                published_row,
+                method=method,
+                source=source,
+                **capped,
+            )
             for method in methods
             for source in SOURCES
+        ],
+    )
+    sweep = {"delta": list(study.sweep.delta), "step_size": study.sweep.step_size, **capped}
+    qs, levels = plan.qs or study.sweep.qs, plan.eps or study.sweep.eps
+    yield (
+        "the study of q and eps",
+        [
+            *[
+                _experiment(
+                    f"sweep/paper/*/{eps:.4g}",
+                    2 * len(qs) * beside,
+                    sweep_points,
+                    qs=list(qs),
+                    eps=eps,
+                    **sweep,
+                )
+                for eps in levels
+            ],
+            *[
+                _experiment(
+                    f"sweep/own/{q:g}/{eps:.4g}", own, own_sweep_point, q=q, eps=eps, **base
+                )
+                for q, eps in plan.grid(study)
+            ],
         ],
     )
     yield (
         "this package's method on the same split",
         [
-            *[_task(f"own/{rule}", tuned, rule=rule, **base) for rule in plan.rules],
-            _task("own/convergence", own_convergence, **base),
+            *[_experiment(f"own/{rule}", 30 * own, tuned, rule=rule, **base) for rule in plan.rules],
+            _experiment("own/convergence", own, own_convergence, **base),
         ],
     )
-    sweep = {"delta": list(study.sweep.delta), "step_size": study.sweep.step_size, **capped}
-    tasks = []
-    for q, eps in plan.grid(study):
-        at = f"{q:g}/{eps:.4g}"
-        tasks.append(_task(f"sweep/paper/{at}", sweep_point, q=q, eps=eps, **sweep))
-        tasks.append(_task(f"sweep/own/{at}", own_sweep_point, q=q, eps=eps, **base))
-    yield "the study of q and eps", tasks
     for change, count, title in (
         ("starts", plan.n_starts, "the sensitivity to the start"),
         ("rows", plan.n_row_orders, "the sensitivity to rounding"),
         ("splits", plan.n_splits, "the sensitivity to the split"),
     ):
+        # Starts of a method share their samples; in the others, so do the methods of a seed.
+        groups = (
+            [(f"{method}/*", [method], list(range(count))) for method in methods]
+            if change == "starts"
+            else [(f"*/{seed}", methods, [seed]) for seed in range(count)]
+        )
+        experiments = [
+            _experiment(
+                f"{change}/{name}",
+                2 * len(members) * len(seeds) * beside,
+                paper_runs,
+                change=change,
+                methods=members,
+                seeds=seeds,
+                **capped,
+            )
+            for name, members, seeds in groups
+            if seeds
+        ]
         # other orders of rows are other folds to GSVPSVMCV: the same as other starts
-        counts = dict.fromkeys([*methods, "GSVPSVM"], count)
         tuned_runs = count if plan.n_tuned is None else min(count, plan.n_tuned)
-        counts["GSVPSVMCV"] = 0 if change == "rows" else tuned_runs
-        tasks = [
-            _task(
+        counts = {"GSVPSVM": count, "GSVPSVMCV": 0 if change == "rows" else tuned_runs}
+        experiments += [
+            _experiment(
                 f"{change}/{method}/{seed}",
-                changed_run,
-                **{**(base if method in OWN else capped), **OWN.get(method, {})},
+                own if method == "GSVPSVM" else 8 * own,
+                own_run,
                 method=method,
                 change=change,
                 seed=seed,
+                **{**base, **OWN[method]},
             )
             for method, runs in counts.items()
             for seed in range(runs)
         ]
-        if tasks:
-            yield title, tasks
+        if experiments:
+            yield title, experiments

@@ -13,6 +13,7 @@ the cap. Use `sparsegsvp.sparse_gsvp` for a problem that has an answer.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
@@ -23,7 +24,10 @@ from sklearn.utils import check_random_state
 from .._validate import check_choice, check_integer, check_real
 
 Vector = NDArray[np.float64]
+Pair = tuple[Vector, Vector]  # of A and of B
 Conventions = Literal["paper", "code"]
+# From so many planes on, one product of matrices is faster than a product for each.
+_TOGETHER = 4
 
 
 class Operator(Protocol):
@@ -79,14 +83,18 @@ class PGDResult:
     history: PGDHistory
 
 
-class _Penalty(Protocol):
-    def value(self, z: Vector, previous: Vector) -> float: ...
+class PGDPenalty(Protocol):
+    """A penalty as the iteration uses it."""
 
-    def prox(self, y: Vector, z: Vector, step: float) -> Vector: ...
+    def value(self, z: Vector, previous: Vector) -> float:
+        """What it adds to the objective at z, the iterate after ``previous``."""
+
+    def prox(self, y: Vector, z: Vector, step: float) -> Vector:
+        """Return the iterate after z, from y, where the gradient step ended."""
 
 
 @dataclass(frozen=True)
-class _SoftThreshold:
+class SoftThreshold:
     """delta * ||z||_1 with the paper's threshold, step * delta / 2 (equation 12).
 
     The proximal operator is printed without the usual factor 1/2, so the iteration aims at
@@ -94,6 +102,9 @@ class _SoftThreshold:
     """
 
     delta: float
+
+    def __post_init__(self) -> None:
+        check_real("delta", self.delta, least=0)
 
     def value(self, z: Vector, previous: Vector) -> float:
         return self.delta * float(np.add.reduce(np.abs(z)))
@@ -103,7 +114,7 @@ class _SoftThreshold:
 
 
 @dataclass(frozen=True)
-class _WeightedRidge:
+class WeightedRidge:
     """delta * z' D z, D = diag((z^2 + eps^2)^((q - 2) / 2)) (equations 14, 15 and 17).
 
     "paper" takes D at z for the step and at the point itself for the objective; "code" takes
@@ -114,6 +125,12 @@ class _WeightedRidge:
     q: float
     eps: float
     conventions: Conventions
+
+    def __post_init__(self) -> None:
+        check_real("delta", self.delta, least=0)
+        check_real("q", self.q, above=0, most=1)
+        check_real("eps", self.eps, above=0)
+        check_choice("conventions", self.conventions, get_args(Conventions))
 
     def _weights(self, z: Vector) -> Vector:
         return (z * z + self.eps**2) ** (0.5 * (self.q - 2.0))
@@ -182,9 +199,9 @@ def l1_pgd_gsvp(
     >>> int(np.argmax(np.abs(result.w))), result.n_iter
     (2, 500)
     """
-    penalty = _SoftThreshold(check_real("delta", delta, least=0))
-    z = _start(A, B, z0, bias, random_state)
-    return _iterate(A, B, penalty, z, bias, step_size, max_iter, tol)
+    start = _start(A, B, z0, bias, random_state)
+    plane = PGDPlane(0, SoftThreshold(delta), start, step_size, max_iter, tol)
+    return pgd_planes(A, B, [plane], bias=bias)[0]
 
 
 def lq_pgd_gsvp(
@@ -244,77 +261,148 @@ def lq_pgd_gsvp(
     >>> int(np.argmax(np.abs(result.w))), bool(np.all(result.w != 0))
     (2, True)
     """
-    penalty = _WeightedRidge(
-        check_real("delta", delta, least=0),
-        check_real("q", q, above=0, most=1),
-        check_real("eps", eps, above=0),
-        check_choice("conventions", conventions, get_args(Conventions)),
-    )
-    z = _start(A, B, z0, bias, random_state)
-    return _iterate(A, B, penalty, z, bias, step_size, max_iter, tol)
+    penalty = WeightedRidge(delta, q, eps, conventions)
+    start = _start(A, B, z0, bias, random_state)
+    plane = PGDPlane(0, penalty, start, step_size, max_iter, tol)
+    return pgd_planes(A, B, [plane], bias=bias)[0]
 
 
-def _iterate(
-    A: Operator,
-    B: Operator,
-    penalty: _Penalty,
-    z: Vector,
-    bias: bool,
-    step: float,
-    max_iter: int,
-    tol: float,
-) -> PGDResult:
-    """The loop both algorithms share.
+# ------------------------------------------------------------------------------- the loop
+
+
+@dataclass(frozen=True, eq=False)
+class PGDPlane:
+    """A plane to be found: the class it shall be near (0 is A, 1 is B), and how."""
+
+    near: int
+    penalty: PGDPenalty
+    start: Vector
+    step_size: float
+    max_iter: int
+    tol: float
+
+    def __post_init__(self) -> None:
+        check_real("step_size", self.step_size, above=0)
+        check_integer("max_iter", self.max_iter, least=1)
+        check_real("tol", self.tol, least=0)
+
+
+def pgd_planes(
+    A: Operator, B: Operator, planes: Sequence[PGDPlane], *, bias: bool = True
+) -> list[PGDResult]:
+    """Find several planes of the same two classes, side by side.
+
+    The time of an iteration is that of reading A and B, twice. Planes that go side by side
+    share the reading: from four on, products of matrices take the place of products with
+    vectors, which take a third (six planes) to a fifth (forty) of the time for each. Every
+    plane has its own iteration, the same as alone up to the rounding of these products.
+    """
+    walks = [_Walk(plane) for plane in planes]
+    active = walks
+    for walk, products in zip(active, _both(_forward, A, B, [w.z for w in active] * 2, bias)):
+        walk.begin(products)
+    while active:
+        gradients = _both(_backward, A, B, [w.products[k] for k in (0, 1) for w in active], bias)
+        for walk, pair in zip(active, gradients):
+            walk.move(pair)
+        for walk, products in zip(active, _both(_forward, A, B, [w.z for w in active] * 2, bias)):
+            walk.record(products)
+        active = [walk for walk in active if not walk.ended]
+    return [walk.result(bias) for walk in walks]
+
+
+class _Walk:
+    """The iteration of one plane, which is given the products it needs.
 
     The products A z and B z that the objective needs are those the next gradient starts
     from, so an iteration takes one product with each of A, A', B and B'.
     """
-    check_real("step_size", step, above=0)
-    check_integer("max_iter", max_iter, least=1)
-    check_real("tol", tol, least=0)
 
-    # Python numbers and lists: with few features, array overhead is most of an iteration.
-    Az, Bz = _forward(A, z, bias), _forward(B, z, bias)
-    fidelity, denominator = _quotient(Az, Bz, 0)
-    fidelities, penalties = [fidelity], [penalty.value(z, z)]
-    errors: list[float] = []
-    objective = fidelity + penalties[0]
-    converged = False
-    while len(errors) < max_iter and not converged:
-        gradient = _backward(A, Az, bias)
-        gradient -= fidelity * _backward(B, Bz, bias)
-        gradient *= 2.0 * step / denominator
-        previous, z = z, penalty.prox(z - gradient, z, step)
-        Az, Bz = _forward(A, z, bias), _forward(B, z, bias)
-        fidelity, denominator = _quotient(Az, Bz, len(errors) + 1)
-        fidelities.append(fidelity)
-        penalties.append(penalty.value(z, previous))
-        before, objective = objective, fidelity + penalties[-1]
+    def __init__(self, plane: PGDPlane) -> None:
+        self.plane, self.z = plane, plane.start
+        # Python numbers and lists: with few features, array overhead is most of an iteration.
+        self.fidelities: list[float] = []
+        self.penalties: list[float] = []
+        self.errors: list[float] = []
+        self.converged = False
+
+    @property
+    def ended(self) -> bool:
+        return self.converged or len(self.errors) >= self.plane.max_iter
+
+    def begin(self, products: Pair) -> None:
+        """Take A z and B z of the start."""
+        self._measure(products, self.z)
+
+    def move(self, pair: Pair) -> None:
+        """Take A'A z and B'B z, and step to the next iterate."""
+        near, step = self.plane.near, self.plane.step_size
+        gradient = pair[near]
+        gradient -= self.fidelities[-1] * pair[1 - near]
+        gradient *= 2.0 * step / self.denominator
+        self.previous = self.z
+        self.z = self.plane.penalty.prox(self.z - gradient, self.z, step)
+
+    def record(self, products: Pair) -> None:
+        """Take A z and B z of the new iterate, and see whether the objective has settled."""
+        before = self.objective
+        self._measure(products, self.previous)
         # A plane that passes through all of class A, unpenalised, has objective 0.
-        errors.append(abs(objective - before) / before if before else 0.0)
-        converged = errors[-1] < tol
-    history = PGDHistory(
-        objective=np.add(fidelities, penalties),
-        fidelity=np.array(fidelities),
-        penalty=np.array(penalties),
-        relative_error=np.array(errors),
-    )
-    w, b = (z[:-1], float(z[-1])) if bias else (z, 0.0)
-    return PGDResult(w=w, b=b, n_iter=len(errors), converged=converged, history=history)
+        self.errors.append(abs(self.objective - before) / before if before else 0.0)
+        self.converged = self.errors[-1] < self.plane.tol
+
+    def _measure(self, products: Pair, previous: Vector) -> None:
+        self.products, near = products, self.plane.near
+        fidelity, self.denominator = _quotient(
+            products[near], products[1 - near], len(self.fidelities)
+        )
+        self.fidelities.append(fidelity)
+        self.penalties.append(self.plane.penalty.value(self.z, previous))
+        self.objective = fidelity + self.penalties[-1]
+
+    def result(self, bias: bool) -> PGDResult:
+        history = PGDHistory(
+            objective=np.add(self.fidelities, self.penalties),
+            fidelity=np.array(self.fidelities),
+            penalty=np.array(self.penalties),
+            relative_error=np.array(self.errors),
+        )
+        w, b = (self.z[:-1], float(self.z[-1])) if bias else (self.z, 0.0)
+        return PGDResult(w, b, len(self.errors), self.converged, history)
 
 
-def _forward(A: Operator, z: Vector, bias: bool) -> Vector:
-    """[A 1] z without the column of ones."""
-    return A @ z[:-1] + z[-1] if bias else A @ z
+def _both(
+    product: Callable[[Operator, list[Vector], bool], Any],
+    A: Operator,
+    B: Operator,
+    vectors: list[Vector],
+    bias: bool,
+) -> Iterator[Pair]:
+    """Products of A with the first half of the vectors beside those of B with the second."""
+    half = len(vectors) // 2
+    return zip(product(A, vectors[:half], bias), product(B, vectors[half:], bias))
 
 
-def _backward(A: Operator, v: Vector, bias: bool) -> Vector:
-    """[A 1]' v without the column of ones."""
-    product = np.empty(A.shape[1] + bias)
-    product[: A.shape[1]] = A.T @ v
+def _forward(A: Operator, vectors: list[Vector], bias: bool) -> Any:
+    """[A 1] z for every z, without the column of ones."""
+    if len(vectors) < _TOGETHER or not isinstance(A, np.ndarray):
+        return [A @ z[:-1] + z[-1] if bias else A @ z for z in vectors]
+    Z = np.array(vectors)
+    return Z[:, :-1] @ A.T + Z[:, -1:] if bias else Z @ A.T
+
+
+def _backward(A: Operator, vectors: list[Vector], bias: bool) -> Any:
+    """[A 1]' v for every v, without the column of ones."""
+    size = A.shape[1]
+    products = np.empty((len(vectors), size + bias))
+    if len(vectors) < _TOGETHER or not isinstance(A, np.ndarray):
+        for product, v in zip(products, vectors):
+            product[:size] = A.T @ v
+    else:
+        np.matmul(np.array(vectors), A, out=products[:, :size])
     if bias:
-        product[-1] = np.add.reduce(v)
-    return product
+        products[:, -1] = [np.add.reduce(v) for v in vectors]
+    return products
 
 
 def _quotient(Az: Vector, Bz: Vector, iteration: int) -> tuple[float, float]:
