@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import os
+import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -23,7 +23,7 @@ from ..report.page import template_environment
 from .figures import make_figures
 from .plan import PLANS, Experiment, Plan, stages
 from .protocol import STUDIES, Study, paper_split
-from .tables import CODE, KINDS, Row, make_tables, to_csv
+from .tables import CODE, KINDS, Row, make_tables, to_csv, to_markdown
 
 Which = Literal["breast", "ovarian", "all"]
 
@@ -106,7 +106,7 @@ def reproduce(
     data : path-like, optional
         Where the ovarian data are; see `sparsegsvp.datasets.load_ovarian`.
     out : path-like, default="reproduction"
-        Folder for the page (``index.html``), the results (``<study>.json``,
+        Folder for the page (``index.html``), the results (``<study>.json``, ``<study>.md``,
         ``<study>-<table>.csv``), the figures and the log.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` when a stage begins and whenever an
@@ -148,7 +148,7 @@ def reproduce(
     whole = _Whole(progress, work)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    began = time.perf_counter()
+    began, made_with = time.perf_counter(), {**versions(), **_commit()}
     contexts, files, timings, every, computed = [], {}, {}, {}, 0
     for study, dataset in zip(studies, loaded):
         key, chosen = study.key, plans[study.key]
@@ -160,8 +160,9 @@ def reproduce(
         for name, rows in tables.items():
             _write(folder / f"{key}-{name}.csv", to_csv(rows))
         files[key] = folder / f"{key}.json"
-        content = {"study": asdict(study), "plan": asdict(chosen), "versions": versions()}
+        content = {"study": asdict(study), "plan": asdict(chosen), "versions": made_with}
         _write(files[key], _json({**content, "tables": tables, "results": results}))
+        _write(folder / f"{key}.md", _markdown(study, tables, made_with))
         figures = make_figures(study, chosen, results, tables)
         (folder / "figures").mkdir(exist_ok=True)
         for name, svg in figures.items():
@@ -171,7 +172,7 @@ def reproduce(
     environment.filters["number"] = lambda x: "–" if x is None else f"{x:.6g}"
     template = environment.get_template("page.html")
     page = folder / "index.html"
-    _write(page, template.render(studies=contexts, versions=versions(), chart_style=style_sheet()))
+    _write(page, template.render(studies=contexts, versions=made_with, chart_style=style_sheet()))
     elapsed = time.perf_counter() - began
     _write(
         folder / "timings.json",
@@ -194,19 +195,18 @@ class _Whole:
             for _, experiments in staged
             for experiment in experiments
         }
-        self._done = 0.0
+        self._done = 0
 
     def of_stage(self, study: Study, title: str, journal: Journal) -> Progress | None:
         """What to call whenever an experiment of a stage is finished."""
         if self._progress is None:
             return None
         progress, stage = self._progress, f"{study.title}: {title}"
-        total = math.ceil(sum(self._costs.values()))
+        total = sum(self._costs.values())
 
         def report(*_: object) -> None:
             mine = (c for (s, key), c in self._costs.items() if s == study.key and key in journal)
-            done = self._done + sum(mine)
-            progress(stage, total if done > total - 0.01 else math.floor(done), total)
+            progress(stage, self._done + sum(mine), total)
 
         return report
 
@@ -242,6 +242,31 @@ def _experiments(
         journal.finish(keep_others=True)  # a smaller plan throws nothing of a larger one away
     whole.finished(study)
     return results, seconds, computed
+
+
+def _commit() -> dict[str, str]:
+    """The commit this package is run from; nothing where it is installed."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    folder = Path(__file__).parent
+    try:
+        found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+        mine = subprocess.run(
+            ["git", "ls-files", "--error-unmatch", __file__], cwd=folder, capture_output=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return {"commit": found.stdout.strip()} if mine.returncode == 0 else {}
+
+
+def _markdown(study: Study, tables: Mapping[str, list[Row]], made_with: Mapping[str, str]) -> str:
+    """The tables of one study as text, all but the list of single runs."""
+    with_what = ", ".join(f"{name} {version}" for name, version in made_with.items())
+    parts = [
+        f"# {study.title}: the paper's tables, published and obtained\n",
+        f"Written by `sparsegsvp reproduce {study.key}` with {with_what}.\n",
+    ]
+    parts += [f"## {name}\n\n{to_markdown(r)}" for name, r in tables.items() if name != "runs"]
+    return "\n".join(parts)
 
 
 def _json(content: Any) -> str:

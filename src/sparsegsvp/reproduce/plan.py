@@ -72,13 +72,13 @@ PLANS = {
 
 @dataclass(frozen=True)
 class Experiment(Task):
-    """An experiment, its cost beside that of others in the same units.
+    """An experiment, and what it costs beside others, in tenths of a second of some machine.
 
     A name with an asterisk stands for several runs on the same samples, which share every
     pass over them; they return their results by name.
     """
 
-    cost: float = 1.0
+    cost: int = 1
 
     @property
     def name(self) -> str:
@@ -90,7 +90,7 @@ class Experiment(Task):
 
 
 def _experiment(
-    name: str, cost: float, function: Callable[..., Any], **arguments: Any
+    name: str, cost: int, function: Callable[..., Any], **arguments: Any
 ) -> Experiment:
     """Return an experiment, known by its name and by a digest of what it computes."""
     identity = digest([_FORMAT, f"{function.__module__}.{function.__qualname__}", arguments])
@@ -99,9 +99,8 @@ def _experiment(
 
 def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Experiment]]]:
     """Yield the stages of a reproduction: what to call it, and its experiments."""
-    # Seconds of one plane to its cap, alone and beside many; of a fit of this package.
-    wide = study.shape[1] > 1000
-    alone, beside, own = (20.0, 7.0, 2.0) if wide else (0.5, 0.25, 0.05)
+    # The cost of one plane run to its cap, alone and beside many; of a fit of this package.
+    alone, beside, own = (200, 70, 20) if study.shape[1] > 1000 else (5, 3, 1)
     base = {"study": study.key}
     capped = {**base, "max_iter": plan.max_iter}
     methods = [method.key for method in study.methods]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ Results = Mapping[str, dict[str, Any]]
 Row = dict[str, Any]
 
 CODE = "authors' conventions"
+NOTEBOOK = "authors' notebook"
+_PRINTED = "Printed by the authors' public notebook."
 _SOURCE_LABELS = {"code": CODE, "paper": "the text, literally"}
 _RULE_NOTES = {
     "best": (
@@ -48,6 +50,25 @@ def to_csv(rows: list[Row]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
+
+
+def to_markdown(rows: list[Row]) -> str:
+    """Write rows that share their columns as a Markdown table, numbers to six digits.
+
+    Examples
+    --------
+    >>> from sparsegsvp.reproduce.tables import to_markdown
+    >>> print(to_markdown([{"q": 0.1, "verdict": None}]), end="")
+    | q | verdict |
+    | --- | --- |
+    | 0.1 |  |
+    """
+
+    def cell(value: Any) -> str:
+        return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *([*map(cell, r.values())] for r in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def make_tables(
@@ -109,10 +130,16 @@ def elbow_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Row
         published = study.rows[method.key]
         target = _elbows(published.elbows, published.features)
         rows.append(_row(method.label, "published", target))
+        if method.key in study.notebook:
+            printed = study.notebook[method.key]
+            known = {"elbow_2": printed.smaller_elbow, "common": printed.common}
+            known["total"] = printed.total
+            note = f"{_PRINTED} It gives the smaller of the two elbows only, or none."
+            rows.append(_row(method.label, NOTEBOOK, {**dict.fromkeys(target), **known}, None, note))
         for source, label in _SOURCE_LABELS.items():
             result = results[f"row/{method.key}/{source}"]
             found = _elbows(result["elbows"], result["counts"])
-            why = _reasons(study, method, source, plan, found == target, sensitivity)
+            why = _reasons(study, method, source, plan, found == target, result, sensitivity)
             rows.append(_row(method.label, label, found, target, why))
     for rule in plan.rules:
         own = results[f"own/{rule}"]
@@ -134,9 +161,17 @@ def report_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Ro
         for method in study.methods:
             target = classification_report(getattr(study.rows[method.key], part))
             mine.append(_row(method.label, "published", target))
+            printed = None
+            if method.key in study.notebook:
+                printed = classification_report(getattr(study.notebook[method.key], part))
+                mine.append(_row(method.label, NOTEBOOK, printed, target, _PRINTED))
             for source, label in _SOURCE_LABELS.items():
-                found = scored(results[f"row/{method.key}/{source}"], source, part)
-                why = _reasons(study, method, source, plan, found == target, sensitivity, part)
+                result = results[f"row/{method.key}/{source}"]
+                found = scored(result, source, part)
+                same = found == target
+                why = _reasons(study, method, source, plan, same, result, sensitivity, part)
+                if not same and found == printed and source == "code":
+                    why = "The number of the authors' notebook, which is not the published one."
                 mine.append(_row(method.label, label, found, target, why))
         for rule in plan.rules:
             own = results[f"own/{rule}"]
@@ -173,6 +208,7 @@ def _reasons(
     source: str,
     plan: Plan,
     same: bool,
+    result: Row,
     sensitivity: list[Row],
     part: str | None = None,
 ) -> str:
@@ -187,8 +223,13 @@ def _reasons(
             said.append(_chaos(method, same, sensitivity))
         elif study.key == "ovarian" and not same:
             said.append(
-                "The split is drawn by row position, and the order of the rows in the authors' "
-                "file is not known: these are other training samples."
+                "The same samples as the authors', their values to about the sixth decimal. "
+                + (
+                    "Where this iteration stops depends on such digits."
+                    if all(result["converged"])
+                    else "The iteration had not settled at its cap, and where it stands then "
+                    "depends on such digits."
+                )
             )
         return " ".join(said)
     if method.step_run != method.step_printed:
@@ -208,8 +249,6 @@ def _reasons(
         )
     if part == "test":
         said.append("The selected features alone are scored, not all weights.")
-    if study.key == "ovarian":
-        said.append("Other training samples: the authors' row order is not known.")
     return " ".join(said)
 
 
@@ -261,18 +300,25 @@ def _both(reports: Mapping[str, Any], rule: str, weights: str) -> list[Any]:
 
 
 def sweep_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
-    """Features selected at each (q, eps)."""
+    """Features selected at each (q, eps), and what the authors' notebook prints of them."""
+    printed = {(q, f"{eps:.4g}"): point for q, eps, point in study.sweep.notebook}
     rows = []
     for q, eps in plan.grid(study):
         paper = results[f"sweep/paper/{q:g}/{eps:.4g}"]
         own = results[f"sweep/own/{q:g}/{eps:.4g}"]
+        point = printed.get((q, f"{eps:.4g}"))
         rows.append(
             {
                 "eps": eps,
                 "q": q,
+                "notebook_smaller_elbow": point and point.smaller_elbow,
                 "elbow_1": paper["elbows"][0],
                 "elbow_2": paper["elbows"][1],
+                "notebook_common": point and point.common,
+                "common": paper["counts"][2],
                 "features": len(paper["panel"]),
+                "notebook_validation": point and _spaced(point.validation),
+                "validation": _spaced(paper["validation"]),
                 "converged": all(paper["converged"]),
                 "GSVPSVM_features": len(own["panel"]),
             }
@@ -280,26 +326,33 @@ def sweep_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
     return rows
 
 
+def _spaced(counts: Sequence[int]) -> str:
+    """TN FP FN TP."""
+    return " ".join(map(str, counts))
+
+
 def jaccard_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
-    """Average Jaccard index across q at each eps."""
+    """Average Jaccard index across q at each eps: of both planes' features, and of each plane's."""
     qs = sorted({q for q, _ in plan.grid(study)})
     levels = list(dict.fromkeys(eps for _, eps in plan.grid(study)))
     if len(qs) < 2:
         return []
     printed = dict(zip(study.sweep.eps, study.sweep.jaccard or ()))
-    return [
-        {
-            "eps": eps,
-            "published": printed.get(eps),
-            "obtained": _across(results, "paper", qs, eps),
-            "GSVPSVM": _across(results, "own", qs, eps),
-        }
-        for eps in levels
-    ]
-
-
-def _across(results: Results, which: str, qs: Iterable[float], eps: float) -> float:
-    return average_jaccard([results[f"sweep/{which}/{q:g}/{eps:.4g}"]["panel"] for q in qs])
+    rows = []
+    for eps in levels:
+        points = [results[f"sweep/paper/{q:g}/{eps:.4g}"] for q in qs]
+        own = [results[f"sweep/own/{q:g}/{eps:.4g}"]["panel"] for q in qs]
+        rows.append(
+            {
+                "eps": eps,
+                "published": printed.get(eps),
+                "obtained": average_jaccard([point["panel"] for point in points]),
+                "plane_1": average_jaccard([point["features"][0] for point in points]),
+                "plane_2": average_jaccard([point["features"][1] for point in points]),
+                "GSVPSVM": average_jaccard(own),
+            }
+        )
+    return rows
 
 
 def runs_of(results: Results, kind: str, method: str) -> list[dict[str, Any]]:
