@@ -20,6 +20,7 @@ def test_scikit_learn_contract(estimator, check):
 
 METHODS = [
     "GEPSVM",
+    "IGEPSVM",
     "NPSVM",
     "GSVDSelector",
     "GeneShaving",
@@ -62,7 +63,7 @@ def test_models_saved_by_the_first_version_load(file):
 
 
 def test_every_method_of_the_first_version_has_a_saved_model():
-    assert {file.stem for file in SAVED.glob("*.skops")} >= set(METHODS)
+    assert {file.stem for file in SAVED.glob("*.skops")} >= set(METHODS) - {"IGEPSVM"}
 
 
 NEW_METHOD = """

@@ -5,12 +5,21 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from sparsegsvp.related import GEPSVM, NPSVM, L1ReGEC, ReGEC, SparsePSVM, TruncatedRayleighFlow
+from sparsegsvp.related import (
+    GEPSVM,
+    IGEPSVM,
+    NPSVM,
+    L1ReGEC,
+    ReGEC,
+    SparsePSVM,
+    TruncatedRayleighFlow,
+)
 from sparsegsvp.related.base import order_features
 from sparsegsvp.related.problem import RowSpace
 
 PLANES = [
     GEPSVM(),
+    IGEPSVM(),
     ReGEC(),
     ReGEC(shift="cross"),
     L1ReGEC(),

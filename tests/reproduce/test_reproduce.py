@@ -19,6 +19,7 @@ TINY = Plan(
     n_splits=2,
     n_row_orders=2,
     n_tuned=0,
+    n_searches=0,
     max_iter=40,
     rules=("1se",),
     qs=(0.2, 0.9),

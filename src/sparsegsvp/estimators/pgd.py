@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,15 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._validate import check_choice
-from ..solvers.pgd import (
-    Conventions,
-    PGDPlane,
-    PGDResult,
-    SoftThreshold,
-    WeightedRidge,
-    pgd_planes,
-)
+from ..solvers.pgd import PGDPlane, PGDResult, make_pgd_penalty, pgd_planes
 from .elbow import elbow_features
 
 
@@ -43,8 +35,8 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
 
     It is here for comparison and reproduction. The objective has no minimiser: the quotient
     does not change when z is scaled, and the penalty falls as z shrinks. What is selected
-    therefore depends on the start, the step and the cap on iterations. `GSVPSVM` solves the
-    same problem where it is well posed.
+    therefore depends on the start, the step and the cap on iterations. `GSVPSVM` solves a
+    regularised relative of the problem, which has a minimiser.
 
     Parameters
     ----------
@@ -62,6 +54,12 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
     conventions : {"paper", "code"}, default="paper"
         Where the lq penalty takes its weights: as printed, or as the authors ran it (see
         `sparsegsvp.solvers.pgd.lq_pgd_gsvp`). Without q the two agree.
+    prox : {"weighted", "exact"}, default="weighted"
+        The proximal step with q: the paper's weighted l2 step, or the proximal operator of the
+        lq norm itself, to which ``eps`` and ``conventions`` mean nothing.
+    backtracking : bool, default=False
+        Halve the step where it proves too long, which the text mentions; published results
+        were obtained with a fixed one. ``step_size`` is then the first one tried.
     random_state : int, RandomState or None, default=42
         Seed of the start, uniform on [0, 1), divided by its norm, the same for both planes.
 
@@ -96,7 +94,7 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
 
     See Also
     --------
-    GSVPSVM : The same problem, well posed.
+    GSVPSVM : A regularised relative of the problem, with a minimiser.
 
     Notes
     -----
@@ -132,6 +130,8 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         max_iter: int = 10_000,
         tol: float = 1e-4,
         conventions: Literal["paper", "code"] = "paper",
+        prox: Literal["weighted", "exact"] = "weighted",
+        backtracking: bool = False,
         random_state: int | np.random.RandomState | None = 42,
     ) -> None:
         self.q = q
@@ -141,6 +141,8 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.conventions = conventions
+        self.prox = prox
+        self.backtracking = backtracking
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> PGDGSVPSVM:
@@ -186,7 +188,6 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
             deltas = np.repeat(deltas, 2)
         if deltas.shape != (2,):
             raise ValueError(f"delta must be one number, or one per class, got {self.delta!r}.")
-        check_choice("conventions", self.conventions, get_args(Conventions))
         return deltas
 
     def _start(self, varies: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -199,14 +200,11 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         self, deltas: NDArray[np.float64], start: NDArray[np.float64]
     ) -> list[PGDPlane]:
         """Both planes, as the solver is to look for them."""
-        how = (start, self.step_size, self.max_iter, self.tol)
-        conventions: Conventions = self.conventions
+        how = (start, self.step_size, self.max_iter, self.tol, self.backtracking)
         return [
             PGDPlane(
                 k,
-                SoftThreshold(delta)
-                if self.q is None
-                else WeightedRidge(delta, self.q, self.eps, conventions),
+                make_pgd_penalty(delta, self.q, self.eps, self.conventions, self.prox),
                 *how,
             )
             for k, delta in enumerate(deltas.tolist())

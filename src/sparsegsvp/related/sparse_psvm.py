@@ -159,7 +159,7 @@ class SparsePSVM(PlanePairClassifier):
         self,
         l1: float = 0.3,
         *,
-        l2: float = 0.1,
+        l2: float = 1.0,
         delta: float = 1.0,
         n_features: int | None = None,
         standardize: bool = True,
@@ -180,8 +180,9 @@ class SparsePSVM(PlanePairClassifier):
         check_real("delta", self.delta, above=0)
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
-        steps = Alternation.of(A, B, self.delta, self.l2)
-        v = ridge_plane(A, B, self.delta).z
+        start = ridge_plane(A, B, self.delta)
+        v, largest = start.z, 1.0 / start.objective
+        steps = Alternation.of(A, B, self.delta, self.l2 * largest)
         target = steps.Be.T @ (steps.Be @ v)
         l1 = self.l1 * steps.largest_l1(target)
         # As l1 falls the iteration tends to stay at its start. Where the class means coincide

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._parallel import Task
 from ..evaluation.values import digest
+from .claims import PUBLISHED, elimination, filters, imbalance, searched, searched_own
 from .protocol import Study
 from .runs import (
     OWN,
@@ -40,6 +41,9 @@ class Plan:
         Orders of the training rows, a change of rounding only.
     n_tuned : int or None
         Largest number of runs of `GSVPSVMCV` in each; None sets no limit.
+    n_searches : int or None
+        Random splits, beside the published one, of the search for delta and step and of the
+        claims about other methods; None leaves these out.
     max_iter : int
         Cap on the iterations of the paper's method.
     rules : tuple of str
@@ -52,6 +56,7 @@ class Plan:
     n_splits: int = 20
     n_row_orders: int = 10
     n_tuned: int | None = None
+    n_searches: int | None = 5
     max_iter: int = 10_000
     rules: tuple[str, ...] = ("best", "1se")
     qs: tuple[float, ...] | None = None
@@ -65,8 +70,9 @@ class Plan:
 
 PLANS = {
     "breast": Plan(),
-    # Reordering rows shows chaos as well on the small set, in minutes instead of an hour.
-    "ovarian": Plan(n_row_orders=0),
+    # Reordering rows shows chaos as well on the small set, in minutes instead of an hour, and so
+    # do searches on other splits.
+    "ovarian": Plan(n_row_orders=0, n_searches=0),
 }
 
 
@@ -192,3 +198,50 @@ def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Experiment]]]:
         ]
         if experiments:
             yield title, experiments
+    if plan.n_searches is not None:
+        yield (
+            "the search and the claims",
+            _claims(study, methods, plan.n_searches, capped, beside, own),
+        )
+
+
+def _claims(
+    study: Study, methods: list[str], n_splits: int, capped: dict[str, Any], beside: int, own: int
+) -> list[Experiment]:
+    """The experiments beside the tables: on the published split and so many others."""
+    base, seeds = {"study": study.key}, [PUBLISHED, *range(n_splits)]
+    search = [
+        _experiment(
+            f"search/{method}/{seed}", 84 * beside, searched, method=method, seed=seed, **capped
+        )
+        for seed in seeds
+        for method in methods
+    ]
+    search += [
+        _experiment(f"search/GSVPSVMCV/{seed}", 30 * own, searched_own, seed=seed, **base)
+        for seed in seeds
+    ]
+    if study.key == "ovarian":
+        more = [PUBLISHED, *range(5)]
+        return [
+            _experiment("claim/filters", 300, filters, top=20, size=6, seeds=more, **base),
+            *search,
+        ]
+    return [
+        _experiment(
+            "claim/elimination", 20, elimination, sizes=[18, 7], seeds=[PUBLISHED, *range(20)], **base
+        ),
+        *[
+            _experiment(
+                f"claim/imbalance/{seed}",
+                8 * len(methods) * beside,
+                imbalance,
+                methods=methods,
+                shares=[1.0, 0.3, 0.1],
+                seed=seed,
+                **capped,
+            )
+            for seed in seeds
+        ],
+        *search,
+    ]

@@ -170,6 +170,20 @@ OVARIAN = Study(
 STUDIES = {study.key: study for study in (BREAST, OVARIAN)}
 
 
+def settings(study: str, method: str, source: str, max_iter: int) -> dict[str, Any]:
+    """Return the parameters of a method as the authors ran it or as the paper prints it."""
+    entry = STUDIES[study].method(method)
+    run = source == "code"
+    return {
+        "q": entry.q,
+        "delta": entry.delta_run if run else entry.delta_printed,
+        "step_size": entry.step_run if run else entry.step_printed,
+        "eps": entry.eps,
+        "conventions": source,
+        "max_iter": max_iter,
+    }
+
+
 # ------------------------------------------------------- splitting, deciding, scoring
 
 
@@ -182,10 +196,11 @@ class Parts:
     test: tuple[Array, Array]
 
 
-def paper_split(X: Array, y: Array, second_split: float) -> Parts:
+def paper_split(X: Array, y: Array, second_split: float, random_state: int = 42) -> Parts:
     """Split each class by itself: 70% for training, the rest into validation and test.
 
-    ``second_split`` is the share of the held-out 30% that becomes the test part.
+    ``second_split`` is the share of the held-out 30% that becomes the test part; the published
+    split has 42 for ``random_state``.
 
     Examples
     --------
@@ -198,8 +213,8 @@ def paper_split(X: Array, y: Array, second_split: float) -> Parts:
     pieces: list[list[Array]] = [[], [], []]
     for label in (0, 1):
         rows = np.flatnonzero(y == label)
-        train, rest = train_test_split(rows, test_size=0.3, random_state=42)
-        validation, test = train_test_split(rest, test_size=second_split, random_state=42)
+        train, rest = train_test_split(rows, test_size=0.3, random_state=random_state)
+        validation, test = train_test_split(rest, test_size=second_split, random_state=random_state)
         for piece, part in zip(pieces, (train, validation, test)):
             piece.append(part)
     indices = [np.concatenate(piece) for piece in pieces]

@@ -26,6 +26,7 @@ from .protocol import (
     confusion,
     nearest_plane_predict,
     paper_split,
+    settings,
 )
 
 Array = NDArray[Any]
@@ -50,8 +51,8 @@ def published_row(data: Dataset, study: str, method: str, source: str, max_iter:
     "distance", weights "selected" (cut at the elbow) or "all".
     """
     parts = _parts(data, study)
-    model = _fit(PGDGSVPSVM(**_settings(study, method, source, max_iter)), *parts.train)
-    cut = _cut(model)
+    model = fit_quietly(PGDGSVPSVM(**settings(study, method, source, max_iter)), *parts.train)
+    cut = cut_weights(model)
     rules = {"batch": batch_normalised_predict, "distance": nearest_plane_predict}
     planes = {"selected": cut, "all": model.weights_}
     reports: Result = {}
@@ -92,7 +93,7 @@ def sweep_points(
     qs: Sequence[float],
     eps: float,
     delta: Sequence[float],
-    **settings: Any,
+    **how: Any,
 ) -> dict[str, Result]:
     """The features selected at each q with one eps, of the paper's section 5.4.
 
@@ -101,7 +102,7 @@ def sweep_points(
     parts = _parts(data, study)
     both = (delta[0], delta[1])
     models = {
-        q: PGDGSVPSVM(q=q, eps=eps, delta=both, conventions="code", **settings) for q in qs
+        q: PGDGSVPSVM(q=q, eps=eps, delta=both, conventions="code", **how) for q in qs
     }
     fit_together(list(models.values()), *parts.train)
     found = {}
@@ -115,33 +116,19 @@ def sweep_points(
             "features": [kept.tolist() for kept in model.features_],
             "counts": _feature_counts(model.features_),
             "panel": np.flatnonzero(model.support_).tolist(),
-            "validation": confusion(y, batch_normalised_predict(Z, _cut(model), model.biases_)),
+            "validation": confusion(y, batch_normalised_predict(Z, cut_weights(model), model.biases_)),
             "converged": model.converged_.tolist(),
             "sorted": [_sorted_weights(w) for w in model.weights_],
         }
     return found
 
 
-def _cut(model: PGDGSVPSVM) -> Array:
+def cut_weights(model: PGDGSVPSVM) -> Array:
     """The weights of both planes up to their elbows."""
     weights = np.zeros_like(model.weights_)
     for k, kept in enumerate(model.features_):
         weights[k, kept] = model.weights_[k, kept]
     return weights
-
-
-def _settings(study: str, method: str, source: str, max_iter: int) -> dict[str, Any]:
-    """The parameters of a method as the authors ran it or as the paper prints it."""
-    entry = STUDIES[study].method(method)
-    run = source == "code"
-    return {
-        "q": entry.q,
-        "delta": entry.delta_run if run else entry.delta_printed,
-        "step_size": entry.step_run if run else entry.step_printed,
-        "eps": entry.eps,
-        "conventions": source,
-        "max_iter": max_iter,
-    }
 
 
 # ------------------------------------------------------------------- this package's method
@@ -151,7 +138,7 @@ def tuned(data: Dataset, study: str, rule: str) -> Result:
     """`GSVPSVMCV` with a rule, otherwise its defaults, on the published split."""
     parts = _parts(data, study)
     X, y = parts.train
-    model = _fit(GSVPSVMCV(rule=rule), X, y)
+    model = fit_quietly(GSVPSVMCV(rule=rule), X, y)
     weights = model.coef_ * X.std(axis=0, dtype=np.float64)
     order = np.argsort(-np.abs(weights), axis=1, kind="stable")
     kept = [row[np.abs(weights[k, row]) > 0.0] for k, row in enumerate(order)]
@@ -182,7 +169,7 @@ def tuned(data: Dataset, study: str, rule: str) -> Result:
 def own_sweep_point(data: Dataset, study: str, q: float, eps: float) -> Result:
     """`GSVPSVM` at one (q, eps), everything else at its defaults."""
     X, y = _parts(data, study).train
-    model = _fit(GSVPSVM(q=q, eps=eps, refit=False), X, y)
+    model = fit_quietly(GSVPSVM(q=q, eps=eps, refit=False), X, y)
     weights = model.coef_ * X.std(axis=0, dtype=np.float64)
     return {
         "q": q,
@@ -213,10 +200,10 @@ def _own_planes(data: Dataset, study: str, start: Array | None = None) -> list[G
     Z = _standardised(X, X)
     model = GSVPSVM()
     names = ("delta", "q", "eps", "tol", "max_iter")
-    settings = {name: getattr(model, name) for name in names} | {"tau": TAU, "pool": POOL}
+    defaults = {name: getattr(model, name) for name in names} | {"tau": TAU, "pool": POOL}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return [sparse_gsvp(Z[y == k], Z[y != k], **settings, w0=start) for k in (0, 1)]
+        return [sparse_gsvp(Z[y == k], Z[y != k], **defaults, w0=start) for k in (0, 1)]
 
 
 # ------------------------------------------------------------------------- the sensitivity
@@ -237,7 +224,7 @@ def paper_runs(
     X, y, X_test, y_test = changed_samples(data, study, change, seeds[0])
     models = {
         (method, seed): PGDGSVPSVM(
-            **_settings(study, method, "code", **cap),
+            **settings(study, method, "code", **cap),
             random_state=seed if change == "starts" else 42,
         )
         for method in methods
@@ -254,12 +241,12 @@ def paper_runs(
 
 
 def own_run(
-    data: Dataset, study: str, method: str, change: str, seed: int, **settings: Any
+    data: Dataset, study: str, method: str, change: str, seed: int, **parameters: Any
 ) -> Result:
     """The same of one of this package's methods."""
     if method == "GSVPSVM" and change == "starts":
         return _own_start(data, study, seed)
-    model = {"GSVPSVM": GSVPSVM, "GSVPSVMCV": GSVPSVMCV}[method](**settings)
+    model = {"GSVPSVM": GSVPSVM, "GSVPSVMCV": GSVPSVMCV}[method](**parameters)
     if change == "starts":
         model.set_params(random_state=seed)
     return _outcome(model, *changed_samples(data, study, change, seed))
@@ -302,7 +289,8 @@ def _own_start(data: Dataset, study: str, seed: int) -> Result:
 # ----------------------------------------------------------------------------- fits, splits
 
 
-def _fit(model: Any, X: Array, y: Array) -> Any:
+def fit_quietly(model: Any, X: Array, y: Array) -> Any:
+    """Fit a model; one that reaches its cap says so in its attributes, not by a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, y)
