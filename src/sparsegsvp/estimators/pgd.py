@@ -196,9 +196,7 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         start[:-1] *= varies
         return start
 
-    def _planes(
-        self, deltas: NDArray[np.float64], start: NDArray[np.float64]
-    ) -> list[PGDPlane]:
+    def _planes(self, deltas: NDArray[np.float64], start: NDArray[np.float64]) -> list[PGDPlane]:
         """Both planes, as the solver is to look for them."""
         how = (start, self.step_size, self.max_iter, self.tol, self.backtracking)
         return [

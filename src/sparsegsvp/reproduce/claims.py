@@ -113,7 +113,7 @@ def searched_own(data: Dataset, study: str, seed: int) -> Result:
     X, y = parts.test
     return {
         "features": int(model.support_.sum()),
-        "validation": float(model.best_score_),
+        "validation": float(model.cv_results_["mean_balanced_accuracy"][model.best_index_]),
         "test": _score(y, model.predict(X)),
         "tried": len(model.cv_results_["mean_test_score"]),
     }
@@ -161,7 +161,9 @@ def elimination(data: Dataset, study: str, sizes: Sequence[int], seeds: Sequence
         parts = _split(data, study, seed)
         (X, y), (X_test, y_test) = parts.train, parts.test
         for size in sizes:
-            model = make_pipeline(StandardScaler(), RFE(SVC(kernel="linear"), n_features_to_select=size))
+            model = make_pipeline(
+                StandardScaler(), RFE(SVC(kernel="linear"), n_features_to_select=size)
+            )
             model.fit(X, y)
             if seed == seeds[0]:
                 panels[str(size)] = np.flatnonzero(model[-1].support_).tolist()
@@ -171,7 +173,12 @@ def elimination(data: Dataset, study: str, sizes: Sequence[int], seeds: Sequence
 
 
 def imbalance(
-    data: Dataset, study: str, methods: Sequence[str], shares: Sequence[float], seed: int, **cap: int
+    data: Dataset,
+    study: str,
+    methods: Sequence[str],
+    shares: Sequence[float],
+    seed: int,
+    **cap: int,
 ) -> Result:
     """Recall of both classes when only a share of class 1 is left in the training part.
 

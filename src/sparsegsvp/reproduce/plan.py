@@ -95,9 +95,7 @@ class Experiment(Task):
         return value if "*" in self.name else {self.name: value}
 
 
-def _experiment(
-    name: str, cost: int, function: Callable[..., Any], **arguments: Any
-) -> Experiment:
+def _experiment(name: str, cost: int, function: Callable[..., Any], **arguments: Any) -> Experiment:
     """Return an experiment, known by its name and by a digest of what it computes."""
     identity = digest([_FORMAT, f"{function.__module__}.{function.__qualname__}", arguments])
     return Experiment((name, identity[:16]), function, keywords=arguments, cost=cost)
@@ -152,7 +150,10 @@ def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Experiment]]]:
     yield (
         "this package's method on the same split",
         [
-            *[_experiment(f"own/{rule}", 30 * own, tuned, rule=rule, **base) for rule in plan.rules],
+            *[
+                _experiment(f"own/{rule}", 30 * own, tuned, rule=rule, **base)
+                for rule in plan.rules
+            ],
             _experiment("own/convergence", own, own_convergence, **base),
         ],
     )
@@ -229,7 +230,12 @@ def _claims(
         ]
     return [
         _experiment(
-            "claim/elimination", 20, elimination, sizes=[18, 7], seeds=[PUBLISHED, *range(20)], **base
+            "claim/elimination",
+            20,
+            elimination,
+            sizes=[18, 7],
+            seeds=[PUBLISHED, *range(20)],
+            **base,
         ),
         *[
             _experiment(

@@ -101,9 +101,7 @@ def sweep_points(
     """
     parts = _parts(data, study)
     both = (delta[0], delta[1])
-    models = {
-        q: PGDGSVPSVM(q=q, eps=eps, delta=both, conventions="code", **how) for q in qs
-    }
+    models = {q: PGDGSVPSVM(q=q, eps=eps, delta=both, conventions="code", **how) for q in qs}
     fit_together(list(models.values()), *parts.train)
     found = {}
     for q, model in models.items():
@@ -116,7 +114,9 @@ def sweep_points(
             "features": [kept.tolist() for kept in model.features_],
             "counts": _feature_counts(model.features_),
             "panel": np.flatnonzero(model.support_).tolist(),
-            "validation": confusion(y, batch_normalised_predict(Z, cut_weights(model), model.biases_)),
+            "validation": confusion(
+                y, batch_normalised_predict(Z, cut_weights(model), model.biases_)
+            ),
             "converged": model.converged_.tolist(),
             "sorted": [_sorted_weights(w) for w in model.weights_],
         }

@@ -138,7 +138,9 @@ def elbow_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Row
             known = {"elbow_2": printed.smaller_elbow, "common": printed.common}
             known["total"] = printed.total
             note = f"{_PRINTED} It gives the smaller of the two elbows only, or none."
-            rows.append(_row(method.label, NOTEBOOK, {**dict.fromkeys(target), **known}, None, note))
+            rows.append(
+                _row(method.label, NOTEBOOK, {**dict.fromkeys(target), **known}, None, note)
+            )
         for source, label in _SOURCE_LABELS.items():
             result = results[f"row/{method.key}/{source}"]
             found = _elbows(result["elbows"], result["counts"])
@@ -543,9 +545,7 @@ def _imbalance_row(study: Study, seeds: list[Row]) -> Row:
     labels = {**{m.key: m.label for m in study.methods}, "GSVPSVM": "GSVPSVM"}
     parts = []
     for key, label in labels.items():
-        recalls = {
-            share: np.mean([run[share][key] for run in seeds], axis=0) for share in seeds[0]
-        }
+        recalls = {share: np.mean([run[share][key] for run in seeds], axis=0) for share in seeds[0]}
         shown = ", ".join(f"{r[0]:.2f}/{r[1]:.2f} at {share}" for share, r in recalls.items())
         parts.append(f"{label}: {shown}")
     return _claim(
