@@ -139,20 +139,21 @@ def test_the_two_reproducible_rows(method: str) -> None:
 
 @needs_data
 def test_the_ovarian_row_of_the_notebook_and_not_the_published_one() -> None:
-    """q = 0.1 on the recovered split, at a tenth of the iterations.
+    """q = 0.1 on the recovered split, at 1,500 of 10,000 iterations.
 
-    The second plane stops by itself, at its published elbow; the first needs all 10,000
-    iterations to go from six features to two, which changes none of the counts.
+    Elbows and validation counts, which are of the selected features, are there by then and
+    stay. The test counts, which are of all weights, still move (7 2 0 15 at 2,200, the
+    notebook's 8 1 0 15 at the end), but never came to the published 9 0 0 15.
     """
-    result = published_row(load_ovarian(order="authors"), "ovarian", "q=0.1", "code", 1000)
-    study = STUDIES["ovarian"]
-    published, printed = study.rows["q=0.1"], study.notebook["q=0.1"]
+    result = published_row(load_ovarian(order="authors"), "ovarian", "q=0.1", "code", 1500)
+    published = STUDIES["ovarian"].rows["q=0.1"]
     assert result["converged"] == [False, True]
-    assert result["elbows"][1] == published.elbows[1] == 2
+    assert tuple(result["elbows"]) == published.elbows == (2, 2)
     validation = result["reports"]["validation"]["batch"]["selected"]
-    assert validation == classification_report(published.validation)
+    assert validation == classification_report((19, 0, 0, 34))
     test = result["reports"]["test"]["batch"]["all"]
-    assert test == classification_report(printed.test) != classification_report(published.test)
+    assert test != classification_report(published.test)
+    assert (test["TP"], test["FP"] > 0) == (15, True)
 
 
 def test_the_printed_step_does_not_give_the_published_row() -> None:
