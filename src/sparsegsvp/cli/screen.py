@@ -65,6 +65,7 @@ class Screen:
         self.task: TaskID | None = None
         self.current: str | None = None
         self.started = self.last = 0.0
+        self.already = 0  # done when the stage began, by an earlier run or stage
 
     def __enter__(self) -> Screen:
         return self
@@ -113,12 +114,12 @@ class Screen:
         stage = one_line(stage)
         if stage != self.current:
             self._end()
-            self._begin(stage, total)
+            self._begin(stage, done, total)
         if self.bar is not None and self.task is not None:
             self.bar.update(self.task, completed=done, total=total)
         elif done < total and time.perf_counter() - self.last >= _EVERY:
             self.last = time.perf_counter()
-            left = (self.last - self.started) / max(done, 1) * (total - done)
+            left = (self.last - self.started) / max(done - self.already, 1) * (total - done)
             self.err.print(Text(f"{stage}: {done} of {total}, about {left:.0f} s left"))
         if done >= total:
             self._end()
@@ -130,8 +131,8 @@ class Screen:
         yield
         self.progress(name, 1, 1)
 
-    def _begin(self, stage: str, total: int) -> None:
-        self.current = stage
+    def _begin(self, stage: str, done: int, total: int) -> None:
+        self.current, self.already = stage, done
         self.started = self.last = time.perf_counter()
         if not self.err.is_terminal:
             self.err.print(Text(f"{stage} ..."))
@@ -146,7 +147,7 @@ class Screen:
         else:
             columns += [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
         self.bar = Progress(*columns, console=self.err, transient=True)
-        self.task = self.bar.add_task(stage, total=total)
+        self.task = self.bar.add_task(stage, total=total, completed=done)
         self.bar.start()
 
     def _end(self) -> None:
