@@ -1,4 +1,4 @@
-"""What the terminal shows: sentences on stdout, progress and errors on stderr."""
+"""What the terminal shows: sentences on stdout, progress on stderr."""
 
 from __future__ import annotations
 

@@ -146,10 +146,8 @@ def make_table(
         beside = (("target", "y", y), ("id", "ids", ids), ("group", "groups", groups))
         for role, name, values in beside:
             if values is not None and role in given:
-                raise InputError(
-                    f"{option(role)} and {option(name)} are both given",
-                    remedy="leave one of them out",
-                )
+                both = f"{option(role)} and {option(name)} are both given"
+                raise InputError(both, remedy="leave one of them out")
         if layer is not None and package != "anndata":
             raise InputError(f"{option('layer')} is for AnnData")
         wanted = None if features is None else tuple(features)
@@ -158,14 +156,12 @@ def make_table(
         reader = ReadOptions(na=codes_of(na))
         if package in ("scipy", "numpy"):
             raw = _from_matrix(data, roles, reader, feature_names, labelled=y is not None)
-        elif feature_names is not None:
-            raise InputError(
-                "the columns have names", remedy=f"leave {option('feature_names')} out"
-            )
-        elif package == "anndata":
-            raw = _from_anndata(data, roles, layer)
         else:
-            raw = _from_frame(data, roles, reader, package)
+            _refuse([name for name in given if name == "feature_names"], "the columns have names")
+            if package == "anndata":
+                raw = _from_anndata(data, roles, layer)
+            else:
+                raw = _from_frame(data, roles, reader, package)
         for role, name, values in beside:
             if values is not None:
                 raw.text[role] = _beside(values, raw.X.shape[0], name)

@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validate import check_integer, check_real
 from ..estimators.impute import EachValue
+from ..estimators.pipeline import last_step
 from .archive import (
     MAX_BYTES,
     canonical,
@@ -304,7 +305,7 @@ def _try_out(model: Any, n_bytes: int) -> None:
 
     Each part may be sound by itself and the seal too, where somebody changed both.
     """
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    last = last_step(model)
     m, names = getattr(last, "n_features_in_", None), getattr(model, "feature_names_in_", None)
     if m is None:  # not fitted
         return
