@@ -18,9 +18,10 @@ from sparsegsvp.evaluation import paired_difference, selected_features
 from sparsegsvp.io import InputError, make_table
 from sparsegsvp.report import build_report, validate
 from sparsegsvp.workflow import evaluate_table, plan_evaluation
-from sparsegsvp.workflow.beside import FixedPanel
-from sparsegsvp.workflow.evidence import fixed_procedure
+from sparsegsvp.workflow.beside import FixedPanel, fixed_panels
+from sparsegsvp.workflow.evidence import fixed_procedure, procedure_of
 from sparsegsvp.workflow.settings import make_settings
+from sparsegsvp.workflow.steering import steering_factors
 
 QUICK = {"repeats": 1, "permutations": 0, "folds": 3, "tau": 1.0, "n_deltas": 5}
 GIVEN = ["g1", "g7", "g9"]
@@ -72,7 +73,8 @@ def test_every_feature_is_used_whatever_the_method(table) -> None:
     for method in ("GSVPSVMCV", "F test", "GEPSVM"):
         for size in (None, 2):
             settings = make_settings(tau=1.0, n_deltas=5, n_features=size)
-            model = fixed_procedure(method, settings, [1, 7, 9]).fit(table.X, table.labels)
+            panel = FixedPanel("given panel", tuple(GIVEN), (1, 7, 9))
+            model = fixed_procedure(method, settings, panel).fit(table.X, table.labels)
             assert selected_features(model, 40).tolist() == [1, 7, 9]
 
 
@@ -82,7 +84,7 @@ def test_words_say_after_the_fact_unless_it_was_published(table) -> None:
         for selector in (SelectKBest(k=3), Panel([4]))
     )
     after, stated = (
-        FixedPanel("given panel", ("g4",), (4,), published).describe(noise, selected)
+        FixedPanel("given panel", ("g4",), (4,), published=published).describe(noise, selected)
         for published in (False, True)
     )
     assert "after the fact" in after["sentences"][-1] and "too good" in after["sentences"][-1]
@@ -153,3 +155,76 @@ def test_a_selection_and_its_page_have_it_too(frame) -> None:
 
 def test_the_plan_counts_the_fits(table) -> None:
     assert plan_evaluation(table, panel=GIVEN, **QUICK).fits["given panel"] == 3
+
+
+# --- covariates
+
+
+@pytest.fixture(scope="module")
+def patients():
+    X, y = make_planted(60, 60, 3, effect=1.5, random_state=3, return_X_y=True)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(60)])
+    frame["age"] = (60 + 5 * y + rng.normal(0, 8, 60)).round()
+    frame["sex"] = np.where(rng.random(60) < 0.4, "M", "F")
+    frame["class"] = np.array(["ill", "well"])[y]
+    return frame
+
+
+COVARIATES = {"age", "sex=M vs F"}
+
+
+def test_what_is_adjusted_for_is_in_every_panel_of_every_fold(patients) -> None:
+    quick = {"fast": True, "tau": 1.0, "n_deltas": 5, "folds": 3, "adjust": ["age", "sex"]}
+    found = select_panel(patients, target="class", panel="g1,g2", **quick)
+    names = found.evaluation.feature_names
+    for fold in found.evaluation.folds:
+        assert {names[j] for j in fold.panel} > COVARIATES
+    assert set(found.panel.index) > COVARIATES
+    alone, given = found.document["beside"]
+    assert (alone["kind"], alone["features"]) == ("covariates alone", ["age", "sex=M vs F"])
+    table = found.table
+    model = GSVPSVMCV(tau=(1.0,), n_deltas=5, penalty_factor=np.zeros(2))
+    own = by_hand(table, Panel([60, 61]), MedianImputer(), model)
+    assert alone["scores"]["balanced_accuracy"] == own.scores["balanced_accuracy"].to_dict()
+    # what the panel adds: the selection, which has the covariates too, less these alone
+    assert alone["difference"]["value"] == paired_difference(found.evaluation, own).value > 0
+    assert "Alone, age and sex=M vs F reach" in alone["sentences"][0]
+    assert "the panel adds +" in alone["sentences"][1]
+    assert given["features"] == ["g1", "g2"]
+    assert "and what is adjusted for" in given["sentences"][0]
+    [notice] = [n for n in found.notices if n.code == "steered"]
+    assert notice.text == (
+        "Adjusted for, so in every panel and counted in its size: 'age' and 'sex=M vs F'."
+    )
+    validate(found.document)
+    assert "Beside it: covariates alone" in build_report(found.document)
+
+
+def test_a_logarithm_does_not_touch_what_is_adjusted_for(patients) -> None:
+    table = make_table(patients, target="class", adjust=["age", "sex"])
+    settings = make_settings(tau=1.0, n_deltas=5, log2=True)
+    factors = steering_factors(settings, table)
+    model = procedure_of("GSVPSVMCV", settings, factors, table.covariate_columns)
+    seen = model.fit(table.X, table.labels)[:-1].transform(table.X)
+    np.testing.assert_array_equal(seen[:, 60:], table.X[:, 60:])
+    np.testing.assert_array_equal(seen[:, :60], np.log2(np.maximum(table.X[:, :60], 1.0)))
+    [alone] = fixed_panels(settings, table)
+    seen = fixed_procedure("GSVPSVMCV", settings, alone).fit(table.X, table.labels)[:-1]
+    np.testing.assert_array_equal(seen.transform(table.X), table.X[:, 60:])
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"ban": ["age"]}, r"'age' is to be in every panel \(adjust\) and in none \(ban\)"),
+        ({"n_features": 1}, r"n_features=1 asks for fewer than the 2 .* \(adjust\)"),
+        ({"panel": ["age"]}, "panel names nothing but what is adjusted for"),
+        ({"method": "F test"}, "must, ban, costs and adjust are for the method GSVPSVMCV"),
+    ],
+    ids=str,
+)
+def test_what_contradicts_an_adjustment_is_refused(patients, asked, message) -> None:
+    table = make_table(patients, target="class", adjust=["age", "sex"])
+    with pytest.raises(InputError, match=message):
+        evaluate_table(table, **asked, **QUICK)

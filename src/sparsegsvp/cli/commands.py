@@ -632,10 +632,14 @@ def _read(
 ) -> Table:
     """Read the table, show that it is being read, and say what was read."""
     from ..io import read_table
+    from ..io.lists import listed_names
 
     options = {**values(roles, layout), "drop": tuple(roles.drop or ())}
     options["keep"] = tuple(roles.keep or ())
-    options["batch"] = tuple((batches or Batches()).batch or ())
+    more = batches or Batches()
+    options["batch"] = tuple(more.batch or ())
+    for name in ("adjust", "categorical"):
+        options[name] = listed_names(getattr(more, name) or ())
     with screen.stage(f"reading {path.name}"):
         table = read_table(path, **options)
     table = table.without_notice("raw") if transform.log2 else table
@@ -657,6 +661,7 @@ def _read_cohort(
             cohort.test,
             target=data.target,
             features=data.feature_names,
+            adjust=tuple(data.covariates),
             labels=cohort.test_labels,
             on=None if cohort.test_labels is None else roles.on,
             **values(layout),

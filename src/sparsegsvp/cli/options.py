@@ -134,7 +134,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Batches:
-    """Where or when samples were measured."""
+    """What else is known of the samples: where or when they were measured, age and sex."""
 
     batch: Annotated[
         list[str] | None,
@@ -144,6 +144,19 @@ class Batches:
             "class? May be repeated.",
             metavar="COLUMN",
         ),
+    ] = None
+    adjust: Annotated[
+        list[str] | None,
+        _option(
+            _READ,
+            "Age, sex and the like, in the decision in every fold: what does the panel add to "
+            "them? Commas between them, or @FILE.",
+            metavar="COLUMNS",
+        ),
+    ] = None
+    categorical: Annotated[
+        list[str] | None,
+        _option(_READ, "Of --adjust, numbers that are codes of categories.", metavar="COLUMNS"),
     ] = None
 
 

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from .._notices import Notice
 from .._validate import LARGEST
+from .covariates import append_covariates
 from .errors import InputError, listed, option, quote, suggestion
 from .labels import describe_spellings, one_spelling, spelling_notice
 from .roles import asked_roles, settle_columns
@@ -45,6 +46,8 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
         constant = [name for name in raw.names if name in same]
         if constant:
             raw.notes.append(f"{_count(len(constant), 'feature')} constant: {listed(constant)}")
+    scale = () if fixed else raw_intensities(raw.X, *_column_range(raw.X))
+    append_covariates(raw, roles)
     missing = _missing_per_column(raw.X)
     raw.n_missing = int(missing.sum())
     if raw.n_missing:
@@ -53,7 +56,6 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
         raw.notes.append(
             f"{_count(raw.n_missing, 'value')} missing in {features}: {listed(affected)}"
         )
-    scale = () if fixed else raw_intensities(raw.X, *_column_range(raw.X))
     raw.notices = (*_repeats(raw), *_orientation(raw), *raw.notices, *scale)
     return positive
 

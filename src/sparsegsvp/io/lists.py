@@ -34,6 +34,20 @@ def names_or_files(given: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def listed_names(given: Sequence[str]) -> tuple[str, ...]:
+    """Return names that stand in texts with commas between them, or one in each line of a file.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io.lists import listed_names
+    >>> listed_names(["age, sex", "stage"])
+    ('age', 'sex', 'stage')
+    """
+    parts = [[text] if text.startswith("@") else text.split(",") for text in given]
+    names = [name.strip() for part in parts for name in part]
+    return names_or_files([name for name in names if name])
+
+
 def read_costs(path: str | PathLike[str]) -> dict[str, float]:
     """Read what features cost: in each line a name and a number, perhaps below a header."""
     with locating(str(path)):

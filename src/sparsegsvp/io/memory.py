@@ -28,7 +28,7 @@ from .rows import (
     role_option,
 )
 from .rows import feature_names as names_of_features
-from .table import Table, checked_table, read_table, settle
+from .table import Table, checked_table, read_table, settle, texts_of
 from .text import OpenRows, ReadOptions, RowStream, as_label, as_role
 
 # What messages call data in memory, by the package they belong to.
@@ -52,6 +52,8 @@ def make_table(
     group: str | None = None,
     groups: Any = None,
     batch: Any = (),
+    adjust: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
     keep: Sequence[str] = (),
     features: Sequence[str] | None = None,
@@ -88,6 +90,8 @@ def make_table(
     batch : str, sequence of str, or mapping from name to array-like, default=()
         Columns that say where or when samples were measured, or such values under their names
         if they are not in `data`; see `read_table`.
+    adjust, categorical : str or sequence of str, default=()
+        Columns to adjust for, and which of them hold codes of categories; see `read_table`.
     drop : str or sequence of str, default=()
         Columns to leave out. "a,b,c" stands for three, unless a column is called so.
     keep : sequence of str, default=()
@@ -130,10 +134,11 @@ def make_table(
     ('f0', 'f1')
     """
     columns, values_of_batches = _batches(batch)
-    left_out = (drop,) if isinstance(drop, str) else tuple(drop)
+    left_out = texts_of(drop)
     options = {
         "y": y, "target": target, "positive": positive, "id": id, "ids": ids, "group": group,
         "groups": groups, "batch": columns or None, "drop": left_out or None,
+        "adjust": texts_of(adjust) or None, "categorical": texts_of(categorical) or None,
         "keep": tuple(keep) or None, "features": features, "feature_names": feature_names, "na": na,
         "collapse": collapse, "layer": layer, "source": source or None, **reading,
     }  # fmt: skip
@@ -163,7 +168,10 @@ def make_table(
             raise InputError(f"{option('layer')} is for AnnData")
         wanted = None if features is None else tuple(features)
         check_way(collapse)
-        roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep), batch=columns)
+        roles = Roles(
+            target, id, group, left_out, wanted, collapse, tuple(keep), batch=columns,
+            adjust=texts_of(adjust), categorical=texts_of(categorical),
+        )  # fmt: skip
         reader = ReadOptions(na=codes_of(na))
         if package in ("scipy", "numpy"):
             raw = _from_matrix(data, roles, reader, feature_names, labelled=y is not None)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._notices import Notice
+from .covariates import ADJUST, columns_behind, made_of
 from .errors import InputError, listed, option, quote, suggestion
 from .missing import below_detection, describe_codes, if_a_code
 from .roles import ColumnRole, names_in
@@ -39,8 +40,8 @@ _BATCH = "batch:"
 _STRAY = 0.1  # a column with a smaller share of text is numbers with a slip in it
 _SURE = 20  # rows that show whether a column holds text
 
-# Labels ("target"), identifiers ("id"), groups ("group") and batches ("batch:" and their name),
-# None where a cell is empty.
+# Labels ("target"), identifiers ("id"), groups ("group"), batches ("batch:" and their name) and
+# what is adjusted for ("adjust:" and its name), None where a cell is empty.
 RoleText = dict[str, list[str | None]]
 
 
@@ -52,7 +53,8 @@ class RawTable:
     `lines` has the place of each sample in the file, if it has lines, and `place` is what
     messages call that place. `beside` has the columns of text that nobody gave a role,
     `first_column` the name of the first column of all, and `roles` what became of the columns.
-    `titles` are other names of the samples, if they have any.
+    `titles` are other names of the samples, if they have any, and `covariates` the features that
+    were made of columns to adjust for.
     """
 
     X: Any
@@ -69,6 +71,7 @@ class RawTable:
     first_column: str | None = None
     roles: list[ColumnRole] = field(default_factory=list)
     titles: list[str | None] | None = None
+    covariates: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 # --- roles -----------------------------------------------------------------------------
@@ -80,7 +83,8 @@ class Roles:
 
     `features` are the columns to read as numbers; None is every column without another role.
     `collapse` says how features that share a name will be made one; None refuses them.
-    Those of `keep` are features whatever they look like, those of `text` hold text.
+    Those of `keep` are features whatever they look like, those of `text` hold text. Those of
+    `adjust` are read as text and made features at the end, by their levels if `categorical`.
     """
 
     target: str | None = None
@@ -92,13 +96,23 @@ class Roles:
     keep: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     batch: tuple[str, ...] = ()
+    adjust: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
 
     def named(self) -> dict[str, str]:
         """Return the columns of text that were named, by the key they have in `RoleText`."""
         pairs = (("target", self.target), ("id", self.id), ("group", self.group))
         found = {role: name for role, name in pairs if name is not None}
         # groups that are batches too are read once, and written down twice by `checked_table`
-        return found | {batch_role(name): name for name in self.batch if name != self.group}
+        found |= {batch_role(name): name for name in self.batch if name != self.group}
+        return found | {f"{ADJUST}{name}": name for name in self.adjust}
+
+    def measured(self) -> tuple[str, ...] | None:
+        """Return the columns to read as numbers: those of `features` that `adjust` has not."""
+        if self.features is None or not self.adjust:
+            return self.features
+        adjust = self.adjust
+        return tuple(n for n in self.features if not any(made_of(n, column) for column in adjust))
 
     def asked(self) -> set[str]:
         """Return all names the caller gave."""
@@ -155,6 +169,8 @@ class Layout:
 def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout:
     """Give every column of a header its role, or say which name is wrong."""
     roles = replace(roles, drop=names_in(roles.drop, set(header)))
+    behind = columns_behind(roles.features or (), set(header))
+    roles = replace(roles, adjust=tuple(dict.fromkeys((*roles.adjust, *behind))))
     roles.check()
     _refuse_shared_names(header, roles, what=what)
     position = {name: i for i, name in reversed(list(enumerate(header)))}
@@ -175,7 +191,7 @@ def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout
     elif first is not None:
         notes.append("the first column has no name and was left out, as names of rows")
     if roles.features is not None:
-        features = _positions(roles.features, header, "columns")
+        features = _positions(roles.measured() or (), header, "columns")
         return Layout(features, [header[i] for i in features], text, notes=notes)
     beside = {name: position[name] for name in roles.text}
     skip, out = {*text.values(), *blank, first}, {*roles.drop, *beside}
@@ -254,7 +270,10 @@ def _positions(wanted: Sequence[str], names: Sequence[str], what: str) -> list[i
 def from_matrix(X: Any, names: Sequence[str], roles: Roles, kind: str, text: RoleText) -> RawTable:
     """Make a table of a matrix whose columns are all features, and of the text beside it."""
     named = [name or f"column {i}" for i, name in enumerate(names)]
-    layout = lay_out(named, replace(roles, target=None, id=None, group=None, batch=()), "feature")
+    own = replace(
+        roles, target=None, id=None, group=None, batch=(), adjust=(), features=roles.measured()
+    )
+    layout = lay_out(named, own, "feature")
     if layout.features != list(range(len(named))):
         X = X[:, layout.features]
     return RawTable(X, layout.names, kind, text, layout.dropped)
@@ -516,7 +535,8 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
     lines: list[int] = []
     buffer = array("d")
     beside: RoleText = {}
-    wanted = None if roles.features is None else set(roles.features)
+    measured = roles.measured()
+    wanted = None if measured is None else set(measured)
     try:
         for line, cells in rows.rows:
             name = as_label(cells[0])
@@ -556,8 +576,8 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
         if name not in dropped:
             raise _missing(name, "drop", [*header, *names])
     M = np.frombuffer(buffer, dtype=np.float64).reshape(len(names), len(keep))
-    if roles.features is not None:
-        order = _positions(roles.features, names, "rows")
+    if measured is not None:
+        order = _positions(measured, names, "rows")
         M, names = M[order], [names[i] for i in order]
     text.setdefault("id", list(samples))
     kind = f"{rows.kind}, transposed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .covariates import ADJUST
 from .errors import InputError, listed, locating, one_line, option, quote, suggestion
 from .formats import format_of, rows_of
 from .guards import shown_name
@@ -71,7 +72,10 @@ def roles_left(sheet: LabelSheet, roles: Roles, file: Path, options: ReadOptions
     """
     group = None if roles.group in sheet.columns else roles.group
     batch = tuple(name for name in roles.batch if name not in sheet.columns)
-    roles = replace(roles, target=None, group=group, batch=batch)
+    adjust = tuple(name for name in roles.adjust if name not in sheet.columns)
+    # what is not read from the table is no column of it either
+    features = roles.measured()
+    roles = replace(roles, target=None, group=group, batch=batch, adjust=adjust, features=features)
     if options.transpose or format_of(file).rows is None:
         return roles
     with rows_of(file, options)() as rows:
@@ -125,6 +129,7 @@ def join(raw: RawTable, sheet: LabelSheet, asked: Roles) -> None:
     raw.notes.append(f"labels come from {sheet.source}, matched by {quote(sheet.on)}")
     beside = {"target": sheet.target, "group": asked.group}
     beside |= {batch_role(name): name for name in asked.batch}
+    beside |= {f"{ADJUST}{name}": name for name in asked.adjust}
     for role, name in beside.items():
         if name in sheet.columns:
             column = sheet.columns[name]

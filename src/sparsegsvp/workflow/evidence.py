@@ -102,7 +102,7 @@ def evaluate_beside(
             progress(kind, done, total)
 
         own = evaluate_procedure(
-            fixed_procedure(method, settings, panel.columns), table, untested, n_outer,
+            fixed_procedure(method, settings, panel), table, untested, n_outer,
             n_jobs=n_jobs, log=log.part(panel.kind), progress=report, audit=False,
         )  # fmt: skip
         described.append(panel.describe(own, selected))
@@ -179,7 +179,7 @@ def evaluate_table(
     refuse_missing(table, settings)
     n_outer = outer_folds(table, settings)
     factors = steering_factors(settings, table)
-    procedure = procedure_of(method, settings, factors)
+    procedure = procedure_of(method, settings, factors, table.covariate_columns)
     fixed = fixed_panels(settings, table)
     stages = Stages(progress, cancel)
     # more draws may be added to finished ones
@@ -234,13 +234,19 @@ def method_named(name: str) -> Any:
     return default_methods()[method_name(name)]
 
 
-def procedure_of(method: str, settings: Settings, factors: Float64Array | None = None) -> Any:
+def procedure_of(
+    method: str,
+    settings: Settings,
+    factors: Float64Array | None = None,
+    covariates: Sequence[int] = (),
+) -> Any:
     """Return a method with what comes before and, if it only selects, after it."""
     if method == OWN:
-        return make_procedure(settings, factors)
+        return make_procedure(settings, factors, covariates)
     if factors is not None:
+        asked = [option(name) for name in ("must", "ban", "costs", "adjust")]
         raise InputError(
-            f"{option('must')}, {option('ban')} and {option('costs')} are for the method {OWN}",
+            f"{', '.join(asked[:-1])} and {asked[-1]} are for the method {OWN}",
             remedy="leave them out",
         )
     model = method_named(method)
@@ -252,14 +258,14 @@ def procedure_of(method: str, settings: Settings, factors: Float64Array | None =
     return Pipeline(steps)
 
 
-def fixed_procedure(method: str, settings: Settings, columns: Sequence[int]) -> Any:
-    """Return a method that sees some columns only, and takes all of them."""
-    k = len(columns)
+def fixed_procedure(method: str, settings: Settings, panel: FixedPanel) -> Any:
+    """Return a method that sees the columns of a panel only, and takes all of them."""
+    k = len(panel.columns)
     free = method == OWN and settings.n_features is None  # tuned as the selection is
     sized = replace(settings, n_features=None if free else k)
-    model = procedure_of(method, sized, np.zeros(k) if method == OWN else None)
+    model = procedure_of(method, sized, np.zeros(k) if method == OWN else None, panel.covariates)
     steps = model.steps if hasattr(model, "steps") else [("model", model)]
-    return Pipeline([("panel", Panel(list(columns))), *steps])
+    return Pipeline([("panel", Panel(panel.columns)), *steps])
 
 
 def possible_sizes(table: Table, sizes: Sequence[int]) -> list[int]:
@@ -357,11 +363,14 @@ def compare_table(
     chosen = {method_name(name): method_named(name) for name in methods} if methods else None
     possible = possible_sizes(table, sizes)
     stages = Stages(progress, cancel)
+    X = table.X
+    if settings.log2:
+        X = log2_floor(X, settings.floor, table.covariate_columns)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = compare(
             chosen,
-            log2_floor(table.X, settings.floor) if settings.log2 else table.X,
+            X,
             table.labels,
             possible,
             groups=table.groups,

@@ -166,8 +166,7 @@ class _Estimate:
         n_folds = self.n_outer * settings.repeats
         self.add(FOLDS, n_folds, one)
         for panel in fixed_panels(settings, self.table):
-            beside = fixed_procedure(method, settings, panel.columns)
-            self.add(panel.kind, n_folds, self.time(beside))
+            self.add(panel.kind, n_folds, self.time(fixed_procedure(method, settings, panel)))
         if self.table.batches:
             codes = np.unique(self.table.labels, return_inverse=True)[1]
             without = folds_without(self.table.batches, codes, self.table.groups)
@@ -208,7 +207,8 @@ def plan_selection(
     found = _Estimate(table, settings.fast() if fast else settings, n_jobs, progress)
     settings = found.settings
     refuse_plan(table, settings)
-    procedure = make_procedure(settings, steering_factors(settings, table))
+    factors = steering_factors(settings, table)
+    procedure = make_procedure(settings, factors, table.covariate_columns)
     halves = settings.resamples > 0 and can_be_halved(table)
     with found.stages.stage(TIMING):
         one = found.time(procedure)
@@ -257,7 +257,8 @@ def plan_evaluation(
     found = _Estimate(table, make_settings(**parameters), n_jobs, progress)
     with found.stages.stage(TIMING):
         factors = steering_factors(found.settings, table)
-        found.evaluation(found.time(procedure_of(method, found.settings, factors)), method)
+        procedure = procedure_of(method, found.settings, factors, table.covariate_columns)
+        found.evaluation(found.time(procedure), method)
     return found.plan()
 
 
@@ -292,7 +293,7 @@ def plan_comparison(
     if methods:
         chosen = {method_name(name): method_named(name) for name in methods}
     if settings.log2:
-        found.X = log2_floor(found.X, settings.floor)
+        found.X = log2_floor(found.X, settings.floor, table.covariate_columns)
     found.X = MedianImputer().fit_transform(found.X)
     folds = found.n_outer * settings.repeats
     found.stages(TIMING, 0, len(chosen))

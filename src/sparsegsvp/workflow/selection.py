@@ -206,6 +206,8 @@ def select_panel(
     target: str | None = None,
     groups: Any = None,
     batch: Any = (),
+    adjust: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
     positive: str | None = None,
     test: Any = None,
     prevalence: float | None = None,
@@ -261,6 +263,11 @@ def select_panel(
         Columns that say where or when samples were measured (plate, day, site), or such values
         under their names. They are no features; whether the panel shows them instead of the
         class is audited, for which the procedure is fitted once more without each batch.
+    adjust : str or sequence of str, optional
+        Columns such as age and sex that are in the decision in every fold: what the panel adds to
+        them alone is shown on the same folds. They are counted in the size of the panel.
+    categorical : str or sequence of str, optional
+        Those of `adjust` whose numbers are codes. Text is categories by itself.
     positive : str, optional
         The class of interest of two; by default guessed from the names (case, cancer, died,
         yes, 1, ...), and else the last in sorted order.
@@ -349,7 +356,10 @@ def select_panel(
         plan=plan, random_state=random_state,
     )  # fmt: skip
     named = {"group" if isinstance(groups, str) else "groups": groups}
-    table = make_table(data, y, target=target, batch=batch, positive=positive, **named, **reading)
+    table = make_table(
+        data, y, target=target, batch=batch, adjust=adjust, categorical=categorical,
+        positive=positive, **named, **reading,
+    )  # fmt: skip
     table = table.without_notice("raw") if asked.log2 else table
     cohort = None
     if test is not None:
@@ -362,7 +372,7 @@ def select_panel(
     refuse_plan(table, settings)
     stages = Stages(progress, cancel)
     factors = steering_factors(settings, table)
-    procedure = make_procedure(settings, factors)
+    procedure = make_procedure(settings, factors, table.covariate_columns)
     fixed = fixed_panels(settings, table)
     parameters = {**settings.to_dict(), "outer_folds": n_outer}
     header = partial(run_header, "select_panel", table, parameters)
@@ -457,7 +467,8 @@ def _cohort_table(test: Any, table: Table, reading: dict[str, Any]) -> Table:
     else:
         same = ("id", "transpose", "layer", "sheet", "separator", "decimal", "na", "collapse")
         kept = {name: reading[name] for name in same if name in reading}
-        cohort = make_table(test, target=table.target, features=table.feature_names, **kept)
+        kept |= {"adjust": tuple(table.covariates), "features": table.feature_names}
+        cohort = make_table(test, target=table.target, **kept)
     return check_cohort(cohort, table)
 
 

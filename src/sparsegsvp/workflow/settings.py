@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -109,10 +110,12 @@ def make_settings(**given: Any) -> Settings:
 
 def run_header(kind: str, table: Table, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return what the log of a run must agree on before it is continued."""
-    batches = {"batches": digest(table.batches)} if table.batches else {}
+    more = {"batches": digest(table.batches)} if table.batches else {}
+    if table.covariates:  # of data in memory their values are no part of the digest
+        more["covariates"] = digest(table.covariates, table.X[:, table.covariate_columns])
     return {
         "kind": kind,
-        **batches,
+        **more,
         "data": table.digest,
         "features": digest(table.feature_names),
         "labels": [table.target, table.positive_class, table.class_counts()],
@@ -165,23 +168,25 @@ def refuse_plan(table: Table, settings: Settings) -> None:
         ) from None
 
 
-def preparing_steps(settings: Settings) -> list[tuple[str, Any]]:
+def preparing_steps(settings: Settings, covariates: Sequence[int] = ()) -> list[tuple[str, Any]]:
     """Return what comes before any method: the logarithm, and medians for missing values."""
     steps: list[tuple[str, Any]] = []
     if settings.log2:
-        steps.append(("log2", Log2(floor=settings.floor)))
+        steps.append(("log2", Log2(floor=settings.floor, skip=tuple(covariates))))
     if settings.impute == "median":
         steps.append(("impute", MedianImputer()))
     return steps
 
 
-def make_procedure(settings: Settings, factors: Float64Array | None = None) -> Any:
+def make_procedure(
+    settings: Settings, factors: Float64Array | None = None, covariates: Sequence[int] = ()
+) -> Any:
     """Build everything that looks at the data as one estimator.
 
     The object that is fitted on all samples is the one that is evaluated: clones of it are
     fitted in the outer folds. Small classes shorten the folds of its tuning by themselves.
     Fitted on a data frame, it predicts from one that has the panel's columns alone.
-    ``factors`` are the penalty factors of all features.
+    ``factors`` are the penalty factors of all features, ``covariates`` the columns to adjust for.
     """
     model = GSVPSVMCV(
         q=settings.q,
@@ -194,7 +199,7 @@ def make_procedure(settings: Settings, factors: Float64Array | None = None) -> A
         random_state=settings.random_state,
         penalty_factor=factors,
     )
-    steps = preparing_steps(settings)
+    steps = preparing_steps(settings, covariates)
     return PanelPipeline([*steps, ("model", model)]) if steps else model
 
 

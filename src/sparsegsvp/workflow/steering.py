@@ -16,14 +16,17 @@ from .settings import Settings
 
 def steering_factors(settings: Settings, table: Table) -> Float64Array | None:
     """Return the penalty factors of a table's features; None where nothing is asked for."""
-    if not (settings.must or settings.ban or settings.costs):
+    adjusted = table.covariate_columns
+    if not (settings.must or settings.ban or settings.costs or adjusted):
         return None
     must, banned = (columns_of(getattr(settings, name), table, name) for name in ("must", "ban"))
+    must = [*must, *adjusted]
     both = np.intersect1d(must, banned)
     if len(both):
         name = quote(table.feature_names[both[0]])
+        asked = option("adjust" if both[0] in adjusted else "must")
         raise InputError(
-            f"{name} is to be in every panel ({option('must')}) and in none ({option('ban')})",
+            f"{name} is to be in every panel ({asked}) and in none ({option('ban')})",
             remedy="leave it out of one of the two",
         )
     factors = np.ones(len(table.feature_names))
@@ -35,7 +38,8 @@ def steering_factors(settings: Settings, table: Table) -> Float64Array | None:
     if n_left == 0:
         raise InputError(f"{option('ban')} leaves no feature", remedy="name fewer")
     if size is not None and not n_must <= size <= n_left:
-        few = f"fewer than the {n_must} that are to be in every panel ({option('must')})"
+        asked = option("adjust" if adjusted else "must")
+        few = f"fewer than the {n_must} that are to be in every panel ({asked})"
         many = f"more than the {n_left} that are left ({option('ban')})"
         raise InputError(
             f"{option('n_features', size)} asks for {few if size < n_must else many}",
@@ -49,9 +53,15 @@ def steering_notices(factors: Float64Array | None, table: Table) -> list[Notice]
     if factors is None:
         return []
     names = np.array(table.feature_names, dtype=object)
-    must, banned = names[factors == 0.0], names[np.isinf(factors)]
+    adjusted = table.covariate_columns
+    must = names[np.setdiff1d(np.flatnonzero(factors == 0.0), adjusted)]
+    banned = names[np.isinf(factors)]
     costly = int(np.sum((factors > 0.0) & (factors != 1.0) & np.isfinite(factors)))
     parts = []
+    if adjusted:
+        parts.append(
+            f"Adjusted for, so in every panel and counted in its size: {listed(names[adjusted])}."
+        )
     if len(must):
         parts.append(f"In every panel by request, not by choice: {listed(must)}.")
     if len(banned):
