@@ -64,3 +64,25 @@ def test_a_given_panel_is_scored_beside_the_selection(table, kit, tmp_path) -> N
     assert other["features"] == features and other["published"]
     assert all(sentence in result.stdout for sentence in other["sentences"][1:])
     assert document["command"].endswith(f"--panel @{names} --published --permutations 0")
+
+
+def test_age_and_sex_are_adjusted_for_and_coded_alike_in_another_file(table, kit, tmp_path) -> None:
+    lines = table.read_text().splitlines()
+    path, other, out = tmp_path / "table.csv", tmp_path / "other.csv", tmp_path / "out"
+    more = [f"{40 + 7 * i % 31},{'FM'[i // 2 % 2]}" for i in range(len(lines) - 1)]
+    path.write_text("\n".join(f"{a},{b}" for a, b in zip(lines, ["age,sex", *more])) + "\n")
+    words = ["select", path, "-t", "class", "--id", "sample", *QUICK, "--adjust", "age,sex"]
+    result = kit.run(*words, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads((out / "results.json").read_text())
+    names = [row["feature"] for row in document["panel"]]
+    assert {"age", "sex=M vs F"} < set(names)
+    [alone] = document["beside"]
+    assert alone["kind"] == "covariates alone" and alone["sentences"][1] in result.stdout
+    assert "Beside it: covariates alone" in (out / "report.html").read_text()
+    predicted = kit.run("predict", out / "model.skops", path)
+    assert predicted.exit_code == 0, predicted.stderr
+    other.write_text(path.read_text().replace(",M\n", ",male\n"))
+    refused = kit.run("predict", out / "model.skops", other)
+    assert refused.exit_code == 2
+    assert "column 'sex' has the value 'male', which training has not" in refused.stderr

@@ -108,6 +108,7 @@ def select(
         return data, _read_cohort(cohort, data, roles, layout, screen)
 
     asked = values(method, transform, folds, given, permutations, resamples, planning, running)
+    asked["center_batches"] = batches.center_batches
     if dry_run:
         from ..workflow import plan_selection
 
@@ -271,6 +272,13 @@ def predict(
         Path | None,
         typer.Option(metavar="FILE", help="JSON to write what --target shows into."),
     ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Batches of TABLE, for a model that centres them; else all samples are one.",
+        ),
+    ] = None,
 ) -> None:  # fmt: skip
     """Classify samples with a saved model; with --target, validate it on them.
 
@@ -300,14 +308,18 @@ def predict(
             prepare_output(path, force=force)
     fitted = load_model(model)
     names = needed_features(fitted)
-    data = read_table(table, target=target, features=names, **values(layout))
+    batches = () if batch is None else (batch,)
+    data = read_table(table, target=target, features=names, batch=batches, **values(layout))
     for sentence in data.record[1:]:  # the first is how much was read
         screen.remark(sentence)
     found = predict_table(fitted, data)
     if found.imputed:
         screen.remark(found.imputed_text())
-    if found.recalibrated:
-        screen.remark(f"note: {found.recalibrated}")
+    for said in (found.recalibrated, found.centred_text()):
+        if said:
+            screen.remark(f"note: {said}")
+    if batch is not None and not found.centred:
+        screen.remark("note: this model centres no batches, so --batch changes nothing")
     notice = found.shift_notice(None if target is None else data.labels)
     if notice is not None:
         screen.remark(f"note: {notice}")
@@ -342,6 +354,7 @@ def predict(
             "classes": found.classes,
             "imputed": found.imputed,
             "recalibrated": found.recalibrated or None,
+            "centred": found.centred_text() or None,
             "notices": [] if notice is None else [str(notice)],
             "validation": shown,
         }
@@ -465,6 +478,7 @@ def evaluate(
     asked: dict[str, Any] = {"method": name, "full_permutation": full_permutation}
     asked |= {"progress": screen.progress}
     asked |= values(method, transform, folds, given, permutations, running)
+    asked["center_batches"] = batches.center_batches
     if dry_run:
         with screen:
             plan = plan_evaluation(_read(table, screen, roles, layout, transform, batches), **asked)

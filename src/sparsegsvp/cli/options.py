@@ -145,6 +145,16 @@ class Batches:
             metavar="COLUMN",
         ),
     ] = None
+    center_batches: Annotated[
+        bool,
+        _option(
+            _METHOD,
+            "Subtract the mean of each batch (of the first --batch) inside every fold. Needs the "
+            "classes mixed alike in all batches; the model then predicts whole batches only.",
+            "--center-batches",
+            show_default=False,
+        ),
+    ] = False
     adjust: Annotated[
         list[str] | None,
         _option(

@@ -38,7 +38,7 @@ from .settings import (
     run_header,
 )
 from .stages import Stages
-from .steering import steering_factors, steering_notices
+from .steering import centring_notices, steering_factors, steering_notices
 
 OWN = "GSVPSVMCV"  # the tuned method, which is what `select_panel` runs
 
@@ -195,7 +195,7 @@ def evaluate_table(
             method=method, n_jobs=n_jobs, log=journal, progress=stages,
         )  # fmt: skip
     evaluation, data = found.to_dict(), table.describe()
-    steered = steering_notices(factors, table)
+    steered = [*steering_notices(factors, table), *centring_notices(settings, table)]
     document = {
         "format": "sparsegsvp-evaluation",
         "command": command,

@@ -37,6 +37,7 @@ from .evidence import OWN, fixed_procedure, method_name, method_named, possible_
 from .settings import (
     INNER_FOLDS,
     Settings,
+    batch_of,
     can_be_halved,
     make_procedure,
     make_settings,
@@ -152,7 +153,9 @@ class _Estimate:
         with warnings.catch_warnings(), parallel_config(n_jobs=1):
             warnings.simplefilter("ignore")
             start = time.perf_counter()
-            fit_with_groups(clone(model), self.X[rows], self.table.labels[rows], groups)
+            batch = batch_of(self.table)
+            batch = None if batch is None else batch[rows]
+            fit_with_groups(clone(model), self.X[rows], self.table.labels[rows], groups, batch)
             return time.perf_counter() - start
 
     def add(self, stage: str, fits: int, seconds: float) -> None:

@@ -47,6 +47,7 @@ from .files import json_text, out_of_fold_csv, panel_csv, results_folder, timing
 from .predict import Predictions, check_prevalence, predict_table, predictions_csv
 from .settings import (
     Settings,
+    batch_of,
     can_be_halved,
     make_procedure,
     make_settings,
@@ -57,7 +58,7 @@ from .settings import (
     run_header,
 )
 from .stages import SUMMARY, TUNING, Stages
-from .steering import steering_factors, steering_notices
+from .steering import centring_notices, steering_factors, steering_notices
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -218,6 +219,7 @@ def select_panel(
     costs: Mapping[str, float] | str | os.PathLike[str] | None = None,
     panel: str | Sequence[str] | None = None,
     published: bool = False,
+    center_batches: bool = False,
     q: float | Sequence[float] = (1.0,),
     tau: float | Sequence[float] | None = None,
     pool: float | Sequence[float] | None = None,
@@ -293,6 +295,10 @@ def select_panel(
         after the fact: its score flatters where it was chosen with these samples.
     published : bool, default=False
         Whether `panel` was chosen without any of these samples.
+    center_batches : bool, default=False
+        Subtract the mean of each batch (of the first `batch`) inside every fold. Samples of
+        other batches are then centred by their own mean, so that the model predicts whole batches
+        with mixed classes, and no single sample; see `sparsegsvp.estimators.BatchCenterer`.
     q, tau, pool, n_deltas, rule
         What `GSVPSVMCV` chooses from, and how.
     impute : {"median", "none"}, default="median"
@@ -351,6 +357,7 @@ def select_panel(
     asked = make_settings(
         q=q, tau=tau, pool=pool, n_deltas=n_deltas, rule=rule, n_features=n_features,
         must=must, ban=ban, costs=costs, panel=panel, published=published,
+        center_batches=center_batches,
         impute=impute, log2=log2, floor=floor, folds=folds, repeats=repeats,
         permutations=permutations, max_permutations=max_permutations, resamples=resamples,
         plan=plan, random_state=random_state,
@@ -397,6 +404,7 @@ def select_panel(
             learning = _learn(again, table, settings, n_jobs, journal, stages)
             if evaluation.verdict == "none":  # the outer folds and the test know better
                 learning = learning.without_forecast("chance")
+    steered = [*steering_notices(factors, table), *centring_notices(settings, table)]
     scored = found = validation = None
     spelled: list[Notice] = []
     if cohort is not None:
@@ -408,6 +416,7 @@ def select_panel(
         scored = summarize_test(validation, source=cohort.source, digest=cohort.digest)
         odd = shift_notice(validation.shift, cohort.source or "the other cohort")
         spelled += [*([] if odd is None else [odd]), *validation.notices]
+        spelled += [Notice("centred", "caution", text) for text in [found.centred_text()] if text]
     with stages.stage(SUMMARY):
         document = summarize(
             table,
@@ -423,7 +432,7 @@ def select_panel(
             parameters=parameters,
             seed=settings.random_state,
             skipped=_skipped(asked, fast, stability is None),
-            notices=[*steering_notices(factors, table), *said, *spelled],
+            notices=[*steered, *said, *spelled],
         )
     return Selection(
         model,
@@ -483,7 +492,7 @@ def _fit(
         parallel_config(n_jobs=n_jobs),
     ):
         warnings.simplefilter("always")
-        fit_with_groups(model, named_rows(table), table.labels, table.groups)
+        fit_with_groups(model, named_rows(table), table.labels, table.groups, batch_of(table))
     kept = [w for w in caught if issubclass(w.category, ConvergenceWarning | UserWarning)]
     texts = dict.fromkeys(str(w.message) for w in kept)
     return model, [Notice("final", "caution", text) for text in texts]
@@ -520,8 +529,9 @@ def _resample(
         warnings.simplefilter("ignore")  # the same as in the folds, where they are counted
         try:
             return stability.fit(
-                table.X, table.labels, groups=table.groups, log=journal, progress=stages
-            )
+                table.X, table.labels, groups=table.groups, batch=batch_of(table),
+                log=journal, progress=stages,
+            )  # fmt: skip
         except ValueError as error:
             raise InputError(
                 f"stability cannot be measured ({error})",
@@ -551,6 +561,7 @@ def _learn(
                 n_jobs=n_jobs,
                 log=journal,
                 progress=stages,
+                batch=batch_of(table),
             )
         except ValueError as error:
             raise InputError(

@@ -12,7 +12,7 @@ from scipy import sparse
 from .._typing import Float64Array
 from .._validate import check_choice, check_integer, check_real, check_seed
 from .._versions import versions
-from ..estimators import GSVPSVMCV, MedianImputer, PanelPipeline
+from ..estimators import GSVPSVMCV, BatchCenterer, MedianImputer, PanelPipeline
 from ..estimators.search import RULES
 from ..evaluation.learning import draw_parts
 from ..evaluation.values import digest
@@ -38,6 +38,7 @@ class Settings:
     costs: dict[str, float] | None = None
     panel: tuple[str, ...] = ()
     published: bool = False
+    center_batches: bool = False
     impute: str = "median"
     log2: bool = False
     floor: float = 1.0
@@ -60,7 +61,7 @@ class Settings:
             check_real(option("floor"), self.floor, above=0)
             check_choice(option("impute"), self.impute, ("median", "none"))
             check_choice(option("rule"), self.rule, RULES)
-            for name in ("plan", "published"):
+            for name in ("plan", "published", "center_batches"):
                 check_choice(option(name), getattr(self, name), (False, True))
             for value in self.q:
                 check_real(option("q"), value, above=0, most=1)
@@ -169,13 +170,37 @@ def refuse_plan(table: Table, settings: Settings) -> None:
 
 
 def preparing_steps(settings: Settings, covariates: Sequence[int] = ()) -> list[tuple[str, Any]]:
-    """Return what comes before any method: the logarithm, and medians for missing values."""
+    """Return what comes before any method: logarithm, medians of missing values, centring."""
     steps: list[tuple[str, Any]] = []
     if settings.log2:
         steps.append(("log2", Log2(floor=settings.floor, skip=tuple(covariates))))
     if settings.impute == "median":
         steps.append(("impute", MedianImputer()))
+    if settings.center_batches:
+        steps.append(("center", BatchCenterer(skip=tuple(covariates))))
     return steps
+
+
+def batch_of(table: Table) -> Any:
+    """Return the batch of each sample that values are centred by: the first that was named."""
+    return next(iter(table.batches.values()), None)
+
+
+def refuse_centring(table: Table, settings: Settings) -> None:
+    """Refuse to centre what has no batches, or would no longer be sparse."""
+    if not settings.center_batches:
+        return
+    if not table.batches:
+        raise InputError(
+            f"{option('center_batches')} needs batches",
+            remedy=f"name the column that holds them with {option('batch')}",
+        )
+    if sparse.issparse(table.X):
+        raise InputError(
+            f"{option('center_batches')} would fill every zero of sparse data",
+            where=table.source,
+            remedy="leave it out, or give the table as a dense one",
+        )
 
 
 def make_procedure(
@@ -214,7 +239,8 @@ def named_rows(table: Table) -> Any:
 
 
 def refuse_missing(table: Table, settings: Settings) -> None:
-    """Refuse missing values where the caller wants none imputed."""
+    """Refuse missing values where the caller wants none imputed, and what cannot be centred."""
+    refuse_centring(table, settings)
     if settings.impute == "none" and table.n_missing:
         raise InputError(
             f"{table.n_missing} values are missing",

@@ -71,6 +71,21 @@ def steering_notices(factors: Float64Array | None, table: Table) -> list[Notice]
     return [Notice("steered", "note", " ".join(parts))] if parts else []
 
 
+def centring_notices(settings: Settings, table: Table) -> list[Notice]:
+    """Say what was centred, and what that asks of samples to come."""
+    if not settings.center_batches:
+        return []
+    name = quote(next(iter(table.batches)))
+    text = (
+        f"In every fold the mean of each value of {name} in the training part was subtracted. A "
+        "batch that training has not seen is centred by its own samples: the model predicts whole "
+        "batches in which the classes are mixed about as here, not single samples. Where classes "
+        "and batches hang together, centring takes a part of the classes' difference away. Whether "
+        "the batch can be told from the panel is asked of the values before that."
+    )
+    return [Notice("centred", "caution", text)]
+
+
 def columns_of(given: Iterable[str], table: Table, role: str) -> list[int]:
     """Return the numbers of the features that are named; ``role`` is the parameter they are for."""
     places = {name: place for place, name in enumerate(table.feature_names)}
