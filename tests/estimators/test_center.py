@@ -122,7 +122,8 @@ def test_batches_of_one_class_take_the_class_away() -> None:
     data = make_planted(60, 8, 3, effect=2.0, random_state=1)
     batch = np.array(["p1", "p2"])[data.y]
     options = {"n_repeats": 1, "n_permutations": 0, "n_random_panels": 0, "final_fit": False}
-    found = nested_evaluate(procedure(), data.X, data.y, batch=batch, audit=False, **options)
+    model = make_pipeline(BatchCenterer(), GSVPSVM())
+    found = nested_evaluate(model, data.X, data.y, batch=batch, audit=False, **options)
     assert found.batches == ()
     assert found.scores["balanced_accuracy"].value < 0.75
 
