@@ -86,6 +86,9 @@ def test_another_cohort_is_encoded_by_the_names_of_the_features(frame, tmp_path)
         np.testing.assert_array_equal(table.X[:, 1], cohort["G5"])
         np.testing.assert_array_equal(table.X[:, 2], cohort["sex"] == "M")
         np.testing.assert_array_equal(table.X[:, 4], cohort["age"])
+    for source in (cohort, path):
+        only = make_table(source, target="class", features=wanted[2:3])
+        np.testing.assert_array_equal(only.X[:, 0], cohort["sex"] == "M")
     # columns that are coded already are taken as they are
     coded = make_table(frame, target="class", **ASKED)
     again = pd.DataFrame(coded.X, columns=coded.feature_names).assign(y=frame["class"])

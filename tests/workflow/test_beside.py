@@ -199,6 +199,7 @@ def test_what_is_adjusted_for_is_in_every_panel_of_every_fold(patients) -> None:
     )
     validate(found.document)
     assert "Beside it: covariates alone" in build_report(found.document)
+    assert alone["sentences"][1] in found.document["methods"]["paragraph"]
 
 
 def test_a_logarithm_does_not_touch_what_is_adjusted_for(patients) -> None:

@@ -252,7 +252,8 @@ def ready_to_predict(model: Any, X: Any, batch: Any) -> tuple[Any, Any]:
     """
     if batch is None or not _centring_steps(model):
         return model, X
-    for _, step in model.steps[:-1]:
+    steps = [step for _, step in model.steps[:-1] if hasattr(step, "transform")]
+    for step in steps:
         X = step.transform(X, batch=batch) if takes_batch(step) else step.transform(X)
     return model.steps[-1][1], X
 

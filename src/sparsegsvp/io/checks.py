@@ -31,7 +31,7 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
     fixed = roles.features is not None
     if raw.X.shape[0] == 0:
         raise InputError("there is a header but no sample", remedy="check the file")
-    if raw.X.shape[1] == 0 and not raw.beside:
+    if raw.X.shape[1] == 0 and not raw.beside and not roles.features:
         raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
     positive = check_roles(raw, target, positive)
     low, high = _column_range(raw.X)

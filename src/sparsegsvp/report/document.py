@@ -140,7 +140,9 @@ def summarize(
         "beside": list(beside),
         "test": test,
         "figures": _figures(table, model, found, selections, stability, learning, prevalence),
-        "methods": methods(data, description, rows, scores, found, steadiness, used, seed, test),
+        "methods": methods(
+            data, description, rows, scores, found, steadiness, used, seed, test, beside
+        ),
         "evaluation": found,
     }
     return cast(Results, plain(document))

@@ -26,6 +26,7 @@ def methods(
     versions: Mapping[str, str],
     seed: int | None,
     test: Part | None = None,
+    beside: Sequence[Part] = (),
 ) -> dict[str, Any]:
     """Write the paragraph for a paper, with what to cite.
 
@@ -47,6 +48,7 @@ def methods(
     ]
     if evaluation is not None:
         text.append(_evaluation_methods(data, scores, evaluation))
+    text += [sentence for other in beside for sentence in other["sentences"]]
     if stability is not None and stability["index"] is not None:
         where = (
             "random halves of the samples (complementary pairs)"

@@ -117,7 +117,8 @@ class EvaluatedMethod:
     ----------
     evaluation : EvaluationResult
     document : dict
-        What ``results.json`` holds: data, parameters, ``evaluation`` and versions.
+        What ``results.json`` holds: data, parameters, ``evaluation``, what was scored ``beside``
+        it, and versions.
     seconds : dict of str to float
         How long each stage took.
     """

@@ -133,6 +133,7 @@ class _Estimate:
         refuse_missing(table, settings)
         self.table, self.settings = table, settings
         self.n_outer = outer_folds(table, settings)
+        self.fixed = fixed_panels(settings, table)
         self.n_jobs = effective_n_jobs(n_jobs)
         self.fits: dict[str, int] = {}
         self.seconds: dict[str, float] = {}
@@ -168,7 +169,7 @@ class _Estimate:
         settings = self.settings
         n_folds = self.n_outer * settings.repeats
         self.add(FOLDS, n_folds, one)
-        for panel in fixed_panels(settings, self.table):
+        for panel in self.fixed:
             self.add(panel.kind, n_folds, self.time(fixed_procedure(method, settings, panel)))
         if self.table.batches:
             codes = np.unique(self.table.labels, return_inverse=True)[1]
