@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -138,6 +139,9 @@ def test_resuming_mixes_nothing(table, evaluated, tmp_path) -> None:
     assert score == whole.document["beside"][0]["scores"]["balanced_accuracy"]
     with pytest.raises(ValueError, match="holds other work: parameters differ"):
         evaluate_table(table, panel=["g2"], log=log, resume=True, **QUICK)
+    groups = replace(table, groups=np.arange(50).astype(str).astype(object))
+    with pytest.raises(ValueError, match="holds other work: groups differ"):
+        evaluate_table(groups, panel=GIVEN, log=log, resume=True, **QUICK)
 
 
 def test_a_selection_and_its_page_have_it_too(frame) -> None:
