@@ -95,6 +95,7 @@ def procedure():
 def test_folds_hand_the_first_batch_variable_to_the_step(shifted) -> None:
     rows, y, batch, clean = shifted
     options = {"n_repeats": 1, "n_permutations": 0, "n_random_panels": 0, "final_fit": True}
+    drawn = {"n_random_panels": 3, "audit": False}
     other = np.roll(batch, 1)
     found = nested_evaluate(procedure(), rows, y, batch={"plate": batch, "other": other}, **options)
     by_hand = []
@@ -107,6 +108,9 @@ def test_folds_hand_the_first_batch_variable_to_the_step(shifted) -> None:
         assert fold.panel.tolist() == np.flatnonzero(model.get_support()).tolist()
     for fold, predicted in zip(found.folds, by_hand):
         np.testing.assert_array_equal(found.classes[0] + fold.predicted, predicted)
+    # panels drawn at random, and its own, are looked at with the batches centred too
+    one = nested_evaluate(procedure(), rows, y, batch=batch, cv=3, **{**options, **drawn})
+    assert all(fold.control["selected"] > fold.control["random"] + 0.1 for fold in one.folds)
     plain = nested_evaluate(GSVPSVM(n_features=3), rows, y, **options)
     ideal = nested_evaluate(GSVPSVM(n_features=3), clean, y, **options)
     score, without, best = (r.scores["balanced_accuracy"].value for r in (found, plain, ideal))

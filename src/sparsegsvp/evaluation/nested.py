@@ -22,7 +22,7 @@ from .audit import BatchAudit
 from .batches import LEFT_OUT, audit_batch, check_batches, folds_without
 from .folds import Fold, check_labels, derive_seed, folds_from, repeated_samples
 from .journal import Journal, open_journal, run_logged
-from .panels import describe, fit_on, ready_to_predict, selected_features
+from .panels import centring_steps, describe, fit_on, ready_to_predict, selected_features
 from .permutation import PermutationResult, permutation_test
 from .result import EvaluationResult, FoldResult
 from .scores import class_scores, counts_of, panel_score, score_fold
@@ -450,7 +450,7 @@ def _evaluate_fold(
         "proba": proba,
         "distances": _plane_distances(last, X_test, n_classes),
         "panel": panel,
-        "control": _control(procedure, fold, panel, n_random_panels),
+        "control": _control(procedure, fold, model, panel, n_random_panels),
         "warnings": caught,
     }
 
@@ -472,14 +472,29 @@ def _plane_distances(model: Any, X: Any, n_classes: int) -> Float64Array | None:
     return values if values.ndim == 2 and values.shape[1] == n_classes else None
 
 
+def _seen(procedure: _Procedure, fold: Fold, model: Any) -> Any:
+    """Return the table as it is or, in a fold whose model centres batches, with these centred."""
+    if procedure.batch is None or not centring_steps(model):
+        return procedure.matrix
+    rows = np.concatenate([fold.train, fold.test])
+    given = _safe_indexing(procedure.X, rows)
+    _, seen = ready_to_predict(model, given, procedure.batch[rows])
+    if seen.shape[1] != procedure.matrix.shape[1]:
+        return procedure.matrix
+    table = np.zeros(procedure.matrix.shape, seen.dtype)
+    table[rows] = seen
+    return table
+
+
 def _control(
-    procedure: _Procedure, fold: Fold, panel: IntArray | None, n_random_panels: int
+    procedure: _Procedure, fold: Fold, model: Any, panel: IntArray | None, n_random_panels: int
 ) -> dict[str, float] | None:
     """Score the common classifier on the panel and on random panels of its size."""
     if panel is None or not panel.size or n_random_panels < 1:
         return None
     rng = np.random.default_rng(derive_seed(procedure.seed, _CONTROL, fold.repeat, fold.index))
-    n_features = procedure.matrix.shape[1]
+    matrix = _seen(procedure, fold, model)
+    n_features = matrix.shape[1]
     drawn = [rng.choice(n_features, panel.size, replace=False) for _ in range(n_random_panels)]
-    values = [panel_score(procedure.matrix, procedure.codes, fold, p)[0] for p in [panel, *drawn]]
+    values = [panel_score(matrix, procedure.codes, fold, p)[0] for p in [panel, *drawn]]
     return {"selected": values[0], "random": float(np.mean(values[1:]))}

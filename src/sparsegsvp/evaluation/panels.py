@@ -235,11 +235,12 @@ def fit_with_groups(estimator: Any, X: Any, y: Any, groups: Any, batch: Any = No
     name = None if groups is None else _groups_parameter(estimator)
     given = {} if name is None else {name: groups}
     if batch is not None:
-        given |= {f"{name}__batch": batch for name, _ in _centring_steps(estimator)}
+        given |= {f"{name}__batch": batch for name, _ in centring_steps(estimator)}
     return estimator.fit(X, y, **given)
 
 
-def _centring_steps(estimator: Any) -> list[tuple[str, Any]]:
+def centring_steps(estimator: Any) -> list[tuple[str, Any]]:
+    """Return the steps of a pipeline that are to be told the batch of each row."""
     steps = estimator.steps if isinstance(estimator, Pipeline) else []
     return [(name, step) for name, step in steps if takes_batch(step)]
 
@@ -250,7 +251,7 @@ def ready_to_predict(model: Any, X: Any, batch: Any) -> tuple[Any, Any]:
     That is the model and X or, where a step of a pipeline has to be told of which batch each row
     is, the last step and what the others make of X.
     """
-    if batch is None or not _centring_steps(model):
+    if batch is None or not centring_steps(model):
         return model, X
     steps = [step for _, step in model.steps[:-1] if hasattr(step, "transform")]
     for step in steps:

@@ -52,9 +52,12 @@ def evaluate_procedure(
     n_jobs: int | None,
     log: Journal,
     progress: Progress,
-    audit: bool = True,
+    alone: bool = True,
 ) -> EvaluationResult:
-    """Estimate a procedure on a table by nested cross-validation."""
+    """Estimate a procedure on a table by nested cross-validation.
+
+    Of one that only stands beside another the batches are not audited, nor random panels drawn.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the result carries them as notices
         return nested_evaluate(
@@ -77,7 +80,8 @@ def evaluate_procedure(
             n_jobs=n_jobs,
             log=log,
             progress=progress,
-            audit=audit,
+            audit=alone,
+            n_random_panels=5 if alone else 0,
         )
 
 
@@ -103,7 +107,7 @@ def evaluate_beside(
 
         own = evaluate_procedure(
             fixed_procedure(method, settings, panel), table, untested, n_outer,
-            n_jobs=n_jobs, log=log.part(panel.kind), progress=report, audit=False,
+            n_jobs=n_jobs, log=log.part(panel.kind), progress=report, alone=False,
         )  # fmt: skip
         described.append(panel.describe(own, selected))
     return described
