@@ -22,7 +22,7 @@ from sparsegsvp.workflow import evaluate_table, plan_evaluation
 from sparsegsvp.workflow.beside import FixedPanel, fixed_panels
 from sparsegsvp.workflow.evidence import fixed_procedure, procedure_of
 from sparsegsvp.workflow.settings import make_settings
-from sparsegsvp.workflow.steering import steering_factors
+from sparsegsvp.workflow.steering import steering_factors, steering_notices
 
 QUICK = {"repeats": 1, "permutations": 0, "folds": 3, "tau": 1.0, "n_deltas": 5}
 GIVEN = ["g1", "g7", "g9"]
@@ -217,6 +217,15 @@ def test_a_logarithm_does_not_touch_what_is_adjusted_for(patients) -> None:
     [alone] = fixed_panels(settings, table)
     seen = fixed_procedure("GSVPSVMCV", settings, alone).fit(table.X, table.labels)[:-1]
     np.testing.assert_array_equal(seen.transform(table.X), table.X[:, 60:])
+
+
+def test_more_covariates_than_samples_can_bear_are_warned_of(patients) -> None:
+    sites = patients.assign(site=[f"s{i % 6}" for i in range(60)])
+    for adjust, severity in (("age", "note"), (["age", "site"], "caution")):
+        table = make_table(sites, target="class", adjust=adjust)
+        [notice] = steering_notices(steering_factors(make_settings(), table), table)
+        assert notice.severity == severity
+    assert "6 weights without penalty" in notice.text
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .._notices import Notice
+from .._notices import Notice, Severity
 from .._typing import Float64Array
 from ..io import InputError, Table
 from ..io.errors import listed, option, quote, suggestion
 from ..io.roles import names_in
+from ..report.words import plural
 from .settings import Settings
+
+_PER_WEIGHT = 10  # samples of the smallest class for each weight that carries no penalty
 
 
 def steering_factors(settings: Settings, table: Table) -> Float64Array | None:
@@ -57,18 +60,27 @@ def steering_notices(factors: Float64Array | None, table: Table) -> list[Notice]
     must = names[np.setdiff1d(np.flatnonzero(factors == 0.0), adjusted)]
     banned = names[np.isinf(factors)]
     costly = int(np.sum((factors > 0.0) & (factors != 1.0) & np.isfinite(factors)))
-    parts = []
+    parts: list[str] = []
+    severity: Severity = "note"
     if adjusted:
         parts.append(
             f"Adjusted for, so in every panel and counted in its size: {listed(names[adjusted])}."
         )
+        fewest = min(table.class_counts().values())
+        if len(adjusted) * _PER_WEIGHT > fewest:
+            severity = "caution"
+            parts.append(
+                f"These are {plural(len(adjusted), 'weight')} without penalty for {fewest} samples "
+                f"of the smallest class: with fewer than {_PER_WEIGHT} for each they fit chance, "
+                "so adjust for less."
+            )
     if len(must):
         parts.append(f"In every panel by request, not by choice: {listed(must)}.")
     if len(banned):
         parts.append(f"In no panel by request: {listed(banned)}.")
     if costly:
         parts.append(f"{costly} features cost more or less than the others, as asked.")
-    return [Notice("steered", "note", " ".join(parts))] if parts else []
+    return [Notice("steered", severity, " ".join(parts))] if parts else []
 
 
 def centring_notices(settings: Settings, table: Table) -> list[Notice]:
