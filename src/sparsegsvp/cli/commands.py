@@ -15,6 +15,7 @@ from .options import (
     DryRun,
     Folds,
     Force,
+    Given,
     Layout,
     Logging,
     MaybeOut,
@@ -54,6 +55,7 @@ def select(
     method: Method,
     transform: Transform,
     folds: Folds,
+    given: Given,
     permutations: Permutations,
     resamples: Resamples,
     planning: Planning,
@@ -87,8 +89,8 @@ def select(
     """
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     groups = (
-        roles, batches, layout, cohort, use, method, transform, folds, permutations, resamples,
-        planning, running, logging,
+        roles, batches, layout, cohort, use, method, transform, folds, given, permutations,
+        resamples, planning, running, logging,
     )  # fmt: skip
     text = spell("select", table, *groups, fast=fast, dask=dask)
     if dask is not None:
@@ -105,7 +107,8 @@ def select(
         data = _read(table, screen, roles, layout, transform, batches)
         return data, _read_cohort(cohort, data, roles, layout, screen)
 
-    asked = values(method, transform, folds, permutations, resamples, planning, running)
+    asked = values(method, transform, folds, given, permutations, resamples, planning, running)
+    asked["center_batches"] = batches.center_batches
     if dry_run:
         from ..workflow import plan_selection
 
@@ -277,6 +280,13 @@ def predict(
             "test of the areas, McNemar's of the labels.",
         ),
     ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Batches of TABLE, for a model that centres them; else all samples are one.",
+        ),
+    ] = None,
 ) -> None:  # fmt: skip
     """Classify samples with a saved model; with --target, validate it on them.
 
@@ -313,15 +323,19 @@ def predict(
     names = needed_features(fitted)
     if second is not None:
         names += [name for name in needed_features(second) if name not in names]
-    data = read_table(table, target=target, features=names, **values(layout))
+    batches = () if batch is None else (batch,)
+    data = read_table(table, target=target, features=names, batch=batches, **values(layout))
     said = data.record if target is None else _about_cohort(data)
     for sentence in said[1:]:  # the first is how much was read
         screen.remark(sentence)
     found = predict_table(fitted, data)
     if found.imputed:
         screen.remark(found.imputed_text())
-    if found.recalibrated:
-        screen.remark(f"note: {found.recalibrated}")
+    for note in (found.recalibrated, found.centred_text()):
+        if note:
+            screen.remark(f"note: {note}")
+    if batch is not None and not found.centred:
+        screen.remark("note: this model centres no batches, so --batch changes nothing")
     notice = found.shift_notice(None if target is None else data.labels)
     if notice is not None:
         screen.remark(f"note: {notice}")
@@ -362,6 +376,7 @@ def predict(
             "classes": found.classes,
             "imputed": found.imputed,
             "recalibrated": found.recalibrated or None,
+            "centred": found.centred_text() or None,
             "notices": [] if notice is None else [str(notice)],
             "validation": shown,
             "against": paired,
@@ -468,6 +483,7 @@ def evaluate(
     method: Method,
     transform: Transform,
     folds: Folds,
+    given: Given,
     permutations: Permutations,
     running: Running,
     logging: Logging,
@@ -499,12 +515,14 @@ def evaluate(
     _check_log(logging, out)
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     text = spell(
-        "evaluate", table, roles, batches, layout, method, transform, folds, permutations, running,
+        "evaluate", table, roles, batches, layout, method, transform, folds, given, permutations,
+        running,
         method=None if name == "GSVPSVMCV" else name, full_permutation=full_permutation,
     )  # fmt: skip
     asked: dict[str, Any] = {"method": name, "full_permutation": full_permutation}
     asked |= {"progress": screen.progress}
-    asked |= values(method, transform, folds, permutations, running)
+    asked |= values(method, transform, folds, given, permutations, running)
+    asked["center_batches"] = batches.center_batches
     if dry_run:
         with screen:
             plan = plan_evaluation(_read(table, screen, roles, layout, transform, batches), **asked)
@@ -672,10 +690,14 @@ def _read(
 ) -> Table:
     """Read the table, show that it is being read, and say what was read."""
     from ..io import read_table
+    from ..io.text import listed_names
 
     options = {**values(roles, layout), "drop": tuple(roles.drop or ())}
     options["keep"] = tuple(roles.keep or ())
-    options["batch"] = tuple((batches or Batches()).batch or ())
+    more = batches or Batches()
+    options["batch"] = tuple(more.batch or ())
+    for name in ("adjust", "categorical"):
+        options[name] = listed_names(getattr(more, name) or ())
     with screen.stage(f"reading {path.name}"):
         table = read_table(path, **options)
     table = table.without_notice("raw") if transform.log2 else table
@@ -697,6 +719,7 @@ def _read_cohort(
             cohort.test,
             target=data.target,
             features=data.feature_names,
+            adjust=tuple(data.covariates),
             labels=cohort.test_labels,
             on=None if cohort.test_labels is None else roles.on,
             **values(layout),

@@ -134,7 +134,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Batches:
-    """Where or when samples were measured."""
+    """What else is known of the samples: where or when they were measured, age and sex."""
 
     batch: Annotated[
         list[str] | None,
@@ -144,6 +144,29 @@ class Batches:
             "class? May be repeated.",
             metavar="COLUMN",
         ),
+    ] = None
+    center_batches: Annotated[
+        bool,
+        _option(
+            _METHOD,
+            "Subtract the mean of each batch (of the first --batch) inside every fold. Needs the "
+            "classes mixed alike in all batches; the model then predicts whole batches only.",
+            "--center-batches",
+            show_default=False,
+        ),
+    ] = False
+    adjust: Annotated[
+        list[str] | None,
+        _option(
+            _READ,
+            "Age, sex and the like, in the decision in every fold: what does the panel add to "
+            "them? Commas between them, or @FILE.",
+            metavar="COLUMNS",
+        ),
+    ] = None
+    categorical: Annotated[
+        list[str] | None,
+        _option(_READ, "Of --adjust, numbers that are codes of categories.", metavar="COLUMNS"),
     ] = None
 
 
@@ -211,6 +234,30 @@ class Folds:
 
     folds: Annotated[int, _option(_ESTIMATE, "Outer folds.")] = 5
     repeats: Annotated[int, _option(_ESTIMATE, "Repeats of the outer folds.")] = 5
+
+
+@dataclass(frozen=True)
+class Given:
+    """Another panel, to be scored beside the selection."""
+
+    panel: Annotated[
+        list[str] | None,
+        _option(
+            _ESTIMATE,
+            "Score this panel too, on the same folds, and its difference to the selection; names "
+            "or @FILE. Called after the fact: too good if it was chosen with these samples.",
+            metavar="NAMES",
+        ),
+    ] = None
+    published: Annotated[
+        bool,
+        _option(
+            _ESTIMATE,
+            "The --panel was chosen elsewhere, without any of these samples.",
+            "--published",
+            show_default=False,
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -314,8 +361,8 @@ class Showing:
 
 
 GROUPS = (
-    Layout, Roles, Batches, Transform, Method, Folds, Permutations, Resamples, Planning, Cohort,
-    Use, Running, Logging, Showing,
+    Layout, Roles, Batches, Transform, Method, Folds, Given, Permutations, Resamples, Planning,
+    Cohort, Use, Running, Logging, Showing,
 )  # fmt: skip
 
 

@@ -254,7 +254,8 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
     lines: list[int] = []
     buffer = array("d")
     beside: RoleText = {}
-    wanted = None if roles.features is None else set(roles.features)
+    measured = roles.measured()
+    wanted = None if measured is None else set(measured)
     try:
         for line, cells in rows.rows:
             name = as_label(cells[0])
@@ -289,8 +290,8 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
         if name not in dropped:
             raise no_such_line(name, "drop", [*header, *names])
     M = np.frombuffer(buffer, dtype=np.float64).reshape(len(names), len(keep))
-    if roles.features is not None:
-        order = positions_of(roles.features, names, "rows")
+    if measured is not None:
+        order = positions_of(measured, names, "rows")
         M, names = M[order], [names[i] for i in order]
     text.setdefault("id", list(samples))
     kind = f"{rows.kind}, transposed"

@@ -30,6 +30,7 @@ def summarize(
     evaluation: Any = None,
     stability: Any = None,
     learning: Any = None,
+    beside: Sequence[Part] = (),
     test: Part | None = None,
     prevalence: float | None = None,
     command: str = "",
@@ -59,6 +60,8 @@ def summarize(
         from the outer folds if there are any.
     learning : LearningCurve, optional
         Result of `sparsegsvp.evaluation.learning_curve`.
+    beside : sequence of dict
+        Fixed panels on the same folds, as ``Beside`` of `sparsegsvp.report.schema.DOCUMENT`.
     test : dict, optional
         What an independent cohort says, from `summarize_test`.
     prevalence : float, optional
@@ -133,6 +136,7 @@ def summarize(
         "scores": scores,
         "stability": steadiness,
         "learning": None if learning is None else learning.to_dict(),
+        "beside": list(beside),
         "test": test,
         "figures": _figures(table, model, found, selections, stability, learning, prevalence),
         "evaluation": found,
