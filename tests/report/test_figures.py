@@ -9,7 +9,7 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from sparsegsvp.evaluation.values import plain
 from sparsegsvp.metrics import calibration_line
-from sparsegsvp.report import figures, projections
+from sparsegsvp.report import figures, projections, summarize
 from sparsegsvp.report.document import group_association
 
 
@@ -98,7 +98,9 @@ def test_the_decision_curve_is_that_of_the_first_repeat(fitted):
 @pytest.mark.parametrize("prevalence", [None, 0.1])
 def test_thresholds_out_of_fold_are_counted_in_the_first_repeat(fitted, prevalence):
     evaluation = fitted.evaluation.to_dict()
-    found = figures.thresholds(evaluation, prevalence)
+    table = fitted.table
+    found = summarize(table, fitted.model, evaluation=evaluation, prevalence=prevalence)
+    found = found["thresholds"]
     assert found == plain(fitted.evaluation.thresholds(prevalence))
     one = evaluation["classes"].index(fitted.table.positive)
     p, y = np.array(evaluation["out_of_fold"][0]["proba"])[:, one], np.array(evaluation["y"]) == one
@@ -129,7 +131,8 @@ def test_thresholds_out_of_fold_are_counted_in_the_first_repeat(fitted, prevalen
 def test_without_two_classes_or_probabilities_there_are_no_thresholds(fitted):
     evaluation = fitted.evaluation.to_dict()
     evaluation["out_of_fold"][0]["proba"] = None
-    assert figures.thresholds(evaluation) == [] and figures.decision(evaluation) is None
+    assert summarize(fitted.table, fitted.model, evaluation=evaluation)["thresholds"] == []
+    assert figures.decision(evaluation) is None
 
 
 def test_every_permutation_is_in_a_bin(fitted):

@@ -14,6 +14,7 @@ from ..estimators.pipeline import last_step
 from ..evaluation import ExternalValidation, sizes_notice
 from ..evaluation.recalibration import recalibration_of
 from ..evaluation.values import plain
+from ..metrics import threshold_table
 from . import figures, projections, words
 from .methods import methods
 from .panel import classes_of, describe_panel, with_frequencies
@@ -134,6 +135,7 @@ def summarize(
         "notices": [notice.to_dict() for notice in said],
         "panel": rows,
         "scores": scores,
+        "thresholds": _thresholds(found, prevalence),
         "stability": steadiness,
         "learning": None if learning is None else learning.to_dict(),
         "beside": list(beside),
@@ -213,6 +215,15 @@ def describe_model(model: Any) -> Part:
         "kkt_residual": final.kkt_residual_.tolist(),
         "recalibration": plain(recalibration_of(model)),
     }
+
+
+def _thresholds(found: Mapping[str, Any] | None, prevalence: float | None) -> list[Part]:
+    """What acting from a probability on means, out of fold, by the first repeat."""
+    there = None if found is None else figures.out_of_fold(found, prevalence)
+    if there is None:
+        return []
+    y, p, share = there
+    return plain(threshold_table(y, p, prevalence=share, own=share))
 
 
 def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, Part]:
@@ -338,7 +349,6 @@ def _figures(
         "roc": found and figures.roc(found),
         "calibration": found and figures.calibration(found),
         "decision": found and figures.decision(found, prevalence),
-        "thresholds": [] if found is None else figures.thresholds(found, prevalence),
         "confusion": found and figures.confusion(found),
         "permutation": found and figures.permutation_histogram(found),
         "planes": found and projections.planes(found, names=ids),

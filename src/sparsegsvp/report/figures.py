@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from .._typing import Float64Array
+from .._typing import BoolArray, Float64Array
 from ..estimators.elbow import find_elbow
-from ..evaluation.values import plain
-from ..metrics import at_prevalence, decision_curve, threshold_table
+from ..metrics import at_prevalence, decision_curve
 
 Part = dict[str, Any]
 
@@ -85,9 +84,9 @@ def calibration(evaluation: Mapping[str, Any]) -> Part | None:
     }
 
 
-def _probabilities(
+def out_of_fold(
     evaluation: Mapping[str, Any], prevalence: float | None
-) -> tuple[NDArray[np.bool_], Float64Array, float] | None:
+) -> tuple[BoolArray, Float64Array, float] | None:
     """Which samples are positive, the first repeat's probabilities at a prevalence, and that.
 
     By default at the share of the positive class in the table. None without two classes or
@@ -108,21 +107,12 @@ def _probabilities(
 
 def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> Part | None:
     """The decision curve of the first repeat's probabilities, at a prevalence."""
-    found = _probabilities(evaluation, prevalence)
-    if found is None:
+    there = out_of_fold(evaluation, prevalence)
+    if there is None:
         return None
-    y, p, share = found
-    label = str(evaluation["positive"])
-    return {**decision_curve(y, p, prevalence=share).to_dict(), "label": label}
-
-
-def thresholds(evaluation: Mapping[str, Any], prevalence: float | None = None) -> list[Part]:
-    """What acting from a probability on means, by the first repeat, at a prevalence."""
-    found = _probabilities(evaluation, prevalence)
-    if found is None:
-        return []
-    y, p, share = found
-    return plain(threshold_table(y, p, prevalence=share, own=share))
+    y, p, share = there
+    found = decision_curve(y, p, prevalence=share).to_dict()
+    return {**found, "label": str(evaluation["positive"])}
 
 
 def cohort(validation: Mapping[str, Any]) -> Part:

@@ -166,6 +166,8 @@ def _evaluation_methods(data: Part, scores: Part, evaluation: Part) -> str:
     )
     if "auc" in scores:
         text += f", area under the ROC curve {interval(scores['auc'])}"
+    if evaluation.get("calibration_line"):
+        text += f", calibration of the log odds: {line_words(evaluation['calibration_line'])}"
     permutation = evaluation.get("permutation")
     if permutation:
         text += (

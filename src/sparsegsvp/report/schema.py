@@ -26,7 +26,8 @@ DOCUMENT = """\
 Results
     format: str; format_version: int; versions: {str}; run: Run
     data: Data; model: Model; verdict: Verdict; notices: [Notice]; panel: [Feature]
-    scores: {Interval}; stability: Stability?; learning: Learning?; test: Test?
+    scores: {Interval}; thresholds: [Threshold]; stability: Stability?; learning: Learning?
+    test: Test?
     figures: Figures; methods: Methods; beside: [Beside]
     evaluation: {any}?  # EvaluationResult.to_dict(): batches are [Batches], threshold_counts Counts
 
@@ -133,7 +134,7 @@ Methods  # for the paper
     paragraph: str; citations: [str]
 
 Figures  # what each picture shows
-    roc: Roc?; calibration: Calibration?; decision: Decision?; thresholds: [Threshold]
+    roc: Roc?; calibration: Calibration?; decision: Decision?
     confusion: Confusion?; permutation: Histogram?
     planes, pca_before, pca_after: Scatter?; path: Path?; weights: [Weights]; stability: [Bar]
     learning: Learned?

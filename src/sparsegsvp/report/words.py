@@ -293,7 +293,7 @@ def cohort_lines(test: Part, *, moved: bool = False) -> list[str]:
 def out_of_fold_lines(results: Part) -> list[str]:
     """Say what the outer folds show of use: predictive values and calibration, a line each."""
     found, counts = results["figures"], results["data"]["class_counts"]
-    own = next((row for row in found["thresholds"] if row["own"]), None)
+    own = next((row for row in results["thresholds"] if row["own"]), None)
     if own is None:
         return _score_lines({}, "", found["calibration"])
     share = found["decision"]["prevalence"]
