@@ -22,8 +22,8 @@ from ..report.marks import style_sheet
 from ..report.page import template_environment
 from .figures import make_figures
 from .plan import PLANS, Experiment, Plan, stages
-from .protocol import STUDIES, Study, paper_split
-from .tables import CODE, KINDS, Row, make_tables, to_csv, to_markdown
+from .protocol import STUDIES, Row, Study, paper_split
+from .tables import CODE, KINDS, make_tables, to_csv, to_markdown
 
 Which = Literal["breast", "ovarian", "all"]
 
