@@ -73,7 +73,7 @@ def searched(data: Dataset, study: str, method: str, seed: int, max_iter: int) -
     value, size, i, j = min(tried)
     weights, whole, biases = _planes(models[i], models[j])
     return {
-        "delta": [float(models[i].delta[0]), float(models[j].delta[1])],
+        "delta": [float(np.ravel(m.delta)[k]) for k, m in enumerate((models[i], models[j]))],
         "step_size": models[i].step_size,
         "features": size,
         "tried": len(tried),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -64,6 +64,12 @@ def _claim(claim: str, tested: str, found: str) -> Row:
     return {"claim": claim, "tested": tested, "found": found}
 
 
+def _first_and_mean(scores: Sequence[float]) -> str:
+    """The score on the published split, and in brackets the mean of the others."""
+    first, *others = scores
+    return f"{first:.3f}" + (f" ({np.mean(others):.3f})" if others else "")
+
+
 def _filter_rows(study: Study, results: Results) -> list[Row]:
     found = results["claim/filters"]
     union = {feature for top in found["top"].values() for feature in top}
@@ -78,10 +84,7 @@ def _filter_rows(study: Study, results: Results) -> list[Row]:
         parts.append(
             f"{study.method(key).label}: {len(union & set(top))} of 20, {near} within 5 bins of one"
         )
-    scores = ", ".join(
-        f"{name} {values[0]:.3f} ({np.mean(values[1:]):.3f})"
-        for name, values in found["scores"].items()
-    )
+    scores = ", ".join(f"{name} {_first_and_mean(v)}" for name, v in found["scores"].items())
     return [
         _claim(
             "14 of the top 20 genes of l1 and q = 1 are among those that three filters rank "
@@ -102,10 +105,7 @@ def _filter_rows(study: Study, results: Results) -> list[Row]:
 
 def _elimination_rows(study: Study, results: Results, data: Dataset) -> list[Row]:
     found = results["claim/elimination"]
-    scores = ", ".join(
-        f"{size} features {values[0]:.3f} ({np.mean(values[1:]):.3f})"
-        for size, values in found["scores"].items()
-    )
+    scores = ", ".join(f"{k} features {_first_and_mean(v)}" for k, v in found["scores"].items())
     panels = {m.key: results[f"row/{m.key}/code"]["features"] for m in study.methods}
     selected = sorted({f for planes in panels.values() for kept in planes for f in kept})
     outside = [str(data.feature_names[f]) for f in selected if f not in found["panels"]["18"]]
