@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
@@ -244,8 +245,9 @@ def _experiments(
     return results, seconds, computed
 
 
+@cache
 def _commit() -> dict[str, str]:
-    """The commit this package is run from; nothing where it is installed."""
+    """The commit this package was imported from; nothing where it is installed."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     folder = Path(__file__).parent
     try:
