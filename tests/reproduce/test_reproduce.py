@@ -163,6 +163,7 @@ def test_the_claims_and_the_search_are_in_the_tables(resumed) -> None:
     assert len(claims) == 3 and all(all(row.values()) for row in claims)
     text = (made.page.parent / "breast.md").read_text()
     assert all(name in text for name in ("## claims", "## search", "scikit-learn "))
+    assert "Not the full plan: n_starts = 2, " in text
 
 
 def test_the_page_asks_for_nothing(resumed) -> None:

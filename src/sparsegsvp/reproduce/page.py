@@ -163,7 +163,7 @@ def reproduce(
         files[key] = folder / f"{key}.json"
         content = {"study": asdict(study), "plan": asdict(chosen), "versions": made_with}
         _write(files[key], _json({**content, "tables": tables, "results": results}))
-        _write(folder / f"{key}.md", _markdown(study, tables, made_with))
+        _write(folder / f"{key}.md", _markdown(study, chosen, tables, made_with))
         figures = make_figures(study, chosen, results, tables)
         (folder / "figures").mkdir(exist_ok=True)
         for name, svg in figures.items():
@@ -260,13 +260,20 @@ def _commit() -> dict[str, str]:
     return {"commit": found.stdout.strip()} if mine.returncode == 0 else {}
 
 
-def _markdown(study: Study, tables: Mapping[str, list[Row]], made_with: Mapping[str, str]) -> str:
+def _markdown(
+    study: Study, plan: Plan, tables: Mapping[str, list[Row]], made_with: Mapping[str, str]
+) -> str:
     """The tables of one study as text, all but the list of single runs."""
     with_what = ", ".join(f"{name} {version}" for name, version in made_with.items())
     parts = [
         f"# {study.title}: the paper's tables, published and obtained\n",
         f"Written by `sparsegsvp reproduce {study.key}` with {with_what}.\n",
     ]
+    full = asdict(PLANS[study.key])
+    other = {name: value for name, value in asdict(plan).items() if value != full[name]}
+    if other:
+        said = ", ".join(f"{name} = {value}" for name, value in other.items())
+        parts.append(f"Not the full plan: {said}.\n")
     parts += [f"## {name}\n\n{to_markdown(r)}" for name, r in tables.items() if name != "runs"]
     return "\n".join(parts)
 
