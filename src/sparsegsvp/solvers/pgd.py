@@ -244,8 +244,10 @@ def pgd_planes(
 
     The time of an iteration is that of reading A and B, twice. Planes that go side by side
     share the reading: from four on, products of matrices take the place of products with
-    vectors, which take a third (six planes) to a fifth (forty) of the time for each. Every
-    plane has its own iteration, the same as alone up to the rounding of these products.
+    vectors. With 176 x 15154 numbers these cost each of six planes less than half of what they
+    cost one alone, and each of forty a fifth; reading a block of columns once for both products
+    saves a quarter at most. Every plane has its own iteration, the same as alone up to the
+    rounding of these products.
     """
     walks = [_Walk(plane) for plane in planes]
     for walk, products in zip(walks, _products(A, B, walks, bias)):
