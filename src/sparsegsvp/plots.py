@@ -29,6 +29,7 @@ from typing import Any
 from .estimators.pipeline import last_step
 from .report import drawings, figures, projections
 from .report.charts import Chart, matplotlib
+from .report.comparison import accuracy_curves, accuracy_lines
 
 __all__ = ["accuracy", "learning_curve", "path", "planes", "stability", "weights"]
 
@@ -212,7 +213,7 @@ def accuracy(comparison: Any, *, ax: Any = None) -> Any:
     """
     _check(ax)
     found = _plain(comparison, "accuracy", "curves", "what compare returns")
-    return _shown(drawings.accuracy_lines(figures.accuracy_curves(found)), ax)
+    return _shown(accuracy_lines(accuracy_curves(found)), ax)
 
 
 def learning_curve(curve: Any, *, ax: Any = None) -> Any:

@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from . import drawings, figures, marks, words
+from . import drawings, marks, words
 from .checklist import checklist
-from .schema import check, validate
+from .schema import validate
 
-COMPARISON_FORMAT = "sparsegsvp-comparison"
 _HERO_FEATURES = 14
 _BATCHES = 30  # rows of a table of batches
 
@@ -127,73 +126,6 @@ def _data_block(path: Mapping[str, Any] | None) -> str:
     kept = {key: path[key] for key in ("features", "steps", "chosen", "score_name")}
     text = json.dumps(kept, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def build_comparison(results: Mapping[str, Any]) -> str:
-    """Draw the page of a comparison: accuracy against panel size, and the table.
-
-    Parameters
-    ----------
-    results : dict
-        ``results.json`` of ``sparsegsvp compare``: ``comparison`` is
-        ``sparsegsvp.evaluation.Comparison.to_dict()``, ``verdict`` what `comparison_verdict`
-        says of it.
-
-    Returns
-    -------
-    str
-        HTML, complete in itself. The same document gives the same text; timings, which never
-        repeat, are not on it.
-
-    Raises
-    ------
-    ValueError
-        If the document is of another kind.
-    ImportError
-        If jinja2 is missing.
-
-    Examples
-    --------
-    >>> from sklearn.feature_selection import SelectKBest
-    >>> from sparsegsvp import GSVPSVM, compare
-    >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.report import build_comparison, comparison_verdict
-    >>> data = make_planted(60, 20, 2, effect=2.5)
-    >>> methods = {"GSVPSVM": GSVPSVM(), "F test": SelectKBest()}
-    >>> found = compare(methods, data.X, data.y, sizes=(2, 4), n_repeats=1)
-    >>> results = {"format": "sparsegsvp-comparison", "versions": {"sparsegsvp": "0.1"},
-    ...            "command": "", "data": {}, "parameters": {}, "comparison": found.to_dict(),
-    ...            "verdict": comparison_verdict(found.to_dict())}
-    >>> page = build_comparison(results)
-    >>> page.startswith("<!doctype html>"), "http://" in page
-    (True, False)
-    """
-    if not isinstance(results, Mapping) or results.get("format") != COMPARISON_FORMAT:
-        raise ValueError(
-            f"results['format'] must be {COMPARISON_FORMAT!r}: pass results.json of "
-            "`sparsegsvp compare`"
-        )
-    check(results, "Comparison", "results", open_ended=True)
-    found = results["comparison"]
-    methods = list(dict.fromkeys(row["method"] for row in found["rows"]))
-    rows = {(row["method"], row["size"]): row for row in found["rows"]}
-    return render(
-        "comparison.html",
-        {"chart": drawings.accuracy_chart(figures.accuracy_curves(found))},
-        r=results,
-        found=found,
-        headline=results["verdict"]["headline"],
-        sentences=results["verdict"]["sentences"],
-        middle=found["sizes"][len(found["sizes"]) // 2],
-        lines=[
-            {"name": name, "link": i, "cells": [rows[name, size] for size in found["sizes"]]}
-            for i, name in enumerate(methods)
-        ],
-        control=words.RANDOM_PANEL,
-        problems=list(
-            dict.fromkeys((r["method"], r["error"]) for r in found["rows"] if r["error"])
-        ),
-    )
 
 
 def render(template: str, drawn: Mapping[str, Any], **context: Any) -> str:
