@@ -103,7 +103,7 @@ def weights(
     curves = figures.weight_curves(search, names)
     if not 0 <= plane < len(curves):
         raise ValueError(f"plane={plane} must be between 0 and {len(curves) - 1}.")
-    return _shown(drawings.weights_chart(curves[plane], plane % 8, names=True), ax)
+    return _shown(drawings.weights_chart(curves[plane], plane % 8), ax)
 
 
 def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -> Any:

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV, plots
-from sparsegsvp.report import build_report, figures
+from sparsegsvp.report import build_report, figures, marks
 
 
 @pytest.fixture
@@ -31,8 +31,10 @@ def test_path_draws_every_feature_and_the_choice(fitted, ax):
 def test_weights_draws_the_curve(fitted, ax):
     shown = figures.weight_curves(fitted.model, fitted.table.feature_names)[1]
     plots.weights(fitted.model, plane=1, feature_names=fitted.table.feature_names, ax=ax)
-    heights = [bar.get_height() for bar in ax.patches]
-    np.testing.assert_allclose(heights, shown["weights"])
+    lengths = [bar.get_width() for bar in ax.patches]
+    np.testing.assert_allclose(lengths, shown["weights"])
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names[:-1] == [marks.cut(name) for name in shown["features"]]
     with pytest.raises(ValueError, match="plane=2 must be between 0 and 1"):
         plots.weights(fitted.model, plane=2, ax=ax)
 
@@ -109,7 +111,7 @@ def test_the_page_shows_the_learning_curve(curve, results):
     assert 'id="plan"' not in build_report(results)
     results["learning"], results["figures"]["learning"] = curve, figures.learning(curve)
     page = build_report(results)
-    section = page[page.index('id="plan"') : page.index('id="warnings"')]
+    section = page[page.index('id="plan"') : page.index("<footer>")]
     assert "Twice the samples &amp; more." in section and "the law 0.90" in section
     assert section.count("<svg") == 1 and "nan" not in section
 

@@ -52,7 +52,13 @@ def accuracy_axes(found: Part, *scores: str) -> Chart:
     sizes = [(float(i), str(size)) for i, size in enumerate(found["sizes"])]
     x = Axis(-0.25, len(sizes) - 0.75, "features in the panel", sizes)
     y = Axis(*padded(values), "balanced accuracy", grid=True)
-    return Chart(x, y, "balanced accuracy against panel size, by method", 560, 400)
+    chart = Chart(x, y, "balanced accuracy against panel size, by method", 560, 400)
+    curves = found["methods"]
+    every = [(name, i) for name, curve in curves.items() for i in range(len(curve["size"]))]
+    keys = {"features": "size", "balanced accuracy": "score", "low": "low", "high": "high"}
+    chart.table = {"method": [name for name, _ in every]}
+    chart.table |= {title: [curves[m][key][i] for m, i in every] for title, key in keys.items()}
+    return chart
 
 
 def mark_front(chart: Chart, found: Part, label: str = "") -> None:
@@ -212,7 +218,7 @@ def build_comparison(results: Mapping[str, Any]) -> str:
     rows = {(row["method"], row["size"]): row for row in found["rows"]}
     return render(
         "comparison.html",
-        {"chart": accuracy_chart(accuracy_curves(found))},
+        {"accuracy": accuracy_chart(accuracy_curves(found))},
         r=results,
         found=found,
         headline=results["verdict"]["headline"],

@@ -19,7 +19,7 @@ Part = Mapping[str, Any]
 def gauge(found: Part, chance: float) -> Chart:
     """An estimate and its interval, from a little below chance up to 1."""
     start = max(0.0, min(chance, found["low"]) - 0.1)
-    chart = _strip(Axis(start, 1.0, ticks=()), 300, 32, 4, "estimate, interval and chance", "gauge")
+    chart = strip(Axis(start, 1.0, ticks=()), 300, 32, 4, "estimate, interval and chance", "gauge")
     chart.rects([(start, 8, 1.0, 14)], "track", radius=3)
     chart.rects([(found["low"], 8, found["high"], 14)], "range", radius=3)
     chart.line([chance, chance], [3, 19], "chance")
@@ -29,38 +29,7 @@ def gauge(found: Part, chance: float) -> Chart:
     return chart
 
 
-def boxes(found: Sequence[Part], tones: Sequence[int]) -> Chart:
-    """Box plots of one feature by class, on the feature's own axis."""
-    values = [v for b in found for v in (b["low"], b["high"], *b["outliers"])]
-    low, high = min(values), max(values)
-    row = 17
-    floor = row * len(found) + 3
-    axis = Axis(*padded((low, high), 0.02), ticks=())
-    chart = _strip(axis, 250, floor + 16, 5, "box plot by class", "boxes")
-    chart.line([axis.low, axis.high], [floor, floor], "axis")
-    for i, (b, tone) in enumerate(zip(found, tones)):
-        y = row * i + 3
-        words = (
-            f"{b['label']} (n = {b['n']}): median {short(b['median'])}, middle half "
-            f"{short(b['q1'])} to {short(b['q3'])}"
-        )
-        if b["n_outliers"]:
-            words += f", {b['n_outliers']} beyond the whiskers"
-        chart.line([b["low"], b["high"]], [y + 6, y + 6], f"whisker c{tone}")
-        chart.rects([(b["q1"], y, b["q3"], y + 12)], f"body c{tone}", radius=2)
-        chart.line([b["median"], b["median"]], [y, y + 12], f"median c{tone}")
-        chart.points(b["outliers"], [y + 6] * len(b["outliers"]), f"out c{tone}", radius=1.6)
-        chart.rects([(-math.inf, y - 2, math.inf, y - 2 + row)], "hit", tips=[words], radius=0)
-    shown = ticks(low, high, 4)
-    ends = (shown[0], shown[-1]) if len(shown) > 1 else (low, high)
-    for value in dict.fromkeys(ends):
-        at = chart.sx(value)
-        chart.line([value, value], [floor, floor + 3], "mark")
-        chart.text(value, floor + 12, short(value), "tick mid", dx=min(max(at, 16), 234) - at)
-    return chart
-
-
-def _strip(x: Axis, width: int, height: int, side: int, description: str, css: str) -> Chart:
+def strip(x: Axis, width: int, height: int, side: int, description: str, css: str) -> Chart:
     """A small chart without a vertical axis: ordinates are pixels from the top."""
     y = Axis(height, 0, ticks=())
     return Chart(x, y, description, width, height, side, side, 0, 0, css=css)
@@ -81,6 +50,9 @@ def roc_chart(found: Part) -> Chart:
         span = f"{auc['level']:.0%} interval {auc['low']:.2f} to {auc['high']:.2f}"
         chart.text(1, 0, f"AUC {number(auc['value'])}", "value end", dx=-10, dy=-38)
         chart.text(1, 0, span, "tick end", dx=-10, dy=-20)
+    chart.table = {"false positive rate": found["fpr"], "true positive rate": found["tpr"]}
+    if found["low"]:
+        chart.table |= {"10% of the folds": found["low"], "90% of the folds": found["high"]}
     return chart
 
 
@@ -97,6 +69,7 @@ def calibration_chart(found: Part) -> Chart:
     radii = [4 + round(6 * math.sqrt(n / total), 1) for n in count]
     chart.line(predicted, observed, "curve")
     chart.points(predicted, observed, "dot", radius=radii, tips=words)
+    chart.table = {"predicted": predicted, "observed": observed, "samples": count}
     return chart
 
 
@@ -124,6 +97,10 @@ def decision_chart(found: Part) -> Chart:
     chart.line([x for x, _ in seen], [y for _, y in seen], "curve", tips=["acting on the model"])
     chart.text(*shown[-1], "act on all", "tick start", dx=6, dy=-2)
     chart.text(1, 0, "act on no one", "tick end", dx=-4, dy=14)
+    chart.table = {
+        "threshold": at, "net benefit": benefit, "low": found["low"], "high": found["high"],
+        "act on all": everyone,
+    }  # fmt: skip
     return chart
 
 
@@ -146,6 +123,7 @@ def permutation_chart(found: Part) -> Chart:
     words = [f"{n} of {found['n']} between {a:.2f} and {b:.2f}" for a, b, n in bins]
     chart.rects([(a + gap, 0.0, b - gap, n) for a, b, n in bins], "bar quiet", tips=words)
     chart.flag(found["observed"], f"true labels {found['observed']:.2f}")
+    chart.table = {"from": edges[:-1], "to": edges[1:], "shuffled labellings": counts}
     return chart
 
 
@@ -169,15 +147,36 @@ def scatter_chart(
     for k, name in enumerate(found["classes"]):
         tone = k % 8 if tones is None else tones[k]
         mine = [i for i, label in enumerate(found["label"]) if label == k]
-        lost = [", predicted wrongly" if found["wrong"][i] else "" for i in mine]
-        words = [f"{found['name'][i]}: {name}{more}" for i, more in zip(mine, lost)]
+        words = [sample_words(found, i) for i in mine]
         at = [xs[i] for i in mine], [ys[i] for i in mine]
         chart.points(*at, f"pt c{tone}", shape=tone, tips=words, label=name)
     wrong = [i for i, lost in enumerate(found["wrong"]) if lost]
     if wrong:
         at = [xs[i] for i in wrong], [ys[i] for i in wrong]
         chart.points(*at, "ring", radius=7, label="predicted wrongly")
+    chart.table = sample_table(found) | {found["x_title"]: xs, found["y_title"]: ys}
     return chart
+
+
+def sample_words(found: Part, i: int) -> str:
+    """Name a sample with its class and, out of fold, its probability and fate."""
+    own = found["classes"][found["label"][i]]
+    text, probability = f"{found['name'][i]}: {own}", found["probability"][i]
+    if probability is not None:
+        text += f", probability of {found['positive'] or own} {probability:.2f}"
+    return text + (", predicted wrongly" if found["wrong"][i] else "")
+
+
+def sample_table(found: Part) -> dict[str, Any]:
+    """What a table of samples begins with: name, class, probability, fate."""
+    of = "own class" if found["positive"] is None else found["positive"]
+    known = {f"probability of {of}": found["probability"]}
+    return {
+        "sample": found["name"],
+        "class": [found["classes"][k] for k in found["label"]],
+        **(known if any(p is not None for p in found["probability"]) else {}),
+        "predicted wrongly": ["yes" if lost else "no" for lost in found["wrong"]],
+    }
 
 
 # ------------------------------------------------------------------------------ the path
@@ -216,6 +215,8 @@ def _path_score(found: Part) -> Chart:
     chart.points(xs, values, "dot", tips=words)
     at = slice(chosen, chosen + 1)
     chart.points(xs[at], values[at], "dot chosen", radius=5.5, tips=words[at])
+    sizes = [len(step["panel"]) for step in steps]
+    chart.table = {"step": [i + 1 for i in xs], "features": sizes, name: values, "error": errors}
     return chart
 
 
@@ -244,6 +245,8 @@ def path_weights(found: Part, *, by_penalty: bool = False, label: int = 0) -> Ch
         chart.line(at[start:], row[start:], kind, tips=[name], label=name if f in named else "")
     if by_penalty:
         chart.rule("cursor", x=at[chosen])
+    columns = {f"step {i + 1}": [row[i] for row in table] for i in range(len(steps))}
+    chart.table = {"feature": found["features"], **columns}
     return chart
 
 
@@ -252,33 +255,30 @@ def _cursor(chart: Chart, at: int, places: Sequence[float]) -> None:
     chart.line([at, at], [chart.y.low, chart.y.high], "cursor", places=places)
 
 
-def weights_chart(found: Part, tone: int, *, names: bool = False) -> Chart:
-    """Sorted weights of one plane and their elbow; with ``names``, few features are named."""
-    values, elbow = found["weights"], found["elbow"]
-    n = len(values)
-    names = names and 0 < len(found["features"]) <= 20
-    marks = [(v, short(v)) for v in ticks(0, n, 6) if v >= 1 and v == int(v)]
-    if names:
-        marks = [(i + 1.0, name) for i, name in enumerate(found["features"])]
-    chart = Chart(
-        Axis(0.4, n + 0.6, "features, heaviest first", marks, slanted=names),
-        Axis(0.0, max(values, default=1.0) * 1.12 or 1.0, "|weight|", grid=True),
-        f"sorted weights of the plane of {found['label']}",
-        height=370 if names else 270,
-        bottom=146 if names else 46,
-        left=max(50, 3.9 * len(cut(found["features"][0]))) if names else 50,
-        title=f"plane of {found['label']}",
-    )
-    unit = chart.sx(2) - chart.sx(1)
-    half = max(1.0, min(8.0, 0.3 * unit)) / unit
-    bars = [(i + 1 - half, 0.0, i + 1 + half, value) for i, value in enumerate(values)]
-    known = [*found["features"], *["all others: zero"] * (n - len(found["features"]))]
-    words = [f"{name}: {v:.3f}" if v else name for name, v in zip(known, values)]
+def weights_chart(found: Part, tone: int) -> Chart:
+    """Sorted weights of one plane as named bars, and their elbow."""
+    values, elbow, row = found["weights"], found["elbow"], 18
+    n, more = len(values), len(values) - len(found["features"])
+    known = [*found["features"], *["all others"] * more]
+    longest = max((len(cut(name)) for name in known), default=0)
     kept = n if elbow is None else min(elbow, n)
+    names = [(i + 0.5, s, "name" if i < kept else "name quiet") for i, s in enumerate(known)]
+    chart = Chart(
+        Axis(0.0, max(values, default=1.0) * 1.06 or 1.0, "|weight|", grid=True),
+        Axis(max(n, 1), 0.0, ticks=names),
+        f"sorted weights of the plane of {found['label']}",
+        *(440, row * n + 62, 24 + 6.7 * longest, 22, 16, 46),
+        title=f"plane of {found['label']}",
+        css="chart lanes",
+    )
+    bars = [(0.0, i + 0.2, value, i + 0.8) for i, value in enumerate(values)]
+    words = [f"{name}: {v:.3f}" if v else f"{name}: zero" for name, v in zip(known, values)]
     chart.rects(bars[:kept], f"bar c{tone}", tips=words[:kept])
     chart.rects(bars[kept:], f"bar c{tone} quiet", tips=words[kept:])
     if elbow is not None and elbow <= n:
-        chart.flag(elbow + 0.5, f"elbow after {elbow}")
+        chart.rule("observed", y=elbow)
+        chart.text(chart.x.high, elbow, f"elbow after {elbow}", "value end", dy=15)
+    chart.table = {"feature": known, "weight": values}
     return chart
 
 
@@ -317,6 +317,12 @@ def stability_chart(found: Sequence[Part], threshold: float | None = None) -> Ch
         if group is not None and group > bar["frequency"]:
             words += f", it or a substitute in {group:.0%}"
         chart.rects([(-math.inf, i, math.inf, i + 1)], "hit", tips=[words], radius=0)
+    chart.table = {
+        "feature": [bar["feature"] for bar in found],
+        "share of refits": [bar["frequency"] for bar in found],
+        "with substitutes": [bar["group_frequency"] for bar in found],
+        "in the panel": ["yes" if bar["in_panel"] else "no" for bar in found],
+    }
     return chart
 
 
@@ -352,4 +358,9 @@ def learning_chart(found: Part) -> Chart:
     ]
     chart.points(measured["n"], measured["value"], "dot", radius=4.5, tips=words, label="accuracy")
     chart.flag(all_of_them, f"all {all_of_them:,}")
+    kinds = ["measured"] * len(measured["n"]) + ["law"] * len(ahead["n"])
+    both = {key: [*measured[key], *ahead[key]] for key in ("n", "value", "low", "high")}
+    both["stability"] = [*found["stability"], *[None] * len(ahead["n"])]
+    names = {"n": "samples", "value": "balanced accuracy"}
+    chart.table = {"kind": kinds, **{names.get(key, key): both[key] for key in both}}
     return chart
