@@ -101,7 +101,8 @@ def volcano_chart(found: Part, tones: Mapping[str, int]) -> Chart:
 
 def _name_points(chart: Chart, points: Sequence[tuple[float, float, str]]) -> None:
     """Name points where there is room for it, beside them or a little above or below."""
-    taken: list[tuple[float, float, float, float]] = []
+    dots = [(chart.sx(x), chart.sy(y)) for x, y, _ in points]
+    taken = [(px - 5, py - 5, px + 5, py + 5) for px, py in dots]
     for x, y, name in points:
         text, px, py = cut(name, 22), chart.sx(x), chart.sy(y)
         width = 6.3 * len(text)
