@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .table import guess_positive as guess_positive
     from .table import known_labels as known_labels
     from .table import read_table as read_table
-    from .workbook import workbook as workbook
+    from .xlsx import workbook as workbook
 
 _MODULES = {
     "errors": ("InputError",),
@@ -40,7 +40,7 @@ _MODULES = {
     "models": ("Log2", "load_model", "save_model"),
     "roles": ("ColumnRole",),
     "table": ("Table", "check_cohort", "guess_positive", "known_labels", "read_table"),
-    "workbook": ("workbook",),
+    "xlsx": ("workbook",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_MODULE_OF)
