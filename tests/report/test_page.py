@@ -8,7 +8,6 @@ import json
 import re
 import sys
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,9 +20,6 @@ from sparsegsvp.report import (
     summarize_test,
     words,
 )
-
-ARTIFACTS = Path(__file__).parents[2] / "artifacts"
-HOSTILE = ("<script>alert(1)</script>", "=cmd|'/c calc'!A1", '"><img src=x onerror=alert(1)>')
 
 
 class Elements(HTMLParser):

@@ -240,8 +240,8 @@
         part.replaceWith(target);
       }
       if (part.localName !== "g") for (const name of kept) target.setAttribute(name, look.getPropertyValue(name));
-      for (const name of ["class", "data-tip", "data-link", "data-places"]) target.removeAttribute(name);
       if (part.dataset.tip) target.append(made("title", {}, part.dataset.tip));
+      for (const name of ["class", "data-tip", "data-link", "data-places"]) target.removeAttribute(name);
     });
     return copy;
   };
