@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import time
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -128,4 +129,6 @@ def test_pointing_at_a_row_lights_its_line(browser, document, tmp_path):
     assert not [e for e in root.iter() if e.tag.endswith(("img", "script"))]
     assert HOSTILE in [e.text for e in root.iter() if e.tag.endswith("title")]
     assert browser.execute_script("return document.images.length") == 0
+    contrast = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
+    assert browser.execute_script(contrast) == []
     assert browser.get_log("browser") == []

@@ -177,7 +177,10 @@ def test_the_next_step_depends_on_what_was_found(results):
     assert has == any("substitutes" in title for title, _ in next_steps(results))
     results["verdict"]["level"] = "none"
     assert next_steps(results)[0][0].startswith("Do not follow up")
-    assert "None of them is to be read as a marker" in answers(results)["which"]
+    which = answers(results)["which"]
+    steady = [row["feature"] for row in results["panel"] if row["frequency"] >= 0.5]
+    assert which.startswith(f"{len(steady)} of the {len(results['panel'])} are chosen")
+    assert steady[0] in which and which.endswith("None of them is to be read as a marker.")
     results["notices"].append(
         {"code": "confounded", "severity": "serious", "title": "", "text": ""}
     )

@@ -45,17 +45,27 @@ _PLACES = (
 
 def answers(results: Part) -> dict[str, str]:
     """Answer each of `QUESTIONS` in a line; ``results`` is the document."""
-    names = [row["feature"] for row in results["panel"]]
-    which = f"{listed(names)}." if names else "None was selected."
-    if names and results["verdict"]["level"] == "none":
-        which += " None of them is to be read as a marker."
     return {
-        "which": which,
+        "which": _which(results),
         "good": _how_good(results),
         "trust": _trust(results),
         "write": "What follows is filled from this run; the checklist says what is left to you.",
         "next": "What these results suggest, the most important first.",
     }
+
+
+def _which(results: Part) -> str:
+    panel = results["panel"]
+    if not panel:
+        return "None was selected."
+    text = f"{listed([row['feature'] for row in panel])}."
+    if all(row["frequency"] is not None for row in panel):
+        steady = [row["feature"] for row in panel if row["frequency"] >= 0.5]
+        text = f"{len(steady)} of the {len(panel)} are chosen in at least half of the refits"
+        text += f": {listed(steady, 8)}." if steady else "."
+    if results["verdict"]["level"] == "none":
+        text += " None of them is to be read as a marker."
+    return text
 
 
 def _how_good(results: Part) -> str:

@@ -148,9 +148,11 @@ def heatmap_chart(found: Part, tones: Sequence[int]) -> Chart:
         for kind, runs in _runs(kinds, i, i + 1).items():
             if kind is not None:
                 cells.setdefault(kind, []).extend(runs)
-    keys = {shade(v, _FULL): f"{word} ({_FULL:g} sd)" for v, word in _SIDES}
     for kind in sorted(cells):
-        chart.rects(cells[kind], kind, radius=0, label=keys.get(kind, ""))
+        # the strongest shade of each side stands in the legend
+        side = kind.rsplit(" ", 1)[0]
+        last = kind == max(other for other in cells if other.startswith(side))
+        chart.rects(cells[kind], kind, radius=0, label=_SIDES[side] if last else "")
     wrong = [i + 0.5 for i, lost in enumerate(found["wrong"]) if lost]
     if wrong:
         at = wrong, [-1.4] * len(wrong)
@@ -162,7 +164,7 @@ def heatmap_chart(found: Part, tones: Sequence[int]) -> Chart:
     return chart
 
 
-_SIDES = ((-_FULL, "lower"), (_FULL, "higher"))
+_SIDES = {"cell low": "lower", "cell high": "higher"}
 
 
 def _runs(

@@ -225,7 +225,7 @@ def _what_was_found(
     if level == "not tested":
         text += "; whether shuffled labels do as well was not tested"
     elif permutation is not None:
-        text += f" ({p_value(permutation['p_value'])} against shuffled labels)"
+        text += f"; against shuffled labels {p_value(permutation['p_value'])}"
     if stability is not None and stability["index"] is not None:
         text += (
             f"; selected anew on other samples, the panel's agreement is "
