@@ -150,7 +150,9 @@ def test_a_selection_says_what_it_found(found):
 
 def test_a_notebook_shows_the_page_in_a_sandbox(found):
     shown = found._repr_html_()
-    assert shown.startswith('<iframe sandbox="allow-scripts" srcdoc="&lt;!doctype html&gt;')
+    assert shown.startswith(
+        '<iframe sandbox="allow-scripts allow-downloads" srcdoc="&lt;!doctype html&gt;'
+    )
     assert "allow-same-origin" not in shown
     assert shown.count("<") == 2  # nothing of the page is outside of the frame
 

@@ -160,8 +160,8 @@ def reproduce(
             _write(folder / "figures" / f"{key}-{name}.svg", svg)
         contexts.append(_context(study, chosen, tables, figures))
     page = folder / "index.html"
-    shown = {"studies": contexts, "r": {"versions": versions()}}
-    _write(page, render("page.html", {}, package=__package__, **shown))
+    about = {"versions": versions()}
+    _write(page, render("page.html", {}, package=__package__, studies=contexts, r=about))
     elapsed = time.perf_counter() - began
     _write(
         folder / "timings.json",
