@@ -185,3 +185,7 @@ def test_the_next_step_depends_on_what_was_found(results):
         {"code": "confounded", "severity": "serious", "title": "", "text": ""}
     )
     assert "batches" in next_steps(results)[1][0]
+    results["verdict"]["level"] = "signal"
+    results["notices"] += [{"code": code} for code in ("raw", "unstable")]
+    titles = [title for title, _ in next_steps(results)]
+    assert titles[1].startswith("Take logarithms") and "Do not single out one feature" in titles

@@ -56,11 +56,15 @@ def found(path) -> Selection:
     return select_panel(path, target="state", permutations=3, resamples=4, **CHEAP)
 
 
-def test_python_and_the_command_line_give_the_same_document(found, path, tmp_path):
+def test_python_and_the_command_line_give_the_same_document(found, path, tmp_path, monkeypatch):
     out = tmp_path / "out"
+    monkeypatch.setattr(files, "draw_figures", lambda document: {})
     words = ["select", path, "-t", "state", *WORDS, "--permutations", "3", "--resamples", "4"]
-    result = CliRunner().invoke(app, [str(w) for w in [*words, "--jobs", "1", "--out", out]])
+    result = CliRunner().invoke(
+        app, [str(w) for w in [*words, "--figures", "--jobs", "1", "--out", out]]
+    )
     assert result.exit_code == 0, result.stderr
+    assert (out / "figures").is_dir() and not (tmp_path / "saved" / "figures").exists()
     written = json.loads((out / "results.json").read_text(encoding="utf-8"))
     assert written["run"].pop("command").startswith("sparsegsvp select ")
     mine = json.loads(json.dumps(found.document))

@@ -122,6 +122,13 @@ def next_steps(results: Part) -> list[tuple[str, str]]:
                 "tell the one from the other.",
             )
         )
+    if "raw" in codes:
+        steps.append(
+            (
+                "Take logarithms and repeat the run",
+                "The values look raw; on their scale a few large ones decide everything.",
+            )
+        )
     if level in ("not tested", "inconclusive"):
         steps.append(
             (
@@ -145,6 +152,14 @@ def next_steps(results: Part) -> list[tuple[str, str]]:
                 "Recalibrate before using probabilities elsewhere",
                 "In the other cohort they are off; a few labelled samples of the place where the "
                 "panel is to be used mend them.",
+            )
+        )
+    if "unstable" in codes and level != "none":
+        steps.append(
+            (
+                "Do not single out one feature",
+                "Other samples would have given another panel: what is shown to predict is the "
+                "procedure, and features that come back are the ones to follow up.",
             )
         )
     if any(row["substitutes"] for row in results["panel"]):
