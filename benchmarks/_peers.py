@@ -72,7 +72,7 @@ def _until(size: int, solve: Callable[[float], np.ndarray], strongest: float) ->
 
 
 @contextmanager
-def _this_folder_hidden() -> Iterator[None]:
+def this_folder_hidden() -> Iterator[None]:
     """Keep coverage.py of this folder from being imported as the package of that name.
 
     numba imports that package where it is installed, and fails with anything else.
@@ -108,7 +108,7 @@ class SkglmMCP(_Peer):
     """
 
     def _order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        with _this_folder_hidden():
+        with this_folder_hidden():
             from skglm import MCPRegression
 
         signs = np.where(y == 1, 1.0, -1.0)

@@ -93,7 +93,8 @@ def test_hostile_names_are_shown_and_do_nothing(opened, fitted):
 
 
 def test_the_threshold_moves_every_number(opened, results):
-    found = results["figures"]["thresholds"]
+    counts = results["evaluation"]["threshold_counts"]
+    found = results["figures"]["decision"]
     move = (
         "for (const [id, value] of Object.entries(arguments[0])) { const e ="
         " document.getElementById(id); e.value = value; e.dispatchEvent(new Event('input')); }"
@@ -105,7 +106,7 @@ def test_the_threshold_moves_every_number(opened, results):
         return [opened.find_element("id", f"at-{key}").get_attribute("textContent") for key in keys]
 
     def expected(evidence, prevalence):
-        at = figures.at_threshold(found, evidence, prevalence)
+        at = figures.at_threshold(counts, evidence, prevalence)
         said = ["–" if at[key] is None else f"{100 * at[key]:.1f}%" for key in keys[:-1]]
         return [*said, f"{at['net_benefit']:.3f}"]
 

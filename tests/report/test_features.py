@@ -126,29 +126,29 @@ def test_correlations_are_within_the_classes(table):
     assert features.correlations(X, codes, names, panel[1:]) is None
 
 
-def test_thresholds_count_the_out_of_fold_calls_of_all_repeats(fitted):
+def test_a_threshold_says_what_the_first_repeat_would_have_called(fitted):
     evaluation = fitted.evaluation.to_dict()
-    found = figures.thresholds(evaluation)
+    counts, first = evaluation["threshold_counts"], evaluation["out_of_fold"][0]
     one = evaluation["classes"].index(fitted.table.positive)
     y = np.array(evaluation["y"]) == one
-    p = np.array([[row[one] for row in entry["proba"]] for entry in evaluation["out_of_fold"]])
-    assert found["prevalence"] == y.mean()
-    own = figures.at_threshold(found, 0.0, found["prevalence"])
-    # the model's labels: what is shown as sensitivity and specificity elsewhere
-    assert own["sensitivity"] == pytest.approx(fitted.evaluation.scores["sensitivity"].value)
-    assert own["specificity"] == pytest.approx(fitted.evaluation.scores["specificity"].value)
-    for evidence, prevalence in ((-1.3, 0.05), (0.4, 0.3), (9.0, 0.5)):
-        at = figures.at_threshold(found, evidence, prevalence)
+    p = np.array(first["proba"])[:, one]
+    own = figures.at_threshold(counts, 0.0, 0.3)
+    called = np.array(first["predicted"]) == one  # the labels of the model
+    assert own["threshold"] == pytest.approx(0.3)
+    assert own["sensitivity"] == pytest.approx(called[y].mean())
+    assert own["specificity"] == pytest.approx(1 - called[~y].mean())
+    for evidence, prevalence in ((-1.3, 0.05), (0.4, 0.3), (30.0, 0.5)):
+        at = figures.at_threshold(counts, evidence, prevalence)
         called = at_prevalence(p, prevalence) >= at["threshold"] * (1 - 1e-12)
-        sensitivity, false = called[:, y].mean(), called[:, ~y].mean()
+        sensitivity, false = called[y].mean(), called[~y].mean()
         assert at["sensitivity"] == pytest.approx(sensitivity)
         assert at["specificity"] == pytest.approx(1 - false)
-        odds = at["threshold"] / (1 - at["threshold"])
-        worth = prevalence * sensitivity - (1 - prevalence) * false * odds
-        assert at["net_benefit"] == pytest.approx(worth)
-        if not called.any():
-            assert at["ppv"] is None
-    assert figures.thresholds({**evaluation, "classes": ["a", "b", "c"]}) is None
+        if called.any():
+            odds = at["threshold"] / (1 - at["threshold"])
+            worth = prevalence * sensitivity - (1 - prevalence) * false * odds
+            assert at["net_benefit"] == pytest.approx(worth)
+            right = prevalence * sensitivity
+            assert at["ppv"] == pytest.approx(right / (right + (1 - prevalence) * false))
 
 
 @pytest.mark.parametrize(

@@ -303,7 +303,15 @@ class DataCovariances(Covariances):
         return u
 
     def some_products(self, u: Float64Array, index: IntArray) -> Float64Array | None:
-        return u @ self.columns(index) if self.matrix.reads_cheaply(index) else None
+        if not self.matrix.reads_cheaply(index):
+            return None
+        out = np.empty(len(index))
+        # some at a time: all of them in float64 may be half as large as X
+        size = max(1, BLOCK // self.n_samples)
+        for start in range(0, len(index), size):
+            part = slice(start, start + size)
+            out[part] = u @ self.columns(index[part])
+        return out
 
     @cached_property
     def _row_scale(self) -> Float64Array:

@@ -12,7 +12,9 @@ from .._notices import Notice
 from .._versions import versions
 from ..estimators.pipeline import last_step
 from ..evaluation import ExternalValidation, sizes_notice
+from ..evaluation.recalibration import recalibration_of
 from ..evaluation.values import plain
+from ..metrics import threshold_table
 from . import features, figures, projections, words
 from .methods import methods
 from .panel import classes_of, describe_panel, with_frequencies
@@ -103,10 +105,8 @@ def summarize(
     rows = with_frequencies(rows, table, codes, halves if folds is None else folds, stability)
     steadiness = _stability(found, stability)
     scores = known_scores(found)
-    used = versions()
     verdict = words.verdict(data, scores, found, size=len(rows), stability=steadiness)
     verdict["sentences"] += [] if test is None else [words.cohort_sentence(test)]
-    description = describe_model(model)
     said = words.notices_about(data, rows, verdict["level"], scores, steadiness)
     if found is not None:
         said += [Notice(n["code"], n["severity"], n["text"]) for n in found["notices"]]
@@ -119,7 +119,7 @@ def summarize(
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "versions": used,
+        "versions": versions(),
         "run": {
             "command": command,
             "parameters": plain(dict(parameters or {})),
@@ -127,23 +127,27 @@ def summarize(
             "skipped": list(skipped),
         },
         "data": data,
-        "model": description,
+        "model": describe_model(model),
         "verdict": verdict,
         "notices": [notice.to_dict() for notice in said],
         "panel": rows,
         "scores": scores,
+        "thresholds": _thresholds(found, prevalence),
         "stability": steadiness,
         "learning": None if learning is None else learning.to_dict(),
         "test": test,
         "figures": _figures(table, model, rows, found, selections, stability, learning, prevalence),
-        "methods": methods(data, description, rows, scores, found, steadiness, used, seed, test),
         "evaluation": found,
     }
-    return cast(Results, plain(document))
+    return cast(Results, plain({**document, "methods": methods(document)}))
 
 
 def summarize_test(
-    validation: ExternalValidation, *, source: str = "", digest: str = ""
+    validation: ExternalValidation,
+    *,
+    source: str = "",
+    digest: str = "",
+    recalibration: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Describe what an independent cohort says of a model.
 
@@ -153,6 +157,8 @@ def summarize_test(
         From `sparsegsvp.evaluation.validate_external`.
     source, digest : str
         The file and its digest.
+    recalibration : dict, optional
+        What the model was recalibrated to before: its ``recalibration_``.
 
     Returns
     -------
@@ -172,11 +178,12 @@ def summarize_test(
     found = validation.to_dict()
     same = [
         "n_samples", "class_counts", "positive", "prevalence", "observed_prevalence", "scores",
-        "recalls", "thresholds", "shift", "remarks",
+        "recalls", "thresholds", "threshold_counts", "shift", "remarks",
     ]  # fmt: skip
     return {
         "source": source,
         "digest": digest,
+        "recalibration": None if recalibration is None else plain(recalibration),
         **{name: found[name] for name in same},
         "confusion": {"classes": found["classes"], "counts": found["confusion"]},
         **figures.cohort(found),
@@ -202,7 +209,17 @@ def describe_model(model: Any) -> Part:
         "scale": final.scale_.tolist(),
         "objective": final.objective_.tolist(),
         "kkt_residual": final.kkt_residual_.tolist(),
+        "recalibration": plain(recalibration_of(model)),
     }
+
+
+def _thresholds(found: Mapping[str, Any] | None, prevalence: float | None) -> list[Part]:
+    """What acting from a probability on means, out of fold, by the first repeat."""
+    there = None if found is None else figures.out_of_fold(found, prevalence)
+    if there is None:
+        return []
+    y, p, share = there
+    return plain(threshold_table(y, p, prevalence=share, own=share))
 
 
 def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, Part]:
@@ -341,7 +358,6 @@ def _figures(
         "weights": figures.weight_curves(final, names),
         "stability": bars,
         "learning": None if learning is None else figures.learning(learning.to_dict()),
-        "thresholds": found and figures.thresholds(found, prevalence),
         "heatmap": features.heatmap(
             table.X, codes, classes, names, panel, ids=ids, evaluation=found, positive=positive
         ),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_curve
 
-from .._typing import Float64Array
+from .._typing import BoolArray, Float64Array
 from ..estimators.elbow import find_elbow
 from ..metrics import at_prevalence, decision_curve, net_benefit
 
@@ -21,7 +21,6 @@ Part = dict[str, Any]
 _ROC_GRID = np.linspace(0.0, 1.0, 101)
 _MAX_BARS = 30
 _MAX_WEIGHTS = 40
-_MAX_CUTS = 400
 
 
 # ---------------------------------------------------------------------- the estimate
@@ -83,8 +82,10 @@ def calibration(evaluation: Mapping[str, Any]) -> Part | None:
     }
 
 
-def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> Part | None:
-    """The decision curve of the first repeat's probabilities, at a prevalence.
+def out_of_fold(
+    evaluation: Mapping[str, Any], prevalence: float | None
+) -> tuple[BoolArray, Float64Array, float] | None:
+    """Which samples are positive, the first repeat's probabilities at a prevalence, and that.
 
     By default at the share of the positive class in the table. None without two classes or
     without probabilities.
@@ -96,63 +97,44 @@ def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> 
     p = np.array([np.nan if row[one] is None else row[one] for row in proba], dtype=np.float64)
     y = np.asarray(evaluation["y"]) == one
     known = np.isfinite(p)
-    share = float(y.mean()) if prevalence is None else prevalence
-    there = at_prevalence(np.clip(p[known], 0, 1), share)
-    found = decision_curve(y[known], there, prevalence=share).to_dict()
+    if np.unique(y[known]).size < 2:
+        return None
+    share = float(y[known].mean()) if prevalence is None else prevalence
+    return y[known], at_prevalence(np.clip(p[known], 0, 1), share), share
+
+
+def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> Part | None:
+    """The decision curve of the first repeat's probabilities, at a prevalence."""
+    there = out_of_fold(evaluation, prevalence)
+    if there is None:
+        return None
+    y, p, share = there
+    found = decision_curve(y, p, prevalence=share).to_dict()
     return {**found, "label": str(evaluation["positive"])}
 
 
-def thresholds(evaluation: Mapping[str, Any], prevalence: float | None = None) -> Part | None:
-    """What acting from a probability on gives out of fold, all repeats together.
+def at_threshold(counts: Mapping[str, Any], evidence: float, prevalence: float) -> Part:
+    """What acting from a probability on gives, as the page's slider shows it.
 
-    ``cut`` are the probabilities at equal class shares, ascending; ``sensitivity`` and
-    ``specificity`` are of acting where the probability is at least that. ``prevalence`` is the
-    share of the positive class that is asked for, by default the table's. None without two
-    classes or without probabilities.
-    """
-    proba = [entry["proba"] for entry in evaluation["out_of_fold"]]
-    if not proba or None in proba or len(evaluation["classes"]) != 2:
-        return None
-    one = [str(c) for c in evaluation["classes"]].index(str(evaluation["positive"]))
-    p = np.array([[np.nan if row[one] is None else row[one] for row in rows] for rows in proba])
-    y = np.broadcast_to(np.asarray(evaluation["y"]) == one, p.shape)
-    known = np.isfinite(p)
-    ones, others = np.sort(p[known & y]), np.sort(p[known & ~y])
-    if not ones.size or not others.size:
-        return None
-    cut = np.unique(np.concatenate([ones, others]))
-    if cut.size > _MAX_CUTS:
-        cut = np.quantile(cut, np.linspace(0, 1, _MAX_CUTS), method="nearest")
-    share = float(np.mean(np.asarray(evaluation["y"]) == one))
-    return {
-        "cut": cut.tolist(),
-        "sensitivity": (1.0 - np.searchsorted(ones, cut) / ones.size).tolist(),
-        "specificity": (np.searchsorted(others, cut) / others.size).tolist(),
-        "prevalence": share if prevalence is None else prevalence,
-        "label": str(evaluation["positive"]),
-    }
-
-
-def at_threshold(found: Mapping[str, Any], evidence: float, prevalence: float) -> Part:
-    """What `thresholds` say at one place, as the page's slider shows it.
-
-    ``evidence`` are the log odds at equal class shares from which one acts; 0 are the labels of
-    the model. ``threshold`` is the probability that they are at the prevalence. Predictive values
+    ``counts`` is ``EvaluationResult.to_dict()["threshold_counts"]``, for equal class shares.
+    ``evidence`` are the log odds at equal shares from which one acts; 0 are the labels of the
+    model. ``threshold`` is the probability that they are at the prevalence. Predictive values
     are None where nobody is called so.
 
     Examples
     --------
     >>> from sparsegsvp.report.figures import at_threshold
-    >>> found = {"cut": [0.2, 0.6], "sensitivity": [1.0, 0.8], "specificity": [0.0, 0.9]}
-    >>> at = at_threshold(found, 0.0, 0.2)
+    >>> counts = {"threshold": [0.2, 0.6], "tp": [10, 8], "fn": [0, 2], "fp": [9, 1], "tn": [1, 9]}
+    >>> at = at_threshold(counts, 0.0, 0.2)
     >>> round(at["threshold"], 3), round(at["ppv"], 3), round(at["net_benefit"], 3)
     (0.2, 0.667, 0.14)
     """
     balanced = 1.0 / (1.0 + np.exp(-evidence))
-    at = int(np.searchsorted(found["cut"], balanced))
-    within = at < len(found["cut"])
-    sensitivity = found["sensitivity"][at] if within else 0.0
-    specificity = found["specificity"][at] if within else 1.0
+    at = int(np.searchsorted(counts["threshold"], balanced))
+    sensitivity, specificity = 0.0, 1.0
+    if at < len(counts["threshold"]):
+        tp, fn, fp, tn = (counts[key][at] for key in ("tp", "fn", "fp", "tn"))
+        sensitivity, specificity = tp / (tp + fn), tn / (tn + fp)
     right, wrong = prevalence * sensitivity, (1 - prevalence) * (1 - specificity)
     missed, rest = prevalence - right, 1 - prevalence - wrong
     threshold = float(at_prevalence(balanced, prevalence))
@@ -163,7 +145,6 @@ def at_threshold(found: Mapping[str, Any], evidence: float, prevalence: float) -
         "ppv": right / (right + wrong) if right + wrong > 0 else None,
         "npv": rest / (rest + missed) if rest + missed > 0 else None,
         "net_benefit": float(net_benefit(sensitivity, specificity, prevalence, threshold)),
-        "treat_all": float(net_benefit(1.0, 0.0, prevalence, threshold)),
     }
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import Any
 
+from ..evaluation.recalibration import recalibration_words
 from . import drawings, feature_charts, figures, marks, words
 from .answers import QUESTIONS, addresses, answers, next_steps
 from .checklist import checklist
@@ -61,21 +62,21 @@ def build_report(results: Mapping[str, Any]) -> str:
     drawn = draw_figures(results)
     tones = _tones(results)
     scores, found = results["scores"].get("balanced_accuracy"), results["figures"]
-    thresholds, decision = found["thresholds"], drawn.get("decision")
+    counts, decision = (results["evaluation"] or {}).get("threshold_counts"), drawn.get("decision")
     now = None
-    if thresholds is not None:
-        share = thresholds["prevalence"]
-        now = figures.at_threshold(thresholds, 0.0, share)
-        if decision is not None:  # a line that the slider moves between both ends of the axis
-            at, ends = [now["threshold"]] * 2, [decision.y.low, decision.y.high]
-            decision.line(at, ends, "cursor act", places=[0.0, 1.0])
+    if counts is not None and decision is not None:
+        now = figures.at_threshold(counts, 0.0, found["decision"]["prevalence"])
+        # a line that the slider moves between both ends of the axis
+        at, ends = [now["threshold"]] * 2, [decision.y.low, decision.y.high]
+        decision.line(at, ends, "cursor act", places=[0.0, 1.0])
     names = [row["feature"] for row in results["panel"]]
     return render(
         "report.html",
         drawn,
         {
             "path": found["path"] and {**found["path"], "weights": None},
-            "thresholds": thresholds,
+            "counts": now and counts,
+            "decision": now and {key: found["decision"][key] for key in ("prevalence", "label")},
         },
         r=results,
         tones=tones,
@@ -91,6 +92,7 @@ def build_report(results: Mapping[str, Any]) -> str:
         stability_word=words.stability_word,
         line_words=words.line_words,
         prevalence_words=words.prevalence_words,
+        recalibration_words=recalibration_words,
         hero=results["panel"][:_HERO_FEATURES],
         chance=1.0 / len(classes),
         shown_batches=_BATCHES,

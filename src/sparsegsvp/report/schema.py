@@ -26,9 +26,10 @@ DOCUMENT = """\
 Results
     format: str; format_version: int; versions: {str}; run: Run
     data: Data; model: Model; verdict: Verdict; notices: [Notice]; panel: [Feature]
-    scores: {Interval}; stability: Stability?; learning: Learning?; test: Test?
+    scores: {Interval}; thresholds: [Threshold]; stability: Stability?; learning: Learning?
+    test: Test?
     figures: Figures; methods: Methods
-    evaluation: {any}?  # EvaluationResult.to_dict(); its batches, if it has any, are [Batches]
+    evaluation: {any}?  # EvaluationResult.to_dict(): batches are [Batches], threshold_counts Counts
 
 Interval  # an estimate with its confidence interval
     value, low, high, level: float
@@ -50,7 +51,11 @@ Role  # columns of one role, for one reason; features are counted, and listed wh
 Model  # the fit on all samples
     estimator, decision, rule, selection, scoring: str
     q, tau, pool: float; n_splits: int; n_features: int?
-    delta, intercept, scale, objective, kkt_residual: [float]
+    delta, intercept, scale, objective, kkt_residual: [float]; recalibration: Recalibration?
+
+Recalibration  # other probabilities than those of the fit: for a prevalence, or by a cohort too
+    prevalence, slope, intercept: float; positive, source, digest: str; n_samples: int?
+    method: prevalence|intercept|slope
 
 Verdict  # the answer, in words
     level: signal|inconclusive|none|not tested; headline: str; sentences: [str]
@@ -104,14 +109,19 @@ Forecast
 
 Test  # what an independent cohort says; curves and what follows for two classes only
     source, digest: str; n_samples: int; class_counts: [int]; positive: str?
+    recalibration: Recalibration?  # of the model, before
     prevalence: float?; observed_prevalence: bool  # share of positives, the cohort's own or given
     scores: {Interval}; recalls: [Interval?]; confusion: Confusion
-    roc: Roc?; calibration: Calibration?; decision: Decision?; thresholds: [Threshold]
+    roc: Roc?; calibration: Calibration?; decision: Decision?
+    thresholds: [Threshold]; threshold_counts: Counts?
     shift: [Shift]?; remarks: [str]  # the panel's values against training; what cannot be said
 
 Threshold  # acting from a probability on, at the prevalence; own is that of the model's labels
     threshold, net_benefit: float; own: bool
     sensitivity, specificity: Interval; ppv, npv: Interval?
+
+Counts  # acting from each probability on, for equal class shares, rising: for any prevalence
+    threshold: [float]; tp, fp, tn, fn: [int]  # above the last one no sample is called positive
 
 Shift  # a feature in a cohort: training standard deviations higher, times as spread
     feature: str; shift: float; factor: float?; shifted, scaled: bool
@@ -123,8 +133,7 @@ Figures  # what each picture shows
     roc: Roc?; calibration: Calibration?; decision: Decision?
     confusion: Confusion?; permutation: Histogram?
     planes, pca_before, pca_after: Scatter?; path: Path?; weights: [Weights]; stability: [Bar]
-    learning: Learned?; thresholds: Thresholds?
-    heatmap: Heatmap?; volcano: Volcano?; correlations: Correlations?
+    learning: Learned?; heatmap: Heatmap?; volcano: Volcano?; correlations: Correlations?
 
 Roc  # ROC curves of the outer folds, averaged at equal false positive rates, or one cohort's
     fpr, tpr, low, high: [float]  # low to high: the middle 80% of the folds, empty for a cohort
@@ -139,9 +148,6 @@ Line  # logistic recalibration of the log odds; of the intercept the slope is he
 Decision  # decision curve: net benefit, in true positives per sample
     prevalence: float; label: str
     thresholds, net_benefit, low, high, treat_all: [float]
-
-Thresholds  # acting where the probability, at equal class shares, is at least so much
-    cut, sensitivity, specificity: [float]; prevalence: float; label: str
 
 Confusion  # rows are true classes; out of fold, the mean over the repeats
     classes: [str]; counts: [[float]]
@@ -236,6 +242,8 @@ def validate(results: Mapping[str, Any]) -> None:
     if results["evaluation"] is not None:
         batches = results["evaluation"].get("batches", [])
         check(batches, "[Batches]", "results['evaluation']['batches']")
+        counts = results["evaluation"].get("threshold_counts")
+        check(counts, "Counts?", "results['evaluation']['threshold_counts']")
 
 
 def _read(description: str) -> dict[str, dict[str, str]]:

@@ -172,7 +172,7 @@
   // where to draw the line: what acting from a probability on gives, at a prevalence
   const threshold = by("threshold");
   if (threshold) {
-    const found = data.thresholds;
+    const { counts, decision } = data;
     const prevalence = by("prevalence");
     const cursor = document.querySelector(".cursor.act");
     const ends = cursor?.dataset.places.split(" ").map(Number);
@@ -183,9 +183,10 @@
       if (!(share > 0 && share < 1)) return;
       const evidence = Number(threshold.value);
       const balanced = 1 / (1 + Math.exp(-evidence));
-      const at = found.cut.findIndex((cut) => cut >= balanced);
-      const sensitivity = at < 0 ? 0 : found.sensitivity[at];
-      const specificity = at < 0 ? 1 : found.specificity[at];
+      const at = counts.threshold.findIndex((cut) => cut >= balanced);
+      const rate = (yes, no) => counts[yes][at] / (counts[yes][at] + counts[no][at]);
+      const sensitivity = at < 0 ? 0 : rate("tp", "fn");
+      const specificity = at < 0 ? 1 : rate("tn", "fp");
       const right = share * sensitivity, wrong = (1 - share) * (1 - specificity);
       const missed = share - right, rest = 1 - share - wrong;
       const odds = Math.exp(evidence) * share / (1 - share);
@@ -199,7 +200,7 @@
       const benefit = right - wrong * odds, all = share - (1 - share) * odds;
       by("at-net_benefit").textContent = benefit.toFixed(3);
       const many = (v) => Math.round(1000 * v).toLocaleString("en");
-      by("at-words").textContent = `Of 1,000 samples at this prevalence, ${many(share)} are ${found.label}: `
+      by("at-words").textContent = `Of 1,000 samples at this prevalence, ${many(share)} are ${decision.label}: `
         + `${many(right)} of them are found and ${many(missed)} missed; ${many(wrong)} of the ${many(1 - share)} others are called so too. `
         + (benefit >= Math.max(all, 0) ? "Acting on the model is worth more here than acting on all or on no one."
           : `Acting on ${all > 0 ? "all" : "no one"} would be worth more here.`);
@@ -209,7 +210,7 @@
         cursor.setAttribute("x1", x);
         cursor.setAttribute("x2", x);
         // the curve is for one prevalence only
-        cursor.toggleAttribute("hidden", Math.abs(share - found.prevalence) > 1e-4);
+        cursor.toggleAttribute("hidden", Math.abs(share - decision.prevalence) > 1e-4);
       }
     };
     threshold.addEventListener("input", draw);
