@@ -13,6 +13,7 @@ from .options import (
     Batches,
     Cohort,
     DryRun,
+    Figures,
     Folds,
     Force,
     Given,
@@ -64,6 +65,7 @@ def select(
     showing: Showing,
     out: Out = Path("sparsegsvp-report"),
     force: Force = False,
+    figures: Figures = False,
     dry_run: DryRun = False,
     fast: Annotated[
         bool,
@@ -84,8 +86,8 @@ def select(
 ) -> None:
     """Select a panel, estimate it honestly, and write a report.
 
-    Writes report.html, checklist.md, panel.csv, predictions.csv, results.json and model.skops
-    into DIR, all of them or none.
+    Writes report.html, checklist.md, panel.csv, panel.xlsx, predictions.csv, results.json and
+    model.skops into DIR, all of them or none.
     """
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     groups = (
@@ -97,6 +99,7 @@ def select(
         refused = [name for name, _ in changed(*groups) if name not in _ON_DISK]
         refused += ["fast"] if fast else []
         refused += ["dry_run"] if dry_run else []
+        refused += ["figures"] if figures else []
         _select_lazily(
             table, dask, refused, roles, layout, method, running, text, screen, out=out, force=force
         )
@@ -117,7 +120,8 @@ def select(
             plan = plan_selection(data, fast=fast, progress=screen.progress, **asked)
         screen.show_plan(plan)
         return
-    _select(read, out, text, screen, force=force, fast=fast, **asked, **values(logging, use))
+    kept = {"force": force, "figures": figures}
+    _select(read, out, text, screen, **kept, fast=fast, **asked, **values(logging, use))
 
 
 def _select(
@@ -127,6 +131,7 @@ def _select(
     screen: Screen,
     *,
     force: bool,
+    figures: bool = False,
     **parameters: Any,
 ) -> None:
     """Read a table and perhaps a cohort, select, show what was found and write it."""
@@ -144,7 +149,7 @@ def _select(
         )
         screen.show_estimate(found.document)
         with screen.stage("writing the page"):
-            found.write(folder)
+            found.write(folder, figures=figures)
     screen.finish(found.document, out, text)
 
 
@@ -215,6 +220,7 @@ def demo(
     showing: Showing,
     out: Out = Path("demo-report"),
     force: Force = False,
+    figures: Figures = False,
     fast: Annotated[bool, typer.Option("--fast", help="Skip what takes long.")] = False,
 ) -> None:
     """Run select on the breast cancer data that come with the package.
@@ -234,7 +240,8 @@ def demo(
     # its own results are made again as often as one likes
     own = (command_of(out) or "").startswith("sparsegsvp demo")
     settled: dict[str, Any] = {"repeats": 2, "resamples": 20}
-    _select(read, out, text, screen, force=force or own, fast=fast, **settled, **values(running))
+    kept = {"force": force or own, "figures": figures}
+    _select(read, out, text, screen, **kept, fast=fast, **settled, **values(running))
 
 
 @command

@@ -44,6 +44,13 @@ MaybeOut = Annotated[
 Force = Annotated[
     bool, _option(_GENERAL, "Replace the results of an earlier run.", "--force", show_default=False)
 ]
+Figures = Annotated[
+    bool,
+    _option(
+        _GENERAL, "Write every figure too, as SVG, PNG and CSV, into DIR/figures.", "--figures",
+        show_default=False,
+    ),
+]  # fmt: skip
 DryRun = Annotated[
     bool,
     _option(

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .models import save_model as save_model
     from .table import Table as Table
     from .table import read_table as read_table
+    from .xlsx import workbook as workbook
 
 _MODULES = {
     "cells": ("csv_text", "harmless"),
@@ -53,6 +54,7 @@ _MODULES = {
     "memory": ("make_table",),
     "models": ("Log2", "load_model", "save_model"),
     "table": ("Table", "read_table"),
+    "xlsx": ("workbook",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_MODULE_OF)

@@ -137,7 +137,7 @@ Figures  # what each picture shows
     roc: Roc?; calibration: Calibration?; decision: Decision?
     confusion: Confusion?; permutation: Histogram?
     planes, pca_before, pca_after: Scatter?; path: Path?; weights: [Weights]; stability: [Bar]
-    learning: Learned?
+    learning: Learned?; heatmap: Heatmap?; volcano: Volcano?; correlations: Correlations?
 
 Roc  # ROC curves of the outer folds, averaged at equal false positive rates, or one cohort's
     fpr, tpr, low, high: [float]  # low to high: the middle 80% of the folds, empty for a cohort
@@ -161,7 +161,19 @@ Histogram  # the permutation distribution
 
 Scatter  # samples in a plane: at most so many are drawn of n_total; label holds class codes
     x, y: [float]; label: [int]; wrong: [bool]; name, classes: [str]
+    probability: [float?]; positive: str?  # out of fold, of the positive class or of the own one
     x_title, y_title, note: str; n_total: int
+
+Heatmap  # the panel over samples, clustered; values by feature, in standard deviations
+    feature, name, classes: [str]; values: [[float?]]; label: [int]; wrong: [bool]
+    probability: [float?]; positive: str?; n_total: int
+
+Volcano  # features by difference of two classes and q-value; of many in one place only one
+    feature, higher_in: [str]; difference, p, q: [float]; in_panel: [bool]
+    contrast, unit: str; n_total, n_below: int  # how many there are, and have q of at most 0.05
+
+Correlations  # within classes; a substitute stands for a feature of the panel
+    feature: [str]; stands_for: [str?]; values: [[float]]
 
 Path  # panels and inner cross-validation along the path
     features: [str]; steps: [Step]; chosen: int; score_name: str

@@ -19,8 +19,7 @@ from .._versions import versions
 from ..datasets import Dataset, load_breast_cancer, load_ovarian
 from ..evaluation.journal import Journal, run_logged
 from ..evaluation.values import digest
-from ..report.marks import style_sheet
-from ..report.page import template_environment
+from ..report.page import render, template_environment
 from .figures import make_figures
 from .plan import PLANS, Experiment, Plan, stages
 from .protocol import STUDIES, Row, Study, paper_split
@@ -138,7 +137,7 @@ def reproduce(
     """
     if which not in (*STUDIES, "all"):
         raise ValueError(f"which must be 'breast', 'ovarian' or 'all', got {which!r}.")
-    environment = template_environment(__package__)
+    template_environment(__package__)  # says at once what is missing
     studies = list(STUDIES.values()) if which == "all" else [STUDIES[which]]
     loaded = [
         load_breast_cancer() if study.key == "breast" else load_ovarian(data, order="authors")
@@ -169,11 +168,9 @@ def reproduce(
         for name, svg in figures.items():
             _write(folder / "figures" / f"{key}-{name}.svg", svg)
         contexts.append(_context(study, chosen, tables, figures))
-    environment.filters["percent"] = lambda x: "–" if x is None else f"{100 * x:.2f}"
-    environment.filters["number"] = lambda x: "–" if x is None else f"{x:.6g}"
-    template = environment.get_template("page.html")
     page = folder / "index.html"
-    _write(page, template.render(studies=contexts, versions=made_with, chart_style=style_sheet()))
+    about = {"versions": made_with}
+    _write(page, render("page.html", {}, package=__package__, studies=contexts, r=about))
     elapsed = time.perf_counter() - began
     _write(
         folder / "timings.json",
@@ -312,7 +309,7 @@ def _context(
             (KINDS[kind], rows) for kind, rows in _grouped(tables.get("sensitivity", []), "kind")
         ],
         "hero": figures.get("sensitivity"),
-        "figures": [(*CAPTIONS[name], figures[name]) for name in CAPTIONS],
+        "figures": [(name, *CAPTIONS[name], figures[name]) for name in CAPTIONS],
     }
 
 

@@ -30,7 +30,7 @@ from ..evaluation import (
 )
 from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import fit_with_groups
-from ..io import InputError, Table, check_cohort, make_table, save_model
+from ..io import InputError, Table, check_cohort, csv_text, make_table, save_model
 from ..io.errors import option
 from ..report import (
     build_report,
@@ -44,7 +44,16 @@ from ..report.methods import methods
 from ..report.words import interval
 from .beside import fixed_panels
 from .evidence import evaluate_beside, evaluate_procedure
-from .files import json_text, out_of_fold_csv, panel_csv, results_folder, timings_text, write_texts
+from .files import (
+    json_text,
+    out_of_fold_csv,
+    panel_rows,
+    panel_workbook,
+    results_folder,
+    timings_text,
+    write_figures,
+    write_texts,
+)
 from .predict import (
     Predictions,
     check_prevalence,
@@ -114,6 +123,8 @@ class Selection:
         "report.html",
         "checklist.md",
         "panel.csv",
+        "panel.xlsx",
+        "figures/",
         "model.skops",
         "results.json",
         "predictions.csv",
@@ -171,15 +182,18 @@ class Selection:
             Path(path).write_text(page, encoding="utf-8")
         return page
 
-    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
+    def save(
+        self, folder: str | os.PathLike[str], *, force: bool = False, figures: bool = False
+    ) -> None:
         """Write page, checklist, panel, predictions, results and model into a folder, all or none.
 
-        Results of an earlier run are replaced only with `force`, other files never.
+        Results of an earlier run are replaced only with `force`, other files never. With
+        `figures` every figure is written too, as SVG, PNG and CSV.
         """
         with results_folder(folder, type(self), force=force) as part:
-            self.write(part)
+            self.write(part, figures=figures)
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, *, figures: bool = False) -> None:
         """Write the files into a folder that exists, one after the other."""
         cohort = None
         if self.cohort is not None and self.cohort_table is not None:
@@ -188,7 +202,7 @@ class Selection:
             folder,
             {
                 "results.json": json_text(self.document),
-                "panel.csv": panel_csv(self.document),
+                "panel.csv": csv_text(*panel_rows(self.document)),
                 "predictions.csv": out_of_fold_csv(self.table, self.document["evaluation"]),
                 "test-predictions.csv": cohort,
                 "report.html": self.to_html(),
@@ -196,6 +210,9 @@ class Selection:
                 "timings.json": timings_text(self.seconds),
             },
         )
+        (folder / "panel.xlsx").write_bytes(panel_workbook(self.document))
+        if figures:
+            write_figures(folder / "figures", self.document)
         save_model(self.model, folder / "model.skops")
 
     def recalibrated(
@@ -240,7 +257,7 @@ class Selection:
         """Show the page in a notebook, in a frame that can reach neither it nor the network."""
         page = html.escape(self.to_html(), quote=True)
         return (
-            f'<iframe sandbox="allow-scripts" srcdoc="{page}" '
+            f'<iframe sandbox="allow-scripts allow-downloads" srcdoc="{page}" '
             'style="width: 100%; height: 720px; border: 1px solid #ccc"></iframe>'
         )
 
