@@ -1,11 +1,6 @@
 """How the site is built: `make docs` runs Sphinx with this file, and warnings are errors."""
 
-import os
 import warnings
-
-# One thread for the examples, so that their times and last digits are the same everywhere.
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
 
 import sparsegsvp
 

@@ -6,18 +6,22 @@ A panel that changes with every new patient is not a list of markers, however we
 So the selection is repeated on random halves of the samples, and counted.
 """
 
+import numpy as np
+
 from sparsegsvp import GSVPSVM, StabilitySelection, plots
 from sparsegsvp.datasets import make_planted
 
 # %%
-# Five informative features, and neighbours that resemble each other, as in a spectrum.
-data = make_planted(80, 300, 5, effect=1.5, correlation=0.9, random_state=1)
-names = data.feature_names
-print("informative:", ", ".join(names[data.support]))
+# Five informative features. The first gets a twin: another gene that measures nearly the same.
+data = make_planted(80, 300, 5, effect=1.4, random_state=1)
+X, y, names = data.X.copy(), data.y, data.feature_names
+first, twin = data.support[0], 0
+X[:, twin] = X[:, first] + 0.35 * np.random.default_rng(0).normal(size=len(y))
+print("informative:", ", ".join(names[data.support]), "and the twin", names[twin])
 
 # %%
 # Thirty halves, five features each. A feature is kept if more than 60% of the halves choose it.
-stable = StabilitySelection(GSVPSVM(n_features=5), n_resamples=30).fit(data.X, data.y)
+stable = StabilitySelection(GSVPSVM(n_features=5), n_resamples=30).fit(X, y)
 print("kept:", ", ".join(names[stable.get_support()]) or "none")
 print(f"stability of the whole panel: {stable.stability_.value:.2f} of 1")
 

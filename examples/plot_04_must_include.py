@@ -7,6 +7,7 @@ a third costs ten times as much. Say so before the selection, not after it, so t
 of accuracy counts it.
 """
 
+import pandas as pd
 from sklearn.pipeline import make_pipeline
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV, Panel, nested_evaluate, plots
@@ -14,15 +15,10 @@ from sparsegsvp.datasets import load_breast_cancer
 from sparsegsvp.evaluation import paired_difference
 
 data = load_breast_cancer()
-X, y, names = data.X, data.y, list(data.feature_names)
-
-
-def panel(model):
-    return ", ".join(names[j] for j in model.get_support(indices=True))
-
+X, y = pd.DataFrame(data.X, columns=data.feature_names), data.y
 
 free = GSVPSVMCV(tau=1.0).fit(X, y)
-print("free choice:", panel(free))
+print("free choice:", ", ".join(free.get_feature_names_out()))
 
 # %%
 # A factor of 0 puts a feature into every panel, infinity into none, and 3 makes it three times as
@@ -30,21 +26,22 @@ print("free choice:", panel(free))
 steered = GSVPSVMCV(
     tau=1.0,
     penalty_factor={
-        names.index("mean smoothness"): 0.0,
-        names.index("worst radius"): float("inf"),
-        names.index("worst area"): 3.0,
+        "mean smoothness": 0.0,
+        "worst radius": float("inf"),
+        "worst area": 3.0,
     },
 ).fit(X, y)
-print("steered:", panel(steered))
+print("steered:", ", ".join(steered.get_feature_names_out()))
 
 # %%
 # The feature that must be in is there from the first step of the path.
-ax = plots.path(steered, feature_names=names, label=6)
+ax = plots.path(steered, label=6)
 
 # %%
 # What does a panel from elsewhere score here, say from a paper? Fit it in the same folds as your
 # own selection, and compare the two on the same samples.
-published = make_pipeline(Panel([0, 1, 2, 3]), GSVPSVM(n_features=4))
+known = ["mean radius", "mean texture", "mean perimeter", "mean area"]
+published = make_pipeline(Panel(known), GSVPSVM(n_features=4))
 options = {"n_repeats": 1, "n_permutations": 0}
 theirs = nested_evaluate(published, X, y, **options)
 ours = nested_evaluate(GSVPSVM(n_features=4), X, y, **options)

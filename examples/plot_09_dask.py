@@ -9,7 +9,7 @@ gathered, and the result is that of the same rows in memory.
 import dask.array as da
 import numpy as np
 
-from sparsegsvp import GSVPSVM, plots
+from sparsegsvp import GSVPSVM, GSVPSVMCV, plots
 from sparsegsvp.datasets import make_planted
 
 # %%
@@ -32,7 +32,5 @@ print(f"largest difference of weights: {np.abs(model.coef_ - whole.coef_).max():
 
 # %%
 # The search runs the same way; its path can be drawn as always.
-from sparsegsvp import GSVPSVMCV  # noqa: E402
-
 search = GSVPSVMCV(tau=1.0, n_deltas=12, cv=3).fit(X, data.y)
 ax = plots.path(search, feature_names=data.feature_names)

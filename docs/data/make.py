@@ -1,6 +1,6 @@
 """Write the simulated tables that the tutorials use: tumors.csv and cohort.csv, beside this file.
 
-    python docs/data/make.py
+python docs/data/make.py
 """
 
 from pathlib import Path
