@@ -1,5 +1,6 @@
 """How the site is built: `make docs` runs Sphinx with this file, and warnings are errors."""
 
+import re
 import warnings
 
 import sparsegsvp
@@ -79,8 +80,14 @@ warnings.filterwarnings("ignore", category=DeprecationWarning)
 
 def _escape_names(app, what, name, obj, options, lines):
     """Keep reStructuredText from reading ``(n_features_in_,)`` in a type as a link."""
-    lines[:] = [line.replace("n_features_in_,", "n_features_in\\_,") for line in lines]
+    lines[:] = [re.sub(r"n_features_in_(?=[,)])", r"n_features_in\\_", line) for line in lines]
+
+
+def _skip_routing(app, what, name, obj, skip, options):
+    """Leave out scikit-learn's own ``set_fit_request`` and its kin."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None
 
 
 def setup(app):
     app.connect("autodoc-process-docstring", _escape_names)
+    app.connect("autodoc-skip-member", _skip_routing)

@@ -19,11 +19,12 @@ model = GSVPSVMCV(tau=1.0).fit(wine.data, y)
 print("panel:", ", ".join(names[model.support_]))
 
 # %%
-# The weight of every feature in the plane of each class, in standard deviations of the feature.
-spread = wine.data.std(axis=0)
-for label, row in zip(model.classes_, model.coef_ * spread):
-    heaviest = np.argsort(-np.abs(row))[:3]
-    print(f"{label}: " + ", ".join(f"{names[j]} {row[j]:+.2f}" for j in heaviest if row[j]))
+# What the plane of each class listens to: the size of its weights, per standard deviation of the
+# feature.
+size = np.abs(model.coef_) * wine.data.std(axis=0)
+for label, row in zip(model.classes_, size):
+    heaviest = np.argsort(-row)[:3]
+    print(f"{label}: " + ", ".join(f"{names[j]} {row[j]:.2f}" for j in heaviest))
 
 # %%
 # The sorted weights of one plane, and the elbow behind which they fall off.

@@ -43,7 +43,8 @@ for scale in (1.0, 0.1, 0.01):
 # computed and not drawn, and every answer carries a certificate: how far it is from satisfying the
 # conditions of a minimum, over all features.
 models = [GSVPSVM(n_features=5).fit(X, y) for _ in range(3)]
-print("panels:", {tuple(m.get_support(indices=True)) for m in models})
+print("different panels:", len({tuple(m.get_support(indices=True)) for m in models}))
+print("the panel:", ", ".join(names[models[0].support_]))
 
 search = GSVPSVMCV(tau=1.0).fit(X, y)
 print(f"largest residual on the path: {np.max(search.path_['kkt_residual']):.1e}")
