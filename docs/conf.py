@@ -51,6 +51,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 60,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,  # its page loads scripts from the network
     "thumbnail_size": (400, 280),
     "remove_config_comments": True,
 }
@@ -67,7 +68,7 @@ html_theme_options = {
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "header_links_before_dropdown": 7,
