@@ -2,6 +2,9 @@
 
 import re
 import warnings
+from pathlib import Path
+
+from sphinx.errors import ExtensionError
 
 import sparsegsvp
 
@@ -89,6 +92,15 @@ def _skip_routing(app, what, name, obj, skip, options):
     return True if re.fullmatch(r"set_\w+_request", name) else None
 
 
+def _refuse_requests(app, exception):
+    """Fail if a page would load something from the network when it is opened from disk."""
+    tag = re.compile(r'<(?:script|img|iframe|source|link)\b[^>]*(?:src|href)="(?:https?:)?//[^>]*>')
+    for page in Path(app.outdir).rglob("*.html"):
+        if exception is None and (found := tag.search(page.read_text(encoding="utf-8"))):
+            raise ExtensionError(f"{page.name} loads from the network: {found[0]}")
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", _escape_names)
     app.connect("autodoc-skip-member", _skip_routing)
+    app.connect("build-finished", _refuse_requests)
