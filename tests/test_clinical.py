@@ -21,6 +21,8 @@ from sparsegsvp.metrics import (
     mcnemar_test,
     net_benefit,
     predictive_values,
+    threshold_counts,
+    threshold_table,
 )
 
 
@@ -243,6 +245,94 @@ def test_net_benefit_counts_true_and_false_positives():
     assert float(net_benefit(1.0, 1.0, 0.1, 0.5)) == pytest.approx(0.1)  # perfect
     with pytest.raises(ValueError, match="thresholds"):
         decision_curve(y, p, thresholds=[0.5, 1.0])
+
+
+def test_counts_at_every_threshold_give_rates_at_any_prevalence():
+    y, score = drawn(25, 75, 5)
+    p = np.round(expit(score - 1), 2)  # with ties
+    found = threshold_counts(y, p)
+    assert found.threshold.tolist() == sorted(set(p.tolist()))
+    for t, tp, fp, tn, fn in zip(*vars(found).values()):
+        assert (tp, fp) == (np.sum((p >= t) & y), np.sum((p >= t) & ~y))
+        assert (tn, fn) == (np.sum((p < t) & ~y), np.sum((p < t) & y))
+    # a table at a prevalence, from the counts alone: thresholds move with the odds
+    for row in threshold_table(y, at_prevalence(p, 0.1), prevalence=0.1, own=0.1):
+        t = at_prevalence(row.threshold, 0.5, prior=0.1)
+        i = np.searchsorted(found.threshold, t - 1e-12)
+        s, c = (found.sensitivity[i], found.specificity[i]) if i < found.threshold.size else (0, 1)
+        assert row.sensitivity.value == pytest.approx(s)
+        assert row.specificity.value == pytest.approx(c)
+        assert row.net_benefit == pytest.approx(float(net_benefit(s, c, 0.1, row.threshold)))
+        if row.ppv is not None:
+            assert row.ppv.value == pytest.approx(0.1 * s / (0.1 * s + 0.9 * (1 - c)))
+        assert row.own == (row.threshold == 0.1)
+
+
+def test_many_thresholds_are_thinned_evenly_from_the_first_to_the_last():
+    y, score = drawn(600, 900, 0)
+    p = expit(score)
+    found = threshold_counts(y, p)
+    assert found.threshold.size == 200 and np.all(np.diff(found.threshold) > 0)
+    assert (found.threshold[0], found.threshold[-1]) == (p.min(), p.max())
+    assert found.tp[0] == 600 and found.fp[0] == 900 and found.tp[-1] + found.fp[-1] == 1
+    assert np.diff(found.fn + found.tn).max() <= 9  # of 1500 samples, 7.5 to a step
+
+
+# ------------------------------------------------------------------ numbers of other packages
+
+
+@pytest.fixture
+def made_up():
+    """Sixty samples and two predictions, written down without random numbers."""
+    i = np.arange(60)
+    y = (7 * i) % 10 < 4
+    first = 1 / (1 + np.exp(0.5 - 1.4 * (np.sin(1.7 * i) + 1.1 * y)))
+    second = 1 / (1 + np.exp(-np.cos(2.3 * i) - 0.8 * y))
+    return y, np.round(first, 3), np.round(second, 3)
+
+
+def test_net_benefit_is_that_of_dcurves(made_up):
+    y, p, _ = made_up
+    at = [0.1, 0.25, 0.5, 0.75]
+    # dcurves 1.1.7: dca(..., thresholds=at), then with prevalence=0.1 too; models m and "all"
+    own = [1 / 3, 0.277777777778, 0.05, 0.183333333333], [1 / 3, 0.2, -0.2, -1.4]
+    rare = [0.0, -0.083333333333, -0.3, 0.045833333333], [0.0, -0.2, -0.8, -2.6]
+    for prevalence, (model, everyone) in ((None, own), (0.1, rare)):
+        found = decision_curve(y, p, prevalence=prevalence, thresholds=at)
+        np.testing.assert_allclose(found.net_benefit, model, atol=1e-11)
+        np.testing.assert_allclose(found.treat_all, everyone, atol=1e-11)
+
+
+def test_calibration_is_that_of_statsmodels(made_up):
+    y, p, _ = made_up
+    found, share = calibration_line(y, p), np.log(24 / 36)
+    # statsmodels 0.15.0: GLM(y, [1, logit p], Binomial()).fit(), its params and bse, and the
+    # same with [1] alone and offset=logit p
+    (a, b), error = (-0.843310233586, 1.523518812142), 0.403312612239
+    intercept, own_error = -0.649007668917, 0.303181695832
+    assert found.slope.value == pytest.approx(b, abs=1e-8)
+    assert found.slope_intercept == pytest.approx(a - share, abs=1e-8)
+    assert found.slope.high - b == pytest.approx(norm.ppf(0.975) * error, abs=1e-7)
+    # there the samples' share is in the intercept, and its sampling in the error
+    plain = calibration_line(y, p, prior=0.4).intercept
+    assert plain.value == pytest.approx(intercept, abs=1e-8)
+    less = np.sqrt(own_error**2 - 1 / 24 - 1 / 36)
+    assert plain.high - plain.value == pytest.approx(norm.ppf(0.975) * less, abs=1e-7)
+
+
+def test_two_models_are_compared_as_by_mlstatkit_and_statsmodels(made_up):
+    y, first, second = made_up
+    found = delong_test(y, first, second)
+    # MLstatkit 0.1.91: Delong_test(y, first, second)
+    assert found.first == pytest.approx(0.8414351851851852)
+    assert found.second == pytest.approx(0.7511574074074073)
+    assert found.p_value == pytest.approx(0.27168168364320155)
+    half = norm.ppf(0.975) * np.sqrt(0.006745432673874701)
+    assert found.difference.high - found.difference.value == pytest.approx(half)
+    labels = mcnemar_test(y, first >= 0.5, second >= 0.5)
+    # statsmodels 0.15.0: mcnemar([[21, 18], [14, 7]], exact=True)
+    assert (labels.only_first, labels.only_second) == (18, 14)
+    assert labels.p_value == pytest.approx(0.5966148958541453)
 
 
 def test_prevalence_moves_odds():

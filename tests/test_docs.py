@@ -114,11 +114,12 @@ def files(tmp_path_factory) -> Path:
 
 def cheap(words: list[str], page: Path) -> list[str]:
     """The command with few folds and draws; of the recipes for files, as far as reading."""
-    takes = {flag for p in get_command(app).commands[words[0]].params for flag in p.opts}
+    command = get_command(app).commands.get(words[0])
+    takes = {flag for parameter in command.params for flag in parameter.opts} if command else set()
     if "--folds" not in takes or "--list" in words or "--dask" in words:
         return words
     if page.name == "files.md":
-        return [*words, "--dry-run"]
+        words = [*words, "--fast", "--dry-run"]
     few = CHEAP if "--fast" in words else {**CHEAP, **DRAWS}
     options = {option: value for option, value in few.items() if option in takes}
     for option, value in options.items():

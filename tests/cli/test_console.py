@@ -11,7 +11,8 @@ import pytest
 import typer
 
 from sparsegsvp import __version__
-from sparsegsvp.cli.screen import Screen, guarded
+from sparsegsvp.cli.app import guarded
+from sparsegsvp.cli.screen import Screen
 from sparsegsvp.io import InputError
 
 

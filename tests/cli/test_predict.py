@@ -8,10 +8,12 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
-from sparsegsvp import load_model
+from sparsegsvp import GSVPSVM, load_model, save_model
+from sparsegsvp.evaluation import compare_external
 from sparsegsvp.workflow import Predictions, needed_features
 
 
@@ -177,6 +179,63 @@ def test_labels_in_the_file_validate_the_model(model, tmp_path, kit):
     assert result.exit_code == 2 and "label 'sick' does not occur in the model" in result.stderr
 
 
+def test_labels_that_follow_a_prevalence_have_rates_of_their_own(model, tmp_path, kit):
+    X, labels, features = kit.planted(n=80, seed=9, shift=0.6)
+    cohort = kit.write_table(tmp_path / "new.csv", X, labels, features)
+    words = ["predict", model, cohort, "--id", "sample", "-t", "class", "--prevalence", "0.05"]
+    result = kit.run(*words)
+    rows = parse(result.stdout)
+    ill = [row["prediction"] == "ill" for row in rows if row["label"] == "ill"]
+    own = [row["prediction"] == "ill" for row in parse(kit.run(*words[:-2]).stdout)]
+    assert sum(ill) < sum(own[:40])  # fewer are called ill where it is rare
+    assert f"moved to the prevalence have sensitivity {np.mean(ill):.3f}," in result.stderr
+    assert f"Sensitivity: {np.mean(own[:40]):.3f} " in result.stderr
+    assert "moved to the prevalence" not in kit.run(*words[:-2]).stderr
+
+
+def test_a_cohort_of_one_class_shows_what_it_can(model, tmp_path, kit):
+    X, labels, features = kit.planted(seed=9)
+    cohort = kit.write_table(tmp_path / "new.csv", X[18:], labels[18:], features)
+    result = kit.run("predict", model, cohort, "--id", "sample", "-t", "class")
+    assert result.exit_code == 0, result.stderr
+    assert "Specificity: " in result.stderr and "Sensitivity: " not in result.stderr
+    assert "has no sample of ill" in result.stderr
+
+
+def test_two_models_on_one_cohort(model, tmp_path, kit):
+    X, labels, features = kit.planted()
+    small = GSVPSVM(n_features=1).fit(pd.DataFrame(X, columns=features), labels)
+    other = save_model(small, tmp_path / "other.skops")
+    X, labels, features = kit.planted(n=80, seed=9, shift=1.0)
+    cohort = kit.write_table(tmp_path / "new.csv", X, labels, features)
+    words = ["predict", model, cohort, "--id", "sample", "-t", "class"]
+    words += ["--against", other]
+    beside = tmp_path / "v.json"
+    result = kit.run(*words, "--out", tmp_path / "p.csv", "--validation", beside)
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(beside.read_text(encoding="utf-8"))["against"]
+    given = json.loads(kit.run(*words, "--json").stdout)
+    assert given["against"] == found and found["remarks"] == []
+    # the same numbers as in Python, on what each of the models takes
+    frame = pd.DataFrame(X, columns=features)
+    expected = compare_external(load_model(model), small, frame, labels, pos_label="ill").to_dict()
+    assert {name: found[name] for name in expected} == expected
+    assert found["areas"]["first"] > found["areas"]["second"]
+    said = f"{found['areas']['first']:.3f} against {found['areas']['second']:.3f}, difference"
+    assert said in result.stdout and "(DeLong)" in result.stdout and "(McNemar)" in result.stdout
+    assert said in kit.run(*words).stderr  # aside, where the predictions go to stdout
+    rare = tmp_path / "rare.skops"
+    assert kit.run("recalibrate", model, "--prevalence", "0.1", "--out", rare).exit_code == 0
+    result = kit.run(*words[:-1], rare)
+    assert "prevalence of 0.5 and of 0.1" in result.stderr and "p = 1.00 (DeLong)" in result.stderr
+    for more, said in {
+        (): "--against needs --target",
+        ("-t", "class"): "nothing.skops: there is no such file",
+    }.items():
+        result = kit.run("predict", model, cohort, *more, "--against", tmp_path / "nothing.skops")
+        assert result.exit_code == 2 and said in result.stderr
+
+
 def test_values_unlike_training_are_noticed(model, tmp_path, kit):
     X, labels, features = kit.planted(seed=9)
     X[:, 0] *= 1000
@@ -199,6 +258,13 @@ def test_a_recalibrated_model_is_marked_wherever_it_is_used(model, tmp_path, kit
     result = kit.run("predict", again, cohort, "--id", "sample", "-t", "class")
     assert "probabilities are recalibrated" in result.stderr
     assert "recalibrated to these very samples" in result.stderr
+    # what it was recalibrated to is where it is used, unless another prevalence is given
+    assert "at a prevalence of 10%" in result.stderr and "as in the cohort" not in result.stderr
+    given = json.loads(
+        kit.run("predict", again, cohort, "--id", "sample", "-t", "class", "--json").stdout
+    )
+    assert given["validation"]["recalibration"]["source"] == "new.csv"
+    assert given["validation"]["prevalence"] == 0.1
     assert "recalibrated probability of ill" in parse(result.stdout)[0]
     first = kit.run("predict", model, cohort, "--id", "sample", "--prevalence", "0.1")
     only = tmp_path / "rare.skops"
@@ -217,6 +283,7 @@ def test_a_recalibrated_model_is_marked_wherever_it_is_used(model, tmp_path, kit
         (): "a prevalence, or a cohort",
         (cohort,): "both TABLE and --target",
         ("--prevalence", "2"): "lies between 0 and 1",
+        ("--prevalence", "0.1", "--method", "slope"): "--method slope needs TABLE",
         ("--prevalence", "0.1", "--positive", "sick"): "there is no class 'sick'",
     }.items():
         result = kit.run("recalibrate", model, *more, "--out", tmp_path / "none.skops")

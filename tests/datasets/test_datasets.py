@@ -90,6 +90,24 @@ def test_ovarian_npz_by_path_and_by_class_name(
     np.testing.assert_array_equal(y, lookalike["y"])
 
 
+@needs_data
+def test_the_authors_order_holds_every_row_once_normal_first() -> None:
+    plain, theirs = load_ovarian(), load_ovarian(order="authors")
+    assert theirs.y.tolist() == [0] * 91 + [1] * 162
+    totals = plain.X.sum(axis=1), theirs.X.sum(axis=1)
+    assert np.unique(totals[0]).size == 253
+    np.testing.assert_array_equal(np.sort(totals[0]), np.sort(totals[1]))
+    assert not np.array_equal(*totals)
+
+
+def test_the_authors_order_of_other_rows_is_refused(tmp_path: Path, lookalike) -> None:
+    file = _save(tmp_path, lookalike)
+    with pytest.raises(ValueError, match="rows are not in the order of the public table"):
+        load_ovarian(file, order="authors")
+    with pytest.raises(ValueError, match="order must be"):
+        load_ovarian(file, order="theirs")  # type: ignore[call-overload]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

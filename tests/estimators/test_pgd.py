@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sparsegsvp.datasets import load_breast_cancer, make_planted
-from sparsegsvp.estimators.pgd import PGDGSVPSVM
+from sparsegsvp.estimators.pgd import PGDGSVPSVM, fit_together
 
 # Capped runs are the rule with this method; where a test is about the warning it says so.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -33,6 +33,7 @@ def _fit(model: PGDGSVPSVM, X: np.ndarray, y: np.ndarray) -> PGDGSVPSVM:
     [
         PGDGSVPSVM(max_iter=200, step_size=0.01),
         PGDGSVPSVM(q=0.5, max_iter=200, step_size=0.01, conventions="code"),
+        PGDGSVPSVM(q=0.5, max_iter=100, step_size=0.01, prox="exact", backtracking=True),
     ]
 )
 def test_scikit_learn_checks(estimator, check) -> None:
@@ -167,6 +168,20 @@ def test_shifting_and_scaling_features_changes_nothing(planted) -> None:
     assert_allclose(moved.decision_function(X * scale + 5.0), plain.decision_function(X), atol=1e-8)
 
 
+def test_models_fitted_together_are_those_fitted_alone(planted) -> None:
+    X, y = planted
+    models = [
+        PGDGSVPSVM(q, step_size=0.01, max_iter=n, random_state=n)
+        for q, n in ((None, 50), (0.5, 80), (1.0, 20))
+    ]
+    fit_together(models, X, y)
+    for model in models:
+        alone = _fit(clone(model), X, y)
+        assert_allclose(model.weights_, alone.weights_, rtol=1e-9)
+        assert vars(model).keys() == vars(alone).keys()
+        assert_array_equal(model.predict(X), alone.predict(X))
+
+
 def test_swapping_the_classes_swaps_the_planes(planted) -> None:
     X, y = planted
     settings = {"step_size": 0.01, "max_iter": 200}
@@ -256,6 +271,7 @@ def test_the_cap_warns_with_advice(planted) -> None:
         ({"max_iter": 2.5}, "max_iter"),
         ({"tol": -1}, "tol"),
         ({"conventions": "notes"}, "conventions"),
+        ({"prox": "both"}, "prox"),
         ({"delta": 1e9}, "smaller delta"),
     ],
 )

@@ -188,6 +188,23 @@ def test_one_sample_in_other_units_is_noticed_and_an_old_model_is_not_judged(fit
     assert check_shift(old, one) is None
 
 
+@pytest.mark.parametrize("labelled", [True, False])
+def test_one_value_throughout_is_odd_unless_training_was_nearly_so(labelled):
+    # a floored feature, which one sample of 60 exceeds, and one that varies, both in the panel
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = np.column_stack([np.full(60, 4.0), rng.normal(size=60) + 3.0 * y])
+    X[1, 0] = 6.0
+    model = GSVPSVM(n_features=2).fit(X, y)
+    cohort = np.column_stack([np.full(24, 4.0), np.full(24, X[:, 1].mean())])
+    labels = np.arange(24) % 2 if labelled else None
+    floored, filled = check_shift(model, cohort, labels)
+    assert not floored.scaled and not floored.shifted
+    assert filled.scaled and filled.factor == 0.0
+    assert "1 of 2 features of the panel has" in shift_notice([floored, filled], "it").text
+    assert "one value throughout" in shift_notice([floored, filled], "it").text
+
+
 # -------------------------------------------------------------------------- two models
 
 

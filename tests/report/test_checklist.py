@@ -72,10 +72,48 @@ def test_missing_values_groups_logarithm_and_a_cohort_show(results):
     assert "No independent cohort" not in found["26"].text
 
 
+@pytest.mark.parametrize("method", ["prevalence", "slope"])
+def test_a_recalibrated_model_fills_the_items_on_updating(results, method):
+    found = by_number(results)
+    for number in ("12f", "24"):
+        assert "not updated or recalibrated" in found[number].text
+    assert "equal shares" in found["13"].text and "equal shares" in found["15"].text
+    results["model"]["recalibration"] = {
+        "prevalence": 0.05, "positive": "ill", "method": method, "slope": 0.8, "intercept": -0.3,
+        "n_samples": None if method == "prevalence" else 40, "source": "site 3", "digest": "",
+    }  # fmt: skip
+    found = by_number(results)
+    assert "recalibrated to a prevalence of 5% of 'ill'" in found["12f"].text
+    assert ("40 samples of site 3" in found["12f"].text) == (method == "slope")
+    assert ("multiplied by 0.80 and moved by -0.30" in found["24"].text) == (method == "slope")
+    assert "12f" in found["13"].text and "a prevalence of 5%" in found["15"].text
+    assert all(found[number].status == "run" for number in ("12f", "13", "24"))
+    assert "probabilities recalibrated to a prevalence of 5%" in build_report(results)
+
+
+def test_batches_fill_the_items_on_clusters(results):
+    audit = {
+        "name": "site", "batches": ["A", "B"], "classes": ["ill", "well"], "counts": [[9, 9]] * 2,
+        "sentences": ["Class and site have nothing to do with each other."], "panel": None,
+        "unseen": {
+            "score": {"value": 0.8, "low": 0.7, "high": 0.9, "level": 0.95}, "ordinary": 0.85,
+            "recalls": [[0.75, None], [1.0, 0.5]],
+        },
+    }  # fmt: skip
+    assert by_number(results)["23b"].status == "authors"
+    results["evaluation"]["batches"] = [audit]
+    found = by_number(results)
+    assert "site (2 values) was audited" in found["12d"].text
+    assert "nothing to do with each other" in found["12d"].text
+    assert "0.80 (95% interval 0.70 to 0.90)" in found["23b"].text
+    assert "A: 75% of ill and B: 100% of ill, 50% of well" in found["23b"].text
+
+
 def test_a_document_without_an_estimate_makes_a_checklist(results):
     results |= {"scores": {}, "stability": None, "evaluation": None, "notices": [], "panel": []}
     results["test"] = None
-    results["figures"] = dict.fromkeys(results["figures"]) | {"weights": [], "stability": []}
+    nothing = {"weights": [], "stability": [], "thresholds": []}
+    results["figures"] = dict.fromkeys(results["figures"]) | nothing
     found = by_number(results)
     assert found["23a"].text == "Not estimated in this run."
     assert "without an estimate" in found["4"].text

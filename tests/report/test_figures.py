@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import ttest_ind
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
+from sparsegsvp.evaluation.values import plain
 from sparsegsvp.metrics import calibration_line
 from sparsegsvp.report import figures, projections
 from sparsegsvp.report.document import group_association
@@ -92,6 +93,43 @@ def test_the_decision_curve_is_that_of_the_first_repeat(fitted):
     line = fitted.evaluation.calibration_line
     assert figures.calibration(evaluation)["line"] == line.to_dict()
     assert line.intercept == calibration_line(y, p).intercept
+
+
+@pytest.mark.parametrize("prevalence", [None, 0.1])
+def test_thresholds_out_of_fold_are_counted_in_the_first_repeat(fitted, prevalence):
+    evaluation = fitted.evaluation.to_dict()
+    found = figures.thresholds(evaluation, prevalence)
+    assert found == plain(fitted.evaluation.thresholds(prevalence))
+    one = evaluation["classes"].index(fitted.table.positive)
+    p, y = np.array(evaluation["out_of_fold"][0]["proba"])[:, one], np.array(evaluation["y"]) == one
+    share = y.mean() if prevalence is None else prevalence
+    odds = p / (1 - p) * share / (1 - share)
+    curve = figures.decision(evaluation, prevalence)
+    for row in found:
+        called = odds >= row["threshold"] / (1 - row["threshold"]) * (1 - 1e-12)
+        assert row["sensitivity"]["value"] == pytest.approx(np.mean(called[y]))
+        assert row["specificity"]["value"] == pytest.approx(np.mean(~called[~y]))
+        if row["threshold"] in curve["thresholds"]:
+            at = curve["thresholds"].index(row["threshold"])
+            assert row["net_benefit"] == pytest.approx(curve["net_benefit"][at])
+    own = next(row for row in found if row["own"])
+    predicted = np.array(evaluation["out_of_fold"][0]["predicted"]) == one
+    assert own["threshold"] == share
+    assert own["sensitivity"]["value"] == pytest.approx(np.mean(predicted[y]))
+    # the compact table says the same for any prevalence
+    counts = evaluation["threshold_counts"]
+    assert counts["threshold"] == sorted(set(np.clip(p, 0, 1).tolist()))
+    half = np.searchsorted(counts["threshold"], 0.5)
+    assert counts["tp"][half] == np.sum(predicted & y)
+    assert counts["fp"][half] == np.sum(predicted & ~y)
+    totals = {tuple(np.add(counts[a], counts[b])) for a, b in (("tp", "fn"), ("fp", "tn"))}
+    assert totals == {(y.sum(),) * len(counts["tp"]), ((~y).sum(),) * len(counts["tp"])}
+
+
+def test_without_two_classes_or_probabilities_there_are_no_thresholds(fitted):
+    evaluation = fitted.evaluation.to_dict()
+    evaluation["out_of_fold"][0]["proba"] = None
+    assert figures.thresholds(evaluation) == [] and figures.decision(evaluation) is None
 
 
 def test_every_permutation_is_in_a_bin(fitted):

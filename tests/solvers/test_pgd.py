@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sparsegsvp.solvers.pgd import l1_pgd_gsvp, lq_pgd_gsvp
+from sparsegsvp.solvers.pgd import (
+    PGDPlane,
+    SoftThreshold,
+    WeightedRidge,
+    l1_pgd_gsvp,
+    lq_pgd_gsvp,
+    lq_prox,
+    pgd_planes,
+)
 
 
 @pytest.fixture
@@ -184,6 +193,7 @@ def test_inputs_are_left_alone_and_runs_agree(pair: tuple[np.ndarray, np.ndarray
         ({"max_iter": 0}, "max_iter"),
         ({"tol": -1e-4}, "tol"),
         ({"conventions": "mine"}, "conventions"),
+        ({"prox": "none"}, "prox"),
         ({"z0": np.ones(3)}, "z0"),
         ({"A": np.ones((3, 5))}, "same features"),
         ({"A": np.full((3, 6), np.nan)}, "A holds NaN"),
@@ -204,3 +214,99 @@ def test_bad_input_is_named(
 def test_a_step_that_wipes_everything_out_says_so(pair: tuple[np.ndarray, np.ndarray]) -> None:
     with pytest.raises(ValueError, match="smaller delta"):
         l1_pgd_gsvp(*pair, 1e6)
+
+
+# --- many planes at once -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 9])
+def test_planes_side_by_side_are_those_found_alone(pair, count: int) -> None:
+    """Both roles, both algorithms, other steps and starts: each as if it were alone."""
+    rng = np.random.default_rng(5)
+    penalties = [SoftThreshold(0.2), WeightedRidge(0.05, 0.5, 1e-2, "code")]
+    planes = [
+        PGDPlane(k % 2, penalties[k % 2], rng.uniform(size=7), 0.01 * (k + 1), 30 + 5 * k, 1e-5)
+        for k in range(count)
+    ]
+    together = pgd_planes(*pair, planes)
+    for plane, found in zip(planes, together):
+        alone = pgd_planes(*pair, [plane])[0]
+        assert (found.n_iter, found.converged) == (alone.n_iter, alone.converged)
+        assert_allclose(np.append(found.w, found.b), np.append(alone.w, alone.b), rtol=1e-9)
+        assert_allclose(found.history.objective, alone.history.objective, rtol=1e-9)
+    if count > 1:  # a plane near B is one near A with the classes in the other order
+        swapped = pgd_planes(*pair[::-1], [replace(planes[1], near=0)])[0]
+        assert_allclose(together[1].w, swapped.w, rtol=1e-9)
+        assert len({found.n_iter for found in together}) > 1  # one that ends leaves the others
+
+
+# --- the variants that the text names ------------------------------------------------------
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 2 / 3, 0.9, 1.0])
+@pytest.mark.parametrize("weight", [1e-6, 0.3, 4.0])
+def test_the_lq_prox_beats_a_fine_grid(q: float, weight: float) -> None:
+    reach = 3.0 * (1.0 + weight)
+    y = np.linspace(-reach, reach, 41)
+    found = lq_prox(y, weight, q)
+
+    def value(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return 0.5 * (x - at) ** 2 + weight * np.abs(x) ** q
+
+    grid = np.append(np.linspace(-reach, reach, 20_001), 0.0)[:, None]
+    best = value(grid, y).min(axis=0)
+    assert np.all(value(found, y) <= best + 1e-12)
+    assert_allclose(lq_prox(-y, weight, q), -found)
+    kept = found != 0
+    assert 0 < kept.sum() < y.size or weight < 1e-3
+    # where it is not zero it is stationary, and shrunk
+    slope = found[kept] - y[kept] + weight * q * np.sign(y[kept]) * np.abs(found[kept]) ** (q - 1)
+    assert_allclose(slope, 0.0, atol=1e-9 * reach)
+    assert np.all(np.abs(found) <= np.abs(y))
+
+
+def test_the_lq_prox_at_its_ends() -> None:
+    y = np.array([-2.0, -0.3, 0.0, 1.0])
+    assert_allclose(lq_prox(y, 0.5, 1.0), [-1.5, 0.0, 0.0, 0.5])
+    assert_allclose(lq_prox(y, 0.0, 0.5), y)
+    # towards q = 0 it keeps or kills: the threshold of |x|^0 is sqrt(2 weight)
+    assert_allclose(lq_prox(y, 0.4, 1e-9), [-2.0, 0.0, 0.0, 1.0], atol=1e-6)
+
+
+def test_the_exact_step_at_q_1_is_algorithm_1(pair) -> None:
+    settings = {"step_size": 0.05, "max_iter": 40, "tol": 0.0}
+    one = l1_pgd_gsvp(*pair, 0.2, **settings)
+    exact = lq_pgd_gsvp(*pair, 0.2, q=1.0, prox="exact", **settings)
+    np.testing.assert_array_equal(exact.w, one.w)
+    assert_allclose(exact.history.objective, one.history.objective)
+    sparse = lq_pgd_gsvp(*pair, 0.2, q=0.5, prox="exact", **settings)
+    assert 0 < np.count_nonzero(sparse.w) < 6  # zeros, where the weighted step has none
+
+
+@pytest.mark.parametrize("q", [None, 0.5])
+def test_backtracking_never_raises_what_the_step_aims_at(pair, q: float | None) -> None:
+    """From a step far too long, which the fixed iteration does not survive descending."""
+    settings = {"step_size": 50.0, "max_iter": 200, "tol": 0.0}
+
+    def aim(backtracking: bool) -> np.ndarray:
+        if q is None:
+            found = l1_pgd_gsvp(*pair, 0.01, backtracking=backtracking, **settings)
+        else:
+            found = lq_pgd_gsvp(
+                *pair, 0.01, q=q, prox="exact", backtracking=backtracking, **settings
+            )
+        return found.history.fidelity + found.history.penalty / 2
+
+    assert np.all(np.diff(aim(True)) <= 1e-12)
+    try:
+        fixed = aim(False)
+    except ValueError:
+        return  # it vanished
+    assert np.any(np.diff(fixed) > 1e-3)
+
+
+def test_a_step_that_is_short_enough_is_not_halved(pair) -> None:
+    settings = {"step_size": 1e-3, "max_iter": 50, "tol": 0.0}
+    fixed = l1_pgd_gsvp(*pair, 0.2, **settings)
+    searched = l1_pgd_gsvp(*pair, 0.2, backtracking=True, **settings)
+    np.testing.assert_array_equal(searched.w, fixed.w)

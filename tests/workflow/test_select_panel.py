@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sparsegsvp
-from sparsegsvp import Selection, select_panel
+from sparsegsvp import Selection, load_model, select_panel
 from sparsegsvp.cli.app import app
 from sparsegsvp.cli.options import (
     Folds,
@@ -197,6 +197,10 @@ def test_a_plan_reaches_document_page_files_and_log(frame, tmp_path, monkeypatch
     found.save(tmp_path / "out")
     checklist = (tmp_path / "out" / "checklist.md").read_text(encoding="utf-8")
     assert found.learning.sentence() in checklist
+    written = found.document["methods"]
+    assert "nested parts of 12, 16, 20, 26 and 32 samples, 10 times each" in written["paragraph"]
+    assert found.learning.sentence() in written["paragraph"]
+    assert any("Mukherjee" in citation for citation in written["citations"])
     seen = []
     again = select_panel(frame, resume=True, progress=lambda *s: seen.append(s), **options)
     assert again.document == found.document
@@ -204,6 +208,26 @@ def test_a_plan_reaches_document_page_files_and_log(frame, tmp_path, monkeypatch
     monkeypatch.setattr(EvaluationResult, "verdict", "none")  # it outweighs the curve
     overruled = select_panel(frame, resume=True, **options).learning
     assert overruled.reason == "chance" and not overruled.forecast
+
+
+def test_a_recalibrated_selection_says_so_in_everything_it_writes(frame, tmp_path):
+    found = select_panel(frame, target="state", fast=True, **CHEAP)
+    assert not any("Mukherjee" in citation for citation in found.document["methods"]["citations"])
+    cohort = frame.iloc[::2]
+    again = found.recalibrated(cohort, prevalence=0.1)
+    validate(again.document)
+    assert again.document["model"]["recalibration"]["n_samples"] == len(cohort)
+    assert "recalibrated to a prevalence of 10%" in again.document["methods"]["paragraph"]
+    assert again.document["evaluation"] == found.document["evaluation"]
+    assert found.document["model"]["recalibration"] is None  # left as it was
+    again.save(tmp_path / "out")
+    for name in ("checklist.md", "report.html"):
+        text = (tmp_path / "out" / name).read_text(encoding="utf-8")
+        assert "recalibrated to a prevalence of 10%" in text, name
+    saved = load_model(tmp_path / "out" / "model.skops")
+    p, q = found.model.predict_proba(frame)[:, 1], saved.predict_proba(frame)[:, 1]
+    np.testing.assert_array_less(np.ptp(np.log(q / (1 - q)) - np.log(p / (1 - p))), 1e-9)
+    assert not np.allclose(p, q)
 
 
 def test_defaults_are_the_same_on_the_command_line():

@@ -1,20 +1,26 @@
-"""The program: one app, and the commands in the order that its help shows."""
+"""The program: one app, the commands in the order that its help shows, and what an error prints."""
 
 from __future__ import annotations
 
+import errno
+import functools
+import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Any
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand
 
 from ..io import end_at_once
+from ..io.errors import InputError, one_line
 from . import commands
-from .options import refuse_repeats
-from .screen import guarded, speak_any_terminal
+from .options import flag, refuse_repeats
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 app = typer.Typer(
     name="sparsegsvp",
@@ -34,7 +40,7 @@ def run() -> int:
     # Worker processes would print every warning that the results carry as notices.
     if "--debug" not in sys.argv:
         os.environ.setdefault("PYTHONWARNINGS", "ignore")
-    speak_any_terminal()
+    _speak_any_terminal()
     end_at_once()
     # A polite kill and a closed terminal clean up like Ctrl-C does.
     for name in ("SIGTERM", "SIGHUP"):
@@ -48,6 +54,13 @@ def run() -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _speak_any_terminal() -> None:
+    """Let a terminal that lacks a character show its code, instead of ending the program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _version(wanted: bool) -> None:
@@ -99,6 +112,79 @@ def spell_out(args: Sequence[str]) -> list[str]:
         if word == "--dask" and not (following in _SCHEDULERS or "://" in following):
             out.append("threads")
     return out
+
+
+# --- errors ----------------------------------------------------------------------------
+
+
+def guarded(command: Command) -> Command:
+    """Turn what goes wrong in a command into one line and an exit code.
+
+    2 for input that cannot be used, 130 for Ctrl-C, 1 for anything else. With ``--debug``
+    the traceback is shown too.
+    """
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        debug = bool(kwargs.get("debug"))
+        try:
+            return command(*args, **kwargs)
+        except (typer.Exit, typer.BadParameter):
+            raise
+        except KeyboardInterrupt:
+            _complain(_interrupted(command.__name__, kwargs), debug)
+            raise typer.Exit(130) from None
+        except BrokenPipeError:
+            # Whoever read our output has gone; say nothing when Python closes stdout.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
+        except ValueError as error:
+            _complain(error.spelled(flag) if isinstance(error, InputError) else str(error), debug)
+            raise typer.Exit(2) from None
+        except OSError as error:  # a full or read-only disk above all
+            where = f"{error.filename}: " if error.filename else ""
+            _complain(f"{where}{error.strerror or error}{_advice(error)}", debug)
+            raise typer.Exit(2) from None
+        except ImportError as error:
+            _complain(str(error), debug)
+            raise typer.Exit(1) from None
+        except MemoryError:
+            _complain("there is not enough memory; try --jobs 1 or a smaller table", debug)
+            raise typer.Exit(1) from None
+        except Exception as error:
+            _complain(f"{type(error).__name__}: {error}; --debug shows where", debug)
+            raise typer.Exit(1) from None
+
+    return run  # type: ignore[return-value]
+
+
+_ADVICE = {
+    errno.ENOSPC: "make room on the disk, or choose another folder",
+    errno.EDQUOT: "make room in your quota, or choose another folder",
+    errno.EROFS: "choose a folder that can be written to",
+    errno.EACCES: "choose a folder that is yours",
+    errno.EPERM: "choose a folder that is yours",
+}
+
+
+def _advice(error: OSError) -> str:
+    advice = _ADVICE.get(error.errno or 0)
+    return f"; {advice}" if advice else ""
+
+
+def _interrupted(name: str, options: dict[str, Any]) -> str:
+    if name == "reproduce":
+        return "interrupted; run it again to continue where it stopped"
+    if options.get("log") is not None:
+        return "interrupted; --resume continues where it stopped"
+    return "interrupted; nothing was written"
+
+
+def _complain(message: str, debug: bool) -> None:
+    if debug:
+        for line in traceback.format_exc().splitlines():
+            print(one_line(line), file=sys.stderr)
+    print(f"sparsegsvp: {one_line(message)}", file=sys.stderr, flush=True)
 
 
 # the place of each command in the help, and the example at the end of its own

@@ -269,6 +269,14 @@ def predict(
         Path | None,
         typer.Option(metavar="FILE", help="JSON to write what --target shows into."),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            help="A second model, to compare with the first on the same labelled samples: DeLong's "
+            "test of the areas, McNemar's of the labels.",
+        ),
+    ] = None,
 ) -> None:  # fmt: skip
     """Classify samples with a saved model; with --target, validate it on them.
 
@@ -283,6 +291,7 @@ def predict(
         write_atomic,
     )
     from ..workflow import (
+        compare_models,
         json_text,
         needed_features,
         predict_table,
@@ -291,15 +300,22 @@ def predict(
     )
 
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
-    if validation is not None and target is None:
-        raise InputError("--validation needs --target", remedy="name the column of true labels")
+    for name, value in (("validation", validation), ("against", against)):
+        if value is not None and target is None:
+            raise InputError(
+                f"{flag(name)} needs --target", remedy="name the column of true labels"
+            )
     for path in (out, validation):
         if path is not None:
             prepare_output(path, force=force)
     fitted = load_model(model)
+    second = None if against is None else load_model(against)
     names = needed_features(fitted)
+    if second is not None:
+        names += [name for name in needed_features(second) if name not in names]
     data = read_table(table, target=target, features=names, **values(layout))
-    for sentence in data.record[1:]:  # the first is how much was read
+    said = data.record if target is None else _about_cohort(data)
+    for sentence in said[1:]:  # the first is how much was read
         screen.remark(sentence)
     found = predict_table(fitted, data)
     if found.imputed:
@@ -313,6 +329,9 @@ def predict(
     shown = None
     if target is not None:
         shown = validate_table(found, data, positive=of_interest, prevalence=prevalence)
+    paired = None
+    if second is not None:
+        paired = compare_models(found, predict_table(second, data), data, positive=of_interest)
     if prevalence is not None:
         found.set_prevalence(of_interest, prevalence)
         if positive is None:
@@ -320,16 +339,19 @@ def predict(
     text = predictions_csv(data, found)
     if out is not None:
         write_atomic(out, text)
-        screen.say(f"{data.source}: {found.counts()}")
+        screen.say(f"{data.source}: predicted are {found.counts()}")
         screen.say(f"Predictions: {out.resolve()}")
     else:
         screen.pass_on(text)
     if shown is not None:
-        screen.show_cohort(shown, aside=out is None)
+        screen.show_cohort(shown, moved=prevalence is not None, aside=out is None)
         for text in shown["remarks"]:
             screen.remark(f"note: {text}")
+        if paired is not None:
+            screen.show_paired(paired, aside=out is None)
         if validation is not None:
-            write_atomic(validation, json_text(shown))
+            more = {} if paired is None else {"against": paired}
+            write_atomic(validation, json_text({**shown, **more}))
     screen.give(
         {
             "source": data.source,
@@ -342,6 +364,7 @@ def predict(
             "recalibrated": found.recalibrated or None,
             "notices": [] if notice is None else [str(notice)],
             "validation": shown,
+            "against": paired,
         }
     )
 
@@ -390,17 +413,31 @@ def recalibrate(
         read_table,
         save_model,
     )
-    from ..workflow import needed_features, recalibrate_model, recalibration_text
+    from ..workflow import (
+        needed_features,
+        predict_table,
+        recalibrate_model,
+        recalibration_effect,
+        recalibration_of,
+        recalibration_text,
+    )
 
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     if (table is None) != (target is None):
         raise InputError("a cohort needs both TABLE and --target", remedy="give both, or neither")
+    if table is None and method == "slope":
+        raise InputError("--method slope needs TABLE", remedy="a prevalence alone sets no slope")
     prepare_output(out, force=force)
     fitted = load_model(model)
     data = None
     if table is not None:
         names = needed_features(fitted)
         data = read_table(table, target=target, features=names, **values(layout))
+        for sentence in _about_cohort(data):
+            screen.say(sentence)
+        notice = predict_table(fitted, data).shift_notice(data.labels)
+        if notice is not None:
+            screen.say(f"note: {notice} No recalibration mends these.", style="yellow")
     of_interest = positive or guess_positive([str(c) for c in fitted.classes_])
     again = recalibrate_model(
         fitted, data, positive=of_interest, prevalence=prevalence, method=method
@@ -408,8 +445,15 @@ def recalibrate(
     save_model(again, out)
     said = recalibration_text(again)
     screen.say(said[:1].upper() + said[1:])
+    if positive is None:
+        screen.say(f"The class of interest is '{of_interest}'; --positive names the other")
+    done = recalibration_of(again)
+    if data is not None and done is not None:
+        effect = recalibration_effect(done)
+        screen.say(effect[:1].upper() + effect[1:])
+        screen.say("Test the new model on other samples than these: predict --target")
     screen.say(f"Model: {out.resolve()}")
-    screen.give({"out": str(out.resolve()), "recalibrated": said})
+    screen.give({"out": str(out.resolve()), "recalibrated": said, "recalibration": done})
 
 
 # ----------------------------------------------------------------------------- evidence
@@ -658,9 +702,15 @@ def _read_cohort(
             **values(layout),
         )
         test = check_cohort(test, data)
-    for sentence in test.record:
-        screen.say(f"{test.source}: {sentence}")
+    for sentence in _about_cohort(test):
+        screen.say(f"cohort: {sentence}")
     return test
+
+
+def _about_cohort(table: Table) -> list[str]:
+    """Return what was read; which class is of interest is the model's matter."""
+    counts = ", ".join(f"{n} '{label}'" for label, n in table.class_counts().items())
+    return [table.record[0], f"labels in '{table.target}': {counts}", *table.record[2:]]
 
 
 def _sizes(text: str) -> list[int]:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import errno
-import functools
-import io
 import json
 import os
 import shlex
 import shutil
 import sys
 import time
-import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -32,8 +27,7 @@ from rich.progress import (
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..io.errors import InputError, one_line
-from .options import flag
+from ..io.errors import one_line
 
 if TYPE_CHECKING:
     from ..io import Table
@@ -44,15 +38,6 @@ _WORTH_SAYING = 2.0  # seconds that a stage took
 _SHOWN = 30  # rows of a panel on the screen
 _NAMED = 8  # columns of a role on the screen
 _LEFT_OUT = ("batch", "covariate", "ignored")
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def speak_any_terminal() -> None:
-    """Let a terminal that lacks a character show its code, instead of ending the program."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _speaks_unicode(console: Console) -> bool:
@@ -82,6 +67,7 @@ class Screen:
         self.task: TaskID | None = None
         self.current: str | None = None
         self.started = self.last = 0.0
+        self.already = 0  # done when the stage began, by an earlier run or stage
 
     def __enter__(self) -> Screen:
         return self
@@ -130,12 +116,12 @@ class Screen:
         stage = one_line(stage)
         if stage != self.current:
             self._end()
-            self._begin(stage, total)
+            self._begin(stage, done, total)
         if self.bar is not None and self.task is not None:
             self.bar.update(self.task, completed=done, total=total)
         elif done < total and time.perf_counter() - self.last >= _EVERY:
             self.last = time.perf_counter()
-            left = (self.last - self.started) / max(done, 1) * (total - done)
+            left = (self.last - self.started) / max(done - self.already, 1) * (total - done)
             self.err.print(Text(f"{stage}: {done} of {total}, about {left:.0f} s left"))
         if done >= total:
             self._end()
@@ -147,8 +133,8 @@ class Screen:
         yield
         self.progress(name, 1, 1)
 
-    def _begin(self, stage: str, total: int) -> None:
-        self.current = stage
+    def _begin(self, stage: str, done: int, total: int) -> None:
+        self.current, self.already = stage, done
         self.started = self.last = time.perf_counter()
         if not self.err.is_terminal:
             self.err.print(Text(f"{stage} ..."))
@@ -163,7 +149,7 @@ class Screen:
         else:
             columns += [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
         self.bar = Progress(*columns, console=self.err, transient=True)
-        self.task = self.bar.add_task(stage, total=total)
+        self.task = self.bar.add_task(stage, total=total, completed=done)
         self.bar.start()
 
     def _end(self) -> None:
@@ -261,6 +247,11 @@ class Screen:
             score = evaluation["scores"].get(name)
             if score is not None and score["low"] is not None:
                 self.say(f"{title}: {_interval(score)}")
+        if "figures" in document:  # a selection's, not a method's
+            from ..workflow import out_of_fold_lines
+
+            for line in out_of_fold_lines(document):
+                self.say(line)
         sizes = evaluation["panel_size_summary"]
         if sizes is not None:
             spread = f"median {sizes['median']:g}, {sizes['low']} to {sizes['high']} features"
@@ -285,15 +276,27 @@ class Screen:
             style = "" if notice["severity"] == "note" else "yellow"
             self.say(f"{notice['title']}: {notice['text']}", style=style)
 
-    def show_cohort(self, cohort: Mapping[str, Any], *, aside: bool = False) -> None:
+    def show_cohort(
+        self, cohort: Mapping[str, Any], *, moved: bool = False, aside: bool = False
+    ) -> None:
         """Say what an independent cohort shows: scores, calibration, predictive values.
 
-        ``aside`` keeps it apart from output that is a file's lines.
+        ``moved`` says that the labels which are written follow the prevalence, and ``aside``
+        keeps it apart from output that is a file's lines.
         """
         from ..workflow import cohort_lines
 
-        for line in cohort_lines(cohort):
+        for line in cohort_lines(cohort, moved=moved):
             (self.remark if aside else self.say)(f"  {line}")
+
+    def show_paired(self, found: Mapping[str, Any], *, aside: bool = False) -> None:
+        """Say how a second model does on the same samples; ``aside`` as in `show_cohort`."""
+        from ..workflow import paired_lines
+
+        say = self.remark if aside else self.say
+        say("Against the other model, on the same samples:")
+        for line in paired_lines(found):
+            say(f"  {line}")
 
     def show_comparison(self, document: Mapping[str, Any]) -> None:
         """Show balanced accuracy by method and size, the Pareto front in bold."""
@@ -387,76 +390,3 @@ def _indices(results: Mapping[str, Any]) -> list[tuple[str, float]]:
 def _interval(score: dict[str, Any]) -> str:
     """Write an estimate with its interval."""
     return f"{score['value']:.3f} ({score['low']:.3f} to {score['high']:.3f})"
-
-
-# --- errors ----------------------------------------------------------------------------
-
-
-def guarded(command: Command) -> Command:
-    """Turn what goes wrong in a command into one line and an exit code.
-
-    2 for input that cannot be used, 130 for Ctrl-C, 1 for anything else. With ``--debug``
-    the traceback is shown too.
-    """
-
-    @functools.wraps(command)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        debug = bool(kwargs.get("debug"))
-        try:
-            return command(*args, **kwargs)
-        except (typer.Exit, typer.BadParameter):
-            raise
-        except KeyboardInterrupt:
-            _complain(_interrupted(command.__name__, kwargs), debug)
-            raise typer.Exit(130) from None
-        except BrokenPipeError:
-            # Whoever read our output has gone; say nothing when Python closes stdout.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(1) from None
-        except ValueError as error:
-            _complain(error.spelled(flag) if isinstance(error, InputError) else str(error), debug)
-            raise typer.Exit(2) from None
-        except OSError as error:  # a full or read-only disk above all
-            where = f"{error.filename}: " if error.filename else ""
-            _complain(f"{where}{error.strerror or error}{_advice(error)}", debug)
-            raise typer.Exit(2) from None
-        except ImportError as error:
-            _complain(str(error), debug)
-            raise typer.Exit(1) from None
-        except MemoryError:
-            _complain("there is not enough memory; try --jobs 1 or a smaller table", debug)
-            raise typer.Exit(1) from None
-        except Exception as error:
-            _complain(f"{type(error).__name__}: {error}; --debug shows where", debug)
-            raise typer.Exit(1) from None
-
-    return run  # type: ignore[return-value]
-
-
-_ADVICE = {
-    errno.ENOSPC: "make room on the disk, or choose another folder",
-    errno.EDQUOT: "make room in your quota, or choose another folder",
-    errno.EROFS: "choose a folder that can be written to",
-    errno.EACCES: "choose a folder that is yours",
-    errno.EPERM: "choose a folder that is yours",
-}
-
-
-def _advice(error: OSError) -> str:
-    advice = _ADVICE.get(error.errno or 0)
-    return f"; {advice}" if advice else ""
-
-
-def _interrupted(name: str, options: dict[str, Any]) -> str:
-    if name == "reproduce":
-        return "interrupted; run it again to continue where it stopped"
-    if options.get("log") is not None:
-        return "interrupted; --resume continues where it stopped"
-    return "interrupted; nothing was written"
-
-
-def _complain(message: str, debug: bool) -> None:
-    if debug:
-        for line in traceback.format_exc().splitlines():
-            print(one_line(line), file=sys.stderr)
-    print(f"sparsegsvp: {one_line(message)}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""scikit-learn estimators: the well-posed method and the paper's own."""
+"""scikit-learn estimators: this package's method and the paper's own."""
 
 from .elbow import elbow_features, find_elbow
 from .gsvpsvm import GSVPSVM

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, get_args
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._validate import check_choice
-from ..solvers.pgd import Conventions, PGDResult, l1_pgd_gsvp, lq_pgd_gsvp
+from ..solvers.pgd import PGDPlane, PGDResult, make_pgd_penalty, pgd_planes
 from .elbow import elbow_features
 
 
@@ -35,8 +35,8 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
 
     It is here for comparison and reproduction. The objective has no minimiser: the quotient
     does not change when z is scaled, and the penalty falls as z shrinks. What is selected
-    therefore depends on the start, the step and the cap on iterations. `GSVPSVM` solves the
-    same problem where it is well posed.
+    therefore depends on the start, the step and the cap on iterations. `GSVPSVM` solves a
+    regularised relative of the problem, which has a minimiser.
 
     Parameters
     ----------
@@ -54,6 +54,12 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
     conventions : {"paper", "code"}, default="paper"
         Where the lq penalty takes its weights: as printed, or as the authors ran it (see
         `sparsegsvp.solvers.pgd.lq_pgd_gsvp`). Without q the two agree.
+    prox : {"weighted", "exact"}, default="weighted"
+        The proximal step with q: the paper's weighted l2 step, or the proximal operator of the
+        lq norm itself, to which ``eps`` and ``conventions`` mean nothing.
+    backtracking : bool, default=False
+        Halve the step where it proves too long, which the text mentions; published results
+        were obtained with a fixed one. ``step_size`` is then the first one tried.
     random_state : int, RandomState or None, default=42
         Seed of the start, uniform on [0, 1), divided by its norm, the same for both planes.
 
@@ -88,7 +94,7 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
 
     See Also
     --------
-    GSVPSVM : The same problem, well posed.
+    GSVPSVM : A regularised relative of the problem, with a minimiser.
 
     Notes
     -----
@@ -124,6 +130,8 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         max_iter: int = 10_000,
         tol: float = 1e-4,
         conventions: Literal["paper", "code"] = "paper",
+        prox: Literal["weighted", "exact"] = "weighted",
+        backtracking: bool = False,
         random_state: int | np.random.RandomState | None = 42,
     ) -> None:
         self.q = q
@@ -133,6 +141,8 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.conventions = conventions
+        self.prox = prox
+        self.backtracking = backtracking
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> PGDGSVPSVM:
@@ -149,19 +159,7 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         PGDGSVPSVM
             The fitted estimator.
         """
-        table, labels = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
-        codes = self._encode(labels)
-        deltas = self._check_parameters()
-        self.mean_, self.scale_, varies = _standardisation(table)
-        blocks = [(table[codes == k] - self.mean_) / self.scale_ for k in (0, 1)]
-        for block in blocks:
-            # A column of zeros gives no gradient, and the start is zero there: never selected.
-            block[:, ~varies] = 0.0
-        start = self._start(varies)
-        results = [self._solve(blocks[k], blocks[1 - k], deltas[k], start) for k in (0, 1)]
-        self._store(results)
+        fit_together([self], X, y)
         self._warn()
         return self
 
@@ -190,7 +188,6 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
             deltas = np.repeat(deltas, 2)
         if deltas.shape != (2,):
             raise ValueError(f"delta must be one number, or one per class, got {self.delta!r}.")
-        check_choice("conventions", self.conventions, get_args(Conventions))
         return deltas
 
     def _start(self, varies: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -199,25 +196,17 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         start[:-1] *= varies
         return start
 
-    def _solve(
-        self,
-        own: NDArray[np.float64],
-        other: NDArray[np.float64],
-        delta: float,
-        start: NDArray[np.float64],
-    ) -> PGDResult:
-        common: dict[str, Any] = {
-            "step_size": self.step_size,
-            "max_iter": self.max_iter,
-            "tol": self.tol,
-            "z0": start,
-        }
-        if self.q is None:
-            return l1_pgd_gsvp(own, other, delta, **common)
-        conventions: Conventions = self.conventions
-        return lq_pgd_gsvp(
-            own, other, delta, q=self.q, eps=self.eps, conventions=conventions, **common
-        )
+    def _planes(self, deltas: NDArray[np.float64], start: NDArray[np.float64]) -> list[PGDPlane]:
+        """Both planes, as the solver is to look for them."""
+        how = (start, self.step_size, self.max_iter, self.tol, self.backtracking)
+        return [
+            PGDPlane(
+                k,
+                make_pgd_penalty(delta, self.q, self.eps, self.conventions, self.prox),
+                *how,
+            )
+            for k, delta in enumerate(deltas.tolist())
+        ]
 
     def _store(self, results: list[PGDResult]) -> None:
         self.weights_ = np.array([result.w for result in results])
@@ -294,6 +283,41 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> None:
+    """Fit several models to the same samples, sharing every pass over them.
+
+    Many fits take a fraction of the time they take one by one, and agree with these up to
+    rounding (see `sparsegsvp.solvers.pgd.pgd_planes`). A plane that reaches its cap is told
+    by ``converged_`` alone, not by a warning.
+
+    Examples
+    --------
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.estimators.pgd import PGDGSVPSVM, fit_together
+    >>> models = [PGDGSVPSVM(q, step_size=0.01, max_iter=100) for q in (0.1, 0.5, 1.0)]
+    >>> fit_together(models, *make_planted(60, 20, 3, effect=3.0, return_X_y=True))
+    >>> [model.elbows_.tolist() for model in models]
+    [[2, 3], [3, 6], [9, 11]]
+    """
+    planes: list[PGDPlane] = []
+    for model in models:
+        table, labels = validate_data(
+            model, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2
+        )
+        codes, deltas = model._encode(labels), model._check_parameters()
+        if not planes:
+            mean, scale, varies = _standardisation(table)
+        planes += model._planes(deltas, model._start(varies))
+    blocks = [(table[codes == k] - mean) / scale for k in (0, 1)]
+    for block in blocks:
+        # A column of zeros gives no gradient, and the start is zero there: never selected.
+        block[:, ~varies] = 0.0
+    results = pgd_planes(blocks[0], blocks[1], planes)
+    for model, first, second in zip(models, results[::2], results[1::2]):
+        model.mean_, model.scale_ = mean, scale
+        model._store([first, second])
 
 
 def _standardisation(

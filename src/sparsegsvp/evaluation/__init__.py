@@ -1,17 +1,12 @@
 """Nested evaluation, permutation test, stability selection and comparison of methods."""
 
-from ..metrics import delong_variance
+from ..metrics import ThresholdRow, delong_variance
 from .audit import BatchAudit, BatchFromPanel, ClassFromBatch, UnseenBatches
 from .bounds import ErrorControl, error_bound, error_control
 from .catalogue import default_methods
 from .compare import compare
 from .comparison import Comparison, ComparisonRow, pareto_front
-from .external import (
-    ExternalValidation,
-    ThresholdRow,
-    validate_external,
-    validate_predictions,
-)
+from .external import ExternalValidation, validate_external, validate_predictions
 from .folds import Fold, make_folds, repeated_samples
 from .intervals import (
     PairedDifference,

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
 from sklearn.metrics import confusion_matrix, roc_curve
 
 from .._notices import Notice
@@ -24,6 +23,8 @@ from ..metrics import (
     CalibrationLine,
     DecisionCurve,
     Interval,
+    ThresholdCounts,
+    ThresholdRow,
     at_prevalence,
     balanced_accuracy_interval,
     balanced_calibration_curve,
@@ -32,60 +33,17 @@ from ..metrics import (
     clopper_pearson,
     decision_curve,
     delong_interval,
-    delong_variance,
-    net_benefit,
     predictive_values,
-    proportion_interval,
+    threshold_counts,
+    threshold_table,
 )
-from ..metrics.clinical import rates_at
+from ..metrics.calibration import mean_by_class
+from ..metrics.ranking import mean_area
+from .recalibration import recalibrated_share
 from .result import data_frame, html_table, ranged
-from .scores import class_scores
+from .scores import TITLES, class_scores
 from .shift import FeatureShift
 from .values import plain
-
-#: Probabilities that the table of thresholds shows, besides the model's own threshold.
-THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-_TITLES = {
-    "accuracy": "accuracy",
-    "balanced_accuracy": "balanced accuracy",
-    "auc": "area under the ROC curve",
-    "sensitivity": "sensitivity",
-    "specificity": "specificity",
-    "ppv": "positive predictive value",
-    "npv": "negative predictive value",
-    "brier": "Brier score",
-}
-
-
-@dataclass(frozen=True)
-class ThresholdRow:
-    """What acting from a probability on means.
-
-    Attributes
-    ----------
-    threshold : float
-        The probability of the positive class, at the prevalence.
-    own : bool
-        Whether this is the threshold of the model's own labels.
-    sensitivity, specificity : Interval
-        Exact.
-    ppv, npv : Interval or None
-        Predictive values at the prevalence; None where no sample is called so.
-    net_benefit : float
-        In true positives per sample (`sparsegsvp.metrics.net_benefit`).
-    """
-
-    threshold: float
-    own: bool
-    sensitivity: Interval
-    specificity: Interval
-    ppv: Interval | None
-    npv: Interval | None
-    net_benefit: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a dictionary."""
-        return dict(vars(self))
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,6 +80,9 @@ class ExternalValidation:
         ``fpr`` and ``tpr`` of the curve.
     decision : DecisionCurve or None
     thresholds : tuple of ThresholdRow
+        At the prevalence.
+    threshold_counts : ThresholdCounts or None
+        The same in counts, at every probability for equal class shares: for any prevalence.
     shift : tuple of FeatureShift or None
         The panel's values against training; None where that was not looked at.
     remarks : tuple of str
@@ -129,20 +90,21 @@ class ExternalValidation:
     """
 
     classes: tuple[Any, ...]
-    positive: Any
     class_counts: tuple[int, ...]
-    prevalence: float | None
-    observed_prevalence: bool
     scores: dict[str, Interval]
     recalls: tuple[Interval | None, ...]
     confusion: tuple[tuple[int, ...], ...]
-    line: CalibrationLine | None
-    calibration: CalibrationCurve | None
-    roc: dict[str, list[float]] | None
-    decision: DecisionCurve | None
-    thresholds: tuple[ThresholdRow, ...]
-    shift: tuple[FeatureShift, ...] | None
     remarks: tuple[str, ...]
+    positive: Any = None
+    prevalence: float | None = None
+    observed_prevalence: bool = False
+    line: CalibrationLine | None = None
+    calibration: CalibrationCurve | None = None
+    roc: dict[str, list[float]] | None = None
+    decision: DecisionCurve | None = None
+    thresholds: tuple[ThresholdRow, ...] = ()
+    threshold_counts: ThresholdCounts | None = None
+    shift: tuple[FeatureShift, ...] | None = None
 
     @property
     def n_samples(self) -> int:
@@ -165,7 +127,7 @@ class ExternalValidation:
         return f"External validation: {self.n_samples} samples ({counts})"
 
     def _lines(self) -> list[tuple[str, str]]:
-        lines = [(t, ranged(self.scores[k])) for k, t in _TITLES.items() if k in self.scores]
+        lines = [(t, ranged(self.scores[k])) for k, t in TITLES.items() if k in self.scores]
         if self.line is not None:
             lines.append(("calibration intercept", ranged(self.line.intercept)))
             if self.line.slope is not None:
@@ -212,7 +174,8 @@ def validate_external(
     pos_label : label, optional
         The positive class of two, by default the last in sorted order.
     prevalence : float, optional
-        Share of the positive class where the model is to be used; by default that of the cohort.
+        Share of the positive class where the model is to be used; by default the one that it
+        was recalibrated to, or else that of the cohort.
     level : float, default=0.95
         Coverage of the intervals.
 
@@ -232,6 +195,7 @@ def validate_external(
     """
     classes = np.asarray(model.classes_)
     decision, proba = class_scores(model, X, len(classes))
+    share = recalibrated_share(model, classes[-1] if pos_label is None else pos_label)
     return validate_predictions(
         np.asarray(y),
         np.asarray(model.predict(X)),
@@ -239,20 +203,10 @@ def validate_external(
         decision=decision,
         proba=proba,
         positive=pos_label,
-        prevalence=prevalence,
-        prior=prior_of(model, classes[-1] if pos_label is None else pos_label),
+        prevalence=share if prevalence is None else prevalence,
+        prior=0.5 if share is None else share,
         level=level,
     )
-
-
-def prior_of(model: Any, positive: Any) -> float:
-    """Return the share of a class that a model's probabilities are for."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    found = getattr(last, "recalibration_", None)
-    if found is None:
-        return 0.5
-    share = float(found["prevalence"])
-    return share if str(found["positive"]) == str(positive) else 1 - share
 
 
 def validate_predictions(
@@ -317,8 +271,7 @@ def validate_predictions(
         clopper_pearson(int(counts[k, k]), int(n), level=level) if n else None
         for k, n in enumerate(totals.tolist())
     )
-    right = int(np.trace(counts))
-    scores = {"accuracy": clopper_pearson(right, int(truth.size), level=level)}
+    scores = {"accuracy": clopper_pearson(int(np.trace(counts)), truth.size, level=level)}
     remarks = []
     missing = [str(c) for c, n in zip(labels, totals.tolist()) if not n]
     if missing:
@@ -343,11 +296,10 @@ def validate_predictions(
                 called=predicted == labels[one],
                 ranks=None if decision is None else decision[:, one],
                 p=None if proba is None else np.clip(proba[:, one], 0.0, 1.0),
-                prevalence=float(y.mean()) if prevalence is None else prevalence,
+                prevalence=prevalence,
                 prior=prior,
                 level=level,
             )
-            found["observed_prevalence"] = prevalence is None
     elif not missing:
         _many_classes(codes, scores, decision, proba, level)
     if not missing and totals.min() < 10:
@@ -356,10 +308,6 @@ def validate_predictions(
             f"Class {few} has {int(totals.min())} sample{'s' if totals.min() > 1 else ''} here: "
             "so few show little, and the intervals are wide."
         )
-    nothing: dict[str, Any] = {
-        "positive": None, "prevalence": None, "observed_prevalence": False, "line": None,
-        "calibration": None, "roc": None, "decision": None, "thresholds": (),
-    }  # fmt: skip
     return ExternalValidation(
         classes=tuple(labels),
         class_counts=tuple(totals.tolist()),
@@ -368,7 +316,7 @@ def validate_predictions(
         confusion=tuple(tuple(row) for row in counts.tolist()),
         shift=None if shift is None else tuple(shift),
         remarks=tuple(remarks),
-        **{**nothing, **found},
+        **found,
     )
 
 
@@ -383,25 +331,11 @@ def _many_classes(
     n_classes = int(codes.max()) + 1
     if decision is not None and np.isfinite(decision).all():
         parts = [(codes == k, decision[:, k]) for k in range(n_classes)]
-        areas = [delong_interval(own, rank).value for own, rank in parts]
-        area = float(np.mean(areas))
-        # the variance of a mean is at most the mean of the variances
-        variances = np.array([delong_variance(own, rank) for own, rank in parts])
-        trials = 2.0 * float(np.bincount(codes).min())
-        variance = float(variances.mean())
-        if np.isnan(variance):
-            variance = area * (1 - area) / (trials / 2)
-        if variance > 0:
-            trials = min(trials, area * (1 - area) / variance)
-        scores["auc"] = proportion_interval(area, trials, level=level)
+        scores["auc"] = mean_area(parts, level=level)
     if proba is not None:
         gaps = [np.clip(proba[codes == k], 0, 1) - np.eye(n_classes)[k] for k in range(n_classes)]
         errors = [np.sum(gap**2, axis=1) / 2 for gap in gaps]
-        value, half = float(np.mean([part.mean() for part in errors])), 1.0
-        if min(part.size for part in errors) > 1:
-            variance = sum(part.var(ddof=1) / part.size for part in errors) / n_classes**2
-            half = float(norm.ppf((1 + level) / 2) * np.sqrt(variance))
-        scores["brier"] = Interval(value, max(0.0, value - half), min(1.0, value + half), level)
+        scores["brier"] = mean_by_class(errors, [1 / n_classes] * n_classes, level=level)
 
 
 def _two_classes(
@@ -412,15 +346,16 @@ def _two_classes(
     called: BoolArray,
     ranks: Float64Array | None,
     p: Float64Array | None,
-    prevalence: float,
+    prevalence: float | None,
     prior: float,
     level: float,
 ) -> dict[str, Any]:
     """Add scores and remarks of two classes that are both there; return curves and thresholds."""
-    found: dict[str, Any] = {"prevalence": prevalence}
+    share = float(y.mean()) if prevalence is None else prevalence
+    found: dict[str, Any] = {"prevalence": share, "observed_prevalence": prevalence is None}
     ones, zeros = int(y.sum()), int((~y).sum())
     pairs = (int((called & y).sum()), ones), (int((~called & ~y).sum()), zeros)
-    named = zip(("ppv", "npv"), predictive_values(*pairs, prevalence, level=level))
+    named = zip(("ppv", "npv"), predictive_values(*pairs, share, level=level))
     scores.update({name: value for name, value in named if value is not None})
     if called.all() or not called.any():
         which = "positive" if called.all() else "negative"
@@ -437,44 +372,18 @@ def _two_classes(
             "left out."
         )
         return found
-    even, there = at_prevalence(p, 0.5, prior=prior), at_prevalence(p, prevalence, prior=prior)
+    even, there = at_prevalence(p, 0.5, prior=prior), at_prevalence(p, share, prior=prior)
     scores["brier"] = brier_score(y, even, prevalence=0.5, level=level)
-    scores["brier_at_prevalence"] = brier_score(y, there, prevalence=prevalence, level=level)
+    scores["brier_at_prevalence"] = brier_score(y, there, prevalence=share, level=level)
     line = calibration_line(y, even, level=level)
     if line.slope is None:
         why = "are all equal" if np.ptp(even) == 0 else "separate the classes completely"
         remarks.append(f"No calibration slope: the probabilities {why}, which fits any slope.")
     found["line"] = line
     found["calibration"] = balanced_calibration_curve(y, even, n_bins=min(5, max(2, y.size // 10)))
-    found["decision"] = decision_curve(y, there, prevalence=prevalence)
-    own = prevalence if prior == 0.5 else float(at_prevalence(0.5, prevalence, prior=prior))
-    found["thresholds"] = _thresholds(y, there, prevalence, own, level)
+    found["decision"] = decision_curve(y, there, prevalence=share)
+    # labels change where the model's probabilities are one half
+    own = share if prior == 0.5 else float(at_prevalence(0.5, share, prior=prior))
+    found["thresholds"] = threshold_table(y, there, prevalence=share, own=own, level=level)
+    found["threshold_counts"] = threshold_counts(y, even)
     return found
-
-
-def _thresholds(
-    y: BoolArray, p: Float64Array, prevalence: float, own: float, level: float
-) -> tuple[ThresholdRow, ...]:
-    """Rates, predictive values and net benefit where one would act from each threshold on.
-
-    The model's own labels change where its probabilities are one half: at the prevalence, if
-    they are for equal shares.
-    """
-    at = sorted({*THRESHOLDS, own})
-    hits, clear = rates_at(y, p, np.array(at))
-    ones, zeros = int(y.sum()), int((~y).sum())
-    rows = []
-    for t, tp, tn in zip(at, hits.tolist(), clear.tolist()):
-        ppv, npv = predictive_values((tp, ones), (tn, zeros), prevalence, level=level)
-        rows.append(
-            ThresholdRow(
-                threshold=t,
-                own=t == own,
-                sensitivity=clopper_pearson(tp, ones, level=level),
-                specificity=clopper_pearson(tn, zeros, level=level),
-                ppv=ppv,
-                npv=npv,
-                net_benefit=float(net_benefit(tp / ones, tn / zeros, prevalence, t)),
-            )
-        )
-    return tuple(rows)

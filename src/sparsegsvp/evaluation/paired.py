@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._typing import BoolArray, Float64Array
 from ..metrics import PairedAreas, PairedLabels, delong_test, mcnemar_test
 from .cells import LEAST_SPREAD
 from .folds import Fold, holdout_ratio
@@ -149,20 +150,28 @@ def compare_external(
     >>> found.areas.difference.value > 0
     True
     """
-    parts = X if isinstance(X, tuple) else (X, X)
-    truth = np.asarray(y)
     classes = np.asarray(first.classes_)
     if len(classes) != 2 or not np.array_equal(classes, second.classes_):
         raise ValueError("both models must know the same two classes.")
     one = classes.tolist().index(pos_label) if pos_label is not None else 1
-    ranks, labels = [], []
-    for model, rows in zip((first, second), parts):
-        decision, _ = class_scores(model, rows, 2)
-        if decision is not None:
-            ranks.append(decision[:, one])
-        labels.append(np.asarray(model.predict(rows)))
-    positive = truth == classes[one]
+    parts = zip((first, second), X if isinstance(X, tuple) else (X, X))
+    (a, labels_a), (b, labels_b) = (
+        (class_scores(model, rows, 2)[0], model.predict(rows)) for model, rows in parts
+    )
+    ranks = None if a is None or b is None else (a[:, one], b[:, one])
+    truth = np.asarray(y)
+    return compare_predictions(truth, truth == classes[one], (labels_a, labels_b), ranks, level)
+
+
+def compare_predictions(
+    truth: ArrayLike,
+    positive: BoolArray,
+    labels: tuple[ArrayLike, ArrayLike],
+    ranks: tuple[Float64Array, Float64Array] | None,
+    level: float = 0.95,
+) -> PairedModels:
+    """Compare what two models said of the same samples: labels, and values that rank them."""
     areas = None
-    if len(ranks) == 2 and min(positive.sum(), (~positive).sum()) >= 2:
-        areas = delong_test(positive, ranks[0], ranks[1], level=level)
+    if ranks is not None and min(positive.sum(), (~positive).sum()) >= 2:
+        areas = delong_test(positive, *ranks, level=level)
     return PairedModels(areas, mcnemar_test(truth, *labels))

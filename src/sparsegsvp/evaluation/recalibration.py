@@ -9,6 +9,7 @@ a slope below 0, which is refused); labels follow the new probabilities.
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from scipy.special import logit
 from .._validate import check_choice, check_real
 from ..estimators.pipeline import last_step
 from ..metrics import at_prevalence, calibration_line
-from .external import prior_of
 
 METHODS = ("intercept", "slope")
 
@@ -102,7 +102,7 @@ def recalibrate(
     last = last_step(again)
     coef, intercept = last.calibrator_
     last.calibrator_ = (coef * slope, np.asarray(intercept * slope + sign * moved))
-    earlier = getattr(fitted, "recalibration_", None)
+    earlier = recalibration_of(model)
     last.recalibration_ = {
         "prevalence": float(share),
         "positive": str(classes[one]),
@@ -111,6 +111,7 @@ def recalibrate(
         "intercept": shift,
         "n_samples": n_samples,
         "source": source,
+        "digest": "",
     }
     return again
 
@@ -138,6 +139,26 @@ def _line(
     return line.slope.value, line.slope_intercept
 
 
+def recalibration_of(model: Any) -> dict[str, Any] | None:
+    """Return what was done to a model's probabilities; None where nothing was."""
+    return getattr(last_step(model), "recalibration_", None)
+
+
+def recalibrated_share(model: Any, positive: Any) -> float | None:
+    """Return the share of a class that a model was recalibrated to; None where it was not."""
+    found = recalibration_of(model)
+    if found is None:
+        return None
+    share = float(found["prevalence"])
+    return share if str(found["positive"]) == str(positive) else 1 - share
+
+
+def prior_of(model: Any, positive: Any) -> float:
+    """Return the share of a class that a model's probabilities are for."""
+    share = recalibrated_share(model, positive)
+    return 0.5 if share is None else share
+
+
 def recalibration_text(model: Any) -> str:
     """Say what a model was recalibrated to; empty where it was not.
 
@@ -151,12 +172,30 @@ def recalibration_text(model: Any) -> str:
     >>> recalibration_text(recalibrate(GSVPSVM().fit(X, y), prevalence=0.1))
     "probabilities are recalibrated: a prevalence of 10% of '1'"
     """
-    found = getattr(last_step(model), "recalibration_", None)
-    if found is None:
-        return ""
+    found = recalibration_of(model)
+    return "" if found is None else f"probabilities are recalibrated: {recalibration_words(found)}"
+
+
+def recalibration_words(found: Mapping[str, Any]) -> str:
+    """Say what ``recalibration_`` records: the prevalence, and the cohort if there was one."""
     text = f"a prevalence of {100 * found['prevalence']:.3g}% of '{found['positive']}'"
     if found["method"] != "prevalence":
         what = "intercept" if found["method"] == "intercept" else "slope and intercept"
         where = f" of {found['source']}" if found["source"] else ""
         text += f", {what} by {found['n_samples']} samples{where}"
-    return f"probabilities are recalibrated: {text}"
+    return text
+
+
+def recalibration_effect(found: Mapping[str, Any]) -> str:
+    """Say what a recalibration did to the log odds at equal class shares.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation.recalibration import recalibration_effect
+    >>> recalibration_effect({"method": "slope", "slope": 0.8, "intercept": -0.3})
+    'at equal class shares, log odds were multiplied by 0.80 and moved by -0.30'
+    """
+    if found["method"] == "prevalence":
+        return "at equal class shares, log odds are as they were"
+    by = f"multiplied by {found['slope']:.2f} and " if found["method"] == "slope" else ""
+    return f"at equal class shares, log odds were {by}moved by {found['intercept']:+.2f}"

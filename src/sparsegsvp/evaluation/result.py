@@ -18,9 +18,13 @@ from ..metrics import (
     DecisionCurve,
     Interval,
     StabilityIndex,
+    ThresholdCounts,
+    ThresholdRow,
     at_prevalence,
     calibration_line,
     decision_curve,
+    threshold_counts,
+    threshold_table,
 )
 from .folds import Fold
 from .permutation import PermutationResult, Verdict, verdict
@@ -278,8 +282,13 @@ class EvaluationResult:
         tables = list(by_repeat.values())
         return {"first_repeat": tables[0].tolist(), "mean": np.mean(tables, axis=0).tolist()}
 
-    def _probabilities(self) -> tuple[BoolArray, Float64Array] | None:
-        """Which samples are positive, and their out-of-fold probabilities in the first repeat."""
+    def _probabilities(
+        self, prevalence: float | None
+    ) -> tuple[BoolArray, Float64Array, float] | None:
+        """Which samples are positive, their probabilities in the first repeat, and the prevalence.
+
+        The probabilities are moved to the prevalence, by default that of the samples.
+        """
         proba = self.out_of_fold(self.folds[0].repeat)["proba"]
         if proba is None or self.positive is None:
             return None
@@ -288,7 +297,8 @@ class EvaluationResult:
         y = self.y[known] == one
         if y.all() or not y.any():
             return None
-        return y, np.clip(proba[known, one], 0.0, 1.0)
+        share = float(y.mean()) if prevalence is None else prevalence
+        return y, at_prevalence(np.clip(proba[known, one], 0.0, 1.0), share), share
 
     @property
     def calibration_line(self) -> CalibrationLine | None:
@@ -297,8 +307,8 @@ class EvaluationResult:
         At equal class shares. The intervals are of the samples alone, as if one model had
         predicted all of them.
         """
-        found = self._probabilities()
-        return None if found is None else calibration_line(*found)
+        found = self._probabilities(0.5)
+        return None if found is None else calibration_line(*found[:2])
 
     def decision_curve(self, prevalence: float | None = None) -> DecisionCurve | None:
         """Return the decision curve of the first repeat's probabilities, for two classes.
@@ -313,11 +323,38 @@ class EvaluationResult:
         -------
         DecisionCurve or None
         """
-        found = self._probabilities()
+        found = self._probabilities(prevalence)
+        return None if found is None else decision_curve(*found[:2], prevalence=found[2])
+
+    def thresholds(self, prevalence: float | None = None) -> tuple[ThresholdRow, ...]:
+        """Return what acting from a probability on means, by the first repeat's probabilities.
+
+        For two classes; empty without probabilities. The intervals are of the samples alone, as
+        if one model had predicted all of them.
+
+        Parameters
+        ----------
+        prevalence : float, optional
+            Share of the positive class where the model is to be used; by default that of the
+            samples.
+
+        Returns
+        -------
+        tuple of ThresholdRow
+        """
+        found = self._probabilities(prevalence)
         if found is None:
-            return None
-        share = float(found[0].mean()) if prevalence is None else prevalence
-        return decision_curve(found[0], at_prevalence(found[1], share), prevalence=share)
+            return ()
+        return threshold_table(*found[:2], prevalence=found[2], own=found[2])
+
+    @property
+    def threshold_counts(self) -> ThresholdCounts | None:
+        """True and false positives of the first repeat by probability, for equal class shares.
+
+        For two classes; what acting from a probability on means at any prevalence follows.
+        """
+        found = self._probabilities(0.5)
+        return None if found is None else threshold_counts(*found[:2])
 
     def out_of_fold(self, repeat: int = 0) -> dict[str, Any]:
         """Return the predictions of one repeat, each sample predicted by a fit without it.
@@ -399,6 +436,7 @@ class EvaluationResult:
                 "control": self.control,
                 "calibration": self.calibration,
                 "calibration_line": self.calibration_line,
+                "threshold_counts": self.threshold_counts,
                 "permutation": self.permutation,
                 "verdict": self.verdict,
                 "batches": self.batches,

@@ -32,6 +32,19 @@ BOUNDS: dict[str, tuple[float, float]] = {
 }
 
 
+#: What readers call the scores, in the order in which they are shown.
+TITLES = {
+    "balanced_accuracy": "balanced accuracy",
+    "auc": "area under the ROC curve",
+    "sensitivity": "sensitivity",
+    "specificity": "specificity",
+    "accuracy": "accuracy",
+    "ppv": "positive predictive value",
+    "npv": "negative predictive value",
+    "brier": "Brier score",
+}
+
+
 def class_scores(
     estimator: Any, X: Any, n_classes: int
 ) -> tuple[Float64Array | None, Float64Array | None]:

@@ -148,6 +148,8 @@ def _compare(
         shift, p_shift = _shift_by_class(parts, training)
         within = np.concatenate([part - part.mean() for part in parts])
         factor, p_scale = _scale(within, x.size - len(parts), training.deviation, training)
+    if factor == 0.0:
+        p_scale = _constant(x, parts, training)
     shift /= training.deviation
     return FeatureShift(
         name,
@@ -220,11 +222,24 @@ def _scale(
         return None, 1.0
     variance = float(centred @ centred) / freedom
     if variance == 0.0:
-        return 0.0, 0.0
+        return 0.0, 1.0
     kurtosis = max(3.0, float(np.mean(centred**4) / np.mean(centred**2) ** 2))
     error = np.sqrt((kurtosis - 1) / freedom + (kurtosis - 1) / training.counts.sum())
     factor = float(np.sqrt(variance)) / reference
     return factor, float(2 * norm.sf(abs(2 * np.log(factor)) / error))
+
+
+def _constant(x: Float64Array, parts: Sequence[Float64Array], training: _Training) -> float:
+    """Bound the probability that samples do not vary, by Cantelli's inequality.
+
+    At most the share v / (v + g^2) of a class with variance v lies as far as g above its mean, or
+    below it. A feature that is nearly always at its floor is so in other samples too.
+    """
+    sizes = np.array([part.size for part in parts])
+    values = np.array([part[0] if part.size else x[0] for part in parts])
+    total = training.variances + (values - training.means) ** 2
+    shares = np.divide(training.variances, total, out=np.ones_like(total), where=total > 0)
+    return float(np.prod(shares**sizes) if sizes.any() else shares.max() ** x.size)
 
 
 def shift_notice(found: Sequence[FeatureShift] | None, where: str) -> Notice | None:
@@ -252,12 +267,13 @@ def shift_notice(found: Sequence[FeatureShift] | None, where: str) -> Notice | N
             side = "higher" if one.shift > 0 else "lower"
             parts.append(f"{abs(one.shift):.1f} training standard deviations {side}")
         if one.scaled and one.factor is not None:
-            parts.append(f"{one.factor:.2g} times as spread")
+            spread = f"{one.factor:.2g} times as spread" if one.factor else "one value throughout"
+            parts.append(spread)
         said.append(f"{one.feature} ({', '.join(parts)})")
     more = f" and {len(odd) - 5} more" if len(odd) > 5 else ""
     text = (
-        f"In {where}, {len(odd)} of {len(found or ())} features of the panel have other values "
-        f"than in training: {', '.join(said)}{more}. Check units, normalisation and assay before "
-        "believing the predictions."
+        f"In {where}, {len(odd)} of {len(found or ())} features of the panel "
+        f"{'has' if len(odd) == 1 else 'have'} other values than in training: {', '.join(said)}"
+        f"{more}. Check units, normalisation and assay before believing the predictions."
     )
     return Notice("shift", "caution", text)

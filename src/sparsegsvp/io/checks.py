@@ -13,12 +13,12 @@ from scipy import sparse
 
 from .._notices import Notice
 from .._validate import LARGEST
+from .cells import looks_numeric
 from .errors import InputError, listed, option, quote, suggestion
 from .labels import describe_spellings, one_spelling, spelling_notice
+from .layout import RawTable, Roles, batches_of
+from .looks import column_blocks, column_of
 from .roles import asked_roles, settle_columns
-from .rows import RawTable, Roles, batches_of
-from .scale import raw_intensities
-from .text import looks_numeric
 
 
 def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None) -> str | None:
@@ -32,7 +32,7 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
         raise InputError("there is a header but no sample", remedy="check the file")
     if raw.X.shape[1] == 0 and not raw.beside:
         raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
-    positive = check_roles(raw, target, positive)
+    positive = check_roles(raw, target, positive, one_class=fixed)
     low, high = _column_range(raw.X)
     _refuse_overflow(raw, low, high)
     if fixed:
@@ -58,16 +58,19 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
     return positive
 
 
-def check_roles(raw: RawTable, target: str | None, positive: str | None) -> str | None:
+def check_roles(
+    raw: RawTable, target: str | None, positive: str | None, *, one_class: bool = False
+) -> str | None:
     """Check labels and groups; leave samples without a label out. Looks at no number.
 
-    Returns the class of interest in the spelling that its class has got.
+    Samples to test a model on may be of one class. Returns the class of interest in the spelling
+    that its class has got.
     """
     _leave_out_unlabelled(raw)
     positive = _one_spelling(raw, positive)
     labels = raw.text.get("target")
     if labels is not None and target is not None:
-        _refuse_labels([str(v) for v in labels], target)
+        _refuse_labels([str(v) for v in labels], target, one_class)
     if positive is not None and labels is None:
         raise InputError(f"{option('positive')} needs {option('target')}")
     if positive is not None and labels is not None and positive not in labels:
@@ -238,11 +241,7 @@ def _missing_per_column(X: Any) -> NDArray[np.intp]:
     """Count the missing values in each column, without a second matrix for dense data."""
     if sparse.issparse(X):
         return np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
-    counts = np.zeros(X.shape[1], dtype=np.intp)
-    step = max(1, (1 << 22) // max(1, X.shape[0]))
-    for start in range(0, X.shape[1], step):
-        counts[start : start + step] = np.isnan(X[:, start : start + step]).sum(axis=0)
-    return counts
+    return np.concatenate([np.isnan(block).sum(axis=0) for _, block in column_blocks(X)])
 
 
 def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any]) -> None:
@@ -252,8 +251,7 @@ def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any]) -> No
     if not len(extreme):
         return
     j = int(extreme[0])
-    column = X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
-    column = column.astype(np.float64)
+    column = column_of(X, j)
     i = int(np.flatnonzero(np.abs(column) > limit)[0])
     at = raw.lines[i] if raw.lines is not None else i + 1
     value = float(column[i])
@@ -283,10 +281,10 @@ def _repeated_rows(X: Any) -> list[tuple[int, int]]:
     return pairs
 
 
-def _refuse_labels(y: Sequence[str], target: str) -> None:
+def _refuse_labels(y: Sequence[str], target: str, one_class: bool) -> None:
     """Refuse labels that are no classes: one value only, identifiers, measurements."""
     distinct = sorted(set(y))
-    if len(distinct) == 1:
+    if len(distinct) == 1 and not one_class:
         raise InputError(
             f"column {quote(target)} ({option('target')}) has only the value {quote(distinct[0])}",
             remedy="a classifier needs at least two classes",
@@ -303,4 +301,42 @@ def _refuse_labels(y: Sequence[str], target: str) -> None:
             f"column {quote(target)} ({option('target')}) has a different value in every row",
             remedy=f"it looks like identifiers: use {option('id')} for it and name the classes as "
             f"{option('target')}",
+        )
+
+
+# --- raw intensities -------------------------------------------------------------------
+
+_LEAST_FEATURES = 50  # fewer may be measurements of unlike things, each on a scale of its own
+_HIGH = 256.0  # 2 ** 8: logarithms and pictures stay below it
+_FEATURE_HIGH = 50.0  # no feature of a table of logarithms comes near it
+_SPAN = 100.0  # from the weak values to the strong ones
+_SKEW = 1.5  # from the median of all values to their mean
+_LOOKED_AT = 1000  # about as many features, and samples
+
+
+def raw_intensities(X: Any, low: NDArray[Any], high: NDArray[Any]) -> Iterator[Notice]:
+    """Advise the logarithm where like features are positive, skewed and spread over decades.
+
+    `low` and `high` are the least and the largest value of each feature. Most features must
+    reach high and be skewed to the right themselves, with a mean above the median.
+    """
+    m = X.shape[1]
+    if m < _LEAST_FEATURES or not np.nanmin(low) >= 0 or not np.nanmax(high) > _HIGH:
+        return
+    if np.nanmedian(high) <= _FEATURE_HIGH:
+        return
+    some = X[:: max(1, X.shape[0] // _LOOKED_AT), :: max(1, m // _LOOKED_AT)]
+    some = some.toarray() if sparse.issparse(some) else some
+    some = some[:, ~np.isnan(some).any(axis=0)]
+    if not (some > 0).any():
+        return
+    skewed = np.mean(some.mean(axis=0) > np.median(some, axis=0)) > 0.6
+    weak, strong = np.quantile(some[some > 0], [0.01, 0.99])
+    if skewed and some.mean() > _SKEW * np.median(some) and strong > _SPAN * weak:
+        yield Notice(
+            "raw",
+            "caution",
+            f"The values reach {np.nanmax(high):,.0f} and differ by orders of magnitude, as raw "
+            "intensities and counts do. On that scale a few large values decide everything: take "
+            "logarithms first, with the option log2, unless you know better.",
         )

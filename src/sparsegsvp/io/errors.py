@@ -154,6 +154,13 @@ def suggestion(name: str, candidates: Sequence[str]) -> str:
     return f"there are {listed(candidates)}" if candidates else "there are none"
 
 
+def no_such(kind: str, name: str, role: str, there: Sequence[str], within: str = "") -> InputError:
+    """Return the error for a name that a parameter gave and that is not there."""
+    parameter = option(role.partition(":")[0])
+    what = f"there is no {kind} {quote(name)}{within} ({parameter})"
+    return InputError(what, remedy=suggestion(name, there))
+
+
 def need(module: str, extra: str) -> Any:
     """Import an optional module, or name the extra that brings it."""
     try:

@@ -1,38 +1,35 @@
-"""Writing: files and folders that appear whole or not at all, CSV that no spreadsheet runs.
+"""Writing: files and folders that appear whole or not at all.
 
-What is not finished is in a file or folder of `partials`.
+What is not finished has a hidden name, and the process that makes it holds a lock on it. A
+process that is killed leaves its own behind; the next one to write there finds it without a
+lock and removes it.
 """
 
 from __future__ import annotations
 
 import datetime
 import os
-import re
+import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from .errors import InputError, listed, one_line, option
-from .partials import (
-    REPLACED,
-    UNFINISHED,
-    claim,
-    new_file,
-    release,
-    remove_left_behind,
-    signals_wait,
-    unfinished,
-)
-from .text import looks_numeric
+from .guards import handling_signals
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-_BLANKS = " \u00a0"
-_CELL_ENDS = re.compile("([;\t\r\n])")  # where another locale, or another line, begins a cell
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  (not on this platform: nothing is taken for left behind)
+    fcntl = None  # type: ignore[assignment]
+
+_ROOM = "check that the folder exists, is yours and has room"
+_UNFINISHED, _REPLACED = ".sparsegsvp-partial-", ".sparsegsvp-before-"
 
 
 def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
@@ -64,7 +61,7 @@ def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
     ('whole', ['a.txt'])
     """
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
-    try:
+    with _refusing("it cannot be written", path, _ROOM):
         kind = _kind(path)
         if kind is not None and stat.S_ISDIR(kind):
             raise InputError("this is a folder", where=str(path), remedy="name a file")
@@ -73,7 +70,7 @@ def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
                 handle.write(data)
             return Path(path)
         final = Path(os.path.realpath(path))
-        with unfinished(final.parent, new_file) as partial:
+        with _unfinished(final.parent, _new_file) as partial:
             with open(partial, "wb") as handle:
                 handle.write(data)
                 handle.flush()
@@ -82,12 +79,6 @@ def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
                 with suppress(OSError):  # not every disk has permissions
                     os.chmod(partial, stat.S_IMODE(kind))
             os.replace(partial, final)
-    except OSError as error:
-        raise InputError(
-            f"it cannot be written ({error.strerror})",
-            where=str(path),
-            remedy="check that the folder exists, is yours and has room",
-        ) from error
     return Path(path)
 
 
@@ -125,32 +116,30 @@ def whole_folder(path: str | PathLike[str], *, owned: Collection[str] = ()) -> I
     (False, ['a.txt'])
     """
     final = Path(os.path.realpath(path))  # a link stays, even one to a folder not yet there
-    try:
-        _refuse_foreign(final, owned)
-        # Inside the folder if there is one: it may be a volume of its own, to which nothing can
-        # be moved from outside.
-        place = final
-        while not place.exists():
-            place = place.parent
-    except OSError as error:
-        raise _no_folder(path, error) from error
     with ExitStack() as stack:
-        try:
-            partial = stack.enter_context(unfinished(place, os.mkdir))
-        except OSError as error:
-            raise _no_folder(path, error) from error
+        with _refusing("the folder cannot be made", path, "choose another folder"):
+            _refuse_foreign(final, owned)
+            # Inside the folder if there is one: it may be a volume of its own, to which nothing
+            # can be moved from outside.
+            partial = stack.enter_context(_unfinished(_first_there(final), os.mkdir))
         yield partial
-        with signals_wait():
+        with _signals_wait():
             _put_in_place(partial, final, owned)
-    remove_left_behind(final, REPLACED)
+    _remove_left_behind(final, _REPLACED)
 
 
-def _no_folder(path: str | PathLike[str], error: OSError) -> InputError:
-    return InputError(
-        f"the folder cannot be made ({error.strerror})",
-        where=str(path),
-        remedy="choose another folder",
-    )
+@contextmanager
+def _refusing(what: str, path: str | PathLike[str], remedy: str) -> Iterator[None]:
+    """Turn what the system refuses in a block into an `InputError`."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{what} ({error.strerror})", where=str(path), remedy=remedy) from error
+
+
+def _first_there(path: Path) -> Path:
+    """Return a path, or the nearest folder above it that there is."""
+    return path if path.exists() else _first_there(path.parent)
 
 
 def prepare_output(
@@ -182,7 +171,7 @@ def prepare_output(
     ...     _ = path.write_text("1")
     ...     prepare_output(path, force=True)
     """
-    place = final = Path(os.path.abspath(path))
+    final = Path(os.path.abspath(path))
     if owned is not None:
         _refuse_foreign(final, owned)
         earlier = sorted(final.iterdir(), key=_written) if final.exists() else []
@@ -192,8 +181,7 @@ def prepare_output(
                 where=str(path),
                 remedy=f"choose another folder, or replace them with {option('force', True)}",
             )
-        while not place.exists():
-            place = place.parent
+        place = _first_there(final)
     else:
         place = final.parent
         if final.is_dir():
@@ -206,15 +194,8 @@ def prepare_output(
                 where=str(path),
                 remedy=f"choose another name, or replace it with {option('force', True)}",
             )
-    try:
-        with tempfile.TemporaryFile(dir=place):
-            pass
-    except OSError as error:
-        raise InputError(
-            f"nothing can be written there ({error.strerror})",
-            where=str(path),
-            remedy="check that the folder exists, is yours and has room",
-        ) from error
+    with _refusing("nothing can be written there", path, _ROOM), tempfile.TemporaryFile(dir=place):
+        pass
 
 
 def _written(path: Path) -> float:
@@ -231,7 +212,7 @@ def _refuse_foreign(final: Path, owned: Collection[str]) -> None:
         return
     if not final.is_dir():
         raise InputError("this is a file, not a folder", where=str(final), remedy="choose another")
-    found = [p for p in final.iterdir() if not p.name.startswith((UNFINISHED, REPLACED))]
+    found = [p for p in final.iterdir() if not p.name.startswith((_UNFINISHED, _REPLACED))]
     foreign = sorted(p.name for p in found if p.name not in owned or p.is_dir())
     if foreign:
         raise InputError(
@@ -250,7 +231,7 @@ def _put_in_place(partial: Path, final: Path, owned: Collection[str]) -> None:
     # in, and back again if a step fails.
     _refuse_foreign(final, owned)
     old = sorted(p for p in final.iterdir() if p.name in owned)
-    backup, lock = claim(final, os.mkdir, REPLACED)
+    backup, lock = _claim(final, os.mkdir, _REPLACED)
     moved_in: list[Path] = []
     try:
         for file in old:
@@ -262,24 +243,19 @@ def _put_in_place(partial: Path, final: Path, owned: Collection[str]) -> None:
         _put_back(backup, final, moved_in)
         raise
     finally:
-        release(lock)
+        _release(lock)
     shutil.rmtree(backup, ignore_errors=True)
 
 
 def _put_back(backup: Path, final: Path, moved_in: Sequence[Path]) -> None:
     """Undo a replacement that failed; what cannot be put back stays where it is, and is named."""
-    try:
+    remedy = f"the old ones are in {one_line(backup)}: move them"
+    with _refusing("the new results cannot be put there, nor the old ones back", final, remedy):
         for file in moved_in:
             file.unlink()
         for file in sorted(backup.iterdir()):
             shutil.move(file, final / file.name)  # copies what cannot be renamed
         backup.rmdir()
-    except OSError as error:
-        raise InputError(
-            f"the new results cannot be put there, nor the old ones back ({error.strerror})",
-            where=str(final),
-            remedy=f"the old ones are in {one_line(backup)}: move them",
-        ) from error
 
 
 def _kind(path: str | PathLike[str]) -> int | None:
@@ -290,81 +266,77 @@ def _kind(path: str | PathLike[str]) -> int | None:
         return None
 
 
-def harmless(text: str) -> str:
-    """Make text from a file safe to open in a spreadsheet.
-
-    A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break would be run
-    as a formula; an apostrophe before it makes it text. Where the list separator is a semicolon,
-    as in much of Europe, or a tab, cells also begin within a cell, and lines in any case. Plain
-    numbers such as ``-1``, which are labels often enough, stay as they are.
-
-    Parameters
-    ----------
-    text : str
-        The cell.
-
-    Returns
-    -------
-    str
-        The cell, with an apostrophe before all that could be run.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io import harmless
-    >>> harmless("=cmd|'/c calc'!A1"), harmless("-1"), harmless("TP53")
-    ("'=cmd|'/c calc'!A1", '-1', 'TP53')
-    >>> harmless("x;=1+1")
-    "x;'=1+1"
-    """
-    cells = _CELL_ENDS.split(text)
-    safe = "".join(f"'{cell}" if _is_formula(cell) else cell for cell in cells)
-    return f"'{safe}" if text.lstrip(_BLANKS).startswith(("\t", "\r", "\n")) else safe
+# --- unfinished files and folders ------------------------------------------------------
 
 
-def _is_formula(cell: str) -> bool:
-    return cell.lstrip(_BLANKS).startswith(_FORMULA_STARTS) and not looks_numeric(cell)
+def _new_file(path: Path) -> None:
+    """Make an empty file that must not be there yet."""
+    open(path, "xb").close()
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Format rows as CSV: text made harmless, numbers so that they read back exactly.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    rows : iterable of sequences
-        Cells: text, numbers, or None for an empty one.
-
-    Returns
-    -------
-    str
-        The file's content, lines ended by ``\\n``.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io import csv_text
-    >>> print(csv_text(["feature", "weight"], [["@SUM(A1)", -0.5], ["b,c", None]]), end="")
-    feature,weight
-    '@SUM(A1),-0.5
-    "b,c",
-    """
-    lines = [[harmless(str(name)) for name in header]]
-    lines += [[_csv_cell(cell) for cell in row] for row in rows]
-    return "".join(",".join(map(_quoted, line)) + "\n" for line in lines)
+def _claim(place: Path, make: Callable[[Path], None], prefix: str) -> tuple[Path, int | None]:
+    """Make a file or folder of a new name, locked for as long as this process lives."""
+    while True:
+        path, number = place / f"{prefix}{secrets.token_hex(8)}", None
+        make(path)
+        if fcntl is not None:
+            number = os.open(path, os.O_RDONLY)
+            with suppress(OSError):  # not every disk has locks
+                fcntl.flock(number, fcntl.LOCK_EX)
+        if path.exists():
+            return path, number
+        _release(number)  # another process took it for left behind before it was locked
 
 
-def _csv_cell(cell: Any) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, str):
-        return harmless(str(cell))
-    if hasattr(cell, "item"):  # a NumPy scalar prints its type otherwise
-        cell = cell.item()
-    return repr(cell)
+def _release(number: int | None) -> None:
+    """Give up the lock that `_claim` returned."""
+    if number is not None:
+        os.close(number)
 
 
-def _quoted(cell: str) -> str:
-    # Python's writer leaves a lone carriage return unquoted, and its reader then fails.
-    if any(c in cell for c in ',;"\t\r\n'):
-        return '"' + cell.replace('"', '""') + '"'
-    return cell
+@contextmanager
+def _unfinished(place: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Enclose work on an unfinished file or folder; it is removed unless it was moved away."""
+    _remove_left_behind(place)
+    path, lock = _claim(place, make, _UNFINISHED)
+    try:
+        yield path
+    finally:
+        with _signals_wait():  # being told to end again must not leave it
+            _remove(path)
+            _release(lock)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.unlink()
+
+
+def _remove_left_behind(folder: Path, prefix: str = _UNFINISHED) -> None:
+    """Remove what processes that were killed have left in a folder, and no living one holds."""
+    if fcntl is None:  # pragma: no cover  (not on this platform)
+        return
+    for path in folder.glob(f"{prefix}*"):
+        with suppress(OSError):
+            number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _remove(path)
+            finally:
+                os.close(number)
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Delay Ctrl-C and other requests to end until a few renames are done."""
+    held: list[tuple[int, FrameType | None]] = []
+    previous: dict[int, Any] = {}
+    try:
+        with handling_signals(lambda *request: held.append(request), python=True) as previous:
+            yield
+    finally:
+        if held:
+            previous[held[0][0]](*held[0])

@@ -15,13 +15,15 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from os import PathLike
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from . import structure
+from .cells import as_label
 from .errors import InputError, listed, need, option, quote, suggestion
 from .geo import is_series_matrix, open_samples, read_series_matrix
 from .guards import (
@@ -30,31 +32,22 @@ from .guards import (
     check_unpacked,
     interruptible,
     quiet,
-    shown_name,
     sound,
     sound_rows,
 )
-from .hdf5 import check_hdf5, check_heaps
-from .header import skip_titles
-from .rows import (
+from .layout import (
     RawTable,
     Roles,
     RoleText,
+    as_floating,
     columns_of_obs,
     from_arrays,
     from_matrix,
-    from_rows,
     lay_out,
+    stored_matrix,
 )
-from .structure import (
-    check_anndata_matrix,
-    check_matrix,
-    check_npy,
-    check_texts,
-    check_workbook,
-    check_worksheet,
-)
-from .text import OpenRows, ReadOptions, RowStream, as_label, open_arff, open_delimited
+from .rows import from_rows
+from .text import OpenRows, ReadOptions, RowStream, open_arff, open_delimited
 
 
 @dataclass(frozen=True)
@@ -104,6 +97,14 @@ def rows_of(file: Path, options: ReadOptions) -> OpenRows:
     return partial(_opened, form, file, options)
 
 
+def header_of(file: Path, options: ReadOptions) -> list[str]:
+    """Return the names of a file's columns; none where it does not have rows of cells."""
+    if format_of(file).rows is None:
+        return []
+    with rows_of(file, options)() as rows:
+        return rows.names
+
+
 @contextmanager
 def _opened(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open a file as rows; what its library raises, now or later, is an `InputError`."""
@@ -134,30 +135,10 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
         return raw, hashlib.file_digest(handle, "sha256").hexdigest()
 
 
-def existing_file(path: str | PathLike[str]) -> Path:
-    """Return the path of a file with something in it."""
-    file = Path(path)
-    try:
-        size = file.stat().st_size
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        there = []
-        if file.parent.is_dir():
-            there = sorted(p.name for p in file.parent.iterdir() if p.is_file())
-        close = suggestion(file.name, there)
-        remedy = close if close.startswith("did you mean") else "check the path"
-        raise InputError("there is no such file", where=str(file), remedy=remedy) from None
-    except OSError as error:
-        raise InputError(
-            f"it cannot be opened ({error.strerror})", where=shown_name(file), remedy="check it"
-        ) from None
-    if file.is_dir():
-        raise InputError("this is a folder", where=str(file), remedy="name the file in it")
-    if size == 0:
-        raise InputError("the file is empty", where=file.name, remedy="check the path")
-    return file
-
-
 # --- Excel -----------------------------------------------------------------------------
+
+Line = tuple[int, Sequence[Any]]
+_TITLES_AMONG = 20  # lines
 
 
 @contextmanager
@@ -168,7 +149,7 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     # openpyxl leaves open what it cannot read
     with open(path, "rb") as file, ExitStack() as stack:
         try:
-            check_workbook(path)
+            structure.check_workbook(path)
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         except (InputError, OSError):
             raise
@@ -184,10 +165,10 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
             )
         page = book[book.sheetnames[0] if sheet is None else sheet]
         with page._get_source() as source:
-            check_worksheet(source)
+            structure.check_worksheet(source)
         page.reset_dimensions()  # what the file says of its size may be out of date
         filled = stack.enter_context(closing(_filled_rows(page)))
-        above, rest = skip_titles(filled)
+        above, rest = _skip_titles(filled)
         line, header = next(rest, (0, ()))
         if not header:
             raise InputError(f"sheet {quote(page.title)} is empty")
@@ -210,16 +191,31 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
         yield RowStream(names, _excel_cells(rest, len(names)), "Excel", notes)
 
 
-def _filled_rows(page: Any) -> Generator[tuple[int, Sequence[Any]]]:
+def _skip_titles(lines: Iterator[Line]) -> tuple[list[int], Iterator[Line]]:
+    """Pass over what stands above the header; return the lines left out, and the rest.
+
+    `lines` are those with something in them. A title fills less than half of the cells that
+    the widest line near it fills. What follows must look like a header, which holds no
+    number: else nothing is passed over, and it is for the messages to say what is wrong.
+    """
+    head = list(itertools.islice(lines, _TITLES_AMONG))
+    filled = [sum(cell is not None for cell in cells) for _, cells in head]
+    titles = 0
+    while titles < len(head) and 2 * filled[titles] < max(filled):
+        titles += 1
+    if titles == len(head) or any(isinstance(cell, Number) for cell in head[titles][1]):
+        titles = 0
+    return [number for number, _ in head[:titles]], itertools.chain(head[titles:], lines)
+
+
+def _filled_rows(page: Any) -> Generator[Line]:
     """Yield the rows of a sheet that hold something; closed, it lets go of the file."""
     for line, cells in enumerate(page.iter_rows(values_only=True), start=1):
         if any(cell is not None for cell in cells):
             yield line, cells
 
 
-def _excel_cells(
-    filled: Iterator[tuple[int, Sequence[Any]]], width: int
-) -> Iterator[tuple[int, list[Any]]]:
+def _excel_cells(filled: Iterator[Line], width: int) -> Iterator[tuple[int, list[Any]]]:
     for line, cells in filled:
         extra = next((c for c in cells[width:] if c is not None), None)
         if extra is not None:
@@ -389,9 +385,9 @@ def _npz_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> A
     check_unpacked(entry.file_size, entry.compress_size, "save it with numpy.savez, not compressed")
     check_memory(1, entry.file_size, 1)
     with archive.open(entry) as stream:
-        check_npy(stream, entry.file_size, name)
+        structure.check_npy(stream, entry.file_size, name)
     with archive.open(entry) as stream:
-        return check_texts(np.lib.format.read_array(stream, allow_pickle=False), name)
+        return structure.check_texts(np.lib.format.read_array(stream, allow_pickle=False), name)
 
 
 # --- AnnData ---------------------------------------------------------------------------
@@ -403,7 +399,7 @@ def open_h5ad(path: Path, layer: str | None) -> Iterator[tuple[Any, Any, Any]]:
     h5py, _ = need("h5py", "omics"), need("anndata", "omics")
     from anndata.io import read_elem
 
-    check_heaps(path)
+    structure.check_heaps(path)
     with interruptible():
         try:
             file = h5py.File(path, "r")
@@ -415,11 +411,11 @@ def open_h5ad(path: Path, layer: str | None) -> Iterator[tuple[Any, Any, Any]]:
             if "obs" not in file or "var" not in file:
                 raise InputError("the file has no obs and var", remedy="is it AnnData?")
             name = "X" if layer is None else f"layers/{layer}"
-            check_hdf5(file, ("obs", "var"), path.stat().st_size)
+            structure.check_hdf5(file, ("obs", "var"), path.stat().st_size)
             stored = stored_matrix(file, layer)
-            check_hdf5(file, (name,), path.stat().st_size)
+            structure.check_hdf5(file, (name,), path.stat().st_size)
             obs, var = read_elem(file["obs"]), read_elem(file["var"])
-            check_anndata_matrix(stored, len(obs), len(var))
+            structure.check_anndata_matrix(stored, len(obs), len(var))
             yield obs, var, stored
 
 
@@ -428,32 +424,12 @@ def _read_h5ad(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     with open_h5ad(path, options.layer) as (obs, var, stored):
         from anndata.io import read_elem
 
-        X = check_matrix(read_elem(stored), len(obs), len(var))
+        X = structure.check_matrix(read_elem(stored), len(obs), len(var))
     X = as_floating(X.tocsr() if sparse.issparse(X) else np.asarray(X))
     text = columns_of_obs(obs, roles)
     names = [str(name) for name in var.index]
     kind = "AnnData" if options.layer is None else f"AnnData, layer {options.layer}"
     return from_matrix(X, names, roles, kind, text)
-
-
-def stored_matrix(root: Any, layer: str | None) -> Any:
-    """Return X or a layer of AnnData as its file, store or object holds it."""
-    layers = list(root["layers"]) if "layers" in root else []
-    if layer is not None and layer not in layers:
-        raise InputError(
-            f"there is no layer {quote(layer)} ({option('layer')})",
-            remedy=suggestion(layer, layers),
-        )
-    if layer is None and "X" not in root:
-        raise InputError(
-            "X is empty", remedy=f"name a layer with {option('layer')}: {listed(layers)}"
-        )
-    return root["X"] if layer is None else root["layers"][layer]
-
-
-def as_floating(X: Any) -> Any:
-    """Return a matrix as it is if it is float32 or float64, else as float64."""
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 _TEXT = (".csv", ".txt", ".dat", ".tsv", ".tab")
@@ -462,12 +438,7 @@ FORMATS = (
     Format("CSV", (".csv", ".txt", ".dat"), rows=open_delimited),
     Format("TSV", (".tsv", ".tab"), rows=open_delimited),
     Format(
-        "GEO series matrix",
-        _TEXT,
-        rows=open_samples,
-        read=read_series_matrix,
-        transposes=None,
-        recognise=is_series_matrix,
+        "GEO series matrix", _TEXT, open_samples, read_series_matrix, None, False, is_series_matrix
     ),
     Format("Excel (.xlsx)", (".xlsx", ".xlsm"), rows=_excel_rows),
     Format("Parquet", (".parquet", ".pq"), rows=_parquet_rows, read=_read_parquet),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import re
 import zlib
@@ -13,12 +12,14 @@ from functools import partial
 from pathlib import Path
 
 from .errors import InputError, listed, option, quote, suggestion
-from .rows import RawTable, Roles, from_rows, role_option
-from .text import ReadOptions, RowStream, _open_text
+from .layout import RawTable, Roles, role_option
+from .rows import from_rows
+from .text import ReadOptions, RowStream, open_text, split_lines
 
 _BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
 _SAMPLE = "!Sample_"
 _OPENINGS = (b"!series_", b'"!series_', b"!sample_", b'"!sample_')
+_DAMAGED = "the file may be damaged: download it again"
 _LISTED = 8  # columns that an error proposes
 
 
@@ -36,20 +37,7 @@ def is_series_matrix(path: Path) -> bool:
 
 def _lines(handle: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the cells of each line that has any."""
-    reader = csv.reader(handle, delimiter="\t")
-    while True:
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise InputError(
-                f"the line cannot be read ({error})",
-                where=f"line {reader.line_num}",
-                remedy="the file may be damaged: download it again",
-            ) from error
-        if any(cells):
-            yield reader.line_num, cells
+    return split_lines(handle, "\t", "the line cannot be read", _DAMAGED)
 
 
 @dataclass(frozen=True)
@@ -90,7 +78,7 @@ def _read_samples(path: Path, options: ReadOptions) -> Samples:
     """Read the lines before the numbers."""
     lines: list[tuple[str, list[str]]] = []
     series = ""
-    with _open_text(path, options.encoding) as (handle, _):
+    with open_text(path, options.encoding) as (handle, _):
         for _, cells in _lines(handle):
             key = cells[0].strip()
             if key.lower() == _BEGIN:
@@ -120,7 +108,7 @@ def _read_samples(path: Path, options: ReadOptions) -> Samples:
             raise InputError(
                 f"line {quote(_SAMPLE + key)} has {len(cells)} values for {len(accessions)} "
                 "samples",
-                remedy="the file may be damaged: download it again",
+                remedy=_DAMAGED,
             )
         if key.startswith("characteristics"):
             _add_characteristics(columns, key, cells)
@@ -164,7 +152,7 @@ def open_samples(path: Path, options: ReadOptions) -> Iterator[RowStream]:
 @contextmanager
 def _open_numbers(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open the table of numbers as rows, a feature in each."""
-    with _open_text(path, options.encoding) as (handle, compressed):
+    with open_text(path, options.encoding) as (handle, compressed):
         lines = _lines(handle)
         for _, cells in lines:
             if cells[0].strip().lower() == _BEGIN:
@@ -183,7 +171,7 @@ def _numbers(lines: Iterator[tuple[int, list[str]]], width: int) -> Iterator[tup
             raise InputError(
                 f"{len(cells)} cells where the header has {width}",
                 where=f"line {number}",
-                remedy="the file may be damaged: download it again",
+                remedy=_DAMAGED,
             )
         yield number, cells
     raise InputError("the table of numbers has no end", remedy="it is cut short: download it again")

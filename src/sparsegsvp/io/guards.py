@@ -12,12 +12,12 @@ import signal
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .errors import InputError, one_line, option, said
+from .errors import InputError, one_line, option, said, suggestion
 
 # Up to here nothing is refused: no machine minds.
 ALWAYS_BYTES = 1 << 26
@@ -182,14 +182,51 @@ def interruptible() -> Iterator[None]:
     put in their place: a signal ends the process. Only after `end_at_once`, since a notebook
     would lose its state with it; what was half written is removed by the next run.
     """
-    if not _ends_at_once or threading.current_thread() is not threading.main_thread():
+    with handling_signals(signal.SIG_DFL) if _ends_at_once else nullcontext():
         yield
-        return
-    names = ("SIGINT", "SIGTERM", "SIGHUP")
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    previous = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}
+
+
+@contextmanager
+def handling_signals(handler: Any, *, python: bool = False) -> Iterator[dict[int, Any]]:
+    """Give requests to end another handler; yield those before, which are put back at the end.
+
+    Nothing is done outside the main thread, where Python sets no handlers; with `python`, nor to
+    signals that Python does not handle.
+    """
+    previous: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and not (python and not callable(signal.getsignal(number))):
+                previous[number] = signal.signal(number, handler)
     try:
-        yield
+        yield previous
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        for number, before in previous.items():
+            signal.signal(number, before)
+
+
+# --- the file itself -------------------------------------------------------------------
+
+
+def existing_file(path: str | PathLike[str]) -> Path:
+    """Return the path of a file with something in it."""
+    file = Path(path)
+    try:
+        size = file.stat().st_size
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        there = []
+        if file.parent.is_dir():
+            there = sorted(p.name for p in file.parent.iterdir() if p.is_file())
+        close = suggestion(file.name, there)
+        remedy = close if close.startswith("did you mean") else "check the path"
+        raise InputError("there is no such file", where=str(file), remedy=remedy) from None
+    except OSError as error:
+        raise InputError(
+            f"it cannot be opened ({error.strerror})", where=shown_name(file), remedy="check it"
+        ) from None
+    if file.is_dir():
+        raise InputError("this is a folder", where=str(file), remedy="name the file in it")
+    if size == 0:
+        raise InputError("the file is empty", where=file.name, remedy="check the path")
+    return file

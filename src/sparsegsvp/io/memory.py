@@ -13,23 +13,24 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .collapse import check_way
+from .cells import as_label, as_role, codes_of
 from .errors import InputError, locating, option, quote
-from .formats import as_floating, stored_matrix
-from .missing import codes_of
-from .rows import (
+from .layout import (
     RawTable,
     Roles,
+    as_floating,
     batch_role,
+    check_way,
     columns_of_obs,
     from_matrix,
-    from_rows,
     lay_out,
     role_option,
+    stored_matrix,
 )
-from .rows import feature_names as names_of_features
+from .layout import feature_names as names_of_features
+from .rows import from_rows
 from .table import Table, checked_table, read_table, settle
-from .text import OpenRows, ReadOptions, RowStream, as_label, as_role
+from .text import OpenRows, ReadOptions, RowStream
 
 # What messages call data in memory, by the package they belong to.
 _SOURCES = {
@@ -88,20 +89,10 @@ def make_table(
     batch : str, sequence of str, or mapping from name to array-like, default=()
         Columns that say where or when samples were measured, or such values under their names
         if they are not in `data`; see `read_table`.
-    drop : str or sequence of str, default=()
-        Columns to leave out. "a,b,c" stands for three, unless a column is called so.
-    keep : sequence of str, default=()
-        Columns that are features although they look clinical or technical; see `read_table`.
-    features : sequence of str or None, default=None
-        Take only these columns, in this order.
+    drop, keep, features, na, collapse, layer
+        Which columns are features, and how they are read, as in `read_table`.
     feature_names : sequence of str or None, default=None
         Names of the columns of a matrix; f0, f1, ... by default.
-    na : str, sequence of str or None, default=None
-        More codes for missing values, such as -999; see `read_table`.
-    collapse : {"mean", "max", "first"} or None, default=None
-        Make one feature of those that share a name; see `read_table`.
-    layer : str or None, default=None
-        A layer of AnnData instead of its X.
     source : str, default=""
         What to call data in memory; "data frame" and the like by default.
     **reading

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._notices import Notice
+from .cells import codes_of, describe_codes, mark_missing, numbers_of
 from .checks import check
-from .collapse import check_way, make_one
-from .errors import InputError, listed, locating, one_line, option, quote
-from .formats import existing_file, read_file
-from .guards import shown_name
-from .labels import spelling_key, spelling_of
-from .missing import codes_of, describe_codes, mark_missing, numbers_of
+from .errors import InputError, listed, locating, option, quote
+from .formats import format_of, read_file, rows_of
+from .guards import existing_file, shown_name
+from .labels import LabelSheet, guess_positive, join, read_beside, read_labels
+from .layout import (
+    ColumnRole,
+    RawTable,
+    Roles,
+    batch_role,
+    batches_of,
+    check_way,
+    make_one,
+)
 from .models import log2_floor
-from .orientation import orient
-from .roles import ColumnRole, match_names, names_in, role_lines
-from .rows import RawTable, Roles, batch_role, batches_of
-from .sheet import join, other_columns, read_labels, roles_left, say_left_out
+from .roles import role_lines
+from .rows import orient
 from .text import ReadOptions
 
 
@@ -153,130 +159,6 @@ class Table:
         }
 
 
-# Words in the name of a class that say which of two is the one of interest.
-_OF_INTEREST = """1 abnormal active affected bad cancer carcinoma case cases dead death died disease
-    diseased event failure ill infected malignant metastasis metastatic patient patients poor pos
-    positive present progression recurrence relapse relapsed resistant responder sick t true tumor
-    tumors tumour tumours yes"""
-_OF_COMPARISON = """0 absent alive benign censored control controls ctrl false good healthy n neg
-    negative no non none normal not reference sensitive survived uninfected well wildtype wt"""
-
-
-def guess_positive(classes: Sequence[str]) -> str:
-    """Guess from their names which of two classes is the one of interest.
-
-    Parameters
-    ----------
-    classes : sequence of str
-        Two names, sorted.
-
-    Returns
-    -------
-    str
-        The one whose name says so (case, cancer, died, positive, yes, 1, ...), the other than
-        the one to compare with (control, normal, healthy, no, 0, ...), or the last.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.table import guess_positive
-    >>> guess_positive(["cancer", "normal"]), guess_positive(["no relapse", "relapse"])
-    ('cancer', 'relapse')
-    >>> guess_positive(["A", "B"])
-    'B'
-    """
-    words = [set(re.findall(r"[a-z]+|[0-9]+", name.lower())) for name in classes]
-    compared = [not found.isdisjoint(_OF_COMPARISON.split()) for found in words]
-    wanted = [
-        not found.isdisjoint(_OF_INTEREST.split()) and not other
-        for found, other in zip(words, compared)
-    ]
-    for marks in (wanted, [not c for c in compared]):
-        if marks.count(True) == 1:
-            return classes[marks.index(True)]
-    return classes[-1]
-
-
-def check_cohort(cohort: Table, table: Table) -> Table:
-    """Refuse a cohort that is the training table, or has labels which that table lacks.
-
-    Labels that differ from those of the table in capitals, blanks or as 1 and 1.0 are the
-    same classes.
-
-    Parameters
-    ----------
-    cohort : Table
-        Samples to test a model on.
-    table : Table
-        The samples it was trained on.
-
-    Returns
-    -------
-    Table
-        The cohort, its labels spelled as the table spells them.
-
-    Raises
-    ------
-    InputError
-        If they are the same file, or the cohort has other classes.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io import check_cohort, make_table
-    >>> table = make_table([[1.0], [2.0], [3.0]], ["ill", "well", "ill"])
-    >>> check_cohort(make_table([[4.0], [5.0], [6.0]], ["ill", "sick", "sick"]), table)
-    Traceback (most recent call last):
-        ...
-    sparsegsvp.io.errors.InputError: array: label 'sick' does not occur in array; ...
-    >>> cohort = make_table([[4.0], [5.0], [6.0]], ["ILL", "Well", "Well"])
-    >>> check_cohort(cohort, table).class_counts()
-    {'ill': 1, 'well': 2}
-    """
-    if cohort.digest == table.digest:
-        raise InputError(
-            f"the cohort ({option('test')}) is the training table itself",
-            where=cohort.source,
-            remedy="give samples that took no part in training",
-        )
-    return known_labels(cohort, list(table.class_counts()), table.source)
-
-
-def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
-    """Return a table with its labels spelled as those that are known; refuse others.
-
-    Parameters
-    ----------
-    cohort : Table
-        Samples with labels.
-    known : sequence of str
-        The classes.
-    source : str
-        Where they come from, for messages.
-
-    Returns
-    -------
-    Table
-    """
-    spelling = spelling_of(known)
-    here = cohort.class_counts()
-    same = {label: spelling.get(spelling_key(label), label) for label in here if label not in known}
-    changed = {label: name for label, name in same.items() if label != name}
-    strange = [label for label in same if label not in changed]
-    if strange:
-        raise InputError(
-            f"label {listed(strange)} does not occur in {one_line(source)}",
-            where=cohort.source,
-            remedy=f"rename it, or leave these samples out; the classes are {listed(known)}",
-        )
-    if not changed or cohort.y is None:
-        return cohort
-    pairs = ", ".join(f"{quote(old)} is taken for {quote(new)}" for old, new in changed.items())
-    said = f"labels are spelled otherwise than in {one_line(source)}: {pairs}"
-    notice = Notice("spelling", "note", f"In {one_line(cohort.source)}, {said}.")
-    y = np.array([changed.get(str(label), label) for label in cohort.y], dtype=object)
-    record, notices = (*cohort.record, said), (*cohort.notices, notice)
-    return replace(cohort, y=y, record=record, notices=notices)
-
-
 def read_table(
     path: str | PathLike[str],
     *,
@@ -397,32 +279,20 @@ def read_table(
     roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep), batch=of_batches)
     codes = codes_of(na)
     options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose, codes)
-    if labels is None:
-        if on is not None:
-            raise InputError(
-                f"{option('on')} names a column of the file given with {option('labels')}",
-                where=file.name,
-            )
-        with locating(file.name):
-            roles, options, turned = orient(file, roles, options)
+    if labels is None and on is not None:
+        raise InputError(
+            f"{option('on')} names a column of the file given with {option('labels')}",
+            where=file.name,
+        )
+    found = None if labels is None else read_labels(existing_file(labels), on, target, encoding)
+    with locating(file.name):
+        roles, options, turned = _oriented(file, roles, options, found)
+        if found is None:
             raw, digest = read_file(file, roles, options)
-    else:
-        found = read_labels(existing_file(labels), on, target, encoding)
+        else:
+            raw, digest = read_beside(found, file, roles, options)
+    if found is not None:
         target = found.target
-        with locating(file.name):
-            roles, options, turned = orient(file, roles, options, found.rows, found.on)
-            left = roles_left(found, roles, file, options)
-            strange = other_columns(found, file, options)
-            raw, digest = read_file(file, replace(left, drop=(*left.drop, *strange)), options)
-            asked = names_in(left.drop, set(strange))
-            say_left_out(raw, [name for name in strange if name not in asked])
-            match_names(raw, found.rows.keys())
-            if "id" not in raw.text:
-                raise InputError(
-                    "the samples have no identifiers to match the labels by",
-                    remedy=f"name the column that holds them with {option('id')}, or use "
-                    f"{option('transpose', True)} if the features are in rows",
-                )
         with locating(found.source):
             join(raw, found, roles)
     raw.notes[:0] = turned
@@ -433,6 +303,17 @@ def read_table(
         record = (*table.record, "values are log2(max(x, 1))")
         table = replace(table, X=log2_floor(table.X), record=record).without_notice("raw")
     return table
+
+
+def _oriented(
+    file: Path, roles: Roles, options: ReadOptions, labels: LabelSheet | None
+) -> tuple[Roles, ReadOptions, list[str]]:
+    """Find out which way a table lies, where the caller said nothing and it may lie either way."""
+    form = format_of(file)
+    if options.transpose is not None or not form.transposes or form.rows is None:
+        return roles, options, []
+    keys, on = ((), None) if labels is None else (labels.rows, labels.on)
+    return orient(rows_of(file, options), roles, options, keys, on)
 
 
 def settle(raw: RawTable, na: Sequence[str], way: str | None, *, in_place: bool) -> None:

@@ -5,15 +5,23 @@ probabilities of this package are for equal priors, and a score that follows the
 prevalence of one study does not carry over to the next.
 """
 
-from .clinical import (
+from .calibration import (
+    CalibrationCurve,
     CalibrationLine,
-    DecisionCurve,
     at_prevalence,
+    balanced_calibration_curve,
     brier_score,
     calibration_line,
+)
+from .clinical import (
+    DecisionCurve,
+    ThresholdCounts,
+    ThresholdRow,
     decision_curve,
     net_benefit,
     predictive_values,
+    threshold_counts,
+    threshold_table,
 )
 from .ranking import (
     PairedAreas,
@@ -24,11 +32,9 @@ from .ranking import (
     mcnemar_test,
 )
 from .scores import (
-    CalibrationCurve,
     Interval,
     balanced_accuracy_interval,
     balanced_brier_score,
-    balanced_calibration_curve,
     balanced_log_loss,
     clopper_pearson,
     proportion_interval,
@@ -44,6 +50,8 @@ __all__ = [
     "PairedAreas",
     "PairedLabels",
     "StabilityIndex",
+    "ThresholdCounts",
+    "ThresholdRow",
     "at_prevalence",
     "average_jaccard",
     "balanced_accuracy_interval",
@@ -63,4 +71,6 @@ __all__ = [
     "predictive_values",
     "proportion_interval",
     "specificity_score",
+    "threshold_counts",
+    "threshold_table",
 ]

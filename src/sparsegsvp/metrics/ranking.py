@@ -9,6 +9,7 @@ give all of them at once in O(n log n) (Sun and Xu, 2014).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy.stats import binomtest, norm, rankdata
 
 from .._typing import BoolArray, Float64Array
 from .._validate import check_real
-from .scores import Interval, _label_pair, proportion_interval
+from .scores import Interval, _label_pair, normal_interval, proportion_interval
 
 
 def structural_components(
@@ -118,12 +119,20 @@ def delong_interval(y_true: ArrayLike, y_score: ArrayLike, *, level: float = 0.9
     """
     check_real("level", level, above=0, below=1)
     positive, (score,) = _ranked(y_true, y_score)
-    area = _area(positive, score)
-    variance = delong_variance(positive, score)
-    smaller = int(min(positive.sum(), (~positive).sum()))
+    return mean_area([(positive, score)], level=level)
+
+
+def mean_area(parts: Sequence[tuple[BoolArray, Float64Array]], *, level: float) -> Interval:
+    """Return the mean of areas on the same samples, each by its positives and its scores.
+
+    The variance of a mean is at most the mean of the variances, which is taken.
+    """
+    area = float(np.mean([_area(*part) for part in parts]))
+    variance = float(np.mean([delong_variance(*part) for part in parts]))
+    smallest = min(min(positive.sum(), (~positive).sum()) for positive, _ in parts)
     if np.isnan(variance):
-        variance = area * (1 - area) / smaller  # the largest that is possible
-    trials = 2.0 * smaller
+        variance = area * (1 - area) / smallest  # the largest that is possible
+    trials = 2.0 * float(smallest)
     if variance > 0:
         trials = min(trials, area * (1 - area) / variance)
     return proportion_interval(area, trials, level=level)
@@ -191,13 +200,12 @@ def delong_test(
     areas = [_area(positive, score) for score in (a, b)]
     gap = areas[0] - areas[1]
     error = float(np.sqrt(sum((x - z).var(ddof=1) / x.size for x, z in parts)))
-    half = float(norm.ppf((1 + level) / 2)) * error
     if error > 1e-12:
         p_value: float | None = float(2 * norm.sf(abs(gap) / error))
     else:
         p_value = 1.0 if abs(gap) <= 1e-12 else None
-    ends = max(-1.0, gap - half), min(1.0, gap + half)
-    return PairedAreas(areas[0], areas[1], Interval(gap, *ends, level), p_value)
+    difference = normal_interval(gap, error**2, level=level, bounds=(-1.0, 1.0))
+    return PairedAreas(areas[0], areas[1], difference, p_value)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import beta
+from scipy.stats import beta, norm
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from .._typing import Float64Array, IntArray
-from .._validate import check_choice, check_integer, check_real
+from .._validate import check_real
 
 # --- predicted labels --------------------------------------------------------------------
 
@@ -105,6 +105,19 @@ def proportion_interval(value: float, trials: float, *, level: float = 0.95) -> 
     low = float(beta.ppf(tail, hits + half, misses + 1 - half)) if hits > 0 else 0.0
     high = float(beta.ppf(1 - tail, hits + 1 - half, misses + half)) if misses > 0 else 1.0
     return Interval(value, low, high, level)
+
+
+def normal_interval(
+    value: float,
+    variance: float,
+    *,
+    level: float = 0.95,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+) -> Interval:
+    """Return an estimate with the interval of the normal distribution, within bounds."""
+    half = float(norm.ppf((1 + level) / 2) * np.sqrt(variance))
+    low, high = max(bounds[0], value - half), min(bounds[1], value + half)
+    return Interval(float(value), float(low), float(high), level)
 
 
 def _label_pair(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -331,75 +344,3 @@ def balanced_brier_score(
     codes, P, w = _class_weights(y_true, y_proba, labels, sample_weight)
     target = np.eye(P.shape[1])[codes]
     return float(w @ np.sum((P - target) ** 2, axis=1) / 2)
-
-
-@dataclass(frozen=True)
-class CalibrationCurve:
-    """Observed against predicted frequency of the positive class, classes weighted equally.
-
-    Attributes
-    ----------
-    predicted, observed : ndarray of shape (n_bins,)
-        Weighted mean predicted probability of each non-empty bin, and weighted share of the
-        positive class in it.
-    weight, count : ndarray of shape (n_bins,)
-        Share of the total weight (sums to 1) and number of samples in each bin.
-    """
-
-    predicted: Float64Array
-    observed: Float64Array
-    weight: Float64Array
-    count: NDArray[np.int64]
-
-    def to_dict(self) -> dict[str, list[float]]:
-        """Return the fields as lists."""
-        return {name: np.asarray(value).tolist() for name, value in asdict(self).items()}
-
-
-def balanced_calibration_curve(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    *,
-    n_bins: int = 10,
-    strategy: str = "quantile",
-    sample_weight: ArrayLike | None = None,
-) -> CalibrationCurve:
-    """Return the calibration curve of two classes, each carrying half of the weight.
-
-    Probabilities for equal priors are calibrated when, in a population with as many
-    positives as negatives, the share of positives among samples given probability p is p.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, two classes; the last in sorted order is positive.
-    y_proba : array-like of shape (n_samples,)
-        Probability of the positive class.
-    n_bins : int, default=10
-        Number of bins; empty ones, and those that ties make equal, are left out.
-    strategy : {"quantile", "uniform"}, default="quantile"
-        Bins with equal counts, or of equal width.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights of the samples within their class.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import balanced_calibration_curve
-    >>> curve = balanced_calibration_curve([0, 0, 0, 1], [0.25, 0.25, 0.25, 0.75], n_bins=2)
-    >>> curve.observed.tolist(), curve.weight.tolist()
-    ([0.0, 1.0], [0.5, 0.5])
-    """
-    check_integer("n_bins", n_bins, least=1)
-    check_choice("strategy", strategy, ("quantile", "uniform"))
-    p = column_or_1d(y_proba).astype(np.float64)
-    codes, _, w = _class_weights(y_true, p, None, sample_weight)
-    grid = np.linspace(0, 1, n_bins + 1)[1:-1]
-    edges = np.unique(np.quantile(p, grid)) if strategy == "quantile" else grid
-    bins = np.searchsorted(edges, p)
-    count = np.bincount(bins, minlength=edges.size + 1)
-    totals: Float64Array = np.array(
-        [np.bincount(bins, values, minlength=edges.size + 1) for values in (w, w * p, w * codes)]
-    )
-    keep = totals[0] > 0
-    weight, predicted, observed = totals[:, keep]
-    return CalibrationCurve(predicted / weight, observed / weight, weight, count[keep])

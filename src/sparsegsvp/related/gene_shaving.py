@@ -123,7 +123,7 @@ def shave(
 
 
 class GeneShaving(PanelMethod, BaseEstimator):
-    r"""Select features by shaving off those with the smallest projections, again and again.
+    r"""Shave off the features with the smallest projections, again and again. A reconstruction.
 
     For the features that are left, the direction of the extreme generalized singular value of
     the two classes is found: of the largest and the smallest value over planes

@@ -102,16 +102,19 @@ class SparsePSVM(PlanePairClassifier):
 
     The original's text was not at hand; the problem and the alternation are known from later
     descriptions. Chosen here: means per class; a bias free of the l1 term; the elastic net
-    solved exactly; the start at the plane of GEPSVM; and the unit of :math:`\lambda_1`, the
-    weight at which the first elastic net would have w = 0. A plane that loses every feature on
-    the way is sought again with half the weight.
+    solved exactly; the start at the plane of GEPSVM; the unit of :math:`\lambda_1`, the weight at
+    which the first elastic net would have w = 0, and that of :math:`\lambda_2`, the largest
+    eigenvalue :math:`\mu` of :math:`H z = \mu (G + \delta I) z`, beside which it stands: on
+    expression data that is some hundreds. A plane that loses every feature on the way is sought
+    again with half the weight.
 
     Parameters
     ----------
-    l1 : float, default=0.3
+    l1 : float, default=0.5
         :math:`\lambda_1` in the unit above, in (0, 1]. Larger is sparser.
-    l2 : float, default=0.1
-        :math:`\lambda_2 > 0`.
+    l2 : float, default=1.0
+        :math:`\lambda_2 > 0` in units of :math:`\mu`, the largest eigenvalue of the quotient.
+        Far below 1 the regression fits the other class alone and forgets the own one.
     delta : float, default=1.0
         Ridge of the underlying quotient, > 0.
     %(sparse_panel)s
@@ -134,7 +137,9 @@ class SparsePSVM(PlanePairClassifier):
     The quotient rewards a direction in which the other class spreads, whatever the means do.
     Among thousands of independent noise features there always is one, and the method then
     prefers it to a handful of informative features; correlated tables, such as spectra and
-    expression data, are kinder to it.
+    expression data, are kinder to it. The penalties do not cure that: on leukemia the
+    defaults fit 94% of their own training samples, and about two thirds of those in a fold
+    held out.
 
     References
     ----------
@@ -157,9 +162,9 @@ class SparsePSVM(PlanePairClassifier):
 
     def __init__(
         self,
-        l1: float = 0.3,
+        l1: float = 0.5,
         *,
-        l2: float = 0.1,
+        l2: float = 1.0,
         delta: float = 1.0,
         n_features: int | None = None,
         standardize: bool = True,
@@ -180,8 +185,9 @@ class SparsePSVM(PlanePairClassifier):
         check_real("delta", self.delta, above=0)
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
-        steps = Alternation.of(A, B, self.delta, self.l2)
-        v = ridge_plane(A, B, self.delta).z
+        start = ridge_plane(A, B, self.delta)
+        v, largest = start.z, 1.0 / start.objective
+        steps = Alternation.of(A, B, self.delta, self.l2 * largest)
         target = steps.Be.T @ (steps.Be @ v)
         l1 = self.l1 * steps.largest_l1(target)
         # As l1 falls the iteration tends to stay at its start. Where the class means coincide

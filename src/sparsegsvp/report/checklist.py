@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ..evaluation.recalibration import recalibration_effect, recalibration_words
 from . import words
 from .words import Part, plural
 
@@ -393,6 +394,9 @@ def _clusters(r: Part) -> Iterator[str]:
     if n is not None:
         yield f"{plural(n, 'group')} were kept whole in all folds, so that none is on both sides"
         yield "of a split; the model has no term for them."
+    for audit in (r["evaluation"] or {}).get("batches", ()):
+        yield f"{audit['name']} ({plural(len(audit['batches']), 'value')}) was audited."
+        yield from audit["sentences"]
 
 
 def _measures(r: Part) -> Iterator[str]:
@@ -415,13 +419,30 @@ def _measures(r: Part) -> Iterator[str]:
 _PLOTS = {
     "roc": "ROC curve",
     "calibration": "calibration curve",
+    "decision": "decision curve",
     "confusion": "confusion matrix",
     "learning": "learning curve",
 }
 
 
 def _updating(r: Part) -> Iterator[str]:
-    yield "The model was not updated or recalibrated after its evaluation in this run."
+    found = r["model"]["recalibration"]
+    if found is None:
+        yield "The model was not updated or recalibrated after its evaluation in this run."
+    else:
+        yield f"Its probabilities were recalibrated to {recalibration_words(found)}. Panel and"
+        yield "ranking stayed as they were; predictions made with the model say so."
+
+
+def _updated(r: Part) -> Iterator[str]:
+    found = r["model"]["recalibration"]
+    if found is None:
+        yield from _updating(r)
+    else:
+        effect = recalibration_effect(found)
+        yield f"{effect[:1].upper()}{effect[1:]}, and then for a prevalence of"
+        yield f"{100 * found['prevalence']:.3g}% of {found['positive']}."
+        yield "How the recalibrated model does takes samples that it was not recalibrated to."
 
 
 def _predicting(r: Part) -> Iterator[str]:
@@ -435,19 +456,36 @@ def _imbalance(r: Part) -> Iterator[str]:
     counts = r["data"]["class_counts"]
     yield f"The largest class has {max(counts) / min(counts):.1f} times the samples of the"
     yield "smallest. No sample was added, left out or repeated for it: every class counts alike in"
-    yield "fitting, tuning and scores. Probabilities are therefore for equal shares of the classes"
-    yield "and have to be moved to the prevalence where the model is used."
+    yield "fitting, tuning and scores."
+    if r["model"]["recalibration"] is None:
+        yield "Probabilities are therefore for equal shares of the classes and have to be moved to"
+        yield "the prevalence where the model is used."
+    else:
+        yield "Probabilities were recalibrated afterwards (12f)."
 
 
 def _output(r: Part) -> Iterator[str]:
-    yield "The distance to the plane of each class, a probability of each class for equal shares,"
+    found = r["model"]["recalibration"]
+    shares = (
+        "equal shares" if found is None else f"a prevalence of {100 * found['prevalence']:.3g}%"
+    )
+    yield f"The distance to the plane of each class, a probability of each class for {shares},"
     yield "and the label of the likeliest class (for two classes: a threshold of 0.5)."
+    if r["figures"]["thresholds"]:
+        share = r["figures"]["decision"]["prevalence"]
+        yield "Sensitivity, specificity, predictive values and net benefit at other thresholds, at"
+        yield f"a prevalence of {100 * share:.3g}%, are in results.json; none was chosen by them."
 
 
 def _differences(r: Part) -> Iterator[str]:
     if r["test"]:
         yield f"Development: {_samples(r)}. Evaluation: {_cohort(r)}."
         yield "Features and labels have the same names in both."
+        if r["test"]["shift"] is not None:
+            odd = [f["feature"] for f in r["test"]["shift"] if f["shifted"] or f["scaled"]]
+            which = words.listed(odd) if odd else "no feature"
+            yield f"Of the panel's values, compared within classes, those of {which}"
+            yield "differ beyond chance, by half a standard deviation or a factor of 2 in spread."
 
 
 def _code(r: Part) -> Iterator[str]:
@@ -509,6 +547,22 @@ def _performance(r: Part) -> Iterator[str]:
         yield f"Independent cohort: {_scores(r['test']['scores'])}."
 
 
+def _by_cluster(r: Part) -> Iterator[str]:
+    for audit in (r["evaluation"] or {}).get("batches", ()):
+        unseen = audit["unseen"]
+        if unseen is None:
+            continue
+        yield f"On values of {audit['name']} that were left out of the fit, balanced accuracy"
+        yield f"{words.interval(unseen['score'])}, where ordinary folds give"
+        yield f"{words.number(unseen['ordinary'])} on the same samples."
+        said = []
+        for batch, recalls in zip(audit["batches"], unseen["recalls"]):
+            known = [(c, x) for c, x in zip(audit["classes"], recalls) if x is not None]
+            said += [f"{batch}: " + ", ".join(f"{x:.0%} of {c}" for c, x in known)] if known else []
+        if said:
+            yield f"Recognised when left out: {words.listed(said, 12)}."
+
+
 def _interpretation(r: Part) -> Iterator[str]:
     yield f"{r['verdict']['headline'].rstrip('.')}."
 
@@ -561,7 +615,8 @@ _FROM_RUN: dict[str, Callable[[Part], Iterator[str]]] = {
     "21": _events,
     "22": _whole_model,
     "23a": _performance,
-    "24": _updating,
+    "23b": _by_cluster,
+    "24": _updated,
     "25": _interpretation,
     "26": _limitations,
     "27a": _input,

@@ -12,6 +12,7 @@ from .._notices import Notice
 from .._versions import versions
 from ..estimators.pipeline import last_step
 from ..evaluation import ExternalValidation, sizes_notice
+from ..evaluation.recalibration import recalibration_of
 from ..evaluation.values import plain
 from . import figures, projections, words
 from .methods import methods
@@ -103,10 +104,8 @@ def summarize(
     rows = with_frequencies(rows, table, codes, halves if folds is None else folds, stability)
     steadiness = _stability(found, stability)
     scores = known_scores(found)
-    used = versions()
     verdict = words.verdict(data, scores, found, size=len(rows), stability=steadiness)
     verdict["sentences"] += [] if test is None else [words.cohort_sentence(test)]
-    description = describe_model(model)
     said = words.notices_about(data, rows, verdict["level"], scores, steadiness)
     if found is not None:
         said += [Notice(n["code"], n["severity"], n["text"]) for n in found["notices"]]
@@ -119,7 +118,7 @@ def summarize(
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "versions": used,
+        "versions": versions(),
         "run": {
             "command": command,
             "parameters": plain(dict(parameters or {})),
@@ -127,7 +126,7 @@ def summarize(
             "skipped": list(skipped),
         },
         "data": data,
-        "model": description,
+        "model": describe_model(model),
         "verdict": verdict,
         "notices": [notice.to_dict() for notice in said],
         "panel": rows,
@@ -136,14 +135,17 @@ def summarize(
         "learning": None if learning is None else learning.to_dict(),
         "test": test,
         "figures": _figures(table, model, found, selections, stability, learning, prevalence),
-        "methods": methods(data, description, rows, scores, found, steadiness, used, seed, test),
         "evaluation": found,
     }
-    return cast(Results, plain(document))
+    return cast(Results, plain({**document, "methods": methods(document)}))
 
 
 def summarize_test(
-    validation: ExternalValidation, *, source: str = "", digest: str = ""
+    validation: ExternalValidation,
+    *,
+    source: str = "",
+    digest: str = "",
+    recalibration: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Describe what an independent cohort says of a model.
 
@@ -153,6 +155,8 @@ def summarize_test(
         From `sparsegsvp.evaluation.validate_external`.
     source, digest : str
         The file and its digest.
+    recalibration : dict, optional
+        What the model was recalibrated to before: its ``recalibration_``.
 
     Returns
     -------
@@ -172,11 +176,12 @@ def summarize_test(
     found = validation.to_dict()
     same = [
         "n_samples", "class_counts", "positive", "prevalence", "observed_prevalence", "scores",
-        "recalls", "thresholds", "shift", "remarks",
+        "recalls", "thresholds", "threshold_counts", "shift", "remarks",
     ]  # fmt: skip
     return {
         "source": source,
         "digest": digest,
+        "recalibration": None if recalibration is None else plain(recalibration),
         **{name: found[name] for name in same},
         "confusion": {"classes": found["classes"], "counts": found["confusion"]},
         **figures.cohort(found),
@@ -202,6 +207,7 @@ def describe_model(model: Any) -> Part:
         "scale": final.scale_.tolist(),
         "objective": final.objective_.tolist(),
         "kkt_residual": final.kkt_residual_.tolist(),
+        "recalibration": plain(recalibration_of(model)),
     }
 
 
@@ -328,6 +334,7 @@ def _figures(
         "roc": found and figures.roc(found),
         "calibration": found and figures.calibration(found),
         "decision": found and figures.decision(found, prevalence),
+        "thresholds": [] if found is None else figures.thresholds(found, prevalence),
         "confusion": found and figures.confusion(found),
         "permutation": found and figures.permutation_histogram(found),
         "planes": found and projections.planes(found, names=ids),

@@ -15,7 +15,8 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from .._typing import Float64Array
 from ..estimators.elbow import find_elbow
-from ..metrics import at_prevalence, decision_curve
+from ..evaluation.values import plain
+from ..metrics import at_prevalence, decision_curve, threshold_table
 
 Part = dict[str, Any]
 
@@ -84,8 +85,10 @@ def calibration(evaluation: Mapping[str, Any]) -> Part | None:
     }
 
 
-def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> Part | None:
-    """The decision curve of the first repeat's probabilities, at a prevalence.
+def _probabilities(
+    evaluation: Mapping[str, Any], prevalence: float | None
+) -> tuple[NDArray[np.bool_], Float64Array, float] | None:
+    """Which samples are positive, the first repeat's probabilities at a prevalence, and that.
 
     By default at the share of the positive class in the table. None without two classes or
     without probabilities.
@@ -97,10 +100,29 @@ def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> 
     p = np.array([np.nan if row[one] is None else row[one] for row in proba], dtype=np.float64)
     y = np.asarray(evaluation["y"]) == one
     known = np.isfinite(p)
-    share = float(y.mean()) if prevalence is None else prevalence
-    there = at_prevalence(np.clip(p[known], 0, 1), share)
-    found = decision_curve(y[known], there, prevalence=share).to_dict()
-    return {**found, "label": str(evaluation["positive"])}
+    if np.unique(y[known]).size < 2:
+        return None
+    share = float(y[known].mean()) if prevalence is None else prevalence
+    return y[known], at_prevalence(np.clip(p[known], 0, 1), share), share
+
+
+def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> Part | None:
+    """The decision curve of the first repeat's probabilities, at a prevalence."""
+    found = _probabilities(evaluation, prevalence)
+    if found is None:
+        return None
+    y, p, share = found
+    label = str(evaluation["positive"])
+    return {**decision_curve(y, p, prevalence=share).to_dict(), "label": label}
+
+
+def thresholds(evaluation: Mapping[str, Any], prevalence: float | None = None) -> list[Part]:
+    """What acting from a probability on means, by the first repeat, at a prevalence."""
+    found = _probabilities(evaluation, prevalence)
+    if found is None:
+        return []
+    y, p, share = found
+    return plain(threshold_table(y, p, prevalence=share, own=share))
 
 
 def cohort(validation: Mapping[str, Any]) -> Part:

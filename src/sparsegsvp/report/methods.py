@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from .words import Part, interval, line_words, number, p_value, plural, prevalence_words
+from ..evaluation.recalibration import recalibration_words
+from ..evaluation.scores import TITLES
+from .words import Part, interval, line_words, listed, number, p_value, plural, prevalence_words
 
 SOFTWARE_TITLE = (
     "sparsegsvp: sparse generalized singular vectors for feature panels and classification"
@@ -16,22 +18,16 @@ PAPER_TITLE = (
 )
 
 
-def methods(
-    data: Part,
-    model: Part,
-    panel: Sequence[Part],
-    scores: Part,
-    evaluation: Part | None,
-    stability: Part | None,
-    versions: Mapping[str, str],
-    seed: int | None,
-    test: Part | None = None,
-) -> dict[str, Any]:
-    """Write the paragraph for a paper, with what to cite.
-
-    The arguments are the parts of the document of these names; ``evaluation`` is
-    ``EvaluationResult.to_dict()``.
-    """
+def methods(results: Part) -> dict[str, Any]:
+    """Write the paragraph for a paper, with what to cite, from the rest of the document."""
+    data, model, panel, scores, evaluation, stability, learning, test, versions = (
+        results[name]
+        for name in (
+            "data", "model", "panel", "scores", "evaluation", "stability", "learning", "test",
+            "versions",
+        )
+    )  # fmt: skip
+    seed = results["run"]["seed"]
     text = [
         f"Features were selected with sparsegsvp {versions.get('sparsegsvp', '')} (scikit-learn "
         f"{versions.get('scikit-learn', '')}, NumPy {versions.get('numpy', '')}, SciPy "
@@ -57,8 +53,15 @@ def methods(
             f"Selection stability over {stability['n_panels']} refits on {where} was "
             f"{number(stability['index'])} (Nogueira's index)."
         )
+    if learning is not None:
+        text.append(_learning_methods(learning))
     if test is not None:
         text.append(_cohort_methods(test))
+    if model["recalibration"] is not None:
+        said = recalibration_words(model["recalibration"])
+        text.append(
+            f"After its evaluation the model was recalibrated to {said}; panel and ranking stayed."
+        )
     if seed is not None:
         text.append(f"The random seed was {seed}.")
     citations = [
@@ -76,10 +79,15 @@ def methods(
             "under two or more correlated receiver operating characteristic curves. Biometrics "
             "44, 837-845."
         )
-    if test is not None and test["decision"] is not None:
+    if results["figures"]["decision"] or (test is not None and test["decision"]):
         citations.append(
             "Vickers, A. J. and Elkin, E. B. (2006). Decision curve analysis: a novel method for "
             "evaluating prediction models. Medical Decision Making 26, 565-574."
+        )
+    if learning is not None:
+        citations.append(
+            "Mukherjee, S. and others (2003). Estimating dataset size requirements for classifying "
+            "DNA microarray data. Journal of Computational Biology 10, 119-142."
         )
     if stability is not None:
         citations.append(
@@ -110,22 +118,21 @@ def _choice_methods(model: Mapping[str, Any]) -> str:
     )
 
 
-_COHORT = {
-    "balanced_accuracy": "balanced accuracy",
-    "sensitivity": "sensitivity",
-    "specificity": "specificity",
-    "auc": "area under the ROC curve",
-    "ppv": "positive predictive value",
-    "npv": "negative predictive value",
-    "brier": "Brier score",
-}
+def _learning_methods(learning: Part) -> str:
+    """Report the learning curve: how it was measured, and what it says."""
+    sizes = [f"{n:,}" for n in learning["sizes"]]
+    return (
+        f"For a learning curve the procedure was fitted on nested parts of {listed(sizes, 9)} "
+        f"samples, {plural(learning['n_repeats'], 'time')} each, and predicted the samples left "
+        "out; an inverse power law was fitted to the balanced accuracies (Mukherjee and others, "
+        f"2003). {learning['sentence']}"
+    )
 
 
 def _cohort_methods(test: Part) -> str:
     """Report the independent cohort: scores, calibration, and what the intervals are."""
     scores = test["scores"]
-    named = [(name, title) for name, title in _COHORT.items() if name in scores]
-    named = named or [("accuracy", "accuracy")]
+    named = [(name, title) for name, title in TITLES.items() if name in scores]
     counts = zip(test["confusion"]["classes"], test["class_counts"])
     text = (
         f"The final model was validated on an independent cohort of "

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
+from ..evaluation.recalibration import recalibration_words
 from . import drawings, figures, marks, words
 from .checklist import checklist
 from .schema import check, validate
@@ -69,6 +70,7 @@ def build_report(results: Mapping[str, Any]) -> str:
         stability_word=words.stability_word,
         line_words=words.line_words,
         prevalence_words=words.prevalence_words,
+        recalibration_words=recalibration_words,
         hero=results["panel"][:_HERO_FEATURES],
         chance=1.0 / len(classes),
         shown_batches=_BATCHES,

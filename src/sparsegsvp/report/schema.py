@@ -28,7 +28,7 @@ Results
     data: Data; model: Model; verdict: Verdict; notices: [Notice]; panel: [Feature]
     scores: {Interval}; stability: Stability?; learning: Learning?; test: Test?
     figures: Figures; methods: Methods
-    evaluation: {any}?  # EvaluationResult.to_dict(); its batches, if it has any, are [Batches]
+    evaluation: {any}?  # EvaluationResult.to_dict(): batches are [Batches], threshold_counts Counts
 
 Interval  # an estimate with its confidence interval
     value, low, high, level: float
@@ -50,7 +50,11 @@ Role  # columns of one role, for one reason; features are counted, and listed wh
 Model  # the fit on all samples
     estimator, decision, rule, selection, scoring: str
     q, tau, pool: float; n_splits: int; n_features: int?
-    delta, intercept, scale, objective, kkt_residual: [float]
+    delta, intercept, scale, objective, kkt_residual: [float]; recalibration: Recalibration?
+
+Recalibration  # other probabilities than those of the fit: for a prevalence, or by a cohort too
+    prevalence, slope, intercept: float; positive, source, digest: str; n_samples: int?
+    method: prevalence|intercept|slope
 
 Verdict  # the answer, in words
     level: signal|inconclusive|none|not tested; headline: str; sentences: [str]
@@ -104,14 +108,19 @@ Forecast
 
 Test  # what an independent cohort says; curves and what follows for two classes only
     source, digest: str; n_samples: int; class_counts: [int]; positive: str?
+    recalibration: Recalibration?  # of the model, before
     prevalence: float?; observed_prevalence: bool  # share of positives, the cohort's own or given
     scores: {Interval}; recalls: [Interval?]; confusion: Confusion
-    roc: Roc?; calibration: Calibration?; decision: Decision?; thresholds: [Threshold]
+    roc: Roc?; calibration: Calibration?; decision: Decision?
+    thresholds: [Threshold]; threshold_counts: Counts?
     shift: [Shift]?; remarks: [str]  # the panel's values against training; what cannot be said
 
 Threshold  # acting from a probability on, at the prevalence; own is that of the model's labels
     threshold, net_benefit: float; own: bool
     sensitivity, specificity: Interval; ppv, npv: Interval?
+
+Counts  # acting from each probability on, for equal class shares, rising: for any prevalence
+    threshold: [float]; tp, fp, tn, fn: [int]  # above the last one no sample is called positive
 
 Shift  # a feature in a cohort: training standard deviations higher, times as spread
     feature: str; shift: float; factor: float?; shifted, scaled: bool
@@ -120,7 +129,7 @@ Methods  # for the paper
     paragraph: str; citations: [str]
 
 Figures  # what each picture shows
-    roc: Roc?; calibration: Calibration?; decision: Decision?
+    roc: Roc?; calibration: Calibration?; decision: Decision?; thresholds: [Threshold]
     confusion: Confusion?; permutation: Histogram?
     planes, pca_before, pca_after: Scatter?; path: Path?; weights: [Weights]; stability: [Bar]
     learning: Learned?
@@ -220,6 +229,8 @@ def validate(results: Mapping[str, Any]) -> None:
     if results["evaluation"] is not None:
         batches = results["evaluation"].get("batches", [])
         check(batches, "[Batches]", "results['evaluation']['batches']")
+        counts = results["evaluation"].get("threshold_counts")
+        check(counts, "Counts?", "results['evaluation']['threshold_counts']")
 
 
 def _read(description: str) -> dict[str, dict[str, str]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .._notices import Notice
 from ..evaluation.comparison import RANDOM_PANEL
+from ..evaluation.scores import TITLES
 
 Part = Mapping[str, Any]
 
@@ -270,31 +271,70 @@ def cohort_sentence(test: Part) -> str:
     return text + "."
 
 
-_COHORT_SCORES = {
-    "balanced_accuracy": "Balanced accuracy",
-    "auc": "Area under the ROC curve",
-    "sensitivity": "Sensitivity",
-    "specificity": "Specificity",
-    "accuracy": "Accuracy",
-    "ppv": "Positive predictive value",
-    "npv": "Negative predictive value",
-    "brier": "Brier score (equal class shares)",
-}
+def cohort_lines(test: Part, *, moved: bool = False) -> list[str]:
+    """Say what another cohort shows, a line each: scores, prevalence and calibration.
 
-
-def cohort_lines(test: Part) -> list[str]:
-    """Say what another cohort shows, a line each: scores, prevalence and calibration."""
-    scores = {title: test["scores"].get(name) for name, title in _COHORT_SCORES.items()}
-    lines = [
-        f"{title}: {s['value']:.3f} ({s['low']:.3f} to {s['high']:.3f})"
-        for title, s in scores.items()
-        if s is not None
-    ]
-    if test["prevalence"] is not None:
-        lines.append(f"Predictive values are at a prevalence of {prevalence_words(test)}")
-    if test["calibration"] is not None:
-        lines.append(f"Calibration: {line_words(test['calibration']['line'])}")
+    These are of the model's own labels. ``moved`` adds the rates of labels that follow the
+    prevalence: of acting from a probability of one half on.
+    """
+    where = "" if test["prevalence"] is None else prevalence_words(test)
+    lines = _score_lines(test["scores"], where, test["calibration"])
+    half = next((row for row in test["thresholds"] if row["threshold"] == 0.5), None)
+    if moved and half is not None and not half["own"]:
+        titles = {k: TITLES[k] for k in ("sensitivity", "specificity", "ppv", "npv")}
+        rates = [f"{title} {half[k]['value']:.3f}" for k, title in titles.items() if half[k]]
+        lines.append(
+            "These are of the model's own labels; labels moved to the prevalence have "
+            + ", ".join(rates)
+        )
     return lines
+
+
+def out_of_fold_lines(results: Part) -> list[str]:
+    """Say what the outer folds show of use: predictive values and calibration, a line each."""
+    found, counts = results["figures"], results["data"]["class_counts"]
+    own = next((row for row in found["thresholds"] if row["own"]), None)
+    if own is None:
+        return _score_lines({}, "", found["calibration"])
+    share = found["decision"]["prevalence"]
+    there = counts[results["data"]["classes"].index(results["data"]["positive"])] / sum(counts)
+    where = f"{100 * share:.3g}%" + (", as in the table" if share == there else "")
+    return _score_lines({k: own[k] for k in ("ppv", "npv")}, where, found["calibration"])
+
+
+def _score_lines(scores: Part, prevalence: str, calibration: Part | None) -> list[str]:
+    """Write scores with their intervals, what they are for, and the calibration, a line each."""
+    lines = []
+    for name, title in TITLES.items():
+        s = scores.get(name)
+        if s is not None:
+            title = f"{title[:1].upper()}{title[1:]}{' (equal class shares)' * (name == 'brier')}"
+            lines.append(f"{title}: {s['value']:.3f} ({s['low']:.3f} to {s['high']:.3f})")
+        if name == "npv" and (scores.get("ppv") or s):
+            lines.append(f"Predictive values are at a prevalence of {prevalence}")
+    if calibration is not None and calibration["line"] is not None:
+        said = line_words(calibration["line"])
+        lines.append(f"Calibration: {said}; right would be intercept 0 and slope 1")
+    return lines
+
+
+def paired_lines(found: Part) -> list[str]:
+    """Say how two models differ on the same samples; ``found`` is from `compare_models`."""
+    lines: list[str] = []
+    areas, labels = found["areas"], found["labels"]
+    if areas is not None:
+        gap = areas["difference"]
+        tested = "not tested" if areas["p_value"] is None else p_value(areas["p_value"])
+        lines.append(
+            f"Area under the ROC curve: {areas['first']:.3f} against {areas['second']:.3f}, "
+            f"difference {gap['value']:.3f} ({gap['low']:.3f} to {gap['high']:.3f}), {tested} "
+            "(DeLong)"
+        )
+    lines.append(
+        f"Labels: {plural(labels['only_first'], 'sample')} right by this model alone, "
+        f"{labels['only_second']:,} by the other alone, {p_value(labels['p_value'])} (McNemar)"
+    )
+    return lines + found["remarks"]
 
 
 def prevalence_words(test: Part) -> str:

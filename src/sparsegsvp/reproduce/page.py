@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -20,9 +21,9 @@ from ..evaluation.values import digest
 from ..report.marks import style_sheet
 from ..report.page import template_environment
 from .figures import make_figures
-from .plan import PLANS, Plan, stages
+from .plan import PLANS, Experiment, Plan, stages
 from .protocol import STUDIES, Study, paper_split
-from .tables import CODE, KINDS, Row, make_tables, to_csv
+from .tables import CODE, KINDS, Row, make_tables, to_csv, to_markdown
 
 Which = Literal["breast", "ovarian", "all"]
 
@@ -105,7 +106,7 @@ def reproduce(
     data : path-like, optional
         Where the ovarian data are; see `sparsegsvp.datasets.load_ovarian`.
     out : path-like, default="reproduction"
-        Folder for the page (``index.html``), the results (``<study>.json``,
+        Folder for the page (``index.html``), the results (``<study>.json``, ``<study>.md``,
         ``<study>-<table>.csv``), the figures and the log.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` when a stage begins and whenever an
@@ -138,14 +139,20 @@ def reproduce(
         raise ValueError(f"which must be 'breast', 'ovarian' or 'all', got {which!r}.")
     environment = template_environment(__package__)
     studies = list(STUDIES.values()) if which == "all" else [STUDIES[which]]
-    loaded = [load_breast_cancer() if s.key == "breast" else load_ovarian(data) for s in studies]
+    loaded = [
+        load_breast_cancer() if study.key == "breast" else load_ovarian(data, order="authors")
+        for study in studies
+    ]
+    plans = {study.key: plan or PLANS[study.key] for study in studies}
+    work = {study.key: list(stages(study, plans[study.key])) for study in studies}
+    whole = _Whole(progress, work)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    began = time.perf_counter()
+    began, made_with = time.perf_counter(), {**versions(), **_commit()}
     contexts, files, timings, every, computed = [], {}, {}, {}, 0
     for study, dataset in zip(studies, loaded):
-        key, chosen = study.key, plan or PLANS[study.key]
-        results, timings[key], new = _experiments(folder, study, dataset, chosen, progress, n_jobs)
+        key, chosen = study.key, plans[study.key]
+        results, timings[key], new = _experiments(folder, study, dataset, work[key], whole, n_jobs)
         computed += new
         parts = paper_split(dataset.X, dataset.y, study.second_split)
         tables = make_tables(study, dataset, parts, chosen, results)
@@ -153,8 +160,9 @@ def reproduce(
         for name, rows in tables.items():
             _write(folder / f"{key}-{name}.csv", to_csv(rows))
         files[key] = folder / f"{key}.json"
-        content = {"study": asdict(study), "plan": asdict(chosen), "versions": versions()}
+        content = {"study": asdict(study), "plan": asdict(chosen), "versions": made_with}
         _write(files[key], _json({**content, "tables": tables, "results": results}))
+        _write(folder / f"{key}.md", _markdown(study, tables, made_with))
         figures = make_figures(study, chosen, results, tables)
         (folder / "figures").mkdir(exist_ok=True)
         for name, svg in figures.items():
@@ -164,7 +172,7 @@ def reproduce(
     environment.filters["number"] = lambda x: "–" if x is None else f"{x:.6g}"
     template = environment.get_template("page.html")
     page = folder / "index.html"
-    _write(page, template.render(studies=contexts, versions=versions(), chart_style=style_sheet()))
+    _write(page, template.render(studies=contexts, versions=made_with, chart_style=style_sheet()))
     elapsed = time.perf_counter() - began
     _write(
         folder / "timings.json",
@@ -173,34 +181,92 @@ def reproduce(
     return Reproduction(page=page, results=files, tables=every, computed=computed)
 
 
+Stages = list[tuple[str, list[Experiment]]]
+
+
+class _Whole:
+    """Progress over the whole run, all studies and stages, by what experiments cost."""
+
+    def __init__(self, progress: Progress | None, work: Mapping[str, Stages]) -> None:
+        self._progress = progress
+        self._costs = {
+            (key, experiment.key): experiment.cost
+            for key, staged in work.items()
+            for _, experiments in staged
+            for experiment in experiments
+        }
+        self._done = 0
+
+    def of_stage(self, study: Study, title: str, journal: Journal) -> Progress | None:
+        """What to call whenever an experiment of a stage is finished."""
+        if self._progress is None:
+            return None
+        progress, stage = self._progress, f"{study.title}: {title}"
+        total = sum(self._costs.values())
+
+        def report(*_: object) -> None:
+            mine = (c for (s, key), c in self._costs.items() if s == study.key and key in journal)
+            progress(stage, self._done + sum(mine), total)
+
+        return report
+
+    def finished(self, study: Study) -> None:
+        """Count all experiments of a study as done."""
+        self._done += sum(cost for (key, _), cost in self._costs.items() if key == study.key)
+
+
 def _experiments(
     folder: Path,
     study: Study,
     dataset: Dataset,
-    plan: Plan,
-    progress: Progress | None,
+    work: Stages,
+    whole: _Whole,
     n_jobs: int | None,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, float], int]:
-    """Results and seconds of all experiments of a study by name, and how many are new."""
+    """Results by name and seconds of all experiments of a study, and how many are new."""
     header = {
         "kind": "reproduce",
         "study": study.key,
         "version": __version__,
         "data": digest(dataset.X, dataset.y, dataset.feature_names),
     }
-    results, seconds, computed = {}, {}, 0
+    results: dict[str, dict[str, Any]] = {}
+    seconds, computed = {}, 0
     with Journal(folder / f"{study.key}.jsonl", header, resume=True) as journal:
-        for title, tasks in stages(study, plan):
-            stage = f"{study.title}: {title}"
-            computed += run_logged(
-                tasks, dataset, journal, stage=stage, progress=progress, n_jobs=n_jobs
-            )
-            for task in tasks:
-                name = task.key[0]
-                results[name] = journal.read(task.key, dict)
-                seconds[name] = journal.timings.get(task.key, 0.0)
+        for title, experiments in work:
+            report = whole.of_stage(study, title, journal)
+            computed += run_logged(experiments, dataset, journal, progress=report, n_jobs=n_jobs)
+            for experiment in experiments:
+                results |= experiment.by_name(journal.read(experiment.key, dict))
+                seconds[experiment.name] = journal.timings.get(experiment.key, 0.0)
         journal.finish(keep_others=True)  # a smaller plan throws nothing of a larger one away
+    whole.finished(study)
     return results, seconds, computed
+
+
+def _commit() -> dict[str, str]:
+    """The commit this package is run from; nothing where it is installed."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    folder = Path(__file__).parent
+    try:
+        found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+        mine = subprocess.run(
+            ["git", "ls-files", "--error-unmatch", __file__], cwd=folder, capture_output=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return {"commit": found.stdout.strip()} if mine.returncode == 0 else {}
+
+
+def _markdown(study: Study, tables: Mapping[str, list[Row]], made_with: Mapping[str, str]) -> str:
+    """The tables of one study as text, all but the list of single runs."""
+    with_what = ", ".join(f"{name} {version}" for name, version in made_with.items())
+    parts = [
+        f"# {study.title}: the paper's tables, published and obtained\n",
+        f"Written by `sparsegsvp reproduce {study.key}` with {with_what}.\n",
+    ]
+    parts += [f"## {name}\n\n{to_markdown(r)}" for name, r in tables.items() if name != "runs"]
+    return "\n".join(parts)
 
 
 def _json(content: Any) -> str:

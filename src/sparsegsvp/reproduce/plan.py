@@ -8,20 +8,22 @@ from typing import Any
 
 from .._parallel import Task
 from ..evaluation.values import digest
+from .claims import PUBLISHED, elimination, filters, imbalance, searched, searched_own
 from .protocol import Study
 from .runs import (
     OWN,
-    changed_run,
     own_convergence,
+    own_run,
     own_sweep_point,
+    paper_runs,
     published_row,
-    sweep_point,
+    sweep_points,
     tuned,
 )
 
 SOURCES = ("code", "paper")
 # Raise when an experiment returns something else than it did for the same arguments.
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,9 @@ class Plan:
         Orders of the training rows, a change of rounding only.
     n_tuned : int or None
         Largest number of runs of `GSVPSVMCV` in each; None sets no limit.
+    n_searches : int or None
+        Random splits, beside the published one, of the search for delta and step and of the
+        claims about other methods; None leaves these out.
     max_iter : int
         Cap on the iterations of the paper's method.
     rules : tuple of str
@@ -51,6 +56,7 @@ class Plan:
     n_splits: int = 20
     n_row_orders: int = 10
     n_tuned: int | None = None
+    n_searches: int | None = 5
     max_iter: int = 10_000
     rules: tuple[str, ...] = ("best", "1se")
     qs: tuple[float, ...] | None = None
@@ -64,64 +70,184 @@ class Plan:
 
 PLANS = {
     "breast": Plan(),
-    # Reordering rows shows chaos as well on the small set, in minutes instead of an hour.
-    "ovarian": Plan(n_row_orders=0),
+    # Reordering rows shows chaos as well on the small set, in minutes instead of an hour, and so
+    # do searches on other splits.
+    "ovarian": Plan(n_row_orders=0, n_searches=0),
 }
 
 
-def _task(name: str, function: Callable[..., Any], **arguments: Any) -> Task:
+@dataclass(frozen=True)
+class Experiment(Task):
+    """An experiment, and what it costs beside others, in tenths of a second of some machine.
+
+    A name with an asterisk stands for several runs on the same samples, which share every
+    pass over them; they return their results by name.
+    """
+
+    cost: int = 1
+
+    @property
+    def name(self) -> str:
+        return str(self.key[0])
+
+    def by_name(self, value: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return its results by name."""
+        return value if "*" in self.name else {self.name: value}
+
+
+def _experiment(name: str, cost: int, function: Callable[..., Any], **arguments: Any) -> Experiment:
     """Return an experiment, known by its name and by a digest of what it computes."""
     identity = digest([_FORMAT, f"{function.__module__}.{function.__qualname__}", arguments])
-    return Task((name, identity[:16]), function, keywords=arguments)
+    return Experiment((name, identity[:16]), function, keywords=arguments, cost=cost)
 
 
-def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Task]]]:
-    """Yield the stages of a reproduction: what to call it, and its tasks."""
+def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Experiment]]]:
+    """Yield the stages of a reproduction: what to call it, and its experiments."""
+    # The cost of one plane run to its cap, alone and beside many; of a fit of this package.
+    alone, beside, own = (200, 70, 20) if study.shape[1] > 1000 else (5, 3, 1)
     base = {"study": study.key}
     capped = {**base, "max_iter": plan.max_iter}
     methods = [method.key for method in study.methods]
     yield (
         "the published rows",
         [
-            _task(f"row/{method}/{source}", published_row, method=method, source=source, **capped)
+            _experiment(
+                f"row/{method}/{source}",
+                2 * alone,
+                published_row,
+                method=method,
+                source=source,
+                **capped,
+            )
             for method in methods
             for source in SOURCES
+        ],
+    )
+    sweep = {"delta": list(study.sweep.delta), "step_size": study.sweep.step_size, **capped}
+    qs, levels = plan.qs or study.sweep.qs, plan.eps or study.sweep.eps
+    yield (
+        "the study of q and eps",
+        [
+            *[
+                _experiment(
+                    f"sweep/paper/*/{eps:.4g}",
+                    2 * len(qs) * beside,
+                    sweep_points,
+                    qs=list(qs),
+                    eps=eps,
+                    **sweep,
+                )
+                for eps in levels
+            ],
+            *[
+                _experiment(
+                    f"sweep/own/{q:g}/{eps:.4g}", own, own_sweep_point, q=q, eps=eps, **base
+                )
+                for q, eps in plan.grid(study)
+            ],
         ],
     )
     yield (
         "this package's method on the same split",
         [
-            *[_task(f"own/{rule}", tuned, rule=rule, **base) for rule in plan.rules],
-            _task("own/convergence", own_convergence, **base),
+            *[
+                _experiment(f"own/{rule}", 30 * own, tuned, rule=rule, **base)
+                for rule in plan.rules
+            ],
+            _experiment("own/convergence", own, own_convergence, **base),
         ],
     )
-    sweep = {"delta": list(study.sweep.delta), "step_size": study.sweep.step_size, **capped}
-    tasks = []
-    for q, eps in plan.grid(study):
-        at = f"{q:g}/{eps:.4g}"
-        tasks.append(_task(f"sweep/paper/{at}", sweep_point, q=q, eps=eps, **sweep))
-        tasks.append(_task(f"sweep/own/{at}", own_sweep_point, q=q, eps=eps, **base))
-    yield "the study of q and eps", tasks
     for change, count, title in (
         ("starts", plan.n_starts, "the sensitivity to the start"),
         ("rows", plan.n_row_orders, "the sensitivity to rounding"),
         ("splits", plan.n_splits, "the sensitivity to the split"),
     ):
+        # Starts of a method share their samples; in the others, so do the methods of a seed.
+        groups = (
+            [(f"{method}/*", [method], list(range(count))) for method in methods]
+            if change == "starts"
+            else [(f"*/{seed}", methods, [seed]) for seed in range(count)]
+        )
+        experiments = [
+            _experiment(
+                f"{change}/{name}",
+                2 * len(members) * len(seeds) * beside,
+                paper_runs,
+                change=change,
+                methods=members,
+                seeds=seeds,
+                **capped,
+            )
+            for name, members, seeds in groups
+            if seeds
+        ]
         # other orders of rows are other folds to GSVPSVMCV: the same as other starts
-        counts = dict.fromkeys([*methods, "GSVPSVM"], count)
         tuned_runs = count if plan.n_tuned is None else min(count, plan.n_tuned)
-        counts["GSVPSVMCV"] = 0 if change == "rows" else tuned_runs
-        tasks = [
-            _task(
+        counts = {"GSVPSVM": count, "GSVPSVMCV": 0 if change == "rows" else tuned_runs}
+        experiments += [
+            _experiment(
                 f"{change}/{method}/{seed}",
-                changed_run,
-                **{**(base if method in OWN else capped), **OWN.get(method, {})},
+                own if method == "GSVPSVM" else 8 * own,
+                own_run,
                 method=method,
                 change=change,
                 seed=seed,
+                **{**base, **OWN[method]},
             )
             for method, runs in counts.items()
             for seed in range(runs)
         ]
-        if tasks:
-            yield title, tasks
+        if experiments:
+            yield title, experiments
+    if plan.n_searches is not None:
+        yield (
+            "the search and the claims",
+            _claims(study, methods, plan.n_searches, capped, beside, own),
+        )
+
+
+def _claims(
+    study: Study, methods: list[str], n_splits: int, capped: dict[str, Any], beside: int, own: int
+) -> list[Experiment]:
+    """The experiments beside the tables: on the published split and so many others."""
+    base, seeds = {"study": study.key}, [PUBLISHED, *range(n_splits)]
+    search = [
+        _experiment(
+            f"search/{method}/{seed}", 84 * beside, searched, method=method, seed=seed, **capped
+        )
+        for seed in seeds
+        for method in methods
+    ]
+    search += [
+        _experiment(f"search/GSVPSVMCV/{seed}", 30 * own, searched_own, seed=seed, **base)
+        for seed in seeds
+    ]
+    if study.key == "ovarian":
+        more = [PUBLISHED, *range(5)]
+        return [
+            _experiment("claim/filters", 300, filters, top=20, size=6, seeds=more, **base),
+            *search,
+        ]
+    return [
+        _experiment(
+            "claim/elimination",
+            20,
+            elimination,
+            sizes=[18, 7],
+            seeds=[PUBLISHED, *range(20)],
+            **base,
+        ),
+        *[
+            _experiment(
+                f"claim/imbalance/{seed}",
+                8 * len(methods) * beside,
+                imbalance,
+                methods=methods,
+                shares=[1.0, 0.3, 0.1],
+                seed=seed,
+                **capped,
+            )
+            for seed in seeds
+        ],
+        *search,
+    ]

@@ -6,7 +6,7 @@ settings in it; where the two differ, both are kept and the page shows both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,14 +46,38 @@ class PublishedRow:
 
 
 @dataclass(frozen=True)
+class NotebookRow:
+    """What the authors' public notebook prints of the same run; None where it does not say."""
+
+    validation: Counts
+    test: Counts
+    smaller_elbow: int | None = None
+    common: int | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True)
+class NotebookPoint:
+    """The same of one q: the smaller elbow, features in both planes, validation counts."""
+
+    smaller_elbow: int
+    common: int
+    validation: Counts
+
+
+@dataclass(frozen=True)
 class Sweep:
-    """The study of q and eps (section 5.4): settings as run, average Jaccard as printed."""
+    """The study of q and eps (section 5.4): settings as run, average Jaccard as printed.
+
+    ``notebook`` holds what the authors' older notebook prints, by (q, eps).
+    """
 
     delta: tuple[float, float] = (1e-4, 2e-4)
     step_size: float = 10**-1.5
     qs: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
     eps: tuple[float, ...] = (10**-2.5, 10**-2.0, 10**-1.5)
     jaccard: tuple[float, ...] | None = None
+    notebook: tuple[tuple[float, float, NotebookPoint], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +95,7 @@ class Study:
     methods: tuple[Method, ...]
     rows: dict[str, PublishedRow]
     sweep: Sweep
+    notebook: dict[str, NotebookRow] = field(default_factory=dict)
 
     def method(self, key: str) -> Method:
         """Return the method with this key."""
@@ -101,6 +126,22 @@ BREAST = Study(
     sweep=Sweep(),
 )
 
+_NOTEBOOK_SWEEP = tuple(
+    (q, 10**-2.5, NotebookPoint(elbow, common, validation))
+    for q, elbow, common, validation in (
+        (0.1, 129, 4, (15, 4, 10, 24)),
+        (0.2, 135, 6, (18, 1, 8, 26)),
+        (0.3, 162, 6, (18, 1, 16, 18)),
+        (0.4, 237, 13, (18, 1, 13, 21)),
+        (0.5, 417, 67, (19, 0, 9, 25)),
+        (0.6, 567, 94, (19, 0, 8, 26)),
+        (0.7, 758, 125, (19, 0, 8, 26)),
+        (0.8, 1044, 163, (19, 0, 9, 25)),
+        (0.9, 1187, 224, (18, 1, 9, 25)),
+        (1.0, 1177, 219, (17, 2, 8, 26)),
+    )
+)
+
 OVARIAN = Study(
     key="ovarian",
     title="Ovarian cancer",
@@ -118,10 +159,29 @@ OVARIAN = Study(
         "q=1": PublishedRow((101, 94), (83, 76, 18), (19, 0, 3, 31), (9, 0, 2, 13)),
         "q=0.1": PublishedRow((2, 2), (2, 2, 0), (19, 0, 0, 34), (9, 0, 0, 15)),
     },
-    sweep=Sweep(jaccard=(0.4260, 0.6303, 0.6976)),
+    sweep=Sweep(jaccard=(0.4260, 0.6303, 0.6976), notebook=_NOTEBOOK_SWEEP),
+    notebook={
+        "l1": NotebookRow((19, 0, 2, 32), (9, 0, 1, 14), smaller_elbow=42),
+        "q=1": NotebookRow((19, 0, 3, 31), (9, 0, 2, 13), smaller_elbow=94),
+        "q=0.1": NotebookRow((19, 0, 0, 34), (8, 1, 0, 15), common=1, total=3),
+    },
 )
 
 STUDIES = {study.key: study for study in (BREAST, OVARIAN)}
+
+
+def settings(study: str, method: str, source: str, max_iter: int) -> dict[str, Any]:
+    """Return the parameters of a method as the authors ran it or as the paper prints it."""
+    entry = STUDIES[study].method(method)
+    run = source == "code"
+    return {
+        "q": entry.q,
+        "delta": entry.delta_run if run else entry.delta_printed,
+        "step_size": entry.step_run if run else entry.step_printed,
+        "eps": entry.eps,
+        "conventions": source,
+        "max_iter": max_iter,
+    }
 
 
 # ------------------------------------------------------- splitting, deciding, scoring
@@ -136,10 +196,11 @@ class Parts:
     test: tuple[Array, Array]
 
 
-def paper_split(X: Array, y: Array, second_split: float) -> Parts:
+def paper_split(X: Array, y: Array, second_split: float, random_state: int = 42) -> Parts:
     """Split each class by itself: 70% for training, the rest into validation and test.
 
-    ``second_split`` is the share of the held-out 30% that becomes the test part.
+    ``second_split`` is the share of the held-out 30% that becomes the test part; the published
+    split has 42 for ``random_state``.
 
     Examples
     --------
@@ -152,8 +213,8 @@ def paper_split(X: Array, y: Array, second_split: float) -> Parts:
     pieces: list[list[Array]] = [[], [], []]
     for label in (0, 1):
         rows = np.flatnonzero(y == label)
-        train, rest = train_test_split(rows, test_size=0.3, random_state=42)
-        validation, test = train_test_split(rest, test_size=second_split, random_state=42)
+        train, rest = train_test_split(rows, test_size=0.3, random_state=random_state)
+        validation, test = train_test_split(rest, test_size=second_split, random_state=random_state)
         for piece, part in zip(pieces, (train, validation, test)):
             piece.append(part)
     indices = [np.concatenate(piece) for piece in pieces]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from ..datasets import Dataset
 from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
 from ..estimators.base import POOL, TAU
+from ..estimators.pgd import fit_together
 from ..solvers import GSVPResult, sparse_gsvp
 from .protocol import (
     STUDIES,
@@ -24,6 +26,7 @@ from .protocol import (
     confusion,
     nearest_plane_predict,
     paper_split,
+    settings,
 )
 
 Array = NDArray[Any]
@@ -48,10 +51,8 @@ def published_row(data: Dataset, study: str, method: str, source: str, max_iter:
     "distance", weights "selected" (cut at the elbow) or "all".
     """
     parts = _parts(data, study)
-    model = _fit(PGDGSVPSVM(**_settings(study, method, source, max_iter)), *parts.train)
-    cut = np.zeros_like(model.weights_)
-    for k, kept in enumerate(model.features_):
-        cut[k, kept] = model.weights_[k, kept]
+    model = fit_quietly(PGDGSVPSVM(**settings(study, method, source, max_iter)), *parts.train)
+    cut = cut_weights(model)
     rules = {"batch": batch_normalised_predict, "distance": nearest_plane_predict}
     planes = {"selected": cut, "all": model.weights_}
     reports: Result = {}
@@ -86,35 +87,48 @@ def published_row(data: Dataset, study: str, method: str, source: str, max_iter:
     }
 
 
-def sweep_point(
-    data: Dataset, study: str, q: float, eps: float, delta: tuple[float, float], **settings: Any
-) -> Result:
-    """The features selected at one (q, eps) of the paper's section 5.4."""
-    both = (delta[0], delta[1])  # a list when it comes from a log
-    model = PGDGSVPSVM(q=q, eps=eps, delta=both, conventions="code", **settings)
-    model = _fit(model, *_parts(data, study).train)
-    return {
-        "q": q,
-        "eps": eps,
-        "elbows": model.elbows_.tolist(),
-        "panel": np.flatnonzero(model.support_).tolist(),
-        "converged": model.converged_.tolist(),
-        "sorted": [_sorted_weights(w) for w in model.weights_],
-    }
+def sweep_points(
+    data: Dataset,
+    study: str,
+    qs: Sequence[float],
+    eps: float,
+    delta: Sequence[float],
+    **how: Any,
+) -> dict[str, Result]:
+    """The features selected at each q with one eps, of the paper's section 5.4.
+
+    Validation is scored as the authors did, with the selected features and by the batch.
+    """
+    parts = _parts(data, study)
+    both = (delta[0], delta[1])
+    models = {q: PGDGSVPSVM(q=q, eps=eps, delta=both, conventions="code", **how) for q in qs}
+    fit_together(list(models.values()), *parts.train)
+    found = {}
+    for q, model in models.items():
+        X, y = parts.validation
+        Z = (X - model.mean_) / model.scale_
+        found[f"sweep/paper/{q:g}/{eps:.4g}"] = {
+            "q": q,
+            "eps": eps,
+            "elbows": model.elbows_.tolist(),
+            "features": [kept.tolist() for kept in model.features_],
+            "counts": _feature_counts(model.features_),
+            "panel": np.flatnonzero(model.support_).tolist(),
+            "validation": confusion(
+                y, batch_normalised_predict(Z, cut_weights(model), model.biases_)
+            ),
+            "converged": model.converged_.tolist(),
+            "sorted": [_sorted_weights(w) for w in model.weights_],
+        }
+    return found
 
 
-def _settings(study: str, method: str, source: str, max_iter: int) -> dict[str, Any]:
-    """The parameters of a method as the authors ran it or as the paper prints it."""
-    entry = STUDIES[study].method(method)
-    run = source == "code"
-    return {
-        "q": entry.q,
-        "delta": entry.delta_run if run else entry.delta_printed,
-        "step_size": entry.step_run if run else entry.step_printed,
-        "eps": entry.eps,
-        "conventions": source,
-        "max_iter": max_iter,
-    }
+def cut_weights(model: PGDGSVPSVM) -> Array:
+    """The weights of both planes up to their elbows."""
+    weights = np.zeros_like(model.weights_)
+    for k, kept in enumerate(model.features_):
+        weights[k, kept] = model.weights_[k, kept]
+    return weights
 
 
 # ------------------------------------------------------------------- this package's method
@@ -124,7 +138,7 @@ def tuned(data: Dataset, study: str, rule: str) -> Result:
     """`GSVPSVMCV` with a rule, otherwise its defaults, on the published split."""
     parts = _parts(data, study)
     X, y = parts.train
-    model = _fit(GSVPSVMCV(rule=rule), X, y)
+    model = fit_quietly(GSVPSVMCV(rule=rule), X, y)
     weights = model.coef_ * X.std(axis=0, dtype=np.float64)
     order = np.argsort(-np.abs(weights), axis=1, kind="stable")
     kept = [row[np.abs(weights[k, row]) > 0.0] for k, row in enumerate(order)]
@@ -155,7 +169,7 @@ def tuned(data: Dataset, study: str, rule: str) -> Result:
 def own_sweep_point(data: Dataset, study: str, q: float, eps: float) -> Result:
     """`GSVPSVM` at one (q, eps), everything else at its defaults."""
     X, y = _parts(data, study).train
-    model = _fit(GSVPSVM(q=q, eps=eps, refit=False), X, y)
+    model = fit_quietly(GSVPSVM(q=q, eps=eps, refit=False), X, y)
     weights = model.coef_ * X.std(axis=0, dtype=np.float64)
     return {
         "q": q,
@@ -186,10 +200,10 @@ def _own_planes(data: Dataset, study: str, start: Array | None = None) -> list[G
     Z = _standardised(X, X)
     model = GSVPSVM()
     names = ("delta", "q", "eps", "tol", "max_iter")
-    settings = {name: getattr(model, name) for name in names} | {"tau": TAU, "pool": POOL}
+    defaults = {name: getattr(model, name) for name in names} | {"tau": TAU, "pool": POOL}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return [sparse_gsvp(Z[y == k], Z[y != k], **settings, w0=start) for k in (0, 1)]
+        return [sparse_gsvp(Z[y == k], Z[y != k], **defaults, w0=start) for k in (0, 1)]
 
 
 # ------------------------------------------------------------------------- the sensitivity
@@ -199,33 +213,65 @@ def _own_planes(data: Dataset, study: str, start: Array | None = None) -> list[G
 OWN: dict[str, dict[str, Any]] = {"GSVPSVM": {}, "GSVPSVMCV": {"rule": "1se", "tau": [1.0]}}
 
 
-def changed_run(
-    data: Dataset, study: str, method: str, change: str, seed: int, **settings: Any
-) -> Result:
-    """Panel of a method after a change, and its score on the samples it did not see.
+def paper_runs(
+    data: Dataset, study: str, change: str, methods: Sequence[str], seeds: Sequence[int], **cap: int
+) -> dict[str, Result]:
+    """Panels of the paper's methods after a change, and their scores on what they did not see.
 
-    The change is "starts" (another start; of `GSVPSVMCV` other folds, the only thing in it that
-    is drawn), "rows" (the training rows in another order, which only rounds sums differently)
-    or "splits" (another random, stratified 70/30 split instead of the published one).
+    See `changed_samples` for the changes. All runs share the samples of the first seed, so
+    several seeds in one call are for "starts" alone.
     """
+    X, y, X_test, y_test = changed_samples(data, study, change, seeds[0])
+    models = {
+        (method, seed): PGDGSVPSVM(
+            **settings(study, method, "code", **cap),
+            random_state=seed if change == "starts" else 42,
+        )
+        for method in methods
+        for seed in seeds
+    }
+    fit_together(list(models.values()), X, y)
+    return {
+        f"{change}/{method}/{seed}": {
+            **_judged(model, X_test, y_test),
+            "capped": not model.converged_.all(),
+        }
+        for (method, seed), model in models.items()
+    }
+
+
+def own_run(
+    data: Dataset, study: str, method: str, change: str, seed: int, **parameters: Any
+) -> Result:
+    """The same of one of this package's methods."""
     if method == "GSVPSVM" and change == "starts":
         return _own_start(data, study, seed)
-    if method in OWN:
-        model = {"GSVPSVM": GSVPSVM, "GSVPSVMCV": GSVPSVMCV}[method](**settings)
-    else:
-        model = PGDGSVPSVM(**_settings(study, method, "code", **settings))
+    model = {"GSVPSVM": GSVPSVM, "GSVPSVMCV": GSVPSVMCV}[method](**parameters)
+    if change == "starts":
+        model.set_params(random_state=seed)
+    return _outcome(model, *changed_samples(data, study, change, seed))
+
+
+def changed_samples(
+    data: Dataset, study: str, change: str, seed: int
+) -> tuple[Array, Array, Array, Array]:
+    """Training samples and their classes, and those held out, after a change.
+
+    The change is "starts" (another start; of `GSVPSVMCV` other folds, the only thing in it that
+    is drawn: the published samples), "rows" (the training rows in another order, which only
+    rounds sums differently) or "splits" (another random, stratified 70/30 split instead of the
+    published one).
+    """
     if change == "splits":
         splitter = StratifiedShuffleSplit(n_splits=1, test_size=0.3, random_state=seed)
         train, test = next(splitter.split(data.X, data.y))
-        return _outcome(model, data.X[train], data.y[train], data.X[test], data.y[test])
+        return data.X[train], data.y[train], data.X[test], data.y[test]
     parts = _parts(data, study)
     X, y = parts.train
     if change == "rows":
         order = np.random.RandomState(seed).permutation(len(y))
         X, y = X[order], y[order]
-    else:
-        model.set_params(random_state=seed)
-    return _outcome(model, X, y, *_held_out(parts))
+    return X, y, *_held_out(parts)
 
 
 def _own_start(data: Dataset, study: str, seed: int) -> Result:
@@ -243,7 +289,8 @@ def _own_start(data: Dataset, study: str, seed: int) -> Result:
 # ----------------------------------------------------------------------------- fits, splits
 
 
-def _fit(model: Any, X: Array, y: Array) -> Any:
+def fit_quietly(model: Any, X: Array, y: Array) -> Any:
+    """Fit a model; one that reaches its cap says so in its attributes, not by a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, y)
@@ -254,10 +301,14 @@ def _outcome(model: Any, X: Array, y: Array, X_test: Array, y_test: Array) -> Re
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         model.fit(X, y)
+    capped = any(issubclass(w.category, ConvergenceWarning) for w in caught)
+    return {**_judged(model, X_test, y_test), "capped": capped}
+
+
+def _judged(model: Any, X_test: Array, y_test: Array) -> Result:
     return {
         "panel": np.flatnonzero(model.support_).tolist(),
         "balanced_accuracy": float(balanced_accuracy_score(y_test, model.predict(X_test))),
-        "capped": any(issubclass(w.category, ConvergenceWarning) for w in caught),
     }
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..datasets import Dataset
 from ..metrics import average_jaccard
+from .claims import PUBLISHED
 from .plan import Plan
 from .protocol import Method, Parts, Study, classification_report
 from .runs import OWN
@@ -19,6 +20,8 @@ Results = Mapping[str, dict[str, Any]]
 Row = dict[str, Any]
 
 CODE = "authors' conventions"
+NOTEBOOK = "authors' notebook"
+_PRINTED = "Printed by the authors' public notebook."
 _SOURCE_LABELS = {"code": CODE, "paper": "the text, literally"}
 _RULE_NOTES = {
     "best": (
@@ -50,6 +53,25 @@ def to_csv(rows: list[Row]) -> str:
     return text.getvalue()
 
 
+def to_markdown(rows: list[Row]) -> str:
+    """Write rows that share their columns as a Markdown table, numbers to six digits.
+
+    Examples
+    --------
+    >>> from sparsegsvp.reproduce.tables import to_markdown
+    >>> print(to_markdown([{"q": 0.1, "verdict": None}]), end="")
+    | q | verdict |
+    | --- | --- |
+    | 0.1 |  |
+    """
+
+    def cell(value: Any) -> str:
+        return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *([*map(cell, r.values())] for r in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 def make_tables(
     study: Study, data: Dataset, parts: Parts, plan: Plan, results: Results
 ) -> dict[str, list[Row]]:
@@ -64,6 +86,8 @@ def make_tables(
         "sweep": sweep_rows(study, plan, results),
         "jaccard": jaccard_rows(study, plan, results),
         "sensitivity": sensitivity,
+        "search": search_rows(study, results),
+        "claims": claim_rows(study, plan, results, data),
         "runs": run_rows(study, results, data),
     }
     return {name: rows for name, rows in tables.items() if rows}
@@ -109,10 +133,18 @@ def elbow_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Row
         published = study.rows[method.key]
         target = _elbows(published.elbows, published.features)
         rows.append(_row(method.label, "published", target))
+        if method.key in study.notebook:
+            printed = study.notebook[method.key]
+            known = {"elbow_2": printed.smaller_elbow, "common": printed.common}
+            known["total"] = printed.total
+            note = f"{_PRINTED} It gives the smaller of the two elbows only, or none."
+            rows.append(
+                _row(method.label, NOTEBOOK, {**dict.fromkeys(target), **known}, None, note)
+            )
         for source, label in _SOURCE_LABELS.items():
             result = results[f"row/{method.key}/{source}"]
             found = _elbows(result["elbows"], result["counts"])
-            why = _reasons(study, method, source, plan, found == target, sensitivity)
+            why = _reasons(study, method, source, plan, found == target, result, sensitivity)
             rows.append(_row(method.label, label, found, target, why))
     for rule in plan.rules:
         own = results[f"own/{rule}"]
@@ -134,9 +166,17 @@ def report_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Ro
         for method in study.methods:
             target = classification_report(getattr(study.rows[method.key], part))
             mine.append(_row(method.label, "published", target))
+            printed = None
+            if method.key in study.notebook:
+                printed = classification_report(getattr(study.notebook[method.key], part))
+                mine.append(_row(method.label, NOTEBOOK, printed, target, _PRINTED))
             for source, label in _SOURCE_LABELS.items():
-                found = scored(results[f"row/{method.key}/{source}"], source, part)
-                why = _reasons(study, method, source, plan, found == target, sensitivity, part)
+                result = results[f"row/{method.key}/{source}"]
+                found = scored(result, source, part)
+                same = found == target
+                why = _reasons(study, method, source, plan, same, result, sensitivity, part)
+                if not same and found == printed and source == "code":
+                    why = "The number of the authors' notebook, which is not the published one."
                 mine.append(_row(method.label, label, found, target, why))
         for rule in plan.rules:
             own = results[f"own/{rule}"]
@@ -173,6 +213,7 @@ def _reasons(
     source: str,
     plan: Plan,
     same: bool,
+    result: Row,
     sensitivity: list[Row],
     part: str | None = None,
 ) -> str:
@@ -187,8 +228,13 @@ def _reasons(
             said.append(_chaos(method, same, sensitivity))
         elif study.key == "ovarian" and not same:
             said.append(
-                "The split is drawn by row position, and the order of the rows in the authors' "
-                "file is not known: these are other training samples."
+                "The same samples as the authors', their values to about the sixth decimal. "
+                + (
+                    "Where this iteration stops depends on such digits."
+                    if all(result["converged"])
+                    else "The iteration had not settled at its cap, and where it stands then "
+                    "depends on such digits."
+                )
             )
         return " ".join(said)
     if method.step_run != method.step_printed:
@@ -208,8 +254,6 @@ def _reasons(
         )
     if part == "test":
         said.append("The selected features alone are scored, not all weights.")
-    if study.key == "ovarian":
-        said.append("Other training samples: the authors' row order is not known.")
     return " ".join(said)
 
 
@@ -261,18 +305,25 @@ def _both(reports: Mapping[str, Any], rule: str, weights: str) -> list[Any]:
 
 
 def sweep_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
-    """Features selected at each (q, eps)."""
+    """Features selected at each (q, eps), and what the authors' notebook prints of them."""
+    printed = {(q, f"{eps:.4g}"): point for q, eps, point in study.sweep.notebook}
     rows = []
     for q, eps in plan.grid(study):
         paper = results[f"sweep/paper/{q:g}/{eps:.4g}"]
         own = results[f"sweep/own/{q:g}/{eps:.4g}"]
+        point = printed.get((q, f"{eps:.4g}"))
         rows.append(
             {
                 "eps": eps,
                 "q": q,
+                "notebook_smaller_elbow": point and point.smaller_elbow,
                 "elbow_1": paper["elbows"][0],
                 "elbow_2": paper["elbows"][1],
+                "notebook_common": point and point.common,
+                "common": paper["counts"][2],
                 "features": len(paper["panel"]),
+                "notebook_validation": point and _spaced(point.validation),
+                "validation": _spaced(paper["validation"]),
                 "converged": all(paper["converged"]),
                 "GSVPSVM_features": len(own["panel"]),
             }
@@ -280,26 +331,33 @@ def sweep_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
     return rows
 
 
+def _spaced(numbers: Sequence[float]) -> str:
+    """Numbers side by side, such as TN FP FN TP."""
+    return " ".join(f"{number:g}" for number in numbers)
+
+
 def jaccard_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
-    """Average Jaccard index across q at each eps."""
+    """Average Jaccard index across q at each eps: of both planes' features, and of each plane's."""
     qs = sorted({q for q, _ in plan.grid(study)})
     levels = list(dict.fromkeys(eps for _, eps in plan.grid(study)))
     if len(qs) < 2:
         return []
     printed = dict(zip(study.sweep.eps, study.sweep.jaccard or ()))
-    return [
-        {
-            "eps": eps,
-            "published": printed.get(eps),
-            "obtained": _across(results, "paper", qs, eps),
-            "GSVPSVM": _across(results, "own", qs, eps),
-        }
-        for eps in levels
-    ]
-
-
-def _across(results: Results, which: str, qs: Iterable[float], eps: float) -> float:
-    return average_jaccard([results[f"sweep/{which}/{q:g}/{eps:.4g}"]["panel"] for q in qs])
+    rows = []
+    for eps in levels:
+        points = [results[f"sweep/paper/{q:g}/{eps:.4g}"] for q in qs]
+        own = [results[f"sweep/own/{q:g}/{eps:.4g}"]["panel"] for q in qs]
+        rows.append(
+            {
+                "eps": eps,
+                "published": printed.get(eps),
+                "obtained": average_jaccard([point["panel"] for point in points]),
+                "plane_1": average_jaccard([point["features"][0] for point in points]),
+                "plane_2": average_jaccard([point["features"][1] for point in points]),
+                "GSVPSVM": average_jaccard(own),
+            }
+        )
+    return rows
 
 
 def runs_of(results: Results, kind: str, method: str) -> list[dict[str, Any]]:
@@ -363,3 +421,137 @@ def run_rows(study: Study, results: Results, data: Dataset) -> list[Row]:
         for method, label in method_labels(study).items()
         for seed, run in enumerate(runs_of(results, kind, method))
     ]
+
+
+# ----------------------------------------------------------------------- beside the tables
+
+
+def search_rows(study: Study, results: Results) -> list[Row]:
+    """What the search for delta and step picks, and what its score is worth elsewhere."""
+    rows = []
+    for method, label in method_labels(study).items():
+        found = {
+            int(name.rpartition("/")[2]): result
+            for name, result in results.items()
+            if name.startswith(f"search/{method}/")
+        }
+        if not found:
+            continue
+        first = found.pop(PUBLISHED)
+        rows.append(
+            {
+                "method": label,
+                "split": "published",
+                "delta": _spaced(first["delta"]) if "delta" in first else None,
+                "step_size": first.get("step_size"),
+                "features": first["features"],
+                "tried": first["tried"],
+                "tied": first.get("tied"),
+                **{part: first.get(part) for part in _SEARCHED},
+            }
+        )
+        if found:
+            means: Row = dict.fromkeys(rows[-1])
+            means |= {"method": label, "split": f"mean of {len(found)} others"}
+            for column in ("features", *_SEARCHED):
+                if column in first:
+                    means[column] = float(np.mean([run[column] for run in found.values()]))
+            rows.append(means)
+    return rows
+
+
+_SEARCHED = ("validation", "test", "test_printed")
+
+
+def claim_rows(study: Study, plan: Plan, results: Results, data: Dataset) -> list[Row]:
+    """Claims of the text about other methods and other data, and what was found."""
+    rows = []
+    if "claim/filters" in results:
+        rows += _filter_rows(study, results)
+    if "claim/elimination" in results:
+        rows += _elimination_rows(study, results, data)
+    seeds = [r for name, r in results.items() if name.startswith("claim/imbalance/")]
+    if seeds:
+        rows.append(_imbalance_row(study, seeds))
+    return rows
+
+
+def _claim(claim: str, tested: str, found: str) -> Row:
+    return {"claim": claim, "tested": tested, "found": found}
+
+
+def _filter_rows(study: Study, results: Results) -> list[Row]:
+    found = results["claim/filters"]
+    union = {feature for top in found["top"].values() for feature in top}
+    parts = []
+    for key in ("l1", "q=1"):
+        planes = results[f"row/{key}/code"]["weights"]
+        heaviest = sorted(
+            (-abs(value), at) for plane in planes for at, value in zip(plane["at"], plane["value"])
+        )
+        top = list(dict.fromkeys(at for _, at in heaviest))[:20]
+        near = sum(min(abs(at - other) for other in union) <= 5 for at in top)
+        parts.append(
+            f"{study.method(key).label}: {len(union & set(top))} of 20, {near} within 5 bins of one"
+        )
+    scores = ", ".join(
+        f"{name} {values[0]:.3f} ({np.mean(values[1:]):.3f})"
+        for name, values in found["scores"].items()
+    )
+    return [
+        _claim(
+            "14 of the top 20 genes of l1 and q = 1 are among those that three filters rank "
+            "first in [EE]",
+            "top 20 by weight of either plane, in the union of the filters' top 20 on the same "
+            "training part; the list of [EE] was not at hand",
+            "; ".join(parts),
+        ),
+        _claim(
+            f"[EE] reached 100% on a test part with {found['size']} genes",
+            f"each filter's first {found['size']}, logistic regression: balanced accuracy on "
+            f"the paper's test part (mean of {len(next(iter(found['scores'].values()))) - 1} "
+            "other splits)",
+            scores,
+        ),
+    ]
+
+
+def _elimination_rows(study: Study, results: Results, data: Dataset) -> list[Row]:
+    found = results["claim/elimination"]
+    scores = ", ".join(
+        f"{size} features {values[0]:.3f} ({np.mean(values[1:]):.3f})"
+        for size, values in found["scores"].items()
+    )
+    panels = {m.key: results[f"row/{m.key}/code"]["features"] for m in study.methods}
+    selected = sorted({f for planes in panels.values() for kept in planes for f in kept})
+    outside = [str(data.feature_names[f]) for f in selected if f not in found["panels"]["18"]]
+    return [
+        _claim(
+            "[MJHMZ] reached 99% with 18 features and 96% with 7 by recursive elimination",
+            "recursive elimination with a linear support vector machine on the training part: "
+            f"accuracy on the test part (mean of {len(found['scores']['18']) - 1} other splits)",
+            scores,
+        ),
+        _claim(
+            "the selected features, but for two, are among the 18 of [MJHMZ]",
+            "all features that the three methods select, in the 18 of the elimination above; "
+            "the list of [MJHMZ] was not at hand",
+            f"{len(selected) - len(outside)} of {len(selected)}; not {', '.join(outside)}",
+        ),
+    ]
+
+
+def _imbalance_row(study: Study, seeds: list[Row]) -> Row:
+    labels = {**{m.key: m.label for m in study.methods}, "GSVPSVM": "GSVPSVM"}
+    parts = []
+    for key, label in labels.items():
+        recalls = {share: np.mean([run[share][key] for run in seeds], axis=0) for share in seeds[0]}
+        shown = ", ".join(f"{r[0]:.2f}/{r[1]:.2f} at {share}" for share, r in recalls.items())
+        parts.append(f"{label}: {shown}")
+    return _claim(
+        "the methods handle imbalanced data effectively",
+        f"recall of {study.class_names[0]}/{study.class_names[1]} on the held-out samples when "
+        f"this share of the {study.class_names[1]} training samples is kept, published "
+        f"settings, printed rule; mean of {len(seeds)} splits",
+        "; ".join(parts),
+    )

@@ -6,14 +6,19 @@ They read nothing but their arguments and print nothing.
 """
 
 from ..evaluation.catalogue import method_lines
-from ..evaluation.recalibration import recalibration_text
-from ..report.words import cohort_lines
+from ..evaluation.recalibration import (
+    recalibration_effect,
+    recalibration_of,
+    recalibration_text,
+)
+from ..report.words import cohort_lines, out_of_fold_lines, paired_lines
 from .evidence import ComparedMethods, EvaluatedMethod, compare_table, evaluate_table
 from .files import command_of, json_text, results_folder
 from .lazy import LazySelection, select_lazily
 from .plan import Plan, plan_comparison, plan_evaluation, plan_selection
 from .predict import (
     Predictions,
+    compare_models,
     needed_features,
     predict_table,
     predictions_csv,
@@ -31,18 +36,23 @@ __all__ = [
     "Selection",
     "cohort_lines",
     "command_of",
+    "compare_models",
     "compare_table",
     "demo_table",
     "evaluate_table",
     "json_text",
     "method_lines",
     "needed_features",
+    "out_of_fold_lines",
+    "paired_lines",
     "plan_comparison",
     "plan_evaluation",
     "plan_selection",
     "predict_table",
     "predictions_csv",
     "recalibrate_model",
+    "recalibration_effect",
+    "recalibration_of",
     "recalibration_text",
     "results_folder",
     "select_lazily",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -19,8 +20,14 @@ from ..evaluation import (
     shift_notice,
     validate_predictions,
 )
-from ..evaluation.external import prior_of
-from ..evaluation.recalibration import recalibrate, recalibration_text
+from ..evaluation.paired import compare_predictions
+from ..evaluation.recalibration import (
+    prior_of,
+    recalibrate,
+    recalibrated_share,
+    recalibration_of,
+    recalibration_text,
+)
 from ..evaluation.scores import class_scores
 from ..io import InputError, Table, csv_text, known_labels
 from ..io.errors import listed, option
@@ -79,12 +86,14 @@ class Predictions:
         for seen in prepared_rows(model, X):
             _refuse_gaps(model, seen, where, done)
             done += len(seen)
-            labels.append(fitted.predict(seen))
-            distances.append(fitted.distances(seen))
             values.append(seen[:, panel])
-            decision.append(class_scores(fitted, seen, len(self.classes))[0])
-            if hasattr(fitted, "predict_proba"):
-                proba.append(fitted.predict_proba(seen))
+            with warnings.catch_warnings():  # columns were found by name, rows have none
+                warnings.filterwarnings("ignore", message="X does not have valid feature names")
+                labels.append(fitted.predict(seen))
+                distances.append(fitted.distances(seen))
+                decision.append(class_scores(fitted, seen, len(self.classes))[0])
+                if hasattr(fitted, "predict_proba"):
+                    proba.append(fitted.predict_proba(seen))
         self.labels = np.concatenate(labels)
         self.distances = np.concatenate(distances)
         self.proba = np.concatenate(proba) if proba else None
@@ -132,6 +141,7 @@ class Predictions:
         Call it before `set_prevalence`, which moves probabilities and labels.
         """
         of_interest = positive if positive in self.classes else self.classes[-1]
+        share = recalibrated_share(self.model, of_interest)
         return validate_predictions(
             np.asarray(labels).astype(str),
             self.labels.astype(str),
@@ -139,8 +149,8 @@ class Predictions:
             decision=self.decision,
             proba=self.proba,
             positive=of_interest,
-            prevalence=prevalence if len(self.classes) == 2 else None,
-            prior=prior_of(self.model, of_interest),
+            prevalence=share if prevalence is None else prevalence,
+            prior=0.5 if share is None else share,
             shift=self.shift(labels),
         )
 
@@ -232,7 +242,8 @@ def validate_table(
     positive : str, optional
         The class of interest of two.
     prevalence : float, optional
-        Its share where the model is to be used; by default that of the table.
+        Its share where the model is to be used; by default the one that the model was recalibrated
+        to, or else that of the table.
 
     Returns
     -------
@@ -243,13 +254,58 @@ def validate_table(
         check_prevalence(prevalence, found.classes)
     table = known_labels(table, found.classes, "the model")
     validation = found.validate(table.labels, positive=positive, prevalence=prevalence)
-    shown = summarize_test(validation, source=table.source, digest=table.digest)
-    used = getattr(last_step(found.model), "recalibration_", {})
-    if used.get("digest") == table.digest:
+    used = recalibration_of(found.model)
+    shown = summarize_test(validation, source=table.source, digest=table.digest, recalibration=used)
+    if used is not None and used.get("digest") == table.digest:
         shown["remarks"].append(
             "The model was recalibrated to these very samples: its calibration here proves nothing."
         )
     return shown
+
+
+def compare_models(
+    found: Predictions, other: Predictions, table: Table, *, positive: str | None = None
+) -> dict[str, Any]:
+    """Compare the predictions of two models on a table with labels, sample by sample.
+
+    Parameters
+    ----------
+    found, other : Predictions
+        From `predict_table` on this table, each at its model's own class shares.
+    table : Table
+        The samples, with labels.
+    positive : str, optional
+        The class of interest.
+
+    Returns
+    -------
+    dict
+        ``PairedModels.to_dict()``, DeLong's test of the areas and McNemar's of the labels, and
+        ``remarks``.
+    """
+    if len(found.classes) != 2 or found.classes != other.classes:
+        known = [" and ".join(part.classes) for part in (found, other)]
+        raise InputError(
+            f"only models of the same two classes can be compared: they know {known[0]}, and "
+            f"{known[1]}",
+            remedy=f"leave out {option('against')}",
+        )
+    truth = known_labels(table, found.classes, "the model").labels.astype(str)
+    of_interest = positive if positive in found.classes else found.classes[-1]
+    one = found.classes.index(of_interest)
+    labels = found.labels.astype(str), other.labels.astype(str)
+    ranks = found.decision[:, one], other.decision[:, one]
+    paired = compare_predictions(truth, truth == of_interest, labels, ranks).to_dict()
+    shares = [prior_of(part.model, of_interest) for part in (found, other)]
+    remarks = []
+    if paired["areas"] is None:
+        remarks.append("The areas are not compared: that takes two samples of each class.")
+    if shares[0] != shares[1]:
+        remarks.append(
+            f"Labels are for a prevalence of {shares[0]:.3g} and of {shares[1]:.3g}, so they may "
+            "differ for that reason alone."
+        )
+    return {**paired, "remarks": remarks}
 
 
 def recalibrate_model(

@@ -6,7 +6,7 @@ import html
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -41,10 +41,17 @@ from ..report import (
     summarize,
     summarize_test,
 )
+from ..report.methods import methods
 from ..report.words import interval
 from .evidence import evaluate_procedure
 from .files import json_text, out_of_fold_csv, panel_csv, results_folder, timings_text, write_texts
-from .predict import Predictions, check_prevalence, predict_table, predictions_csv
+from .predict import (
+    Predictions,
+    check_prevalence,
+    predict_table,
+    predictions_csv,
+    recalibrate_model,
+)
 from .settings import (
     Settings,
     can_be_halved,
@@ -188,6 +195,44 @@ class Selection:
             },
         )
         save_model(self.model, folder / "model.skops")
+
+    def recalibrated(
+        self,
+        cohort: Any = None,
+        *,
+        prevalence: float | None = None,
+        method: str = "intercept",
+        **reading: Any,
+    ) -> Selection:
+        """Return the same with probabilities fitted to a prevalence, to a cohort, or both.
+
+        The estimates stay those of before; page, checklist and methods paragraph say what was
+        done. See `sparsegsvp.evaluation.recalibrate`.
+
+        Parameters
+        ----------
+        cohort : like the data of `select_panel`, optional
+            Samples with labels.
+        prevalence : float, optional
+            Share of the positive class that probabilities are to be for.
+        method : {"intercept", "slope"}, default="intercept"
+            What the cohort sets: an intercept of the log odds, or slope and intercept.
+        **reading
+            How to read `cohort`, as in `select_panel`.
+
+        Returns
+        -------
+        Selection
+        """
+        model = recalibrate_model(
+            self.model,
+            None if cohort is None else _cohort_table(cohort, self.table, reading),
+            positive=self.table.positive_class,
+            prevalence=prevalence,
+            method=method,
+        )
+        document = {**self.document, "model": describe_model(model)}
+        return replace(self, model=model, document={**document, "methods": methods(document)})
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook, in a frame that can reach neither it nor the network."""
