@@ -48,6 +48,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"plot_",
+    "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "capture_repr": ("_repr_html_", "__repr__"),
     "download_all_examples": False,
@@ -89,7 +90,7 @@ def _escape_names(app, what, name, obj, options, lines):
 
 def _skip_routing(app, what, name, obj, skip, options):
     """Leave out scikit-learn's own ``set_fit_request`` and its kin."""
-    return True if re.fullmatch(r"set_\w+_request", name) else None
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
 
 
 def _refuse_requests(app, exception):

@@ -32,8 +32,9 @@ print(found)
 found.panel[["higher_in", "weight_tumor", "auc", "frequency"]].round(2)
 
 # %%
-# Where the samples lie: each point was predicted by a model that had not seen it. Samples above
-# the diagonal are closer to the plane of one class, those below it to that of the other.
+# Where the samples lie: each point was predicted by a model that had not seen it. Each class has a
+# plane of its own. Samples at the left are close to that of "normal", samples at the bottom to that
+# of "tumor"; between them, along the diagonal, lie those that could be either.
 ax = plots.planes(found.evaluation)
 
 # %%

@@ -25,6 +25,7 @@ ax = plots.path(model, feature_names=data.feature_names, label=5)
 # Balanced accuracy of held-out samples at every step. The curve is flat for a long stretch, and
 # the best point on a flat stretch is where chance puts it. That is why the default rule, "paired",
 # does not take it.
+# sphinx_gallery_thumbnail_number = 2
 steps = model.path_
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.errorbar(steps["n_features"], steps["accuracy"], yerr=steps["accuracy_error"], fmt="o-", ms=3)
