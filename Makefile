@@ -40,7 +40,7 @@ bench: $(VENV)/.installed-bench
 
 # The site: pages, gallery (its stories are run) and reference. A warning is an error.
 docs: $(VENV)/.installed-docs
-	rm -rf docs/generated
+	rm -rf docs/generated docs/_build/html
 	OMP_NUM_THREADS=1 MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "The site: $(abspath docs/_build/html/index.html)"
 
