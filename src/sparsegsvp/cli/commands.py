@@ -37,7 +37,7 @@ from .options import (
     spell,
     values,
 )
-from .screen import Screen, summary
+from .screen import Screen, as_called, summary
 
 if TYPE_CHECKING:
     from ..io import Table
@@ -210,7 +210,7 @@ def _select_lazily(
         screen.say(f"Left out: {sentence}")
     text = f"{text} --out {shlex.quote(str(out))}"
     screen.say(f"Results: {out.resolve()}", style="bold")
-    screen.say(f"Repeat: {text}")
+    screen.say(f"Repeat: {as_called(text)}")
     screen.give({**found.document, "out": str(out.resolve()), "command": text})
 
 
@@ -544,7 +544,7 @@ def evaluate(
     where = None if out is None else str(out.resolve())
     if where is not None:
         screen.say(f"Results: {where}")
-    screen.say(f"Repeat: {text}")
+    screen.say(f"Repeat: {as_called(text)}")
     screen.give(summary(found.document, method=name, out=where, command=text))
 
 
@@ -635,7 +635,7 @@ def compare(
     where = None if out is None else str(out.resolve())
     if out is not None:
         screen.say(f"Page: {(out / 'comparison.html').resolve()}", style="bold")
-    screen.say(f"Repeat: {text}")
+    screen.say(f"Repeat: {as_called(text)}")
     screen.give({"out": where, "command": text, **found.document["comparison"]})
 
 

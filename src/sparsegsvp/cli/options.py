@@ -23,6 +23,7 @@ _READ = "Reading"
 _METHOD = "Method"
 _ESTIMATE = "Estimate"
 _GENERAL = "General"
+_ADVANCED = "Advanced"
 
 
 def _option(panel: str | None, help: str, *flags: str, **more: Any) -> Any:
@@ -64,7 +65,9 @@ DryRun = Annotated[
 class Layout:
     """How the cells of a file are laid out."""
 
-    id: Annotated[str | None, _option(_READ, "Sample identifiers.", metavar="COLUMN")] = None
+    id: Annotated[
+        str | None, _option(_READ, "Column with the names of samples.", metavar="COLUMN")
+    ] = None
     transpose: Annotated[
         bool | None,
         _option(
@@ -107,7 +110,15 @@ class Roles:
     """What the columns of a table are for."""
 
     target: Annotated[
-        str, _option(_READ, "Class labels.", "--target", "-t", metavar="COLUMN", show_default=False)
+        str,
+        _option(
+            _READ,
+            "Column with the class labels.",
+            "--target",
+            "-t",
+            metavar="COLUMN",
+            show_default=False,
+        ),
     ]
     positive: Annotated[str | None, _option(_READ, "The class of interest.", metavar="LABEL")] = (
         None
@@ -121,7 +132,7 @@ class Roles:
         ),
     ] = None
     drop: Annotated[
-        list[str] | None, _option(_READ, "Leave out.", metavar="COLUMN[,COLUMN...]")
+        list[str] | None, _option(_READ, "Columns to leave out.", metavar="COLUMN[,COLUMN...]")
     ] = None
     keep: Annotated[
         list[str] | None,
@@ -131,11 +142,11 @@ class Roles:
             metavar="COLUMNS",
         ),
     ] = None
-    labels: Annotated[Path | None, _option(_READ, "Labels from a second file.", metavar="FILE")] = (
-        None
-    )
+    labels: Annotated[
+        Path | None, _option(_READ, "A second file that has the labels.", metavar="FILE")
+    ] = None
     on: Annotated[
-        str | None, _option(_READ, "Column of identifiers in --labels.", metavar="ID")
+        str | None, _option(_READ, "Column with the names of samples in --labels.", metavar="ID")
     ] = None
 
 
@@ -181,9 +192,10 @@ class Batches:
 class Transform:
     """What is done to the values first."""
 
-    log2: Annotated[bool, _option(_METHOD, "Take log2(max(x, floor)) first.", "--log2")] = False
+    log2: Annotated[bool, _option(_METHOD, "Take logarithms first.", "--log2")] = False
     floor: Annotated[
-        float, _option(_METHOD, "Floor of --log2; raw microarray intensities often use 16.")
+        float,
+        _option(_METHOD, "Smaller values count as this in --log2; 16 is usual for microarrays."),
     ] = 1.0
 
 
@@ -213,34 +225,47 @@ class Method:
     ] = None
     q: Annotated[
         list[float],
-        _option(_METHOD, "Exponent of the penalty, 0 < q <= 1; repeat to choose among several."),
+        _option(
+            _ADVANCED,
+            "Shape of the penalty, above 0 and up to 1: smaller values give fewer, larger weights. "
+            "Repeat to choose among several.",
+        ),
     ] = dataclasses.field(default_factory=lambda: [1.0])
     tau: Annotated[
         list[float] | None,
-        _option(_METHOD, "Floor on squared distances; repeat to choose among several."),
+        _option(
+            _ADVANCED,
+            "Added to squared distances, so that a panel cannot look perfect by chance; larger "
+            "values weigh features one by one. Repeat to choose among several.",
+        ),
     ] = None
     pool: Annotated[
         list[float] | None,
-        _option(_METHOD, "Shrinkage of the classes' spreads, 0 to 1; repeatable."),
+        _option(
+            _ADVANCED,
+            "How far the spread of each class is drawn to the common one, 0 to 1; repeatable.",
+        ),
     ] = None
-    n_deltas: Annotated[int, _option(_METHOD, "Penalties tried on each path.", "--deltas")] = 30
+    n_deltas: Annotated[int, _option(_ADVANCED, "Steps from one feature to many.", "--deltas")] = 30
     rule: Annotated[
         str,
         _option(
             _METHOD,
-            "paired: the smallest panel that cannot be told from the best; best; or 1se: the "
-            "smallest within one standard error.",
+            "How small: paired, the smallest panel that cannot be told from the best; best; or "
+            "1se, the smallest within one standard error.",
         ),
     ] = "paired"
-    impute: Annotated[str, _option(_METHOD, "median (of the training part) or none.")] = "median"
+    impute: Annotated[
+        str, _option(_METHOD, "Fill gaps with the median (of the training part), or none.")
+    ] = "median"
 
 
 @dataclass(frozen=True)
 class Folds:
     """The outer folds."""
 
-    folds: Annotated[int, _option(_ESTIMATE, "Outer folds.")] = 5
-    repeats: Annotated[int, _option(_ESTIMATE, "Repeats of the outer folds.")] = 5
+    folds: Annotated[int, _option(_ESTIMATE, "Parts of which each is kept out once.")] = 5
+    repeats: Annotated[int, _option(_ESTIMATE, "How often that is repeated.")] = 5
 
 
 @dataclass(frozen=True)
@@ -272,12 +297,12 @@ class Permutations:
     """The permutation test."""
 
     permutations: Annotated[
-        int, _option(_ESTIMATE, "Draws of the permutation test; 0 leaves it out.")
+        int, _option(_ESTIMATE, "Tables with shuffled labels to test against; 0 for none.")
     ] = 99
     max_permutations: Annotated[
         int,
         _option(
-            _ESTIMATE,
+            _ADVANCED,
             "More draws, up to this many, where 99 leave the answer open (p between 0.01 and "
             "0.1); 0 for none.",
         ),
@@ -289,7 +314,7 @@ class Resamples:
     """Stability in half samples."""
 
     resamples: Annotated[
-        int, _option(_ESTIMATE, "Half samples for stability; 0 leaves it out.")
+        int, _option(_ESTIMATE, "Random halves to select from anew, for stability; 0 for none.")
     ] = 50
 
 

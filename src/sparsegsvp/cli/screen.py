@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -331,8 +333,18 @@ class Screen:
         command = f"{command} --out {shlex.quote(str(out))}"
         self.say()
         self.say(f"Report: {page}", style="bold")
-        self.say(f"Repeat: {command}")
+        self.say(f"Repeat: {as_called(command)}")
         self.give(summary(document, out=str(out.resolve()), report=str(page), command=command))
+
+
+def as_called(command: str) -> str:
+    """Spell a command so that it works as printed: with its path where the shell finds none."""
+    program = sys.argv[0]
+    if Path(program).stem != "sparsegsvp" or shutil.which("sparsegsvp") is not None:
+        return command
+    near = os.path.relpath(program)
+    program = program if near.startswith("..") else near
+    return command.replace("sparsegsvp", f'"{program}"' if " " in program else program, 1)
 
 
 def summary(document: Mapping[str, Any], **more: Any) -> dict[str, Any]:
