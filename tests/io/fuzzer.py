@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from sparsegsvp import GSVPSVM, load_model, save_model
-from sparsegsvp.io import InputError, models, open_table, read_table
+from sparsegsvp.io import InputError, open_table, read_table
+from sparsegsvp.io.archive import SEAL, digest, zipped
 
 Random = np.random.Generator
 
@@ -185,12 +186,12 @@ def _damaged_zip(data: bytes, rng: Random, reseal: bool) -> bytes:
             members[name] = damaged(members.get(name, b""), rng)
     if reseal:
         try:
-            seal = json.loads(members[models.SEAL])
-            seal["digest"] = models._digest(members)
-            members[models.SEAL] = json.dumps(seal).encode()
+            seal = json.loads(members[SEAL])
+            seal["digest"] = digest(members)
+            members[SEAL] = json.dumps(seal).encode()
         except (KeyError, ValueError, TypeError):
             pass
-    return models._zipped(members)
+    return zipped(members)
 
 
 def _damage_hdf5(path: Path, rng: Random) -> None:

@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sparsegsvp import load_model, save_model
-from sparsegsvp.io import InputError, Log2, models
+from sparsegsvp.io import InputError, Log2
+from sparsegsvp.io.archive import FORMAT, SEAL, digest, zipped
 from sparsegsvp.related import GEPSVM
 
 
@@ -41,10 +42,10 @@ def rewritten(path, change, *, reseal=True):
     members = members_of(path)
     change(members)
     if reseal:
-        seal = json.loads(members[models.SEAL])
-        seal["digest"] = models._digest(members)
-        members[models.SEAL] = json.dumps(seal).encode()
-    path.write_bytes(models._zipped(members))
+        seal = json.loads(members[SEAL])
+        seal["digest"] = digest(members)
+        members[SEAL] = json.dumps(seal).encode()
+    path.write_bytes(zipped(members))
     return path
 
 
@@ -182,7 +183,7 @@ def test_classes_that_moved_within_their_package_are_found(data, tmp_path):
 
     def rename(members):
         for kind, module in old.items():
-            for name in ("schema.json", models.SEAL):
+            for name in ("schema.json", SEAL):
                 today = kind.__module__.encode()
                 for a, b in (
                     (b'"' + today + b'"', b'"' + module.encode() + b'"'),
@@ -222,9 +223,9 @@ def test_the_top_type_is_checked(saved):
         members["schema.json"] = json.dumps(wrapped).encode()
 
     def another_name(members):
-        seal = json.loads(members[models.SEAL])
+        seal = json.loads(members[SEAL])
         seal["type"] = "sparsegsvp.estimators.Other"
-        members[models.SEAL] = json.dumps(seal).encode()
+        members[SEAL] = json.dumps(seal).encode()
 
     content = saved.read_bytes()
     with pytest.raises(InputError, match="is not a model of sparsegsvp"):
@@ -324,9 +325,9 @@ def test_other_archives(data, saved, tmp_path):
         load_model(plain)
 
     def newer(members):
-        seal = json.loads(members[models.SEAL])
-        seal["format"] = models.FORMAT + 1
-        members[models.SEAL] = json.dumps(seal).encode()
+        seal = json.loads(members[SEAL])
+        seal["format"] = FORMAT + 1
+        members[SEAL] = json.dumps(seal).encode()
 
     content = saved.read_bytes()
     with pytest.raises(InputError, match=r"newer version .* upgrade sparsegsvp"):

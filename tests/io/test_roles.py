@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from sparsegsvp.io import InputError, make_table, open_table, read_table
-from sparsegsvp.io.clinical import look_of, looks_of, names_people, names_samples
 from sparsegsvp.io.errors import plain_text
+from sparsegsvp.io.looks import look_of, looks_of, names_people, names_samples
 
 # Genes, proteins, metabolites, probes, spectra, species, pathways: whatever they hold inside.
 MEASURED = """

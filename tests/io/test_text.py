@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsegsvp.io import InputError, read_table
-from sparsegsvp.io.text import MISSING, NumberReader, as_label
+from sparsegsvp.io.cells import MISSING, NumberReader, as_label
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|", " ", "   "])

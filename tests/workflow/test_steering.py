@@ -11,7 +11,7 @@ import pytest
 from sparsegsvp import select_panel
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.io import InputError, make_table
-from sparsegsvp.io.lists import names_or_files, read_costs
+from sparsegsvp.io.text import names_or_files, read_costs
 from sparsegsvp.workflow import evaluate_table, plan_selection
 from sparsegsvp.workflow.settings import make_settings
 from sparsegsvp.workflow.steering import steering_factors, steering_notices

@@ -11,34 +11,36 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .cells import csv_text as csv_text
+    from .cells import harmless as harmless
     from .errors import InputError as InputError
-    from .files import csv_text as csv_text
-    from .files import harmless as harmless
     from .files import prepare_output as prepare_output
     from .files import whole_folder as whole_folder
     from .files import write_atomic as write_atomic
     from .guards import end_at_once as end_at_once
+    from .labels import check_cohort as check_cohort
+    from .labels import guess_positive as guess_positive
+    from .labels import known_labels as known_labels
+    from .layout import ColumnRole as ColumnRole
     from .lazy import open_table as open_table
     from .memory import make_table as make_table
     from .models import Log2 as Log2
     from .models import load_model as load_model
     from .models import save_model as save_model
-    from .roles import ColumnRole as ColumnRole
     from .table import Table as Table
-    from .table import check_cohort as check_cohort
-    from .table import guess_positive as guess_positive
-    from .table import known_labels as known_labels
     from .table import read_table as read_table
 
 _MODULES = {
+    "cells": ("csv_text", "harmless"),
     "errors": ("InputError",),
-    "files": ("csv_text", "harmless", "prepare_output", "whole_folder", "write_atomic"),
+    "files": ("prepare_output", "whole_folder", "write_atomic"),
     "guards": ("end_at_once",),
+    "labels": ("check_cohort", "guess_positive", "known_labels"),
+    "layout": ("ColumnRole",),
     "lazy": ("open_table",),
     "memory": ("make_table",),
     "models": ("Log2", "load_model", "save_model"),
-    "roles": ("ColumnRole",),
-    "table": ("Table", "check_cohort", "guess_positive", "known_labels", "read_table"),
+    "table": ("Table", "read_table"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_MODULE_OF)

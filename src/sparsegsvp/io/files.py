@@ -1,38 +1,34 @@
-"""Writing: files and folders that appear whole or not at all, CSV that no spreadsheet runs.
+"""Writing: files and folders that appear whole or not at all.
 
-What is not finished is in a file or folder of `partials`.
+What is not finished has a hidden name, and the process that makes it holds a lock on it. A
+process that is killed leaves its own behind; the next one to write there finds it without a
+lock and removes it.
 """
 
 from __future__ import annotations
 
 import datetime
 import os
-import re
+import secrets
 import shutil
+import signal
 import stat
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from types import FrameType
 
 from .errors import InputError, listed, one_line, option
-from .partials import (
-    REPLACED,
-    UNFINISHED,
-    claim,
-    new_file,
-    release,
-    remove_left_behind,
-    signals_wait,
-    unfinished,
-)
-from .text import looks_numeric
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-_BLANKS = " \u00a0"
-_CELL_ENDS = re.compile("([;\t\r\n])")  # where another locale, or another line, begins a cell
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  (not on this platform: nothing is taken for left behind)
+    fcntl = None  # type: ignore[assignment]
+
+UNFINISHED, REPLACED = ".sparsegsvp-partial-", ".sparsegsvp-before-"
 
 
 def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
@@ -290,81 +286,89 @@ def _kind(path: str | PathLike[str]) -> int | None:
         return None
 
 
-def harmless(text: str) -> str:
-    """Make text from a file safe to open in a spreadsheet.
-
-    A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break would be run
-    as a formula; an apostrophe before it makes it text. Where the list separator is a semicolon,
-    as in much of Europe, or a tab, cells also begin within a cell, and lines in any case. Plain
-    numbers such as ``-1``, which are labels often enough, stay as they are.
-
-    Parameters
-    ----------
-    text : str
-        The cell.
-
-    Returns
-    -------
-    str
-        The cell, with an apostrophe before all that could be run.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io import harmless
-    >>> harmless("=cmd|'/c calc'!A1"), harmless("-1"), harmless("TP53")
-    ("'=cmd|'/c calc'!A1", '-1', 'TP53')
-    >>> harmless("x;=1+1")
-    "x;'=1+1"
-    """
-    cells = _CELL_ENDS.split(text)
-    safe = "".join(f"'{cell}" if _is_formula(cell) else cell for cell in cells)
-    return f"'{safe}" if text.lstrip(_BLANKS).startswith(("\t", "\r", "\n")) else safe
+# --- unfinished files and folders ------------------------------------------------------
 
 
-def _is_formula(cell: str) -> bool:
-    return cell.lstrip(_BLANKS).startswith(_FORMULA_STARTS) and not looks_numeric(cell)
+def new_file(path: Path) -> None:
+    """Make an empty file that must not be there yet."""
+    open(path, "xb").close()
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Format rows as CSV: text made harmless, numbers so that they read back exactly.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    rows : iterable of sequences
-        Cells: text, numbers, or None for an empty one.
-
-    Returns
-    -------
-    str
-        The file's content, lines ended by ``\\n``.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io import csv_text
-    >>> print(csv_text(["feature", "weight"], [["@SUM(A1)", -0.5], ["b,c", None]]), end="")
-    feature,weight
-    '@SUM(A1),-0.5
-    "b,c",
-    """
-    lines = [[harmless(str(name)) for name in header]]
-    lines += [[_csv_cell(cell) for cell in row] for row in rows]
-    return "".join(",".join(map(_quoted, line)) + "\n" for line in lines)
+def claim(place: Path, make: Callable[[Path], None], prefix: str) -> tuple[Path, int | None]:
+    """Make a file or folder of a new name, locked for as long as this process lives."""
+    while True:
+        path, number = place / f"{prefix}{secrets.token_hex(8)}", None
+        make(path)
+        if fcntl is not None:
+            number = os.open(path, os.O_RDONLY)
+            with suppress(OSError):  # not every disk has locks
+                fcntl.flock(number, fcntl.LOCK_EX)
+        if path.exists():
+            return path, number
+        release(number)  # another process took it for left behind before it was locked
 
 
-def _csv_cell(cell: Any) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, str):
-        return harmless(str(cell))
-    if hasattr(cell, "item"):  # a NumPy scalar prints its type otherwise
-        cell = cell.item()
-    return repr(cell)
+def release(number: int | None) -> None:
+    """Give up the lock that `claim` returned."""
+    if number is not None:
+        os.close(number)
 
 
-def _quoted(cell: str) -> str:
-    # Python's writer leaves a lone carriage return unquoted, and its reader then fails.
-    if any(c in cell for c in ',;"\t\r\n'):
-        return '"' + cell.replace('"', '""') + '"'
-    return cell
+@contextmanager
+def unfinished(place: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Enclose work on an unfinished file or folder; it is removed unless it was moved away."""
+    remove_left_behind(place)
+    path, lock = claim(place, make, UNFINISHED)
+    try:
+        yield path
+    finally:
+        with signals_wait():  # being told to end again must not leave it
+            _remove(path)
+            release(lock)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.unlink()
+
+
+def remove_left_behind(folder: Path, prefix: str = UNFINISHED) -> None:
+    """Remove what processes that were killed have left in a folder, and no living one holds."""
+    if fcntl is None:  # pragma: no cover  (not on this platform)
+        return
+    for path in folder.glob(f"{prefix}*"):
+        with suppress(OSError):
+            number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _remove(path)
+            finally:
+                os.close(number)
+
+
+@contextmanager
+def signals_wait() -> Iterator[None]:
+    """Delay Ctrl-C and other requests to end until a few renames are done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    held: list[tuple[int, FrameType | None]] = []
+    previous = {
+        number: signal.signal(number, lambda *request: held.append(request))
+        for number in numbers
+        if callable(signal.getsignal(number))
+    }
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+        if held:
+            handler = previous[signal.Signals(held[0][0])]
+            assert callable(handler)
+            handler(*held[0])

@@ -15,13 +15,14 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from os import PathLike
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from .cells import as_label
 from .errors import InputError, listed, need, option, quote, suggestion
 from .geo import is_series_matrix, open_samples, read_series_matrix
 from .guards import (
@@ -30,31 +31,32 @@ from .guards import (
     check_unpacked,
     interruptible,
     quiet,
-    shown_name,
     sound,
     sound_rows,
 )
-from .hdf5 import check_hdf5, check_heaps
-from .header import skip_titles
-from .rows import (
+from .layout import (
     RawTable,
     Roles,
     RoleText,
+    as_floating,
     columns_of_obs,
     from_arrays,
     from_matrix,
-    from_rows,
     lay_out,
+    stored_matrix,
 )
+from .rows import from_rows
 from .structure import (
     check_anndata_matrix,
+    check_hdf5,
+    check_heaps,
     check_matrix,
     check_npy,
     check_texts,
     check_workbook,
     check_worksheet,
 )
-from .text import OpenRows, ReadOptions, RowStream, as_label, open_arff, open_delimited
+from .text import OpenRows, ReadOptions, RowStream, open_arff, open_delimited
 
 
 @dataclass(frozen=True)
@@ -134,30 +136,10 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
         return raw, hashlib.file_digest(handle, "sha256").hexdigest()
 
 
-def existing_file(path: str | PathLike[str]) -> Path:
-    """Return the path of a file with something in it."""
-    file = Path(path)
-    try:
-        size = file.stat().st_size
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        there = []
-        if file.parent.is_dir():
-            there = sorted(p.name for p in file.parent.iterdir() if p.is_file())
-        close = suggestion(file.name, there)
-        remedy = close if close.startswith("did you mean") else "check the path"
-        raise InputError("there is no such file", where=str(file), remedy=remedy) from None
-    except OSError as error:
-        raise InputError(
-            f"it cannot be opened ({error.strerror})", where=shown_name(file), remedy="check it"
-        ) from None
-    if file.is_dir():
-        raise InputError("this is a folder", where=str(file), remedy="name the file in it")
-    if size == 0:
-        raise InputError("the file is empty", where=file.name, remedy="check the path")
-    return file
-
-
 # --- Excel -----------------------------------------------------------------------------
+
+Line = tuple[int, Sequence[Any]]
+_TITLES_AMONG = 20  # lines
 
 
 @contextmanager
@@ -187,7 +169,7 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
             check_worksheet(source)
         page.reset_dimensions()  # what the file says of its size may be out of date
         filled = stack.enter_context(closing(_filled_rows(page)))
-        above, rest = skip_titles(filled)
+        above, rest = _skip_titles(filled)
         line, header = next(rest, (0, ()))
         if not header:
             raise InputError(f"sheet {quote(page.title)} is empty")
@@ -210,16 +192,31 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
         yield RowStream(names, _excel_cells(rest, len(names)), "Excel", notes)
 
 
-def _filled_rows(page: Any) -> Generator[tuple[int, Sequence[Any]]]:
+def _skip_titles(lines: Iterator[Line]) -> tuple[list[int], Iterator[Line]]:
+    """Pass over what stands above the header; return the lines left out, and the rest.
+
+    `lines` are those with something in them. A title fills less than half of the cells that
+    the widest line near it fills. What follows must look like a header, which holds no
+    number: else nothing is passed over, and it is for the messages to say what is wrong.
+    """
+    head = list(itertools.islice(lines, _TITLES_AMONG))
+    filled = [sum(cell is not None for cell in cells) for _, cells in head]
+    titles = 0
+    while titles < len(head) and 2 * filled[titles] < max(filled):
+        titles += 1
+    if titles == len(head) or any(isinstance(cell, Number) for cell in head[titles][1]):
+        titles = 0
+    return [number for number, _ in head[:titles]], itertools.chain(head[titles:], lines)
+
+
+def _filled_rows(page: Any) -> Generator[Line]:
     """Yield the rows of a sheet that hold something; closed, it lets go of the file."""
     for line, cells in enumerate(page.iter_rows(values_only=True), start=1):
         if any(cell is not None for cell in cells):
             yield line, cells
 
 
-def _excel_cells(
-    filled: Iterator[tuple[int, Sequence[Any]]], width: int
-) -> Iterator[tuple[int, list[Any]]]:
+def _excel_cells(filled: Iterator[Line], width: int) -> Iterator[tuple[int, list[Any]]]:
     for line, cells in filled:
         extra = next((c for c in cells[width:] if c is not None), None)
         if extra is not None:
@@ -434,26 +431,6 @@ def _read_h5ad(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     names = [str(name) for name in var.index]
     kind = "AnnData" if options.layer is None else f"AnnData, layer {options.layer}"
     return from_matrix(X, names, roles, kind, text)
-
-
-def stored_matrix(root: Any, layer: str | None) -> Any:
-    """Return X or a layer of AnnData as its file, store or object holds it."""
-    layers = list(root["layers"]) if "layers" in root else []
-    if layer is not None and layer not in layers:
-        raise InputError(
-            f"there is no layer {quote(layer)} ({option('layer')})",
-            remedy=suggestion(layer, layers),
-        )
-    if layer is None and "X" not in root:
-        raise InputError(
-            "X is empty", remedy=f"name a layer with {option('layer')}: {listed(layers)}"
-        )
-    return root["X"] if layer is None else root["layers"][layer]
-
-
-def as_floating(X: Any) -> Any:
-    """Return a matrix as it is if it is float32 or float64, else as float64."""
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 _TEXT = (".csv", ".txt", ".dat", ".tsv", ".tab")

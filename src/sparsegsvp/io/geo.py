@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from .errors import InputError, listed, option, quote, suggestion
-from .rows import RawTable, Roles, from_rows, role_option
-from .text import ReadOptions, RowStream, _open_text
+from .layout import RawTable, Roles, role_option
+from .rows import from_rows
+from .text import ReadOptions, RowStream, open_text
 
 _BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
 _SAMPLE = "!Sample_"
@@ -90,7 +91,7 @@ def _read_samples(path: Path, options: ReadOptions) -> Samples:
     """Read the lines before the numbers."""
     lines: list[tuple[str, list[str]]] = []
     series = ""
-    with _open_text(path, options.encoding) as (handle, _):
+    with open_text(path, options.encoding) as (handle, _):
         for _, cells in _lines(handle):
             key = cells[0].strip()
             if key.lower() == _BEGIN:
@@ -164,7 +165,7 @@ def open_samples(path: Path, options: ReadOptions) -> Iterator[RowStream]:
 @contextmanager
 def _open_numbers(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open the table of numbers as rows, a feature in each."""
-    with _open_text(path, options.encoding) as (handle, compressed):
+    with open_text(path, options.encoding) as (handle, compressed):
         lines = _lines(handle)
         for _, cells in lines:
             if cells[0].strip().lower() == _BEGIN:

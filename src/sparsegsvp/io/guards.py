@@ -17,7 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .errors import InputError, one_line, option, said
+from .errors import InputError, one_line, option, said, suggestion
 
 # Up to here nothing is refused: no machine minds.
 ALWAYS_BYTES = 1 << 26
@@ -193,3 +193,29 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+# --- the file itself -------------------------------------------------------------------
+
+
+def existing_file(path: str | PathLike[str]) -> Path:
+    """Return the path of a file with something in it."""
+    file = Path(path)
+    try:
+        size = file.stat().st_size
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        there = []
+        if file.parent.is_dir():
+            there = sorted(p.name for p in file.parent.iterdir() if p.is_file())
+        close = suggestion(file.name, there)
+        remedy = close if close.startswith("did you mean") else "check the path"
+        raise InputError("there is no such file", where=str(file), remedy=remedy) from None
+    except OSError as error:
+        raise InputError(
+            f"it cannot be opened ({error.strerror})", where=shown_name(file), remedy="check it"
+        ) from None
+    if file.is_dir():
+        raise InputError("this is a folder", where=str(file), remedy="name the file in it")
+    if size == 0:
+        raise InputError("the file is empty", where=file.name, remedy="check the path")
+    return file

@@ -1,13 +1,26 @@
-"""Labels that are spelled in several ways: which are one class, and what it is called."""
+"""Labels: their spellings, the class of interest, those of another cohort or a second file."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from .._notices import Notice
-from .errors import quote
+from .cells import as_label
+from .errors import InputError, listed, locating, one_line, option, quote, suggestion
+from .formats import format_of, rows_of
+from .guards import shown_name
+from .layout import RawTable, Roles, batch_role, names_in, refuse_duplicates
+from .text import ReadOptions
+
+if TYPE_CHECKING:
+    from .table import Table
 
 _WHOLE = re.compile(r"([+-]?\d+)\.0*")
 
@@ -73,3 +86,249 @@ def spelling_notice(described: str) -> Notice:
         f"Labels that differ in capitals, blanks or as 1 and 1.0 are taken as one class: "
         f"{described}. If they are different classes, give them different names.",
     )
+
+
+# --- classes ---------------------------------------------------------------------------
+
+# Words in the name of a class that say which of two is the one of interest.
+_OF_INTEREST = """1 abnormal active affected bad cancer carcinoma case cases dead death died disease
+    diseased event failure ill infected malignant metastasis metastatic patient patients poor pos
+    positive present progression recurrence relapse relapsed resistant responder sick t true tumor
+    tumors tumour tumours yes"""
+_OF_COMPARISON = """0 absent alive benign censored control controls ctrl false good healthy n neg
+    negative no non none normal not reference sensitive survived uninfected well wildtype wt"""
+
+
+def guess_positive(classes: Sequence[str]) -> str:
+    """Guess from their names which of two classes is the one of interest.
+
+    Parameters
+    ----------
+    classes : sequence of str
+        Two names, sorted.
+
+    Returns
+    -------
+    str
+        The one whose name says so (case, cancer, died, positive, yes, 1, ...), the other than
+        the one to compare with (control, normal, healthy, no, 0, ...), or the last.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io.labels import guess_positive
+    >>> guess_positive(["cancer", "normal"]), guess_positive(["no relapse", "relapse"])
+    ('cancer', 'relapse')
+    >>> guess_positive(["A", "B"])
+    'B'
+    """
+    words = [set(re.findall(r"[a-z]+|[0-9]+", name.lower())) for name in classes]
+    compared = [not found.isdisjoint(_OF_COMPARISON.split()) for found in words]
+    wanted = [
+        not found.isdisjoint(_OF_INTEREST.split()) and not other
+        for found, other in zip(words, compared)
+    ]
+    for marks in (wanted, [not c for c in compared]):
+        if marks.count(True) == 1:
+            return classes[marks.index(True)]
+    return classes[-1]
+
+
+def check_cohort(cohort: Table, table: Table) -> Table:
+    """Refuse a cohort that is the training table, or has labels which that table lacks.
+
+    Labels that differ from those of the table in capitals, blanks or as 1 and 1.0 are the
+    same classes.
+
+    Parameters
+    ----------
+    cohort : Table
+        Samples to test a model on.
+    table : Table
+        The samples it was trained on.
+
+    Returns
+    -------
+    Table
+        The cohort, its labels spelled as the table spells them.
+
+    Raises
+    ------
+    InputError
+        If they are the same file, or the cohort has other classes.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io import check_cohort, make_table
+    >>> table = make_table([[1.0], [2.0], [3.0]], ["ill", "well", "ill"])
+    >>> check_cohort(make_table([[4.0], [5.0], [6.0]], ["ill", "sick", "sick"]), table)
+    Traceback (most recent call last):
+        ...
+    sparsegsvp.io.errors.InputError: array: label 'sick' does not occur in array; ...
+    >>> cohort = make_table([[4.0], [5.0], [6.0]], ["ILL", "Well", "Well"])
+    >>> check_cohort(cohort, table).class_counts()
+    {'ill': 1, 'well': 2}
+    """
+    if cohort.digest == table.digest:
+        raise InputError(
+            f"the cohort ({option('test')}) is the training table itself",
+            where=cohort.source,
+            remedy="give samples that took no part in training",
+        )
+    return known_labels(cohort, list(table.class_counts()), table.source)
+
+
+def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
+    """Return a table with its labels spelled as those that are known; refuse others.
+
+    Parameters
+    ----------
+    cohort : Table
+        Samples with labels.
+    known : sequence of str
+        The classes.
+    source : str
+        Where they come from, for messages.
+
+    Returns
+    -------
+    Table
+    """
+    spelling = spelling_of(known)
+    here = cohort.class_counts()
+    same = {label: spelling.get(spelling_key(label), label) for label in here if label not in known}
+    changed = {label: name for label, name in same.items() if label != name}
+    strange = [label for label in same if label not in changed]
+    if strange:
+        raise InputError(
+            f"label {listed(strange)} does not occur in {one_line(source)}",
+            where=cohort.source,
+            remedy=f"rename it, or leave these samples out; the classes are {listed(known)}",
+        )
+    if not changed or cohort.y is None:
+        return cohort
+    pairs = ", ".join(f"{quote(old)} is taken for {quote(new)}" for old, new in changed.items())
+    said = f"labels are spelled otherwise than in {one_line(source)}: {pairs}"
+    notice = Notice("spelling", "note", f"In {one_line(cohort.source)}, {said}.")
+    y = np.array([changed.get(str(label), label) for label in cohort.y], dtype=object)
+    record, notices = (*cohort.record, said), (*cohort.notices, notice)
+    return replace(cohort, y=y, record=record, notices=notices)
+
+
+# --- a second file ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelSheet:
+    """Labels in a second file: its columns as text, and the row of each identifier."""
+
+    columns: dict[str, list[str | None]]
+    rows: dict[str, int]
+    on: str
+    target: str
+    source: str
+
+
+def read_labels(file: Path, on: str | None, target: str | None, encoding: str | None) -> LabelSheet:
+    """Read the file; its first column identifies the samples unless `on` is another."""
+    with locating(file.name):
+        with rows_of(file, ReadOptions(encoding=encoding))() as opened:
+            names, lines = opened.names, [cells for _, cells in opened.rows]
+        refuse_duplicates(names)
+        on = names[0] if on is None else on
+        columns = {
+            name: [as_label(c[i], strip=name != target or name == on) for c in lines]
+            for i, name in enumerate(names)
+        }
+        for name, role in ((on, "on"), (target, "target")):
+            if name is not None and name not in columns:
+                raise InputError(
+                    f"there is no column {quote(name)} ({option(role)})",
+                    remedy=suggestion(name, names),
+                )
+        if target is None:
+            others = [name for name in names if name != on]
+            if len(others) != 1:
+                raise InputError(
+                    f"it has the columns {listed(others)} besides {quote(on)}",
+                    remedy=f"say which holds the labels with {option('target')}",
+                )
+            target = others[0]
+        rows: dict[str, int] = {}
+        for row, (key, label) in enumerate(zip(columns[on], columns[target])):
+            if key is None:
+                continue
+            other = columns[target][rows.setdefault(key, row)]
+            if spelling_key(label or "") != spelling_key(other or ""):
+                raise InputError(
+                    f"{quote(key)} is labelled {quote(other)} and {quote(label)}",
+                    remedy="keep one label for each sample",
+                )
+    return LabelSheet(columns, rows, on, target, shown_name(file))
+
+
+def roles_left(sheet: LabelSheet, roles: Roles, file: Path, options: ReadOptions) -> Roles:
+    """Return the roles that columns of the table itself have; refuse labels in both.
+
+    The column that identifies the labels identifies the samples of the table too, if it is
+    there.
+    """
+    group = None if roles.group in sheet.columns else roles.group
+    batch = tuple(name for name in roles.batch if name not in sheet.columns)
+    roles = replace(roles, target=None, group=group, batch=batch)
+    if options.transpose or format_of(file).rows is None:
+        return roles
+    with rows_of(file, options)() as rows:
+        names = rows.names
+    if sheet.target in names and sheet.target not in names_in(roles.drop, names):
+        raise InputError(
+            f"column {quote(sheet.target)} is in the table and in {one_line(sheet.source)}",
+            remedy=f"leave {option('labels')} out, or drop the table's with "
+            f"{option('drop', [sheet.target])}",
+        )
+    return replace(roles, id=sheet.on) if roles.id is None and sheet.on in names else roles
+
+
+def other_columns(sheet: LabelSheet, file: Path, options: ReadOptions) -> list[str]:
+    """Return the columns of a table with features in rows that are no labelled samples.
+
+    They may hold text, as descriptions of the genes do.
+    """
+    if not options.transpose or format_of(file).rows is None:
+        return []
+    with rows_of(file, options)() as rows:
+        names = [name for name in rows.names[1:] if name]
+    strange = [name for name in names if name not in sheet.rows]
+    return strange if len(strange) < len(names) else []
+
+
+def say_left_out(raw: RawTable, names: list[str]) -> None:
+    """Put on record which columns were left out because no label names them."""
+    if names:
+        raw.dropped.update(dict.fromkeys(names, "no label"))
+        raw.notes.append(f"left out, being columns of no labelled sample: {listed(names)}")
+
+
+def join(raw: RawTable, sheet: LabelSheet, asked: Roles) -> None:
+    """Put the labels (and groups and batches) of the sheet beside the samples of a table."""
+    ids = raw.text["id"]
+    rows = [None if key is None else sheet.rows.get(key) for key in ids]
+    if all(row is None for row in rows) and raw.titles is not None:
+        rows = [None if key is None else sheet.rows.get(key) for key in raw.titles]
+    if all(row is None for row in rows):
+        here = [key for key in ids if key is not None]
+        raise InputError(
+            f"no sample has a label: the table has {listed(here[:2])}, the labels "
+            f"{listed(list(sheet.rows)[:2])}",
+            remedy="identifiers must match exactly; if they are column names of the table, "
+            f"use {option('transpose', True)}",
+        )
+    unused = len(sheet.rows) - len({row for row in rows if row is not None})
+    if unused:
+        raw.notes.append(f"{unused} rows of {sheet.source} belong to no sample of the table")
+    raw.notes.append(f"labels come from {sheet.source}, matched by {quote(sheet.on)}")
+    beside = {"target": sheet.target, "group": asked.group}
+    beside |= {batch_role(name): name for name in asked.batch}
+    for role, name in beside.items():
+        if name in sheet.columns:
+            column = sheet.columns[name]
+            raw.text[role] = [None if row is None else column[row] for row in rows]

@@ -17,16 +17,31 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .cells import as_label
 from .checks import check_roles
 from .errors import InputError, listed, locating, need, one_line, option, quote
-from .formats import check_filled, is_number_type, open_h5ad, open_parquet, stored_matrix
+from .formats import check_filled, is_number_type, open_h5ad, open_parquet
 from .guards import check_memory, quiet, shown_name, sound
+from .layout import (
+    RawTable,
+    Roles,
+    RoleText,
+    columns_of_obs,
+    from_arrays,
+    from_matrix,
+    lay_out,
+    stored_matrix,
+)
 from .roles import settle_names
-from .rows import RawTable, Roles, RoleText, columns_of_obs, from_arrays, from_matrix, lay_out
-from .structure import check_anndata_matrix, check_matrix, sparse_layout
+from .structure import (
+    check_anndata_matrix,
+    check_chunks,
+    check_codecs,
+    check_matrix,
+    check_sizes,
+    sparse_layout,
+)
 from .table import Table, table_of
-from .text import as_label
-from .zarr_store import check_chunks, check_codecs, check_sizes
 
 # Bytes of a chunk, where the storage leaves the choice.
 _CHUNK_BYTES = 1 << 26

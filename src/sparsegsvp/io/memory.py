@@ -13,23 +13,24 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .collapse import check_way
+from .cells import as_label, as_role, codes_of
 from .errors import InputError, locating, option, quote
-from .formats import as_floating, stored_matrix
-from .missing import codes_of
-from .rows import (
+from .layout import (
     RawTable,
     Roles,
+    as_floating,
     batch_role,
+    check_way,
     columns_of_obs,
     from_matrix,
-    from_rows,
     lay_out,
     role_option,
+    stored_matrix,
 )
-from .rows import feature_names as names_of_features
+from .layout import feature_names as names_of_features
+from .rows import from_rows
 from .table import Table, checked_table, read_table, settle
-from .text import OpenRows, ReadOptions, RowStream, as_label, as_role
+from .text import OpenRows, ReadOptions, RowStream
 
 # What messages call data in memory, by the package they belong to.
 _SOURCES = {

@@ -15,41 +15,39 @@ limited by the list.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import importlib
 import importlib.util
-import io
 import json
-import os
 import re
 import warnings
-import zipfile
-from collections.abc import Iterator
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .. import __version__
 from .._validate import check_integer, check_real
 from ..estimators.impute import EachValue
-from .errors import InputError, listed, locating, need, one_line, quote, said
+from .archive import (
+    MAX_BYTES,
+    canonical,
+    check_arrays,
+    checked_seal,
+    nodes,
+    parsed,
+    sealed,
+    unpacked,
+    zipped,
+)
+from .errors import InputError, listed, locating, need, quote, said
 from .files import write_atomic
-from .structure import check_npy, check_texts
 
-SEAL = "sparsegsvp.json"
-FORMAT = 1
-MAX_BYTES = 1 << 30
-_MAX_MEMBERS = 100_000
-_DAMAGED, _CHANGED = "save the model again", "do not use it unless you know who changed it"
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can hold: no clock in the bytes
+_CHANGED = "do not use it unless you know who changed it"
 
 # Which types each of skops' loaders may build. Loaders that are not here (functions,
 # methods, partials, constructors) are never used.
@@ -221,14 +219,14 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
                 f"the model holds something that cannot be saved ({said(error)})",
                 remedy="use names instead of functions for parameters such as scoring",
             ) from error
-        members = _canonical(archive)
+        members = canonical(archive)
         foreign = _foreign_types(json.loads(members["schema.json"]))
         if foreign:
             raise InputError(
                 f"the model holds {listed(foreign, limit=100)}, which loading would refuse",
                 remedy="use names instead of functions and plain parameters",
             )
-    return write_atomic(path, _sealed(members, _type_name(model)))
+    return write_atomic(path, sealed(members, _type_name(model)))
 
 
 def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
@@ -267,8 +265,8 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     """
     check_integer("max_bytes", max_bytes, least=1)
     with locating(str(path)):
-        members = _unpacked(Path(path), max_bytes)
-        named = _checked_seal(members)
+        members = unpacked(Path(path), max_bytes)
+        named = _present_name(checked_seal(members))
         model = _rebuilt(members)
         if _type_name(model) != named:
             raise InputError(
@@ -287,11 +285,11 @@ def _rebuilt(members: dict[str, bytes]) -> Any:
             f"it holds types that are not part of a model: {listed(foreign, limit=100)}",
             remedy="do not use it unless you know who made it; load_model never will",
         )
-    _check_arrays(members)
+    check_arrays(members)
     try:
         # all types were checked; skops asks for those that it does not know itself
-        types = sorted({_node_type(node) for node in _nodes(schema)})
-        model = need("skops.io", "persist").loads(_zipped(members), trusted=types)
+        types = sorted({_node_type(node) for node in nodes(schema)})
+        model = need("skops.io", "persist").loads(zipped(members), trusted=types)
     except Exception as error:
         raise InputError(
             f"the model cannot be rebuilt ({said(error)})",
@@ -385,30 +383,23 @@ def _present_module(module: Any, name: Any) -> Any:
     return found.__module__ if isinstance(found, type) else module
 
 
+def _present_name(name: str) -> str:
+    """Return the name that a type has now, of the one it had when it was saved."""
+    module, _, last = name.rpartition(".")
+    return f"{_present_module(module, last)}.{last}"
+
+
 def _updated_schema(members: dict[str, bytes]) -> Any:
     """Parse the schema and name the present modules in it, there and in `members`."""
-    schema = _parsed(members["schema.json"])
+    schema = parsed(members["schema.json"])
     moved = False
-    for node in _nodes(schema):
+    for node in nodes(schema):
         module = _present_module(node.get("__module__"), node.get("__class__"))
         moved = moved or module != node.get("__module__")
         node["__module__"] = module
     if moved:
         members["schema.json"] = json.dumps(schema, separators=(",", ":")).encode()
     return schema
-
-
-def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Walk every node of a schema; a stack, because a forged one may be deeply nested."""
-    stack = [schema]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            if "__loader__" in item:
-                yield item
-            stack.extend(reversed(list(item.values())))
-        elif isinstance(item, list):
-            stack.extend(reversed(item))
 
 
 def _node_type(node: dict[str, Any]) -> str:
@@ -420,136 +411,9 @@ def _foreign_types(schema: Any) -> list[str]:
     foreign = set()
     if not isinstance(schema, dict) or "__loader__" not in schema:
         foreign.add("something without a type")
-    for node in _nodes(schema):
+    for node in nodes(schema):
         loader, name = str(node["__loader__"]), _node_type(node)
         known = name in _PLAIN.get(loader, ()) or (loader == "ObjectNode" and name in _SKLEARN)
         if not known and not (loader in ("ObjectNode", "TupleNode") and _is_own(name)):
             foreign.add(name)
     return sorted(foreign)
-
-
-# --- the archive -----------------------------------------------------------------------
-
-
-def _canonical(archive: bytes) -> dict[str, bytes]:
-    """Rename what skops names after memory addresses by order of appearance."""
-    with zipfile.ZipFile(io.BytesIO(archive)) as source:
-        schema = json.loads(source.read("schema.json"))
-        ids: dict[Any, int] = {}
-        files: dict[str, str] = {}
-        for node in _nodes(schema):
-            if "__id__" in node:
-                node["__id__"] = ids.setdefault(node["__id__"], len(ids))
-            if "file" in node:
-                suffix = Path(node["file"]).suffix
-                node["file"] = files.setdefault(node["file"], f"{len(files):06d}{suffix}")
-        members = {new: source.read(old) for old, new in files.items()}
-    members["schema.json"] = json.dumps(schema, separators=(",", ":")).encode()
-    return members
-
-
-def _digest(members: dict[str, bytes]) -> str:
-    total = hashlib.sha256()
-    for name in sorted(members):
-        if name != SEAL:
-            total.update(f"{name}\0{len(members[name])}\0".encode())
-            total.update(members[name])
-    return total.hexdigest()
-
-
-def _sealed(members: dict[str, bytes], type_name: str) -> bytes:
-    seal = {
-        "format": FORMAT,
-        "type": type_name,
-        "digest": _digest(members),
-        "versions": {
-            "sparsegsvp": __version__,
-            "scikit-learn": sklearn.__version__,
-            "numpy": np.__version__,
-        },
-    }
-    return _zipped({**members, SEAL: json.dumps(seal, indent=2).encode()})
-
-
-def _zipped(members: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as target:
-        for name, content in members.items():
-            info = zipfile.ZipInfo(name, _EPOCH)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.create_system = 3
-            info.external_attr = 0o600 << 16
-            target.writestr(info, content)
-    return buffer.getvalue()
-
-
-def _unpacked(file: Path, max_bytes: int) -> dict[str, bytes]:
-    """Read all members, after the sizes they declare; zipfile reads no more than declared."""
-    if not os.path.isfile(file):
-        raise InputError("there is no such file", remedy="check the path")
-    _refuse_size(file.stat().st_size, max_bytes)
-    try:
-        if not zipfile.is_zipfile(file):
-            raise InputError("this is not a model file, or it is cut short", remedy=_DAMAGED)
-        with zipfile.ZipFile(file) as archive:
-            entries = archive.infolist()
-            _refuse_size(sum(entry.file_size for entry in entries), max_bytes)
-            names = {entry.filename for entry in entries}
-            if len(entries) > _MAX_MEMBERS or len(names) < len(entries):
-                raise InputError("its list of parts is not that of a model", remedy="do not use it")
-            return {entry.filename: archive.read(entry) for entry in entries}
-    except InputError:
-        raise
-    except Exception as error:  # zipfile, zlib and struct raise their own for damaged data
-        raise InputError(f"the file is damaged ({said(error)})", remedy=_DAMAGED) from error
-
-
-def _refuse_size(size: int, limit: int) -> None:
-    if size > limit:
-        raise InputError(
-            f"it would unpack to {size / 2**20:.0f} MB, more than the limit of "
-            f"{limit / 2**20:.0f} MB",
-            remedy="raise max_bytes if you know who made it",
-        )
-
-
-def _checked_seal(members: dict[str, bytes]) -> str:
-    """Check format and digest; return the type of the model under its present name."""
-    if SEAL not in members or "schema.json" not in members:
-        raise InputError(
-            "the archive was not written by save_model",
-            remedy="save the model again with sparsegsvp.save_model",
-        )
-    seal = _parsed(members[SEAL])
-    if not isinstance(seal, dict) or not isinstance(seal.get("format"), int):
-        raise InputError("its description is damaged", remedy=_DAMAGED)
-    if seal["format"] > FORMAT:
-        raise InputError(
-            f"it was written by a newer version (format {seal['format']})",
-            remedy="upgrade sparsegsvp",
-        )
-    if seal.get("digest") != _digest(members):
-        raise InputError(
-            "its content was changed after it was saved (the digest differs)",
-            remedy="get the original file again",
-        )
-    module, _, name = one_line(seal.get("type")).rpartition(".")
-    return f"{_present_module(module, name)}.{name}"
-
-
-def _parsed(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError("its description is damaged", remedy=_DAMAGED) from error
-
-
-def _check_arrays(members: dict[str, bytes]) -> None:
-    """Refuse arrays that declare more numbers than the archive holds."""
-    for name, content in members.items():
-        if not name.endswith(".npy"):
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            check_npy(io.BytesIO(content), len(content), name)
-            check_texts(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False), name)

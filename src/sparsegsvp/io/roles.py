@@ -15,24 +15,29 @@ one, where they may be meant as predictors, they are refused unless they can onl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._notices import Notice
-from .clinical import Look, look_of, looks_of, names_people, names_samples, stem_of
-from .columns import column_of, constant_within, determines, is_code, whole_columns
+from .cells import if_a_code, looks_numeric
 from .errors import InputError, listed, option, quote, suggestion
-from .missing import if_a_code
-from .text import looks_numeric
-
-if TYPE_CHECKING:
-    from .rows import RawTable, Roles
-
-Role = Literal["target", "id", "group", "batch", "covariate", "ignored", "feature"]
+from .layout import ColumnRole, RawTable, Role, Roles, names_in
+from .looks import (
+    Look,
+    column_of,
+    constant_within,
+    determines,
+    is_code,
+    look_of,
+    looks_of,
+    names_people,
+    names_samples,
+    stem_of,
+    whole_columns,
+)
 
 _MANY = 50  # features above which a table may be wide
 _PER_LOOK = 4  # other features for each that looks clinical or technical
@@ -40,36 +45,6 @@ _ALIKE = 0.9  # share of them that are alike
 _FEW_LEVELS = 12  # different texts of a column that sorts samples rather than naming them
 _FEW_ODD = 10  # columns of two codes among fractions that are worth a word
 _FEW_ALIKE = 3  # names that differ in their numbers alone, of columns that are no series
-
-
-@dataclass(frozen=True)
-class ColumnRole:
-    """The role of a column, and why it has it.
-
-    Attributes
-    ----------
-    column : str
-        Its name; empty for names of samples that are no column of the table.
-    role : {"target", "id", "group", "batch", "covariate", "ignored", "feature"}
-        What it is for. Columns of the roles batch, covariate and ignored are left out.
-    reason : str
-        Why, in a few words.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from sparsegsvp.io import make_table
-    >>> genes = np.random.default_rng(0).normal(size=(6, 60))
-    >>> frame = pd.DataFrame(genes, columns=[f"G{j}" for j in range(60)])
-    >>> frame = frame.assign(age=[61, 45, 70, 52, 66, 58], type=list("ababab"))
-    >>> [(c.column, c.role) for c in make_table(frame, target="type").roles]
-    [('type', 'target'), ('age', 'covariate')]
-    """
-
-    column: str
-    role: Role
-    reason: str
 
 
 def role_lines(roles: Sequence[ColumnRole], n_features: int) -> list[dict[str, Any]]:
@@ -90,15 +65,6 @@ def role_lines(roles: Sequence[ColumnRole], n_features: int) -> list[dict[str, A
     if rest:
         lines.append({"role": "feature", "columns": [], "count": rest, "reason": "numbers"})
     return lines
-
-
-def names_in(given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
-    """Take apart "a,b,c" into three names, unless a name is written so."""
-    found: list[str] = []
-    for text in given:
-        parts = [part.strip() for part in text.split(",")]
-        found += [text] if text in known else [part for part in parts if part] or [text]
-    return tuple(dict.fromkeys(found))
 
 
 def asked_names(given: Iterable[str], there: Sequence[str], role: str) -> list[str]:

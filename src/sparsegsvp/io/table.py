@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._notices import Notice
+from .cells import as_label, codes_of, describe_codes, looks_numeric, mark_missing, numbers_of
 from .checks import check
-from .collapse import check_way, make_one
-from .errors import InputError, listed, locating, one_line, option, quote
-from .formats import existing_file, read_file
-from .guards import shown_name
-from .labels import spelling_key, spelling_of
-from .missing import codes_of, describe_codes, mark_missing, numbers_of
+from .errors import InputError, listed, locating, option, quote
+from .formats import format_of, read_file, rows_of
+from .guards import existing_file, shown_name
+from .labels import guess_positive, join, other_columns, read_labels, roles_left, say_left_out
+from .layout import (
+    ColumnRole,
+    RawTable,
+    Roles,
+    batch_role,
+    batches_of,
+    check_way,
+    make_one,
+    names_in,
+)
 from .models import log2_floor
-from .orientation import orient
-from .roles import ColumnRole, match_names, names_in, role_lines
-from .rows import RawTable, Roles, batch_role, batches_of
-from .sheet import join, other_columns, read_labels, roles_left, say_left_out
-from .text import ReadOptions
+from .roles import match_names, role_lines
+from .text import OpenRows, ReadOptions
 
 
 @dataclass(frozen=True)
@@ -151,130 +158,6 @@ class Table:
             "dropped": dict(self.dropped),
             "roles": self.role_lines(),
         }
-
-
-# Words in the name of a class that say which of two is the one of interest.
-_OF_INTEREST = """1 abnormal active affected bad cancer carcinoma case cases dead death died disease
-    diseased event failure ill infected malignant metastasis metastatic patient patients poor pos
-    positive present progression recurrence relapse relapsed resistant responder sick t true tumor
-    tumors tumour tumours yes"""
-_OF_COMPARISON = """0 absent alive benign censored control controls ctrl false good healthy n neg
-    negative no non none normal not reference sensitive survived uninfected well wildtype wt"""
-
-
-def guess_positive(classes: Sequence[str]) -> str:
-    """Guess from their names which of two classes is the one of interest.
-
-    Parameters
-    ----------
-    classes : sequence of str
-        Two names, sorted.
-
-    Returns
-    -------
-    str
-        The one whose name says so (case, cancer, died, positive, yes, 1, ...), the other than
-        the one to compare with (control, normal, healthy, no, 0, ...), or the last.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.table import guess_positive
-    >>> guess_positive(["cancer", "normal"]), guess_positive(["no relapse", "relapse"])
-    ('cancer', 'relapse')
-    >>> guess_positive(["A", "B"])
-    'B'
-    """
-    words = [set(re.findall(r"[a-z]+|[0-9]+", name.lower())) for name in classes]
-    compared = [not found.isdisjoint(_OF_COMPARISON.split()) for found in words]
-    wanted = [
-        not found.isdisjoint(_OF_INTEREST.split()) and not other
-        for found, other in zip(words, compared)
-    ]
-    for marks in (wanted, [not c for c in compared]):
-        if marks.count(True) == 1:
-            return classes[marks.index(True)]
-    return classes[-1]
-
-
-def check_cohort(cohort: Table, table: Table) -> Table:
-    """Refuse a cohort that is the training table, or has labels which that table lacks.
-
-    Labels that differ from those of the table in capitals, blanks or as 1 and 1.0 are the
-    same classes.
-
-    Parameters
-    ----------
-    cohort : Table
-        Samples to test a model on.
-    table : Table
-        The samples it was trained on.
-
-    Returns
-    -------
-    Table
-        The cohort, its labels spelled as the table spells them.
-
-    Raises
-    ------
-    InputError
-        If they are the same file, or the cohort has other classes.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io import check_cohort, make_table
-    >>> table = make_table([[1.0], [2.0], [3.0]], ["ill", "well", "ill"])
-    >>> check_cohort(make_table([[4.0], [5.0], [6.0]], ["ill", "sick", "sick"]), table)
-    Traceback (most recent call last):
-        ...
-    sparsegsvp.io.errors.InputError: array: label 'sick' does not occur in array; ...
-    >>> cohort = make_table([[4.0], [5.0], [6.0]], ["ILL", "Well", "Well"])
-    >>> check_cohort(cohort, table).class_counts()
-    {'ill': 1, 'well': 2}
-    """
-    if cohort.digest == table.digest:
-        raise InputError(
-            f"the cohort ({option('test')}) is the training table itself",
-            where=cohort.source,
-            remedy="give samples that took no part in training",
-        )
-    return known_labels(cohort, list(table.class_counts()), table.source)
-
-
-def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
-    """Return a table with its labels spelled as those that are known; refuse others.
-
-    Parameters
-    ----------
-    cohort : Table
-        Samples with labels.
-    known : sequence of str
-        The classes.
-    source : str
-        Where they come from, for messages.
-
-    Returns
-    -------
-    Table
-    """
-    spelling = spelling_of(known)
-    here = cohort.class_counts()
-    same = {label: spelling.get(spelling_key(label), label) for label in here if label not in known}
-    changed = {label: name for label, name in same.items() if label != name}
-    strange = [label for label in same if label not in changed]
-    if strange:
-        raise InputError(
-            f"label {listed(strange)} does not occur in {one_line(source)}",
-            where=cohort.source,
-            remedy=f"rename it, or leave these samples out; the classes are {listed(known)}",
-        )
-    if not changed or cohort.y is None:
-        return cohort
-    pairs = ", ".join(f"{quote(old)} is taken for {quote(new)}" for old, new in changed.items())
-    said = f"labels are spelled otherwise than in {one_line(source)}: {pairs}"
-    notice = Notice("spelling", "note", f"In {one_line(cohort.source)}, {said}.")
-    y = np.array([changed.get(str(label), label) for label in cohort.y], dtype=object)
-    record, notices = (*cohort.record, said), (*cohort.notices, notice)
-    return replace(cohort, y=y, record=record, notices=notices)
 
 
 def read_table(
@@ -507,3 +390,88 @@ def _texts(values: list[str | None] | None) -> NDArray[np.object_] | None:
     array = np.empty(len(values), dtype=object)
     array[:] = ["" if value is None else value for value in values]
     return array
+
+
+# --- which way a table lies --------------------------------------------------------------
+
+
+def orient(
+    file: Path,
+    roles: Roles,
+    options: ReadOptions,
+    keys: Collection[str] = (),
+    on: str | None = None,
+) -> tuple[Roles, ReadOptions, list[str]]:
+    """Say in the options whether features are in rows, where the caller has not.
+
+    Returns the roles, the options and, if the features turned out to be in rows, what to put
+    on record. `keys` are the identifiers of labels in a second file, `on` the name of their
+    column. An `id` that names neither the first column nor a row was meant for a table with
+    samples in rows, and goes.
+
+    Samples are in rows unless the names a caller gave are found in the first column and not
+    in the header (a target, features of a model), or the other way round (identifiers).
+    """
+    form = format_of(file)
+    if options.transpose is not None or not form.transposes or form.rows is None:
+        return roles, options, []
+    open_rows = rows_of(file, options)
+    why = _reason(open_rows, roles, keys, on)
+    if not why:
+        return roles, options, []
+    notes = [f"features are in rows, samples in columns: {why}"]
+    if roles.id is not None and not _names_a_row(open_rows, roles.id):
+        notes.append(f"the header names the samples; there is no row {quote(roles.id)}")
+        roles = replace(roles, id=None)
+    return roles, replace(options, transpose=True), notes
+
+
+def _names_a_row(open_rows: OpenRows, name: str) -> bool:
+    """Whether a name is that of a row, or of the first column, which the header names."""
+    with open_rows() as rows:
+        return name == rows.names[0] or any(as_label(c[0]) == name for _, c in rows.rows)
+
+
+def _reason(open_rows: OpenRows, roles: Roles, keys: Collection[str], on: str | None) -> str:
+    """Return why the features must be in rows; empty where they need not be."""
+    with open_rows() as rows:
+        header = rows.names
+    if roles.features is not None:
+        across = len(set(header).intersection(roles.features))
+        if across == len(set(roles.features)):
+            return ""
+        down = len(set(_cells(open_rows, 0)).intersection(roles.features))
+        return "the rows have the names of the features" if down > across else ""
+    if keys:
+        across = len(set(header[1:]).intersection(keys))
+        if not across:
+            return ""
+        name = next((n for n in (roles.id, on) if n in header), header[0])
+        down = len(set(_cells(open_rows, header.index(name))).intersection(keys))
+        if down and across >= down:
+            raise InputError(
+                f"the identifiers of the labels name columns ({listed(list(keys)[:2])}) as well as "
+                "rows",
+                remedy=f"say {option('transpose', True)} if the samples are in columns, "
+                f"{option('transpose', False)} if they are in rows",
+            )
+        return "" if down else "the columns have the names of labelled samples"
+    if roles.target is None or roles.target in header:
+        return ""
+    with open_rows() as rows:
+        row = next((cells for _, cells in rows.rows if as_label(cells[0]) == roles.target), None)
+    if row is None or _measured(row[1:]):
+        return ""
+    return f"{quote(roles.target)} names a row"
+
+
+def _measured(cells: list[Any]) -> bool:
+    """Whether a row holds measurements, those of a sample or of a feature, which no label is."""
+    numbers = [float(text) for text in map(as_label, cells) if text and looks_numeric(text)]
+    return any(math.isfinite(value) and not value.is_integer() for value in numbers)
+
+
+def _cells(open_rows: OpenRows, position: int) -> list[str]:
+    """Return a column of a file as text."""
+    with open_rows() as rows:
+        return [as_label(cells[position]) or "" for _, cells in rows.rows]

@@ -1,6 +1,6 @@
-"""Cells to numbers and labels; delimited text and ARFF files as rows of cells.
+"""Text files: delimited tables and ARFF as rows of cells, and lists of names and costs.
 
-Compression, encoding, separator and decimal mark are found out.
+Compression, encoding and separator are found out.
 """
 
 from __future__ import annotations
@@ -13,23 +13,17 @@ import itertools
 import math
 import re
 import zlib
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-from numpy.typing import NDArray
-
-from .errors import InputError, one_line, option, quote
+from .errors import InputError, locating, one_line, option, quote, said
 from .guards import BoundedGzip
-from .missing import MISSING
 
-_DECIMAL_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
-_ENOUGH = 5000  # cells that are not numbers, after which reading on would tell no more
 _SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
 _BLOCK = 1 << 20
 _SNIFFED_LINES = 12
@@ -86,158 +80,11 @@ class RowStream:
 OpenRows = Callable[[], AbstractContextManager[RowStream]]
 
 
-# --- cells -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class BadCell:
-    """A cell that is not a number: its line, its position among the cells given, its text."""
-
-    line: int
-    position: int
-    value: str
-
-
-class DecimalCommaFound(Exception):
-    """Raised at the first 1,5 for one and a half: the file has to be read again that way."""
-
-
-class MixedDecimals(Exception):
-    """Raised at a point among decimal commas: neither reading of the file is safe."""
-
-
-class TooManyBadCells(Exception):
-    """Raised when enough cells were no numbers to say what is wrong with the file."""
-
-
-class NumberReader:
-    """Turn rows of cells into rows of float64.
-
-    Three tiers, because nearly every row is clean: all cells at once; all cells but codes
-    for missing values as they are usually written; one by one, which finds out what is wrong.
-
-    The decimal mark is a point, a comma, or None: then a point is assumed, and the first
-    decimal comma raises `DecimalCommaFound`. Exceptions carry the `BadCell`.
-    """
-
-    def __init__(
-        self, decimal: str | None = None, place: str = "line", na: Sequence[str] = ()
-    ) -> None:
-        self.decimal = decimal
-        self.missing = MISSING.union(code.lower() for code in na)  # in lower case
-        self.usual = self.missing.union(
-            written for code in self.missing for written in (code.upper(), code.capitalize())
-        )
-        self.codes: Counter[str] = Counter()  # what was taken as missing, as it was written
-        self.place = place  # what rows are called in messages
-        self.columns: list[str] = []  # names of the positions, for messages
-        self.bad: list[BadCell] = []
-        self.comma_proven = False  # whether a comma cannot be a thousands separator
-
-    def row(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
-        """Read one row; a cell that is no number becomes NaN and is remembered in `bad`."""
-        values = self._row(cells, line)
-        for i in np.flatnonzero(np.isnan(values)).tolist():
-            code = cells[i].strip() if isinstance(cells[i], str) else ""
-            if code and (code.lower() in self.missing or looks_numeric(code)):
-                self.codes[code] += 1
-        return values
-
-    def _row(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
-        texts = cells
-        try:
-            joined = "\n".join(cells)
-        except TypeError:  # a spreadsheet: numbers are numbers already
-            return self._one_by_one(cells, line)
-        if "_" in joined or (self.decimal == "," and "." in joined):
-            return self._one_by_one(cells, line)  # Python would read 1_000 as a number
-        if self.decimal == ",":
-            self.comma_proven = self.comma_proven or any(map(_proves_comma, cells))
-            texts = [cell.replace(",", ".") for cell in cells]
-        try:
-            return np.fromiter(map(float, texts), np.float64, len(cells))
-        except ValueError:
-            pass
-        try:
-            numbers = [math.nan if t in self.usual else float(t) for t in texts]
-        except ValueError:
-            return self._one_by_one(cells, line)
-        return np.array(numbers, dtype=np.float64)
-
-    def _one_by_one(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
-        values = np.full(len(cells), np.nan)
-        for position, cell in enumerate(cells):
-            if isinstance(cell, str):
-                values[position] = self._text(BadCell(line, position, cell.strip()))
-            elif isinstance(cell, int | float | np.number | np.bool_):  # bool is an int
-                values[position] = float(cell)
-            elif cell is not None:
-                self._remember(BadCell(line, position, str(cell)))
-        return values
-
-    def _text(self, cell: BadCell) -> float:
-        text = cell.value
-        if text.lower() in self.missing:
-            return math.nan
-        if _DECIMAL_COMMA.fullmatch(text):
-            if self.decimal is None:
-                raise DecimalCommaFound(cell)
-            if self.decimal == ",":
-                self.comma_proven = self.comma_proven or _proves_comma(text)
-                return float(text.replace(",", "."))
-        elif looks_numeric(text):
-            if self.decimal == "," and "." in text:
-                raise MixedDecimals(cell)
-            return float(text)
-        self._remember(cell)
-        return math.nan
-
-    def _remember(self, cell: BadCell) -> None:
-        self.bad.append(cell)
-        if len(self.bad) >= _ENOUGH:
-            raise TooManyBadCells
-
-
-def _proves_comma(cell: str) -> bool:
-    text = cell.strip()
-    return bool(_DECIMAL_COMMA.fullmatch(text)) and not _THOUSANDS.fullmatch(text)
-
-
-def looks_numeric(text: str) -> bool:
-    """Whether a text is a number: of a header cell, a sign that the header is missing."""
-    if "_" in text:
-        return False
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def as_label(cell: Any, strip: bool = True) -> str | None:
-    """Read a cell as a label: None only if it is empty, and 1.0 is the same class as 1."""
-    if cell is None:
-        return None
-    if isinstance(cell, float | np.floating):
-        if math.isnan(cell):
-            return None
-        return str(int(cell)) if float(cell).is_integer() else repr(float(cell))
-    if isinstance(cell, bytes):
-        cell = cell.decode("utf-8", "replace")
-    text = str(cell)
-    return (text.strip() if strip else text) if text.strip() else None
-
-
-def as_role(role: str, cell: Any) -> str | None:
-    """Read a cell of a column with a role; blanks around a label stay until they are counted."""
-    return as_label(cell, strip=role != "target")
-
-
 # --- compression and encoding ----------------------------------------------------------
 
 
 @contextmanager
-def _open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapper, bool]]:
+def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapper, bool]]:
     """Open a text, line endings untouched; say whether it was compressed.
 
     The compression is found out; so is the encoding, or the one given is checked.
@@ -385,7 +232,7 @@ def _find_separator(lines: list[str]) -> str:
 @contextmanager
 def open_delimited(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open a CSV or TSV file, whatever its separator, as a stream of rows."""
-    with _open_text(path, options.encoding) as (handle, compressed):
+    with open_text(path, options.encoding) as (handle, compressed):
         sample = list(itertools.islice(handle, _SNIFFED_LINES))
         sep = _find_separator(sample) if options.separator is None else options.separator
         lines = _split_lines(itertools.chain(sample, handle), sep)
@@ -425,7 +272,7 @@ def _of_width(
 @contextmanager
 def open_arff(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open an ARFF file as a stream of rows; ``?`` is an empty cell."""
-    with _open_text(path, options.encoding) as (handle, _):
+    with open_text(path, options.encoding) as (handle, _):
         numbered = ((number, line.strip()) for number, line in enumerate(handle, start=1))
         lines = ((n, line) for n, line in numbered if line and not line.startswith("%"))
         names: list[str] = []
@@ -478,3 +325,77 @@ def _arff_rows(lines: Iterator[tuple[int, str]], width: int) -> Iterator[tuple[i
         if len(cells) != width:
             raise InputError(f"{len(cells)} values for {width} attributes", where=f"line {number}")
         yield number, cells
+
+
+# --- lists: names of features, and what each costs ---------------------------------------
+
+# In this order: a comma may be a decimal mark where there is another separator.
+_COST_SEPARATORS = ("\t", ";", ",")
+_EACH_LINE = "write a name, a comma and its cost in each line"
+
+
+def names_or_files(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Return names, those of a file where ``@file`` stands for it: one in each line.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io.text import names_or_files
+    >>> names_or_files(["TP53", "BRCA1"])
+    ('TP53', 'BRCA1')
+    """
+    found: list[str] = []
+    for text in [given] if isinstance(given, str) else given:
+        if text.startswith("@"):
+            with locating(text[1:]):
+                found += [line for _, line in _lines(text[1:])]
+        else:
+            found.append(text)
+    return tuple(found)
+
+
+def read_costs(path: str | PathLike[str]) -> dict[str, float]:
+    """Read what features cost: in each line a name and a number, perhaps below a header."""
+    with locating(str(path)):
+        costs = dict(_costs(_lines(path)))
+        if not costs:
+            raise InputError("there is no cost in it", remedy=_EACH_LINE)
+    return costs
+
+
+def _costs(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[str, float]]:
+    for number, line in lines:
+        separator = next((s for s in _COST_SEPARATORS if s in line), None)
+        name, _, cell = line.rpartition(separator) if separator else (line, "", "")
+        try:
+            cost = float(cell.strip(' "').replace(",", "."))
+        except ValueError:
+            if number == 1 and separator:
+                continue  # a header
+            raise InputError(
+                f"{quote(line)} is not a name and a number",
+                where=f"line {number}",
+                remedy=_EACH_LINE,
+            ) from None
+        name = name.strip(' "')
+        if not 0.0 <= cost < math.inf:
+            raise InputError(
+                f"the cost of {quote(name)} is {quote(cell.strip())}",
+                where=f"line {number}",
+                remedy=f"costs are 0 or more, and finite: what is too dear is for {option('ban')}",
+            )
+        yield name, cost
+
+
+def _lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines that hold anything, with their numbers, without blanks and quotes."""
+    try:
+        with open_text(Path(path).expanduser(), None) as (handle, _):
+            for number, line in enumerate(handle, 1):
+                text = line.strip()
+                quoted = text.count('"') == 2 and text[0] == text[-1] == '"'
+                if text:
+                    yield number, text.strip('"') if quoted else text
+    except OSError as error:
+        raise InputError(
+            f"the list cannot be read ({said(error)})", remedy="check the path"
+        ) from None

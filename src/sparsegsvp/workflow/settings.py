@@ -15,7 +15,7 @@ from ..estimators.search import RULES
 from ..evaluation.learning import draw_parts
 from ..io import InputError, Log2, Table
 from ..io.errors import option
-from ..io.lists import names_or_files, read_costs
+from ..io.text import names_or_files, read_costs
 
 INNER_FOLDS = 5
 

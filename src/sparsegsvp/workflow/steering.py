@@ -10,7 +10,7 @@ from .._notices import Notice
 from .._typing import Float64Array
 from ..io import InputError, Table
 from ..io.errors import listed, option, quote, suggestion
-from ..io.roles import names_in
+from ..io.layout import names_in
 from .settings import Settings
 
 

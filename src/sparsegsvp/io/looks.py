@@ -1,4 +1,4 @@
-"""What the name of a column says: age, batch, survival, an identifier, or nothing.
+"""What the name and the values of a column say: age, batch, survival, a code, or nothing.
 
 Only whole words count, so that MAGEA1 is no age and BMI1, RIN2, OS9 and ID3 stay genes. A name
 is `plain` if it consists of known words alone ("Age at diagnosis", "OS.time"); if one word is
@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
 LookRole = Literal["covariate", "batch", "ignored"]
 Keys = Mapping[LookRole, tuple[str, str]]
@@ -112,7 +116,7 @@ def words_of(name: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from sparsegsvp.io.clinical import words_of
+    >>> from sparsegsvp.io.looks import words_of
     >>> words_of("PlateID"), words_of("Sex(M=1)"), words_of("MAGEA1"), words_of("batch2")
     (('plate', 'id'), ('sex', 'm', '1'), ('magea', '1'), ('batch', '2'))
     """
@@ -135,7 +139,7 @@ def look_of(name: str) -> Look | None:
 
     Examples
     --------
-    >>> from sparsegsvp.io.clinical import look_of
+    >>> from sparsegsvp.io.looks import look_of
     >>> look_of("Age at diagnosis").role, look_of("Batch_No").role, look_of("OS.time").role
     ('covariate', 'batch', 'ignored')
     >>> [look_of(gene) for gene in ("MAGEA1", "BMI1", "STAG2", "OS9", "RUNX1")]
@@ -181,3 +185,66 @@ def looks_of(names: Sequence[str]) -> dict[int, Look]:
 def stem_of(name: str) -> str:
     """Return a name without its numbers: what the names of a series have in common."""
     return re.sub(r"\d+", "#", name)
+
+
+# --- what values say ---------------------------------------------------------------------
+
+_FEWEST = 4  # samples of a class below which equal values say nothing
+_RARE = 0.1  # share of the samples that have the rarer of two codes
+
+
+def column_of(X: Any, i: int) -> NDArray[np.float64]:
+    """Return one column as numbers."""
+    column = X[:, [i]].toarray().ravel() if sparse.issparse(X) else X[:, i]
+    return np.asarray(column, dtype=np.float64)
+
+
+def is_code(column: NDArray[np.float64]) -> bool:
+    """Whether a column holds 0 and 1, or 1 and 2, each of them often enough to be a code."""
+    values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+    return values.tolist() in ([0, 1], [1, 2]) and bool(counts.min() >= _RARE * len(column))
+
+
+def whole_columns(X: Any) -> NDArray[np.bool_]:
+    """Return which columns hold whole numbers alone, missing ones aside."""
+    if sparse.issparse(X):
+        part = np.flatnonzero(~np.isnan(X.data) & (X.data != np.floor(X.data)))
+        return np.bincount(X.indices[part], minlength=X.shape[1]) == 0
+    found = [~(np.isfinite(b) & (b != np.floor(b))).any(axis=0) for _, b in _blocks(X)]
+    return np.concatenate(found)
+
+
+def constant_within(X: Any, codes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the columns that have one value in each class, and more than one in all."""
+    members = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
+    found: list[NDArray[np.intp]] = []
+    if min(map(len, members)) < _FEWEST:
+        return np.array(found, dtype=np.intp)
+    for start, block in _blocks(X):
+        ends = [_ends(block[rows]) for rows in members]
+        low, high = (np.array(part) for part in zip(*ends))
+        same = (low == high).all(axis=0) & (low.min(axis=0) < high.max(axis=0))
+        found.append(start + np.flatnonzero(same))
+    return np.concatenate(found)
+
+
+def _ends(block: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the least and the largest value of each column; NaN if one is missing."""
+    if sparse.issparse(block):
+        return block.min(axis=0).toarray().ravel(), block.max(axis=0).toarray().ravel()
+    return block.min(axis=0), block.max(axis=0)
+
+
+def _blocks(X: Any) -> Iterator[tuple[int, Any]]:
+    """Yield columns a few at a time, so that what is made of them stays small."""
+    step = X.shape[1] if sparse.issparse(X) else max(1, (1 << 20) // max(1, X.shape[0]))
+    for start in range(0, X.shape[1], step):
+        yield start, X[:, start : start + step]
+
+
+def determines(values: Any, codes: NDArray[Any]) -> bool:
+    """Whether few values, each of them in one class only, say the class of every sample."""
+    cells = [str(value) for value in values]
+    pairs = {(cell, int(code)) for cell, code in zip(cells, codes)}
+    levels = len(set(cells))
+    return 1 < levels == len(pairs) and 3 * levels <= len(cells) >= 2 * _FEWEST

@@ -1,0 +1,421 @@
+"""The columns of a table by their roles, and `RawTable`, a table before it is checked.
+
+`lay_out` gives the columns of a header the roles that a caller named; `from_arrays` and
+`from_matrix` make a `RawTable` of arrays, as `rows.from_rows` does of rows of cells.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from .._notices import Notice
+from .._validate import check_choice
+from .cells import as_label, as_role, looks_numeric
+from .errors import InputError, listed, option, quote, suggestion
+from .structure import check_texts
+
+UNNAMED = ""  # the header cell that pandas and R leave above row names
+_READ_BACK = "Unnamed: 0"  # what pandas makes of it when it reads the file and writes it again
+_BATCH = "batch:"
+# Labels ("target"), identifiers ("id"), groups ("group") and batches ("batch:" and their name),
+# None where a cell is empty.
+RoleText = dict[str, list[str | None]]
+Role = Literal["target", "id", "group", "batch", "covariate", "ignored", "feature"]
+
+
+@dataclass(frozen=True)
+class ColumnRole:
+    """The role of a column, and why it has it.
+
+    Attributes
+    ----------
+    column : str
+        Its name; empty for names of samples that are no column of the table.
+    role : {"target", "id", "group", "batch", "covariate", "ignored", "feature"}
+        What it is for. Columns of the roles batch, covariate and ignored are left out.
+    reason : str
+        Why, in a few words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sparsegsvp.io import make_table
+    >>> genes = np.random.default_rng(0).normal(size=(6, 60))
+    >>> frame = pd.DataFrame(genes, columns=[f"G{j}" for j in range(60)])
+    >>> frame = frame.assign(age=[61, 45, 70, 52, 66, 58], type=list("ababab"))
+    >>> [(c.column, c.role) for c in make_table(frame, target="type").roles]
+    [('type', 'target'), ('age', 'covariate')]
+    """
+
+    column: str
+    role: Role
+    reason: str
+
+
+@dataclass
+class RawTable:
+    """What a reader of any format returns, and what the checks find out about it.
+
+    `dropped` says why a column was left out, `notes` what was decided and not asked for;
+    `lines` has the place of each sample in the file, if it has lines, and `place` is what
+    messages call that place. `beside` has the columns of text that nobody gave a role,
+    `first_column` the name of the first column of all, and `roles` what became of the columns.
+    `titles` are other names of the samples, if they have any.
+    """
+
+    X: Any
+    names: list[str]
+    kind: str
+    text: RoleText = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    lines: Sequence[int] | None = None
+    place: str = "row"
+    notices: tuple[Notice, ...] = ()
+    n_missing: int = 0
+    beside: dict[str, list[str | None]] = field(default_factory=dict)
+    first_column: str | None = None
+    roles: list[ColumnRole] = field(default_factory=list)
+    titles: list[str | None] | None = None
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns a caller named: labels, identifiers, groups, what to drop, what to read.
+
+    `features` are the columns to read as numbers; None is every column without another role.
+    `collapse` says how features that share a name will be made one; None refuses them.
+    Those of `keep` are features whatever they look like, those of `text` hold text.
+    """
+
+    target: str | None = None
+    id: str | None = None
+    group: str | None = None
+    drop: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
+    collapse: str | None = None
+    keep: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    batch: tuple[str, ...] = ()
+
+    def named(self) -> dict[str, str]:
+        """Return the columns of text that were named, by the key they have in `RoleText`."""
+        pairs = (("target", self.target), ("id", self.id), ("group", self.group))
+        found = {role: name for role, name in pairs if name is not None}
+        # groups that are batches too are read once, and written down twice by `checked_table`
+        return found | {batch_role(name): name for name in self.batch if name != self.group}
+
+    def asked(self) -> set[str]:
+        """Return all names the caller gave."""
+        return {*self.named().values(), *self.drop, *(self.features or ())}
+
+    def check(self) -> None:
+        """Refuse one column in two roles."""
+        seen: dict[str, str] = {}
+        more = [
+            (role, name) for role in ("drop", "keep") for name in dict.fromkeys(getattr(self, role))
+        ]
+        for role, name in [*self.named().items(), *more]:
+            first, second = seen.setdefault(name, role), role
+            if first != second:
+                both = f"{role_option(first)} and as {role_option(second)}"
+                raise InputError(
+                    f"column {quote(name)} is given as {both}",
+                    remedy="give each column one role",
+                )
+
+
+def batch_role(name: str) -> str:
+    """Return the key of a batch variable among the columns of text."""
+    return f"{_BATCH}{name}"
+
+
+def batches_of(text: RoleText) -> dict[str, list[str | None]]:
+    """Return the batch variables among the columns of text, by their names."""
+    return {r.removeprefix(_BATCH): v for r, v in text.items() if r.startswith(_BATCH)}
+
+
+def role_option(role: str) -> str:
+    """Refer to the parameter that gave a column its role."""
+    return option(role.partition(":")[0])
+
+
+def names_in(given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
+    """Take apart "a,b,c" into three names, unless a name is written so."""
+    found: list[str] = []
+    for text in given:
+        parts = [part.strip() for part in text.split(",")]
+        found += [text] if text in known else [part for part in parts if part] or [text]
+    return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Positions of the columns by role: numbers and their names, and text.
+
+    Columns without a name (`blank`) must be empty; those of `beside` hold text that nobody gave
+    a role.
+    """
+
+    features: list[int]
+    names: list[str]
+    text: dict[str, int]
+    blank: list[int] = field(default_factory=list)
+    dropped: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    beside: dict[str, int] = field(default_factory=dict)
+
+
+def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout:
+    """Give every column of a header its role, or say which name is wrong."""
+    roles = replace(roles, drop=names_in(roles.drop, set(header)))
+    roles.check()
+    refuse_shared_names(header, roles, what=what)
+    position = {name: i for i, name in reversed(list(enumerate(header)))}
+    asked = [*roles.named().items(), *(("drop", name) for name in roles.drop)]
+    for role, name in asked:
+        if name not in position:
+            raise no_such_name(name, role, header)
+    text = {role: position[name] for role, name in roles.named().items()}
+    notes: list[str] = []
+    blank = [i for i, name in enumerate(header) if name == UNNAMED]
+    read_back = what == "column" and list(header[:1]) == [_READ_BACK]
+    if read_back and _READ_BACK not in roles.asked():
+        blank.insert(0, 0)
+    first = blank.pop(0) if blank and blank[0] == 0 else None
+    if first is not None and "id" not in text:
+        text["id"] = first
+        notes.append("the first column has no name and was taken for sample identifiers")
+    elif first is not None:
+        notes.append("the first column has no name and was left out, as names of rows")
+    if roles.features is not None:
+        features = positions_of(roles.features, header, "columns")
+        return Layout(features, [header[i] for i in features], text, notes=notes)
+    beside = {name: position[name] for name in roles.text}
+    skip, out = {*text.values(), *blank, first}, {*roles.drop, *beside}
+    features = [i for i, name in enumerate(header) if i not in skip and name not in out]
+    dropped = dict.fromkeys(roles.drop, "asked for")
+    names = [header[i] for i in features]
+    return Layout(features, names, text, blank, dropped, notes, beside)
+
+
+def refuse_shared_names(
+    names: Sequence[str], roles: Roles, what: str = "column", lines: Sequence[int] | None = None
+) -> None:
+    """Refuse features that share a name, unless they will be made one."""
+    if roles.collapse is None:
+        ways = f"or make them one with {option('collapse', 'mean')}, 'max' or 'first'"
+        refuse_duplicates(names, what=what, ignore=roles.drop, lines=lines, remedy=ways)
+        return
+    others = set(names).difference(roles.named().values())
+    refuse_duplicates(names, what=what, ignore=others, lines=lines)
+
+
+def refuse_duplicates(
+    names: Sequence[str],
+    *,
+    what: str = "column",
+    ignore: Collection[str] = (),
+    lines: Sequence[int] | None = None,
+    remedy: str = "since a panel is a list of names",
+) -> None:
+    """Refuse names that occur twice, saying where, before any reader renames them."""
+    if len(set(names)) == len(names):
+        return
+    found: dict[str, list[int]] = {}
+    for place, name in zip(lines or range(1, len(names) + 1), names):
+        found.setdefault(name, []).append(place)
+    twice = {n: p for n, p in found.items() if len(p) > 1 and n != UNNAMED and n not in ignore}
+    if twice:
+        name, at = next(iter(twice.items()))
+        others = f", and {len(twice) - 1} other names repeat" if len(twice) > 1 else ""
+        raise InputError(
+            f"{what} name {quote(name)} appears {len(at)} times "
+            f"({'lines' if lines else what + 's'} {', '.join(map(str, at[:4]))}){others}",
+            remedy=f"rename or remove the repeats, {remedy}",
+        )
+
+
+def no_such_name(name: str, role: str, names: Sequence[str], what: str = "column") -> InputError:
+    """Return the error for a name that there is not, with the one probably meant."""
+    there = [n for n in names if n != UNNAMED]
+    remedy = suggestion(name, there)
+    if there and all(looks_numeric(n) for n in there):
+        remedy = "the first line holds only numbers: add a line with the column names"
+    if what == "row":
+        remedy += f"; labels may also come from a second file ({option('labels')})"
+    return InputError(f"there is no {what} {quote(name)} ({role_option(role)})", remedy=remedy)
+
+
+def positions_of(wanted: Sequence[str], names: Sequence[str], what: str) -> list[int]:
+    """Return all places of the wanted names among the names, or list those that are missing."""
+    places: dict[str, list[int]] = {name: [] for name in wanted}
+    for i, name in enumerate(names):
+        if name in places:
+            places[name].append(i)
+    absent = [name for name, found in places.items() if not found]
+    if absent:
+        raise InputError(
+            f"{len(absent)} of the {len(wanted)} {what} needed are missing: {listed(absent)}",
+            remedy="add them; names must match exactly, their order does not matter",
+        )
+    return [i for name in wanted for i in places[name]]
+
+
+# --- features that share a name ---------------------------------------------------------
+
+WAYS = ("mean", "max", "first")
+
+
+def check_way(how: str | None) -> None:
+    """Refuse what is none of the ways."""
+    if how is not None:
+        try:
+            check_choice(option("collapse"), how, WAYS)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+
+def make_one(raw: RawTable, how: str | None) -> None:
+    """Make one feature of those that share a name, in the place of the first.
+
+    "mean" is the mean of the values that are there, "max" the feature with the largest mean
+    over the samples (the habit for probes of one gene), "first" the first. No label is looked
+    at. Names that occur twice were refused already where no way was given.
+    """
+    places: dict[str, list[int]] = {}
+    for j, name in enumerate(raw.names):
+        places.setdefault(name, []).append(j)
+    if how is None or len(places) == len(raw.names):
+        return
+    shared = {name: at for name, at in places.items() if len(at) > 1}
+    kept = [at[0] for at in places.values()]
+    merged: list[Any] = []
+    for k, at in enumerate(places.values()):
+        if len(at) == 1 or how == "first":
+            continue
+        columns = raw.X[:, at]
+        columns = columns.toarray() if sparse.issparse(columns) else columns
+        if how == "max":
+            means = _mean(columns, axis=0)
+            kept[k] = at[0] if np.isnan(means).all() else at[int(np.nanargmax(means))]
+        else:
+            merged.append((k, _mean(columns, axis=1)))
+    X = raw.X[:, kept]
+    if merged and sparse.issparse(X):
+        X = X.tolil()
+    for k, column in merged:
+        X[:, [k]] = column[:, None]
+    raw.X = X.tocsr() if sparse.issparse(X) else X
+    raw.names = list(places)
+    ways = {
+        "mean": "the mean of each",
+        "max": "of each the one with the largest mean",
+        "first": "the first of each",
+    }
+    n = sum(map(len, shared.values()))
+    names = "1 name is" if len(shared) == 1 else f"{len(shared)} names are"
+    raw.notes.append(f"{names} shared by {n} features, {ways[how]} was kept: {listed(shared)}")
+
+
+def _mean(columns: Any, axis: int) -> Any:
+    """Average the values that are there; NaN where there is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.nanmean(columns, axis=axis)
+
+
+# --- matrices and arrays ----------------------------------------------------------------
+
+
+def from_matrix(X: Any, names: Sequence[str], roles: Roles, kind: str, text: RoleText) -> RawTable:
+    """Make a table of a matrix whose columns are all features, and of the text beside it."""
+    named = [name or f"column {i}" for i, name in enumerate(names)]
+    layout = lay_out(named, replace(roles, target=None, id=None, group=None, batch=()), "feature")
+    if layout.features != list(range(len(named))):
+        X = X[:, layout.features]
+    return RawTable(X, layout.names, kind, text, layout.dropped)
+
+
+def from_arrays(
+    X: Any, arrays: Mapping[str, Any], roles: Roles, kind: str, remedy: str = ""
+) -> RawTable:
+    """Make a table of a matrix and of arrays that name its columns or have a role."""
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise InputError(
+            f"X is {X.ndim}-dimensional of type {X.dtype}", remedy="it must be numbers"
+        )
+    names, notes = feature_names(arrays.get("feature_names"), X.shape[1], remedy)
+    others = [name for name in arrays if name != "feature_names"]
+    text: RoleText = {}
+    for role, name in roles.named().items():
+        if name not in others:
+            raise InputError(
+                f"there is no array {quote(name)} ({role_option(role)})",
+                remedy=suggestion(name, others),
+            )
+        values = check_texts(np.asarray(arrays[name][...]), name)
+        if values.shape != X.shape[:1]:
+            raise InputError(
+                f"array {quote(name)} has shape {values.shape}, X has {X.shape[0]} rows"
+            )
+        text[role] = [as_role(role, value) for value in values.tolist()]
+    raw = from_matrix(X, names, roles, kind, text)
+    raw.notes += notes
+    return raw
+
+
+def feature_names(given: Any, m: int, remedy: str) -> tuple[list[str], list[str]]:
+    """Return a name for each of m features, and a note if they had to be numbered."""
+    if given is None:
+        note = "the features have no names and were numbered f0, f1, …"
+        return [f"f{j}" for j in range(m)], [note]
+    if len(getattr(given, "shape", (m,))) != 1:
+        raise InputError("feature_names is not one-dimensional", remedy=remedy)
+    given = check_texts(given[:], "feature_names") if hasattr(given, "dtype") else given
+    names = [as_label(name) or "" for name in given]
+    if len(names) != m:
+        raise InputError(f"{len(names)} feature_names for {m} columns of X", remedy=remedy)
+    return names, []
+
+
+def columns_of_obs(obs: Any, roles: Roles) -> RoleText:
+    """Return the names of AnnData's samples and the columns of obs that have a role, as text."""
+    text: RoleText = {"id": [str(name) for name in obs.index]}
+    for role, name in roles.named().items():
+        if name not in obs.columns:
+            raise InputError(
+                f"there is no column {quote(name)} in obs ({role_option(role)})",
+                remedy=suggestion(name, [str(c) for c in obs.columns]),
+            )
+        column = obs[name]
+        cells = zip(column.isna(), column.astype(object))
+        text[role] = [None if gone else as_role(role, value) for gone, value in cells]
+    return text
+
+
+def stored_matrix(root: Any, layer: str | None) -> Any:
+    """Return X or a layer of AnnData as its file, store or object holds it."""
+    layers = list(root["layers"]) if "layers" in root else []
+    if layer is not None and layer not in layers:
+        raise InputError(
+            f"there is no layer {quote(layer)} ({option('layer')})",
+            remedy=suggestion(layer, layers),
+        )
+    if layer is None and "X" not in root:
+        raise InputError(
+            "X is empty", remedy=f"name a layer with {option('layer')}: {listed(layers)}"
+        )
+    return root["X"] if layer is None else root["layers"][layer]
+
+
+def as_floating(X: Any) -> Any:
+    """Return a matrix as it is if it is float32 or float64, else as float64."""
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
