@@ -39,6 +39,8 @@ def test_what_must_and_may_not_be_in_the_panel(table, kit, tmp_path) -> None:
         (["--must", "no such gene"], "there is no feature 'no such gene' (--must)"),
         (["--ban", "@missing.txt"], "missing.txt: the list cannot be read"),
         (["--costs", "missing.csv"], "missing.csv: the list cannot be read"),
+        (["--panel", "@missing.txt"], "missing.txt: the list cannot be read"),
+        (["--published"], "--published says where a given panel comes from"),
     ],
 )
 def test_errors_name_the_option_and_come_before_the_work(table, kit, words, message) -> None:
@@ -48,3 +50,17 @@ def test_errors_name_the_option_and_come_before_the_work(table, kit, words, mess
         result = kit.run(command, table, "-t", "class", *rest, *words, "--out", out)
         assert result.exit_code != 0 and message in " ".join(result.stderr.split())
         assert not out.exists()
+
+
+def test_a_given_panel_is_scored_beside_the_selection(table, kit, tmp_path) -> None:
+    features = table.read_text().splitlines()[0].split(",")[1:4]
+    names, out = tmp_path / "names.txt", tmp_path / "out"
+    names.write_text("\n".join(features) + "\n")
+    words = ["evaluate", table, "-t", "class", *QUICK[1:], "--repeats", "1", "--permutations", "0"]
+    result = kit.run(*words, "--panel", f"@{names}", "--published", "--out", out)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads((out / "results.json").read_text())
+    [other] = document["beside"]
+    assert other["features"] == features and other["published"]
+    assert all(sentence in result.stdout for sentence in other["sentences"][1:])
+    assert document["command"].endswith(f"--panel @{names} --published --permutations 0")

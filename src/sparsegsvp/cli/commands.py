@@ -15,6 +15,7 @@ from .options import (
     DryRun,
     Folds,
     Force,
+    Given,
     Layout,
     Logging,
     MaybeOut,
@@ -54,6 +55,7 @@ def select(
     method: Method,
     transform: Transform,
     folds: Folds,
+    given: Given,
     permutations: Permutations,
     resamples: Resamples,
     planning: Planning,
@@ -87,8 +89,8 @@ def select(
     """
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     groups = (
-        roles, batches, layout, cohort, use, method, transform, folds, permutations, resamples,
-        planning, running, logging,
+        roles, batches, layout, cohort, use, method, transform, folds, given, permutations,
+        resamples, planning, running, logging,
     )  # fmt: skip
     text = spell("select", table, *groups, fast=fast, dask=dask)
     if dask is not None:
@@ -105,7 +107,7 @@ def select(
         data = _read(table, screen, roles, layout, transform, batches)
         return data, _read_cohort(cohort, data, roles, layout, screen)
 
-    asked = values(method, transform, folds, permutations, resamples, planning, running)
+    asked = values(method, transform, folds, given, permutations, resamples, planning, running)
     if dry_run:
         from ..workflow import plan_selection
 
@@ -424,6 +426,7 @@ def evaluate(
     method: Method,
     transform: Transform,
     folds: Folds,
+    given: Given,
     permutations: Permutations,
     running: Running,
     logging: Logging,
@@ -455,12 +458,13 @@ def evaluate(
     _check_log(logging, out)
     screen = Screen(quiet=showing.quiet, as_json=showing.json)
     text = spell(
-        "evaluate", table, roles, batches, layout, method, transform, folds, permutations, running,
+        "evaluate", table, roles, batches, layout, method, transform, folds, given, permutations,
+        running,
         method=None if name == "GSVPSVMCV" else name, full_permutation=full_permutation,
     )  # fmt: skip
     asked: dict[str, Any] = {"method": name, "full_permutation": full_permutation}
     asked |= {"progress": screen.progress}
-    asked |= values(method, transform, folds, permutations, running)
+    asked |= values(method, transform, folds, given, permutations, running)
     if dry_run:
         with screen:
             plan = plan_evaluation(_read(table, screen, roles, layout, transform, batches), **asked)

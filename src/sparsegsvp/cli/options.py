@@ -214,6 +214,30 @@ class Folds:
 
 
 @dataclass(frozen=True)
+class Given:
+    """Another panel, to be scored beside the selection."""
+
+    panel: Annotated[
+        list[str] | None,
+        _option(
+            _ESTIMATE,
+            "Score this panel too, on the same folds, and its difference to the selection; names "
+            "or @FILE. Called after the fact: too good if it was chosen with these samples.",
+            metavar="NAMES",
+        ),
+    ] = None
+    published: Annotated[
+        bool,
+        _option(
+            _ESTIMATE,
+            "The --panel was chosen elsewhere, without any of these samples.",
+            "--published",
+            show_default=False,
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
 class Permutations:
     """The permutation test."""
 
@@ -314,8 +338,8 @@ class Showing:
 
 
 GROUPS = (
-    Layout, Roles, Batches, Transform, Method, Folds, Permutations, Resamples, Planning, Cohort,
-    Use, Running, Logging, Showing,
+    Layout, Roles, Batches, Transform, Method, Folds, Given, Permutations, Resamples, Planning,
+    Cohort, Use, Running, Logging, Showing,
 )  # fmt: skip
 
 

@@ -274,6 +274,8 @@ class Screen:
             self.say(f"{title}: {index:.2f}")
         for audit in evaluation.get("batches", ()):
             self.say(" ".join(audit["sentences"]))
+        for other in document["beside"]:
+            self.say(" ".join(other["sentences"]))
         learning = document.get("learning")
         if learning is not None:
             self.say(learning["sentence"])
@@ -340,6 +342,7 @@ def summary(document: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         "scores": evaluation["scores"],
         "p_value": None if test is None else test["p_value"],
         "verdict": evaluation["verdict"],
+        "beside": document["beside"],
         "notices": [f"{n['title']}: {n['text']}" for n in document["notices"]],
         **more,
     }

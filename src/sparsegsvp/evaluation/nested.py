@@ -65,6 +65,7 @@ def nested_evaluate(
     resume: bool = False,
     progress: Progress | None = None,
     check_repeats: bool = True,
+    audit: bool = True,
 ) -> EvaluationResult:
     r"""Estimate how well a whole procedure predicts, and how stable its panel is.
 
@@ -136,6 +137,8 @@ def nested_evaluate(
         "permutation test".
     check_repeats : bool, default=True
         Look for samples that occur more than once; False where that was done already.
+    audit : bool, default=True
+        Audit the batches; False where that was done already, for another procedure.
 
     Returns
     -------
@@ -226,7 +229,8 @@ def nested_evaluate(
             journal.read(task.key, partial(FoldResult.from_record, fold))
             for task, fold in zip(tasks, folds)
         )
-        audits = _audit(procedure, batches, found, level, journal, n_jobs, progress)
+        audited = batches if audit else {}
+        audits = _audit(procedure, audited, found, level, journal, n_jobs, progress)
         final = test = None
         if final_fit:
             run_logged([Task(("final",), _final_panel)], procedure, journal)

@@ -29,6 +29,7 @@ def summarize(
     evaluation: Any = None,
     stability: Any = None,
     learning: Any = None,
+    beside: Sequence[Part] = (),
     test: Part | None = None,
     prevalence: float | None = None,
     command: str = "",
@@ -58,6 +59,8 @@ def summarize(
         from the outer folds if there are any.
     learning : LearningCurve, optional
         Result of `sparsegsvp.evaluation.learning_curve`.
+    beside : sequence of dict
+        Fixed panels on the same folds, as ``Beside`` of `sparsegsvp.report.schema.DOCUMENT`.
     test : dict, optional
         What an independent cohort says, from `summarize_test`.
     prevalence : float, optional
@@ -134,6 +137,7 @@ def summarize(
         "scores": scores,
         "stability": steadiness,
         "learning": None if learning is None else learning.to_dict(),
+        "beside": list(beside),
         "test": test,
         "figures": _figures(table, model, found, selections, stability, learning, prevalence),
         "methods": methods(data, description, rows, scores, found, steadiness, used, seed, test),

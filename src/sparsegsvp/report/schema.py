@@ -27,7 +27,7 @@ Results
     format: str; format_version: int; versions: {str}; run: Run
     data: Data; model: Model; verdict: Verdict; notices: [Notice]; panel: [Feature]
     scores: {Interval}; stability: Stability?; learning: Learning?; test: Test?
-    figures: Figures; methods: Methods
+    figures: Figures; methods: Methods; beside: [Beside]
     evaluation: {any}?  # EvaluationResult.to_dict(); its batches, if it has any, are [Batches]
 
 Interval  # an estimate with its confidence interval
@@ -90,6 +90,10 @@ BatchFromPanel  # the batch told from the panel within classes, by area under th
 UnseenBatches  # the score on batches that were left out, and on the same samples in ordinary folds
     score, loss: Interval; ordinary: float; recalls: [[float?]]; not_left_out: [str]
     together: bool; n_train: int
+
+Beside  # a fixed panel on the folds of the selection; the difference is that of balanced accuracy
+    kind: given panel|covariates alone; features, sentences: [str]; published: bool
+    scores: {Interval}; difference: Interval; p_value: float
 
 Learning  # growing parts of the samples: one entry of a list per size, the smallest first
     n_samples, n_repeats: int; fractions: [float]; sizes: [int]; scores: [[float]]  # by repeat

@@ -5,22 +5,28 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._typing import Float64Array, Progress
 from .._versions import versions
+from ..estimators import Panel
 from ..evaluation import Comparison, EvaluationResult, compare, default_methods, nested_evaluate
 from ..evaluation.baselines import common_classifier
 from ..evaluation.catalogue import KNOWN_AS
+from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import with_size
+from ..evaluation.values import plain
 from ..io import InputError, Table, csv_text
 from ..io.errors import option, quote, suggestion
 from ..io.models import log2_floor
 from ..report import build_comparison, comparison_verdict, known_scores, verdict
+from .beside import FixedPanel, fixed_panels
 from .files import json_text, out_of_fold_csv, timings_text, write_texts
 from .settings import (
     Settings,
@@ -29,6 +35,7 @@ from .settings import (
     outer_folds,
     preparing_steps,
     refuse_missing,
+    run_header,
 )
 from .stages import Stages
 from .steering import steering_factors, steering_notices
@@ -43,9 +50,9 @@ def evaluate_procedure(
     n_outer: int,
     *,
     n_jobs: int | None,
-    log: Any,
-    resume: bool = False,
+    log: Journal,
     progress: Progress,
+    audit: bool = True,
 ) -> EvaluationResult:
     """Estimate a procedure on a table by nested cross-validation."""
     with warnings.catch_warnings():
@@ -69,9 +76,37 @@ def evaluate_procedure(
             random_state=settings.random_state,
             n_jobs=n_jobs,
             log=log,
-            resume=resume,
             progress=progress,
+            audit=audit,
         )
+
+
+def evaluate_beside(
+    fixed: Sequence[FixedPanel],
+    selected: EvaluationResult,
+    table: Table,
+    settings: Settings,
+    n_outer: int,
+    *,
+    method: str = OWN,
+    n_jobs: int | None,
+    log: Journal,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """Score fixed panels on the folds of a selection, each in a part of the log of its own."""
+    untested = replace(settings, permutations=0)
+    described = []
+    for panel in fixed:
+
+        def report(_: str, done: int, total: int, kind: str = panel.kind) -> None:
+            progress(kind, done, total)
+
+        own = evaluate_procedure(
+            fixed_procedure(method, settings, panel.columns), table, untested, n_outer,
+            n_jobs=n_jobs, log=log.part(panel.kind), progress=report, audit=False,
+        )  # fmt: skip
+        described.append(panel.describe(own, selected))
+    return described
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +167,7 @@ def evaluate_table(
     n_jobs, progress, cancel, log, resume, command
         As in `select_panel`.
     **parameters
-        Repeats, permutations, seed and so on, as in `select_panel`; also
+        Repeats, permutations, seed, a given ``panel`` and so on, as in `select_panel`; also
         ``full_permutation``, which tunes inside every permutation.
 
     Returns
@@ -145,11 +180,20 @@ def evaluate_table(
     n_outer = outer_folds(table, settings)
     factors = steering_factors(settings, table)
     procedure = procedure_of(method, settings, factors)
+    fixed = fixed_panels(settings, table)
     stages = Stages(progress, cancel)
-    found = evaluate_procedure(
-        procedure, table, settings, n_outer,
-        n_jobs=n_jobs, log=log, resume=resume, progress=stages,
-    )  # fmt: skip
+    # more draws may be added to finished ones
+    asked = {k: v for k, v in settings.to_dict().items() if not k.endswith("permutations")}
+    asked |= {"method": method, "outer_folds": n_outer}
+    header = partial(run_header, "evaluate_table", table, asked)
+    with open_journal(log, header, resume=resume) as journal:
+        found = evaluate_procedure(
+            procedure, table, settings, n_outer, n_jobs=n_jobs, log=journal, progress=stages
+        )
+        beside = evaluate_beside(
+            fixed, found, table, settings, n_outer,
+            method=method, n_jobs=n_jobs, log=journal, progress=stages,
+        )  # fmt: skip
     evaluation, data = found.to_dict(), table.describe()
     steered = steering_notices(factors, table)
     document = {
@@ -161,6 +205,7 @@ def evaluate_table(
         "verdict": verdict(data, known_scores(evaluation), evaluation),
         "notices": [n.to_dict() for n in (*table.notices, *steered, *found.notices)],
         "evaluation": evaluation,
+        "beside": plain(beside),
         "versions": versions(),
     }
     return EvaluatedMethod(found, document, table, stages.seconds)
@@ -205,6 +250,16 @@ def procedure_of(method: str, settings: Settings, factors: Float64Array | None =
     if not hasattr(model, "predict"):
         steps.append(("classify", common_classifier()))
     return Pipeline(steps)
+
+
+def fixed_procedure(method: str, settings: Settings, columns: Sequence[int]) -> Any:
+    """Return a method that sees some columns only, and takes all of them."""
+    k = len(columns)
+    free = method == OWN and settings.n_features is None  # tuned as the selection is
+    sized = replace(settings, n_features=None if free else k)
+    model = procedure_of(method, sized, np.zeros(k) if method == OWN else None)
+    steps = model.steps if hasattr(model, "steps") else [("model", model)]
+    return Pipeline([("panel", Panel(list(columns))), *steps])
 
 
 def possible_sizes(table: Table, sizes: Sequence[int]) -> list[int]:

@@ -32,7 +32,8 @@ from ..evaluation.permutation import PERMUTATIONS, fixed_statistic
 from ..evaluation.stability import HALVES
 from ..io import Table
 from ..io.models import log2_floor
-from .evidence import OWN, method_name, method_named, possible_sizes, procedure_of
+from .beside import fixed_panels
+from .evidence import OWN, fixed_procedure, method_name, method_named, possible_sizes, procedure_of
 from .settings import (
     INNER_FOLDS,
     Settings,
@@ -159,10 +160,14 @@ class _Estimate:
         self.fits[stage] = fits
         self.seconds[stage] = math.ceil(fits / self.n_jobs) * seconds
 
-    def evaluation(self, one: float) -> None:
+    def evaluation(self, one: float, method: str = OWN) -> None:
         """Plan the nested cross-validation and the permutation test."""
         settings = self.settings
-        self.add(FOLDS, self.n_outer * settings.repeats, one)
+        n_folds = self.n_outer * settings.repeats
+        self.add(FOLDS, n_folds, one)
+        for panel in fixed_panels(settings, self.table):
+            beside = fixed_procedure(method, settings, panel.columns)
+            self.add(panel.kind, n_folds, self.time(beside))
         if self.table.batches:
             codes = np.unique(self.table.labels, return_inverse=True)[1]
             without = folds_without(self.table.batches, codes, self.table.groups)
@@ -252,7 +257,7 @@ def plan_evaluation(
     found = _Estimate(table, make_settings(**parameters), n_jobs, progress)
     with found.stages.stage(TIMING):
         factors = steering_factors(found.settings, table)
-        found.evaluation(found.time(procedure_of(method, found.settings, factors)))
+        found.evaluation(found.time(procedure_of(method, found.settings, factors)), method)
     return found.plan()
 
 

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._notices import Notice
 from .._typing import Progress
-from .._versions import versions
 from ..datasets import load_breast_cancer
 from ..estimators.pipeline import last_step
 from ..evaluation import (
@@ -30,7 +30,6 @@ from ..evaluation import (
 )
 from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import fit_with_groups
-from ..evaluation.values import digest
 from ..io import InputError, Table, check_cohort, make_table, save_model
 from ..io.errors import option
 from ..report import (
@@ -42,7 +41,8 @@ from ..report import (
     summarize_test,
 )
 from ..report.words import interval
-from .evidence import evaluate_procedure
+from .beside import fixed_panels
+from .evidence import evaluate_beside, evaluate_procedure
 from .files import json_text, out_of_fold_csv, panel_csv, results_folder, timings_text, write_texts
 from .predict import Predictions, check_prevalence, predict_table, predictions_csv
 from .settings import (
@@ -54,6 +54,7 @@ from .settings import (
     outer_folds,
     refuse_missing,
     refuse_plan,
+    run_header,
 )
 from .stages import SUMMARY, TUNING, Stages
 from .steering import steering_factors, steering_notices
@@ -213,6 +214,8 @@ def select_panel(
     must: str | Sequence[str] | None = None,
     ban: str | Sequence[str] | None = None,
     costs: Mapping[str, float] | str | os.PathLike[str] | None = None,
+    panel: str | Sequence[str] | None = None,
+    published: bool = False,
     q: float | Sequence[float] = (1.0,),
     tau: float | Sequence[float] | None = None,
     pool: float | Sequence[float] | None = None,
@@ -277,6 +280,12 @@ def select_panel(
     costs : mapping, path-like, optional
         What features cost, in place of 1: one that costs twice as much has to be worth twice
         the penalty. From names to numbers, or a file with a name and a number in each line.
+    panel : str or sequence of str, optional
+        Features of another panel, as `must` takes them: it is scored by the same folds, with the
+        paired difference to the selection. Unless `published` says otherwise, this is called
+        after the fact: its score flatters where it was chosen with these samples.
+    published : bool, default=False
+        Whether `panel` was chosen without any of these samples.
     q, tau, pool, n_deltas, rule
         What `GSVPSVMCV` chooses from, and how.
     impute : {"median", "none"}, default="median"
@@ -334,7 +343,7 @@ def select_panel(
     """
     asked = make_settings(
         q=q, tau=tau, pool=pool, n_deltas=n_deltas, rule=rule, n_features=n_features,
-        must=must, ban=ban, costs=costs,
+        must=must, ban=ban, costs=costs, panel=panel, published=published,
         impute=impute, log2=log2, floor=floor, folds=folds, repeats=repeats,
         permutations=permutations, max_permutations=max_permutations, resamples=resamples,
         plan=plan, random_state=random_state,
@@ -354,16 +363,22 @@ def select_panel(
     stages = Stages(progress, cancel)
     factors = steering_factors(settings, table)
     procedure = make_procedure(settings, factors)
+    fixed = fixed_panels(settings, table)
     parameters = {**settings.to_dict(), "outer_folds": n_outer}
-    with open_journal(log, lambda: _header(table, parameters), resume=resume) as journal:
+    header = partial(run_header, "select_panel", table, parameters)
+    with open_journal(log, header, resume=resume) as journal:
         model, said = _fit(procedure, table, n_jobs, stages)
-        panel = describe_panel(table, model)
+        chosen = describe_panel(table, model)
         if on_panel is not None:
             classes = {"classes": list(table.class_counts())}
-            on_panel({"panel": panel, "data": classes, "model": describe_model(model)})
+            on_panel({"panel": chosen, "data": classes, "model": describe_model(model)})
         evaluation = evaluate_procedure(
             procedure, table, settings, n_outer, n_jobs=n_jobs, log=journal, progress=stages
         )
+        beside = evaluate_beside(
+            fixed, evaluation, table, settings, n_outer,
+            n_jobs=n_jobs, log=journal, progress=stages,
+        )  # fmt: skip
         again = _with_tau_of(model, procedure, settings)
         stability = learning = None
         if settings.resamples and can_be_halved(table):
@@ -387,9 +402,10 @@ def select_panel(
         document = summarize(
             table,
             model,
-            panel=panel,
+            panel=chosen,
             evaluation=evaluation,
             stability=stability,
+            beside=beside,
             learning=learning,
             test=scored,
             prevalence=prevalence,
@@ -443,21 +459,6 @@ def _cohort_table(test: Any, table: Table, reading: dict[str, Any]) -> Table:
         kept = {name: reading[name] for name in same if name in reading}
         cohort = make_table(test, target=table.target, features=table.feature_names, **kept)
     return check_cohort(cohort, table)
-
-
-def _header(table: Table, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return what a log must agree on before it is continued."""
-    batches = {"batches": digest(table.batches)} if table.batches else {}
-    return {
-        "kind": "select_panel",
-        **batches,
-        "data": table.digest,
-        "features": digest(table.feature_names),
-        "labels": [table.target, table.positive_class, table.class_counts()],
-        "grouped": table.groups is not None,
-        "parameters": parameters,
-        "versions": versions(),
-    }
 
 
 def _fit(

@@ -10,9 +10,11 @@ from scipy import sparse
 
 from .._typing import Float64Array
 from .._validate import check_choice, check_integer, check_real, check_seed
+from .._versions import versions
 from ..estimators import GSVPSVMCV, MedianImputer, PanelPipeline
 from ..estimators.search import RULES
 from ..evaluation.learning import draw_parts
+from ..evaluation.values import digest
 from ..io import InputError, Log2, Table
 from ..io.errors import option
 from ..io.text import names_or_files, read_costs
@@ -33,6 +35,8 @@ class Settings:
     must: tuple[str, ...] = ()
     ban: tuple[str, ...] = ()
     costs: dict[str, float] | None = None
+    panel: tuple[str, ...] = ()
+    published: bool = False
     impute: str = "median"
     log2: bool = False
     floor: float = 1.0
@@ -55,7 +59,8 @@ class Settings:
             check_real(option("floor"), self.floor, above=0)
             check_choice(option("impute"), self.impute, ("median", "none"))
             check_choice(option("rule"), self.rule, RULES)
-            check_choice(option("plan"), self.plan, (False, True))
+            for name in ("plan", "published"):
+                check_choice(option(name), getattr(self, name), (False, True))
             for value in self.q:
                 check_real(option("q"), value, above=0, most=1)
             for value in self.tau or ():
@@ -66,6 +71,11 @@ class Settings:
                 check_real(option("costs"), value, least=0)
         except ValueError as error:
             raise InputError(str(error)) from None
+        if self.published and not self.panel:
+            raise InputError(
+                f"{option('published')} says where a given panel comes from",
+                remedy=f"name its features with {option('panel')}",
+            )
 
     def fast(self) -> Settings:
         """Leave out what takes long: one repeat, no permutations, no half samples."""
@@ -89,12 +99,27 @@ def make_settings(**given: Any) -> Settings:
         if value is not None:
             values = value if isinstance(value, list | tuple) else (value,)
             given[name] = tuple(float(v) if isinstance(v, int) else v for v in values)
-    for name in ("must", "ban"):
+    for name in ("must", "ban", "panel"):
         given[name] = names_or_files(given.get(name) or ())
     costs = given.get("costs")
     if isinstance(costs, str | os.PathLike):
         given["costs"] = read_costs(costs)
     return Settings(**given)
+
+
+def run_header(kind: str, table: Table, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return what the log of a run must agree on before it is continued."""
+    batches = {"batches": digest(table.batches)} if table.batches else {}
+    return {
+        "kind": kind,
+        **batches,
+        "data": table.digest,
+        "features": digest(table.feature_names),
+        "labels": [table.target, table.positive_class, table.class_counts()],
+        "grouped": table.groups is not None,
+        "parameters": parameters,
+        "versions": versions(),
+    }
 
 
 def outer_folds(table: Table, settings: Settings) -> int:

@@ -18,7 +18,7 @@ def steering_factors(settings: Settings, table: Table) -> Float64Array | None:
     """Return the penalty factors of a table's features; None where nothing is asked for."""
     if not (settings.must or settings.ban or settings.costs):
         return None
-    must, banned = (_places(getattr(settings, name), table, name) for name in ("must", "ban"))
+    must, banned = (columns_of(getattr(settings, name), table, name) for name in ("must", "ban"))
     both = np.intersect1d(must, banned)
     if len(both):
         name = quote(table.feature_names[both[0]])
@@ -28,7 +28,7 @@ def steering_factors(settings: Settings, table: Table) -> Float64Array | None:
         )
     factors = np.ones(len(table.feature_names))
     costs = settings.costs or {}
-    factors[_places(costs, table, "costs")] = list(costs.values())
+    factors[columns_of(costs, table, "costs")] = list(costs.values())
     factors[must], factors[banned] = 0.0, np.inf
     n_must, n_left = int(np.sum(factors == 0.0)), int(np.sum(factors < np.inf))
     size = settings.n_features
@@ -61,8 +61,8 @@ def steering_notices(factors: Float64Array | None, table: Table) -> list[Notice]
     return [Notice("steered", "note", " ".join(parts))] if parts else []
 
 
-def _places(given: Iterable[str], table: Table, role: str) -> list[int]:
-    """The numbers of the features that are named."""
+def columns_of(given: Iterable[str], table: Table, role: str) -> list[int]:
+    """Return the numbers of the features that are named; ``role`` is the parameter they are for."""
     places = {name: place for place, name in enumerate(table.feature_names)}
     names = list(given) if role == "costs" else names_in(given, places)
     for name in names:
