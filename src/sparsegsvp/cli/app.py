@@ -108,6 +108,8 @@ for panel, function in (
     ("Evidence", commands.evaluate),
     ("Evidence", commands.compare),
     ("Evidence", commands.reproduce),
+    ("Panels", commands.look),
+    ("Panels", commands.app),
     ("Panels", commands.demo),
 ):
     app.command(rich_help_panel=panel, cls=StrictCommand)(guarded(function))

@@ -4,16 +4,3 @@ The page holds no method of its own. What is chosen there becomes the words of a
 (`forms`), which runs in a process of its own and in a folder that keeps everything (`runs`);
 `server` shows the one to the other, on this machine alone.
 """
-
-from __future__ import annotations
-
-__all__ = ["serve"]
-
-
-def __getattr__(name: str) -> object:
-    # the server's packages are optional, and the command line answers --help without them
-    if name == "serve":
-        from .server import serve
-
-        return serve
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
