@@ -28,6 +28,7 @@ GROUPS = (
     options.Method,
     options.Transform,
     options.Folds,
+    options.Given,
     options.Permutations,
     options.Resamples,
     options.Planning,

@@ -255,9 +255,13 @@ class Runs:
     async def bench(self, run: Run, panel: Any) -> dict[str, Any]:
         """Score a panel that was chosen by hand under the protocol of a finished run."""
         record = _finished(run).record
-        choices = {**record["choices"], "n_features": None, "must": None, "ban": None}
-        words = command_words("evaluate", record["file"], choices, record["files"], panel=panel)
-        return await self.ask(run, words)
+        choices = {**record["choices"], "panel": panel, "permutations": 0}
+        for option in ("resamples", "plan", "prevalence", "max_permutations"):
+            choices.pop(option, None)  # not options of evaluate
+        files = {key: file for key, file in record["files"].items() if not key.startswith("test")}
+        found = await self.ask(run, command_words("evaluate", record["file"], choices, files))
+        given: dict[str, Any] = found["beside"][0]
+        return given
 
     async def predict(self, run: Run, name: str, body: AsyncIterator[bytes]) -> dict[str, Any]:
         """Classify the samples of a new file, and keep the predictions beside the report."""

@@ -38,7 +38,13 @@ _POLICY = (
 )
 # The report has a policy of its own inside; this one takes its origin away.
 _REPORT_POLICY = "sandbox allow-scripts allow-downloads allow-popups; frame-ancestors 'self'"
-_TYPES = {"index.html": "text/html", "app.css": "text/css", "app.js": "text/javascript"}
+# The files of the page: where each is, and its type. It has the colours of the report.
+_FILES = {
+    "index.html": (__package__, "static/index.html", "text/html"),
+    "app.css": (__package__, "static/app.css", "text/css"),
+    "app.js": (__package__, "static/app.js", "text/javascript"),
+    "palette.css": ("sparsegsvp.report", "templates/chart.css", "text/css"),
+}
 _MOST_JSON = 1 << 22  # bytes of a request that is no file
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -137,10 +143,11 @@ class Pages:
     async def file(self, request: Request) -> Response:
         """The page, its style and its script."""
         name = request.path_params.get("name", "index.html")
-        if name not in _TYPES:
+        if name not in _FILES:
             return Response("There is nothing here.", 404)
-        text = resources.files(__package__).joinpath("static", name).read_text(encoding="utf-8")
-        return _headed(Response(text, media_type=_TYPES[name]))
+        package, path, kind = _FILES[name]
+        text = resources.files(package).joinpath(path).read_text(encoding="utf-8")
+        return _headed(Response(text, media_type=kind))
 
     async def form(self, request: Request) -> Response:
         """The options that the page may set."""
