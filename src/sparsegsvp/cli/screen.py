@@ -199,10 +199,10 @@ class Screen:
             f"{found.source} ({found.kind}): {len(found.names):,} columns, {found.n_rows:,} rows"
         )
         grid = Grid(box=None, padding=(0, 2, 0, 0))
-        for name in found.names[:_NAMED]:
-            grid.add_column(Text(one_line(name)), overflow="fold", header_style="bold")
+        for name in found.shown:
+            grid.add_column(Text(one_line(name)), overflow="ellipsis", header_style="bold")
         for row in found.rows:
-            grid.add_row(*(Text(one_line(cell)) for cell in row[:_NAMED]))
+            grid.add_row(*(Text(one_line(cell)) for cell in row))
         self.show(grid)
         if not found.candidates:
             self.say("No column looks like classes; they may be in a second file (--labels).")

@@ -45,8 +45,10 @@ class Preview:
         The file's name and format.
     names : list of str
         The columns.
+    shown : list of str
+        Some columns: those that may hold the classes, and the first of the others.
     rows : list of list of str
-        The first cells of the first rows, as text.
+        The cells of these columns in the first rows, as text.
     n_rows : int
         How many rows there are.
     candidates : list of Candidate
@@ -57,6 +59,7 @@ class Preview:
     source: str
     kind: str
     names: list[str]
+    shown: list[str]
     rows: list[list[str]]
     n_rows: int
     candidates: list[Candidate]
@@ -93,14 +96,14 @@ def preview_table(path: str | PathLike[str], **options: Any) -> Preview:
     """
     file = existing_file(path)
     with locating(file.name), _opened(file, ReadOptions(**options)) as stream:
-        shown: list[list[str]] = []
+        head: list[list[Any]] = []
         few = {j: Counter[str]() for j in range(len(stream.names))}
         across: list[Candidate] = []
         n_rows = 0
         for _, cells in stream.rows:
             n_rows += 1
             if n_rows <= _SHOWN:
-                shown.append([as_label(cell) or "" for cell in cells[:_SHOWN]])
+                head.append(cells)
             for j in list(few):
                 label = as_label(cells[j])
                 if label:
@@ -110,12 +113,22 @@ def preview_table(path: str | PathLike[str], **options: Any) -> Preview:
             row = _classes(cells[1:]) if len(cells) > 2 else None
             if row is not None:
                 across.append(Candidate(as_label(cells[0]) or "", row, in_row=True))
-    down = [Candidate(stream.names[j], dict(counts)) for j, counts in few.items()]
-    found = [one for one in down if _may_be(one.counts)]
+    few = {j: counts for j, counts in few.items() if _may_be(counts)}
+    found = [Candidate(stream.names[j], dict(counts)) for j, counts in few.items()]
     if not any(map(_is_text, (one.counts for one in found))):
         found += across[:_SHOWN]  # as where features are in rows
     found.sort(key=lambda one: (not _LIKELY.search(one.name), not _is_text(one.counts)))
-    return Preview(file.name, stream.kind, stream.names, shown, n_rows, found)
+    first = [j for j, counts in few.items() if _is_text(counts)][:3]
+    first = list(dict.fromkeys([*first, *range(len(stream.names))]))[:_SHOWN]
+    return Preview(
+        file.name,
+        stream.kind,
+        stream.names,
+        [stream.names[j] for j in first],
+        [[as_label(cells[j]) or "" for j in first] for cells in head],
+        n_rows,
+        found,
+    )
 
 
 @contextmanager

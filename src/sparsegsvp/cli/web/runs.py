@@ -14,6 +14,7 @@ command line.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
 import math
 import os
@@ -32,7 +33,11 @@ from ...io import write_atomic
 from ...io.errors import InputError
 from .forms import FILES, command_words
 
+if os.name == "posix":
+    import resource
+
 _ID = re.compile(r"\d{8}-\d{6}-[a-z0-9]{4}")
+_END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 _GRACE = 5.0  # seconds in which a command that is ended may clean up
 _MOST = 1 << 20  # characters of a command's output that are kept
 
@@ -54,6 +59,7 @@ class Run:
     folder: Path
     record: dict[str, Any]
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
+    asking: asyncio.subprocess.Process | None = field(default=None, repr=False)
 
     @property
     def id(self) -> str:
@@ -196,14 +202,17 @@ class Runs:
     # --- commands ---
 
     async def ask(self, run: Run, words: Sequence[str]) -> dict[str, Any]:
-        """Run a short command in the run's folder, and return the object that it prints."""
+        """Run a short command in the run's folder, and return the object that it prints.
+
+        One at a time: a new question ends the one before, whose answer nobody waits for.
+        """
+        if run.asking is not None:
+            _end(run.asking)
         async with self._few:
-            process = await self._start(run, [*words, "--json"])
-            try:
-                out, err = await process.communicate()
-            except asyncio.CancelledError:  # the page has gone
-                _end(process)
-                raise
+            run.asking = process = await self._start(run, [*words, "--json"])
+            out, err = await process.communicate()
+            if run.asking is process:
+                run.asking = None
         if process.returncode:
             raise InputError(_complaint(err, process.returncode))
         found: dict[str, Any] = json.loads(out)
@@ -280,6 +289,8 @@ class Runs:
     async def close(self) -> None:
         """End all that runs; it can go on another time."""
         for run in self._runs.values():
+            if run.asking is not None:
+                _end(run.asking)
             if run.process is not None:
                 _end(run.process)
                 run.keep(state="interrupted")
@@ -330,10 +341,10 @@ def summarize(path: Path) -> dict[str, Any] | None:
         return {
             "panel": [row["feature"] for row in document["panel"]],
             "verdict": evaluation["verdict"],
-            "score": score["mean"],
+            "score": score["value"],
             "low": score["low"],
             "high": score["high"],
-            "sizes": evaluation.get("sizes"),
+            "sizes": evaluation["panel_size_summary"],
             "n_samples": document["data"]["n_samples"],
             "n_features": document["data"]["n_features"],
         }
@@ -374,11 +385,11 @@ def _complaint(err: bytes, code: int) -> str:
 
 
 def _bound(memory: int | None) -> None:
-    """In the new process: bound its memory."""
+    """In the new process: bound its memory, and let it end with the server."""
     if memory is not None:
-        import resource
-
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGTERM)
 
 
 def _end(process: asyncio.subprocess.Process) -> None:

@@ -13,7 +13,7 @@ import json
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from http.cookies import SimpleCookie
 from importlib import resources
 from pathlib import Path
@@ -297,4 +297,5 @@ def serve(folder: Path, *, port: int, memory: int | None, announce: Callable[[st
     app = make_app(Runs(folder, memory=memory), port=port, token=token)
     config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on")
     announce(f"http://127.0.0.1:{port}/?token={token}")
-    uvicorn.Server(config).run(sockets=[listener])
+    with suppress(KeyboardInterrupt):  # that is how it ends
+        uvicorn.Server(config).run(sockets=[listener])

@@ -134,7 +134,7 @@ async function draft(run) {
     byId("looked").hidden = false;
     byId("kind").textContent = found.kind + (found.names.length ? ": " + found.names.length.toLocaleString("en") + " columns, " + found.n_rows.toLocaleString("en") + " rows" : "");
     const head = element("tr");
-    for (const name of found.names.slice(0, 8)) head.append(element("th", name));
+    for (const name of found.shown) head.append(element("th", name));
     byId("cells").append(head);
     for (const cells of found.rows) {
       const row = element("tr");
@@ -328,7 +328,7 @@ function ended(run) {
 function finished(run) {
   show("finished", run.name);
   const s = run.summary;
-  byId("lede").textContent = inShort(run) + ": " + s.panel.slice(0, 12).join(", ") + (s.panel.length > 12 ? " …" : "") + ". Balanced accuracy " + score(run) + "; " + (verdicts[s.verdict] || s.verdict) + ".";
+  byId("lede").textContent = inShort(run) + ": " + s.panel.slice(0, 12).join(", ") + (s.panel.length > 12 ? " …" : "") + ". Balanced accuracy " + score(run) + ", measured on panels of " + s.sizes.low + " to " + s.sizes.high + " features; " + (verdicts[s.verdict] || s.verdict) + ".";
   const page = "/runs/" + run.id + "/report/report.html";
   byId("read").href = page;
   byId("report").src = page;
