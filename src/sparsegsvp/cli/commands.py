@@ -21,6 +21,7 @@ from .options import (
     Logging,
     MaybeOut,
     Method,
+    Opening,
     Out,
     Permutations,
     Planning,
@@ -89,7 +90,7 @@ def select(
     Writes report.html, checklist.md, panel.csv, panel.xlsx, predictions.csv, results.json and
     model.skops into DIR, all of them or none.
     """
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
     groups = (
         roles, batches, layout, cohort, use, method, transform, folds, given, permutations,
         resamples, planning, running, logging,
@@ -229,7 +230,7 @@ def demo(
     """
     from ..workflow import command_of, demo_table
 
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
 
     def read() -> tuple[Table, None]:
         data = demo_table()
@@ -316,7 +317,7 @@ def predict(
         validate_table,
     )
 
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
     for name, value in (("validation", validation), ("against", against)):
         if value is not None and target is None:
             raise InputError(
@@ -444,7 +445,7 @@ def recalibrate(
         recalibration_text,
     )
 
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
     if (table is None) != (target is None):
         raise InputError("a cohort needs both TABLE and --target", remedy="give both, or neither")
     if table is None and method == "slope":
@@ -476,6 +477,61 @@ def recalibrate(
         screen.say("Test the new model on other samples than these: predict --target")
     screen.say(f"Model: {out.resolve()}")
     screen.give({"out": str(out.resolve()), "recalibrated": said, "recalibration": done})
+
+
+# ------------------------------------------------------------------------------- looking
+
+
+@command
+def look(table: TablePath, showing: Showing, layout: Opening) -> None:
+    """Show what is in a file, and which columns may hold the classes."""
+    from ..io import preview_table
+
+    screen = Screen.of(showing)
+    found = preview_table(table, **values(layout))
+    screen.show_preview(found)
+    screen.give(found.to_dict())
+
+
+@command
+def app(
+    showing: Showing,
+    folder: Annotated[
+        Path,
+        typer.Option("--folder", metavar="DIR", help="Where runs are kept."),
+    ] = Path("sparsegsvp-runs"),
+    port: Annotated[int, typer.Option(metavar="N", help="Port; 0 takes a free one.")] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+    ] = True,
+    memory: Annotated[
+        float | None,
+        typer.Option(metavar="GB", help="Memory that a run may use; by default all there is."),
+    ] = None,
+) -> None:
+    """Open a page in the browser: drop a table, look at it, run select, read the report.
+
+    Everything stays on this machine.
+    """
+    from ..io import need
+
+    for package in ("starlette", "uvicorn"):
+        need(package, "app")
+    from .web.server import serve
+
+    screen = Screen.of(showing)
+
+    def announce(address: str) -> None:
+        screen.say(f"Open {address}", style="bold")
+        screen.say(f"Runs are kept in {folder.resolve()}. Ctrl-C ends the server.")
+        screen.give({"address": address, "folder": str(folder.resolve())})
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    most = None if memory is None else int(memory * 2**30)
+    serve(folder.resolve(), port=port, memory=most, announce=announce)
 
 
 # ----------------------------------------------------------------------------- evidence
@@ -520,7 +576,7 @@ def evaluate(
     from ..workflow import EvaluatedMethod, evaluate_table, plan_evaluation, results_folder
 
     _check_log(logging, out)
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
     text = spell(
         "evaluate", table, roles, batches, layout, method, transform, folds, given, permutations,
         running,
@@ -612,7 +668,7 @@ def compare(
     from ..workflow import ComparedMethods, compare_table, plan_comparison, results_folder
 
     _check_log(logging, out)
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
     text = spell(
         "compare", table, roles, layout, transform, folds, running,
         method=methods, sizes=None if sizes == "2,4,8,16,32" else sizes, time_limit=time_limit,
@@ -665,7 +721,7 @@ def reproduce(
             f"there is no '{which}' to reproduce",
             remedy=suggestion(which, ["breast", "ovarian", "all"]),
         )
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
     with screen:
         made = run_reproduce(
             cast(Literal["breast", "ovarian", "all"], which),

@@ -62,7 +62,21 @@ DryRun = Annotated[
 
 
 @dataclass(frozen=True)
-class Layout:
+class Opening:
+    """What a file does not say of itself."""
+
+    layer: Annotated[str | None, _option(_READ, "Layer of an .h5ad file.", metavar="NAME")] = None
+    sheet: Annotated[str | None, _option(_READ, "Sheet of a workbook.", metavar="NAME")] = None
+    separator: Annotated[
+        str | None, _option(_READ, "Separator, if it cannot be told.", metavar="CHAR")
+    ] = None
+    decimal: Annotated[
+        str | None, _option(_READ, "Decimal mark, if it cannot be told.", metavar="MARK")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Layout(Opening):
     """How the cells of a file are laid out."""
 
     id: Annotated[
@@ -94,14 +108,6 @@ class Layout:
             "mean (max), or the first.",
             metavar="mean|max|first",
         ),
-    ] = None
-    layer: Annotated[str | None, _option(_READ, "Layer of an .h5ad file.", metavar="NAME")] = None
-    sheet: Annotated[str | None, _option(_READ, "Sheet of a workbook.", metavar="NAME")] = None
-    separator: Annotated[
-        str | None, _option(_READ, "Separator, if it cannot be told.", metavar="CHAR")
-    ] = None
-    decimal: Annotated[
-        str | None, _option(_READ, "Decimal mark, if it cannot be told.", metavar="MARK")
     ] = None
 
 
@@ -390,6 +396,14 @@ class Showing:
         bool, _option(_GENERAL, "Print one JSON object and nothing else.", "--json")
     ] = False
     debug: Annotated[bool, _option(_GENERAL, "Show the traceback of an error.", "--debug")] = False
+    progress_file: Annotated[
+        Path | None,
+        _option(
+            _GENERAL,
+            "Append how far the run has come, a JSON object in each line, for programs that watch.",
+            metavar="FILE",
+        ),
+    ] = None
 
 
 GROUPS = (
