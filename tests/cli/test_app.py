@@ -49,7 +49,15 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "sparsegsvp", "app", "--no-browser", "--folder", str(folder)],
+            [
+                sys.executable,
+                "-m",
+                "sparsegsvp.cli",
+                "app",
+                "--no-browser",
+                "--folder",
+                str(folder),
+            ],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"},
@@ -109,7 +117,7 @@ class Server:
         return [
             int(line.split()[0])
             for line in listed.splitlines()
-            if "sparsegsvp select" in line and "progress.jsonl" in line
+            if "sparsegsvp.cli select" in line and "progress.jsonl" in line
         ]
 
     def close(self) -> None:
@@ -234,7 +242,14 @@ def test_a_run_equals_the_printed_command_byte_for_byte(server, table, tmp_path)
     assert found["state"] == "finished", found["error"]
     assert len(found["summary"]["panel"]) >= 1
     folder = server.folder / run
-    words = [sys.executable, "-m", "sparsegsvp", *found["command"], "--out", str(tmp_path / "own")]
+    words = [
+        sys.executable,
+        "-m",
+        "sparsegsvp.cli",
+        *found["command"],
+        "--out",
+        str(tmp_path / "own"),
+    ]
     subprocess.run(words, cwd=folder, check=True, capture_output=True)
     for name in ("results.json", "panel.csv", "report.html"):
         assert (tmp_path / "own" / name).read_bytes() == (folder / "report" / name).read_bytes()

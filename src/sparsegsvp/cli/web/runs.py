@@ -306,7 +306,7 @@ class Runs:
         return await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "sparsegsvp",
+            "sparsegsvp.cli",
             *words,
             cwd=run.folder,
             stdin=asyncio.subprocess.DEVNULL,
