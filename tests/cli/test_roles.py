@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from sparsegsvp.cli.options import flag
+from sparsegsvp.cli.command import flag
 
 
 @pytest.fixture
@@ -126,10 +126,10 @@ def test_evidence_is_replaced_only_with_force(cohort, kit, command):
 
 
 def test_a_demo_replaces_a_demo_and_nothing_else(tmp_path, kit, monkeypatch):
-    from sparsegsvp.cli import commands
+    from sparsegsvp.cli import panels
 
     seen = []
-    monkeypatch.setattr(commands, "_select", lambda *_, force, **__: seen.append(force))
+    monkeypatch.setattr(panels, "_select", lambda *_, force, **__: seen.append(force))
     for command in ("sparsegsvp demo --seed 1", "sparsegsvp select t.csv -t demo"):
         text = json.dumps({"format": "sparsegsvp-results", "run": {"command": command}})
         (tmp_path / "results.json").write_text(text)

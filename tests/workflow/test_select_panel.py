@@ -15,15 +15,8 @@ from typer.testing import CliRunner
 import sparsegsvp
 from sparsegsvp import Selection, load_model, select_panel
 from sparsegsvp.cli.app import app
-from sparsegsvp.cli.options import (
-    Folds,
-    Method,
-    Permutations,
-    Planning,
-    Resamples,
-    Transform,
-    values,
-)
+from sparsegsvp.cli.command import values
+from sparsegsvp.cli.options import Folds, Method, Permutations, Planning, Resamples, Transform
 from sparsegsvp.evaluation import EvaluationResult, nested_evaluate
 from sparsegsvp.io import InputError, read_table
 from sparsegsvp.report import draw_figures, validate

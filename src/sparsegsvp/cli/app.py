@@ -17,8 +17,8 @@ from typer.core import TyperCommand
 
 from ..io import end_at_once
 from ..io.errors import InputError, one_line
-from . import commands
-from .options import flag, refuse_repeats
+from . import evidence, models, panels
+from .command import flag, refuse_repeats
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -189,19 +189,19 @@ def _complain(message: str, debug: bool) -> None:
 
 # the place of each command in the help, and the example at the end of its own
 for panel, function, example in (
-    ("Panels", commands.select, "select tumors.csv --target diagnosis --batch plate"),
-    ("Panels", commands.predict, "predict sparsegsvp-report/model.skops new.csv --out calls.csv"),
+    ("Panels", panels.select, "select tumors.csv --target diagnosis --batch plate"),
+    ("Panels", models.predict, "predict sparsegsvp-report/model.skops new.csv --out calls.csv"),
     (
         "Panels",
-        commands.recalibrate,
+        models.recalibrate,
         "recalibrate model.skops --prevalence 0.02 --out clinic.skops",
     ),
-    ("Evidence", commands.evaluate, "evaluate tumors.csv --target diagnosis --n-features 5"),
-    ("Evidence", commands.compare, "compare tumors.csv --target diagnosis --sizes 2,4,8"),
-    ("Evidence", commands.reproduce, "reproduce breast"),
-    ("Panels", commands.look, "look tumors.csv"),
-    ("Panels", commands.app, "app --folder my-runs"),
-    ("Panels", commands.demo, "demo --fast"),
+    ("Evidence", evidence.evaluate, "evaluate tumors.csv --target diagnosis --n-features 5"),
+    ("Evidence", evidence.compare, "compare tumors.csv --target diagnosis --sizes 2,4,8"),
+    ("Evidence", evidence.reproduce, "reproduce breast"),
+    ("Panels", panels.look, "look tumors.csv"),
+    ("Panels", panels.app, "app --folder my-runs"),
+    ("Panels", panels.demo, "demo --fast"),
 ):
     epilog = f"Example: sparsegsvp {example}"
     app.command(rich_help_panel=panel, cls=StrictCommand, epilog=epilog)(guarded(function))

@@ -17,7 +17,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ...io.errors import InputError
 from .. import options
-from ..options import spell
+from ..command import spell
 
 GROUPS = (
     options.Roles,

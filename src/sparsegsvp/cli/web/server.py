@@ -27,7 +27,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...io.errors import InputError
-from ..options import flag
+from ..command import flag
 from .forms import fields
 from .runs import Run, Runs
 
