@@ -17,6 +17,7 @@ from sparsegsvp import Selection, select_panel
 from sparsegsvp.cli.app import app
 from sparsegsvp.cli.options import (
     Folds,
+    Given,
     Method,
     Permutations,
     Planning,
@@ -208,7 +209,7 @@ def test_a_plan_reaches_document_page_files_and_log(frame, tmp_path, monkeypatch
 
 def test_defaults_are_the_same_on_the_command_line():
     parameters = inspect.signature(select_panel).parameters
-    groups = (Method(), Transform(), Folds(), Permutations(), Resamples(), Planning())
+    groups = (Method(), Transform(), Folds(), Given(), Permutations(), Resamples(), Planning())
     for name, value in values(*groups).items():
         default = parameters[name].default
         assert (list(default) if isinstance(default, tuple) else default) == value, name

@@ -645,8 +645,7 @@ def _read(
     batches: Batches | None = None,
 ) -> Table:
     """Read the table, show that it is being read, and say what was read."""
-    from ..io import read_table
-    from ..io.lists import listed_names
+    from ..io import listed_names, read_table
 
     options = {**values(roles, layout), "drop": tuple(roles.drop or ())}
     options["keep"] = tuple(roles.keep or ())

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .files import write_atomic as write_atomic
     from .guards import end_at_once as end_at_once
     from .lazy import open_table as open_table
+    from .lists import listed_names as listed_names
     from .memory import make_table as make_table
     from .models import Log2 as Log2
     from .models import load_model as load_model
@@ -35,6 +36,7 @@ _MODULES = {
     "files": ("csv_text", "harmless", "prepare_output", "whole_folder", "write_atomic"),
     "guards": ("end_at_once",),
     "lazy": ("open_table",),
+    "lists": ("listed_names",),
     "memory": ("make_table",),
     "models": ("Log2", "load_model", "save_model"),
     "roles": ("ColumnRole",),
