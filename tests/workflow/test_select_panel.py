@@ -16,7 +16,15 @@ import sparsegsvp
 from sparsegsvp import Selection, load_model, select_panel
 from sparsegsvp.cli.app import app
 from sparsegsvp.cli.command import values
-from sparsegsvp.cli.options import Folds, Method, Permutations, Planning, Resamples, Transform
+from sparsegsvp.cli.options import (
+    Folds,
+    Given,
+    Method,
+    Permutations,
+    Planning,
+    Resamples,
+    Transform,
+)
 from sparsegsvp.evaluation import EvaluationResult, nested_evaluate
 from sparsegsvp.io import InputError, read_table
 from sparsegsvp.report import draw_figures, validate
@@ -259,7 +267,7 @@ def test_a_recalibrated_selection_says_so_in_everything_it_writes(frame, tmp_pat
 
 def test_defaults_are_the_same_on_the_command_line():
     parameters = inspect.signature(select_panel).parameters
-    groups = (Method(), Transform(), Folds(), Permutations(), Resamples(), Planning())
+    groups = (Method(), Transform(), Folds(), Given(), Permutations(), Resamples(), Planning())
     for name, value in values(*groups).items():
         default = parameters[name].default
         assert (list(default) if isinstance(default, tuple) else default) == value, name

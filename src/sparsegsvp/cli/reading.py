@@ -22,8 +22,7 @@ def read_data(
     batches: Batches | None = None,
 ) -> Table:
     """Read the table, show that it is being read, and say what was read."""
-    from ..io import read_table
-    from ..io.text import listed_names
+    from ..io import listed_names, read_table
 
     options = {**values(roles, layout), "drop": tuple(roles.drop or ())}
     options["keep"] = tuple(roles.keep or ())

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .preview import preview_table as preview_table
     from .table import Table as Table
     from .table import read_table as read_table
+    from .text import listed_names as listed_names
     from .xlsx import workbook as workbook
 
 _MODULES = {
@@ -53,6 +54,7 @@ _MODULES = {
     "labels": ("check_cohort", "guess_positive", "known_labels"),
     "layout": ("ColumnRole",),
     "lazy": ("open_table",),
+    "text": ("listed_names",),
     "memory": ("make_table",),
     "models": ("Log2", "load_model", "save_model"),
     "preview": ("preview_table",),
