@@ -18,7 +18,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import isgenerator
@@ -211,13 +211,14 @@ def _run_with_joblib(
     # workers of a cluster are not this process's children
     parent = None if on_cluster() else os.getpid()
     data = _scattered(shared) if on_cluster() and shared is not None else shared
+    filters = list(warnings.filters)  # what is ignored here is ignored in workers too
 
     def calls() -> Iterator[Any]:
         for index, task in enumerate(tasks):
             if cancelled(task):
                 left_out.append(task)
             else:
-                yield delayed(_numbered)(index, task, data, isolate, parent)
+                yield delayed(_numbered)(index, task, data, isolate, parent, filters)
 
     found: Any = iter(())
     try:
@@ -236,9 +237,12 @@ def _run_with_joblib(
 
 
 def _numbered(
-    index: int, task: Task, shared: Any, isolate: bool, parent: int | None
+    index: int, task: Task, shared: Any, isolate: bool, parent: int | None, filters: list[Any]
 ) -> tuple[int, tuple[Any, ...]]:
-    done = _call(task, shared, isolate, parent)
+    with warnings.catch_warnings() if os.getpid() != parent else nullcontext():  # not in threads
+        if os.getpid() != parent:
+            warnings.filters = filters
+        done = _call(task, shared, isolate, parent)
     return index, (done.value, done.seconds, done.status, done.error)
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import warnings
 from contextlib import closing
 
 import numpy as np
@@ -24,6 +25,10 @@ def _pid(shared, *arguments):
 
 def _fail(shared):
     raise KeyError("from a task")
+
+
+def _warn(shared):
+    warnings.warn("from a task", UserWarning, stacklevel=1)
 
 
 def _parts(shared, number):
@@ -61,6 +66,17 @@ def test_what_a_task_raises_is_raised_unless_failures_are_kept_apart(n_jobs):
     found = {o.task.key[0]: o for o in run_tasks(tasks, n_jobs=n_jobs, isolate=True)}
     assert (found["bad"].status, found["good"].status) == ("failed", "ok")
     assert "from a task" in found["bad"].error
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_becomes_of_warnings_is_decided_by_the_caller(n_jobs):
+    tasks = [Task((i,), _warn) for i in range(2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="from a task"):
+            list(run_tasks(tasks, n_jobs=n_jobs))
+        warnings.simplefilter("ignore")
+        assert [o.status for o in run_tasks(tasks, n_jobs=n_jobs)] == ["ok"] * 2
 
 
 def test_parts_survive_a_time_limit_and_others_go_on():
