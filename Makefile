@@ -38,12 +38,11 @@ lint: $(VENV)/.installed-test
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/solver.py
 
+# The site: pages, gallery (its stories are run) and reference. A warning is an error.
 docs: $(VENV)/.installed-docs
-	mkdir -p docs/_build
-	for example in $(abspath examples)/plot_*.py; do \
-	  (cd docs/_build && MPLBACKEND=agg $(abspath $(BIN))/python $$example) || exit 1; \
-	done
-	$(BIN)/python -m pdoc --docformat numpy --output-directory docs/_build sparsegsvp
+	rm -rf docs/generated docs/_build/html
+	OMP_NUM_THREADS=1 MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "The site: $(abspath docs/_build/html/index.html)"
 
 clean:
-	rm -rf $(VENV) $(OUT) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(OUT) build dist docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache

@@ -187,13 +187,21 @@ def _complain(message: str, debug: bool) -> None:
     print(f"sparsegsvp: {one_line(message)}", file=sys.stderr, flush=True)
 
 
-for panel, function in (
-    ("Panels", commands.select),
-    ("Panels", commands.predict),
-    ("Panels", commands.recalibrate),
-    ("Evidence", commands.evaluate),
-    ("Evidence", commands.compare),
-    ("Evidence", commands.reproduce),
-    ("Panels", commands.demo),
+# the place of each command in the help, and the example at the end of its own
+for panel, function, example in (
+    ("Panels", commands.select, "select tumors.csv --target diagnosis --batch plate"),
+    ("Panels", commands.predict, "predict sparsegsvp-report/model.skops new.csv --out calls.csv"),
+    (
+        "Panels",
+        commands.recalibrate,
+        "recalibrate model.skops --prevalence 0.02 --out clinic.skops",
+    ),
+    ("Evidence", commands.evaluate, "evaluate tumors.csv --target diagnosis --n-features 5"),
+    ("Evidence", commands.compare, "compare tumors.csv --target diagnosis --sizes 2,4,8"),
+    ("Evidence", commands.reproduce, "reproduce breast"),
+    ("Panels", commands.look, "look tumors.csv"),
+    ("Panels", commands.app, "app --folder my-runs"),
+    ("Panels", commands.demo, "demo --fast"),
 ):
-    app.command(rich_help_panel=panel, cls=StrictCommand)(guarded(function))
+    epilog = f"Example: sparsegsvp {example}"
+    app.command(rich_help_panel=panel, cls=StrictCommand, epilog=epilog)(guarded(function))

@@ -23,6 +23,7 @@ _READ = "Reading"
 _METHOD = "Method"
 _ESTIMATE = "Estimate"
 _GENERAL = "General"
+_ADVANCED = "Advanced"
 
 
 def _option(panel: str | None, help: str, *flags: str, **more: Any) -> Any:
@@ -61,10 +62,26 @@ DryRun = Annotated[
 
 
 @dataclass(frozen=True)
-class Layout:
+class Opening:
+    """What a file does not say of itself."""
+
+    layer: Annotated[str | None, _option(_READ, "Layer of an .h5ad file.", metavar="NAME")] = None
+    sheet: Annotated[str | None, _option(_READ, "Sheet of a workbook.", metavar="NAME")] = None
+    separator: Annotated[
+        str | None, _option(_READ, "Separator, if it cannot be told.", metavar="CHAR")
+    ] = None
+    decimal: Annotated[
+        str | None, _option(_READ, "Decimal mark, if it cannot be told.", metavar="MARK")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Layout(Opening):
     """How the cells of a file are laid out."""
 
-    id: Annotated[str | None, _option(_READ, "Sample identifiers.", metavar="COLUMN")] = None
+    id: Annotated[
+        str | None, _option(_READ, "Column with the names of samples.", metavar="COLUMN")
+    ] = None
     transpose: Annotated[
         bool | None,
         _option(
@@ -92,14 +109,6 @@ class Layout:
             metavar="mean|max|first",
         ),
     ] = None
-    layer: Annotated[str | None, _option(_READ, "Layer of an .h5ad file.", metavar="NAME")] = None
-    sheet: Annotated[str | None, _option(_READ, "Sheet of a workbook.", metavar="NAME")] = None
-    separator: Annotated[
-        str | None, _option(_READ, "Separator, if it cannot be told.", metavar="CHAR")
-    ] = None
-    decimal: Annotated[
-        str | None, _option(_READ, "Decimal mark, if it cannot be told.", metavar="MARK")
-    ] = None
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,15 @@ class Roles:
     """What the columns of a table are for."""
 
     target: Annotated[
-        str, _option(_READ, "Class labels.", "--target", "-t", metavar="COLUMN", show_default=False)
+        str,
+        _option(
+            _READ,
+            "Column with the class labels.",
+            "--target",
+            "-t",
+            metavar="COLUMN",
+            show_default=False,
+        ),
     ]
     positive: Annotated[str | None, _option(_READ, "The class of interest.", metavar="LABEL")] = (
         None
@@ -121,7 +138,7 @@ class Roles:
         ),
     ] = None
     drop: Annotated[
-        list[str] | None, _option(_READ, "Leave out.", metavar="COLUMN[,COLUMN...]")
+        list[str] | None, _option(_READ, "Columns to leave out.", metavar="COLUMN[,COLUMN...]")
     ] = None
     keep: Annotated[
         list[str] | None,
@@ -131,17 +148,17 @@ class Roles:
             metavar="COLUMNS",
         ),
     ] = None
-    labels: Annotated[Path | None, _option(_READ, "Labels from a second file.", metavar="FILE")] = (
-        None
-    )
+    labels: Annotated[
+        Path | None, _option(_READ, "A second file that has the labels.", metavar="FILE")
+    ] = None
     on: Annotated[
-        str | None, _option(_READ, "Column of identifiers in --labels.", metavar="ID")
+        str | None, _option(_READ, "Column with the names of samples in --labels.", metavar="ID")
     ] = None
 
 
 @dataclass(frozen=True)
 class Batches:
-    """Where or when samples were measured."""
+    """What else is known of the samples: where or when they were measured, age and sex."""
 
     batch: Annotated[
         list[str] | None,
@@ -152,15 +169,39 @@ class Batches:
             metavar="COLUMN",
         ),
     ] = None
+    center_batches: Annotated[
+        bool,
+        _option(
+            _METHOD,
+            "Subtract the mean of each batch (of the first --batch) inside every fold. Needs the "
+            "classes mixed alike in all batches; the model then predicts whole batches only.",
+            "--center-batches",
+            show_default=False,
+        ),
+    ] = False
+    adjust: Annotated[
+        list[str] | None,
+        _option(
+            _READ,
+            "Age, sex and the like, in the decision in every fold: what does the panel add to "
+            "them? Commas between them, or @FILE.",
+            metavar="COLUMNS",
+        ),
+    ] = None
+    categorical: Annotated[
+        list[str] | None,
+        _option(_READ, "Of --adjust, numbers that are codes of categories.", metavar="COLUMNS"),
+    ] = None
 
 
 @dataclass(frozen=True)
 class Transform:
     """What is done to the values first."""
 
-    log2: Annotated[bool, _option(_METHOD, "Take log2(max(x, floor)) first.", "--log2")] = False
+    log2: Annotated[bool, _option(_METHOD, "Take logarithms first.", "--log2")] = False
     floor: Annotated[
-        float, _option(_METHOD, "Floor of --log2; raw microarray intensities often use 16.")
+        float,
+        _option(_METHOD, "Smaller values count as this in --log2; 16 is usual for microarrays."),
     ] = 1.0
 
 
@@ -190,34 +231,71 @@ class Method:
     ] = None
     q: Annotated[
         list[float],
-        _option(_METHOD, "Exponent of the penalty, 0 < q <= 1; repeat to choose among several."),
+        _option(
+            _ADVANCED,
+            "Shape of the penalty, above 0 and up to 1: smaller values give fewer, larger weights. "
+            "Repeat to choose among several.",
+        ),
     ] = dataclasses.field(default_factory=lambda: [1.0])
     tau: Annotated[
         list[float] | None,
-        _option(_METHOD, "Floor on squared distances; repeat to choose among several."),
+        _option(
+            _ADVANCED,
+            "Added to squared distances, so that a panel cannot look perfect by chance; larger "
+            "values weigh features one by one. Repeat to choose among several.",
+        ),
     ] = None
     pool: Annotated[
         list[float] | None,
-        _option(_METHOD, "Shrinkage of the classes' spreads, 0 to 1; repeatable."),
+        _option(
+            _ADVANCED,
+            "How far the spread of each class is drawn to the common one, 0 to 1; repeatable.",
+        ),
     ] = None
-    n_deltas: Annotated[int, _option(_METHOD, "Penalties tried on each path.", "--deltas")] = 30
+    n_deltas: Annotated[int, _option(_ADVANCED, "Steps from one feature to many.", "--deltas")] = 30
     rule: Annotated[
         str,
         _option(
             _METHOD,
-            "paired: the smallest panel that cannot be told from the best; best; or 1se: the "
-            "smallest within one standard error.",
+            "How small: paired, the smallest panel that cannot be told from the best; best; or "
+            "1se, the smallest within one standard error.",
         ),
     ] = "paired"
-    impute: Annotated[str, _option(_METHOD, "median (of the training part) or none.")] = "median"
+    impute: Annotated[
+        str, _option(_METHOD, "Fill gaps with the median (of the training part), or none.")
+    ] = "median"
 
 
 @dataclass(frozen=True)
 class Folds:
     """The outer folds."""
 
-    folds: Annotated[int, _option(_ESTIMATE, "Outer folds.")] = 5
-    repeats: Annotated[int, _option(_ESTIMATE, "Repeats of the outer folds.")] = 5
+    folds: Annotated[int, _option(_ESTIMATE, "Parts of which each is kept out once.")] = 5
+    repeats: Annotated[int, _option(_ESTIMATE, "How often that is repeated.")] = 5
+
+
+@dataclass(frozen=True)
+class Given:
+    """Another panel, to be scored beside the selection."""
+
+    panel: Annotated[
+        list[str] | None,
+        _option(
+            _ESTIMATE,
+            "Score this panel too, on the same folds, and its difference to the selection; names "
+            "or @FILE. Called after the fact: too good if it was chosen with these samples.",
+            metavar="NAMES",
+        ),
+    ] = None
+    published: Annotated[
+        bool,
+        _option(
+            _ESTIMATE,
+            "The --panel was chosen elsewhere, without any of these samples.",
+            "--published",
+            show_default=False,
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -225,12 +303,12 @@ class Permutations:
     """The permutation test."""
 
     permutations: Annotated[
-        int, _option(_ESTIMATE, "Draws of the permutation test; 0 leaves it out.")
+        int, _option(_ESTIMATE, "Tables with shuffled labels to test against; 0 for none.")
     ] = 99
     max_permutations: Annotated[
         int,
         _option(
-            _ESTIMATE,
+            _ADVANCED,
             "More draws, up to this many, where 99 leave the answer open (p between 0.01 and "
             "0.1); 0 for none.",
         ),
@@ -242,7 +320,7 @@ class Resamples:
     """Stability in half samples."""
 
     resamples: Annotated[
-        int, _option(_ESTIMATE, "Half samples for stability; 0 leaves it out.")
+        int, _option(_ESTIMATE, "Random halves to select from anew, for stability; 0 for none.")
     ] = 50
 
 
@@ -318,11 +396,19 @@ class Showing:
         bool, _option(_GENERAL, "Print one JSON object and nothing else.", "--json")
     ] = False
     debug: Annotated[bool, _option(_GENERAL, "Show the traceback of an error.", "--debug")] = False
+    progress_file: Annotated[
+        Path | None,
+        _option(
+            _GENERAL,
+            "Append how far the run has come, a JSON object in each line, for programs that watch.",
+            metavar="FILE",
+        ),
+    ] = None
 
 
 GROUPS = (
-    Layout, Roles, Batches, Transform, Method, Folds, Permutations, Resamples, Planning, Cohort,
-    Use, Running, Logging, Showing,
+    Layout, Roles, Batches, Transform, Method, Folds, Given, Permutations, Resamples, Planning,
+    Cohort, Use, Running, Logging, Showing,
 )  # fmt: skip
 
 

@@ -91,8 +91,8 @@ def hogsvd(
     Returns
     -------
     HOGSVDResult
-        With fields U (list of (n_i, r)), sigma (N, r), V (m, r) and lambda_ (r,), where r is the
-        rank of the stacked matrices, in ascending order of lambda.
+        With fields U (list of (n_i, r)), sigma (N, r), V (m, r) and ``lambda_`` (r,), where r is
+        the rank of the stacked matrices, in ascending order of lambda.
 
     Raises
     ------

@@ -32,6 +32,7 @@ def summarize(
     evaluation: Any = None,
     stability: Any = None,
     learning: Any = None,
+    beside: Sequence[Part] = (),
     test: Part | None = None,
     prevalence: float | None = None,
     command: str = "",
@@ -61,6 +62,8 @@ def summarize(
         from the outer folds if there are any.
     learning : LearningCurve, optional
         Result of `sparsegsvp.evaluation.learning_curve`.
+    beside : sequence of dict
+        Fixed panels on the same folds, as ``Beside`` of `sparsegsvp.report.schema.DOCUMENT`.
     test : dict, optional
         What an independent cohort says, from `summarize_test`.
     prevalence : float, optional
@@ -136,6 +139,7 @@ def summarize(
         "thresholds": _thresholds(found, prevalence),
         "stability": steadiness,
         "learning": None if learning is None else learning.to_dict(),
+        "beside": list(beside),
         "test": test,
         "figures": _figures(table, model, rows, found, selections, stability, learning, prevalence),
         "evaluation": found,

@@ -28,7 +28,7 @@ Results
     data: Data; model: Model; verdict: Verdict; notices: [Notice]; panel: [Feature]
     scores: {Interval}; thresholds: [Threshold]; stability: Stability?; learning: Learning?
     test: Test?
-    figures: Figures; methods: Methods
+    figures: Figures; methods: Methods; beside: [Beside]
     evaluation: {any}?  # EvaluationResult.to_dict(): batches are [Batches], threshold_counts Counts
 
 Interval  # an estimate with its confidence interval
@@ -95,6 +95,10 @@ BatchFromPanel  # the batch told from the panel within classes, by area under th
 UnseenBatches  # the score on batches that were left out, and on the same samples in ordinary folds
     score, loss: Interval; ordinary: float; recalls: [[float?]]; not_left_out: [str]
     together: bool; n_train: int
+
+Beside  # a fixed panel on the folds of the selection; the difference is that of balanced accuracy
+    kind: given panel|covariates alone; features, sentences: [str]; published: bool
+    scores: {Interval}; difference: Interval; p_value: float
 
 Learning  # growing parts of the samples: one entry of a list per size, the smallest first
     n_samples, n_repeats: int; fractions: [float]; sizes: [int]; scores: [[float]]  # by repeat

@@ -1,0 +1,332 @@
+"""What README and docs say can be done: every command and snippet, every link, every name.
+
+A page's commands (lines after ``$`` in ``console`` blocks) and its ``python`` blocks run one after
+the other in a folder with the files that the pages speak of, on few folds and draws. Commands in
+other blocks are read by the command line's parser, so that no option in them is made up.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import importlib
+import os
+import re
+import shlex
+import shutil
+import sys
+import tomllib
+import warnings
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import sparsegsvp
+from sparsegsvp.cli.app import app, spell_out
+from sparsegsvp.cli.screen import as_called
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("guide/*.md"))]
+pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not in this copy")
+
+# Snippets that need what a test has not: a cluster (scale), and the paper's page, whose own test
+# is in tests/reproduce.
+NOT_RUN = {"scale.md", "paper.md"}
+BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+CHEAP = {"--tau": "1", "--deltas": "4", "--folds": "3", "--repeats": "1", "--jobs": "1"}
+DRAWS = {"--permutations": "0", "--resamples": "0"}
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [b for name, b in BLOCK.findall(page.read_text(encoding="utf-8")) if name == language]
+
+
+def commands(page: Path) -> list[str]:
+    text = "\n".join(blocks(page, "console")).replace("\\\n", " ")
+    return [line[2:].split("  #")[0] for line in text.splitlines() if line.startswith("$ ")]
+
+
+def named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+# ------------------------------------------------------------------------ the files they speak of
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> Path:
+    """A folder with the tables of the tutorials, in all the shapes of the recipes."""
+    pd = pytest.importorskip("pandas")
+    anndata = pytest.importorskip("anndata")
+    folder = tmp_path_factory.mktemp("files")
+    for name in ("tumors.csv", "cohort.csv"):
+        shutil.copy(DOCS / "data" / name, folder)
+    (folder / "docs").mkdir()
+    shutil.copytree(DOCS / "data", folder / "docs" / "data")
+    table = pd.read_csv(folder / "tumors.csv")
+    genes = table.filter(like="GENE")
+    expression = genes.set_axis(table["sample"]).T.rename_axis("gene")
+    expression.to_csv(folder / "expression.tsv", sep="\t")
+    table[["sample", "diagnosis"]].to_csv(folder / "samples.csv", index=False)
+    with gzip.open(folder / "GSE0000_series_matrix.txt.gz", "wt") as file:
+        samples = "\t".join(f'"{name}"' for name in table["sample"])
+        states = "\t".join(f'"disease state: {label}"' for label in table["diagnosis"])
+        file.write(f'!Series_title\t"A study"\n!Sample_geo_accession\t{samples}\n')
+        file.write(f"!Sample_characteristics_ch1\t{states}\n!series_matrix_table_begin\n")
+        file.write(f'"ID_REF"\t{samples}\n')
+        for gene, row in expression.iterrows():
+            file.write("\t".join([f'"{gene}"', *map(str, row)]) + "\n")
+        file.write("!series_matrix_table_end\n")
+    with pd.ExcelWriter(folder / "study.xlsx") as book:
+        pd.DataFrame({"about": ["a study"]}).to_excel(book, sheet_name="notes", index=False)
+        table.to_excel(book, sheet_name="expression", index=False, startrow=2)
+    table.to_csv(folder / "european.csv", sep=";", decimal=",", index=False)
+    probes = [name if j % 2 else "GENE050" for j, name in enumerate(genes)]
+    table[["diagnosis"]].join(genes.set_axis(probes, axis=1)).to_csv(
+        folder / "probes.csv", index=False
+    )
+    table[["diagnosis"]].join((2**genes).round()).to_csv(folder / "raw.csv", index=False)
+    patients = np.char.add("patient", (np.arange(len(table)) % 30).astype(str))
+    table.assign(patient=patients).to_csv(folder / "visits.csv", index=False)
+    subtype = np.array(["basal", "luminal", "normal"])[np.arange(len(table)) % 3]
+    shifted = genes + 2.0 * (subtype[:, None] == "basal") * (np.arange(genes.shape[1]) < 2)
+    shifted.assign(subtype=subtype).to_csv(folder / "subtypes.csv", index=False)
+    cells = anndata.AnnData(genes.to_numpy(), obs={"cell_type": list(table["diagnosis"])})
+    cells.layers["lognorm"] = cells.X
+    cells.write_h5ad(folder / "cells.h5ad")
+    (folder / "cohort.parquet").mkdir()
+    table.drop(columns=["sample", "age", "plate"]).to_parquet(
+        folder / "cohort.parquet" / "part-0.parquet"
+    )
+    (folder / "costs.csv").write_text("GENE012,3\nGENE133,2\n")
+    (folder / "unwanted.txt").write_text("GENE001\nGENE047\n")
+    return folder
+
+
+# ------------------------------------------------------------------------------------- they run
+
+
+def cheap(words: list[str], page: Path) -> list[str]:
+    """The command with few folds and draws; of the recipes for files, as far as reading."""
+    command = get_command(app).commands.get(words[0])
+    takes = {flag for parameter in command.params for flag in parameter.opts} if command else set()
+    if "--folds" not in takes or "--list" in words or "--dask" in words:
+        return words
+    if page.name == "files.md":
+        words = [*words, "--fast", "--dry-run"]
+    few = CHEAP if "--fast" in words else {**CHEAP, **DRAWS}
+    options = {option: value for option, value in few.items() if option in takes}
+    for option, value in options.items():
+        if option in words:  # as few as make sense of what the command shows
+            words[words.index(option) + 1] = "2"
+        else:
+            words = [*words, option, value]
+    return words
+
+
+def run(command: str, page: Path) -> None:
+    words = shlex.split(command)
+    program = Path(words[0]).name
+    if program == "sparsegsvp":
+        result = CliRunner().invoke(app, cheap(words[1:], page))
+        assert result.exit_code == 0, f"{command}\n{result.stderr}"
+    elif program == "make":
+        assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    elif program == "pip":
+        extras = re.findall(r"\[([\w,]+)\]", command)
+        known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        assert {e for group in extras for e in group.split(",")} <= set(
+            known["optional-dependencies"]
+        )
+        assert sparsegsvp.__version__ in command or ".whl" not in command
+    else:
+        assert command in ("python -m venv my-env", "source my-env/bin/activate"), command
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if commands(p) and p.name not in NOT_RUN], ids=named
+)
+def test_the_commands_run(page: Path, files: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in files.iterdir():
+        os.symlink(path, tmp_path / path.name)
+    for command in commands(page):
+        run(command, page)
+
+
+def with_defaults(function: Any, **options: Any) -> Any:
+    """The function with other defaults, which what a snippet says overrides."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        return function(*args, **{**options, **given})
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if blocks(p, "python") and p.name not in NOT_RUN], ids=named
+)
+def test_the_snippets_run(page: Path, files: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in files.iterdir():
+        os.symlink(path, tmp_path / path.name)
+    options = {
+        "folds": 3,
+        "repeats": 1,
+        "permutations": 0,
+        "resamples": 0,
+        "tau": 1.0,
+        "n_deltas": 4,
+    }
+    monkeypatch.setattr(
+        sparsegsvp, "select_panel", with_defaults(sparsegsvp.select_panel, **options)
+    )
+    names: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for block in blocks(page, "python"):
+            exec(compile(block, named(page), "exec"), names)
+
+
+COMMAND = re.compile(r"(?:^|`|^\$ )(sparsegsvp [a-z]+ [^`\n]*)", flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_commands_in_passing_have_options_that_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    known = get_command(app).commands
+    for found in COMMAND.findall(re.sub(r"^ {4}", "", text, flags=re.MULTILINE)):
+        words = found.split("  #")[0].replace("...", "").split()
+        if words[1] not in known:
+            assert not any(w.startswith("--") for w in words), found  # a sentence, no command
+            continue
+        flags = {flag for p in known[words[1]].params for flag in (*p.opts, *p.secondary_opts)}
+        given = [w for w in spell_out(words[2:]) if w.startswith("-")]
+        assert set(given) <= flags, found
+
+
+def test_scripts_that_pages_name_exist() -> None:
+    for page in PAGES:
+        for script in re.findall(r"python (benchmarks/\w+\.py)", page.read_text(encoding="utf-8")):
+            assert (ROOT / script).is_file(), f"{named(page)}: {script}"
+
+
+# --------------------------------------------------------------------------------- they are whole
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that headings of a page have, here and on GitHub."""
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    titles = re.findall(r"^#{1,6} (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_internal_links_lead_somewhere() -> None:
+    missing = []
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]:
+        text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+        links = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r"`[^`<]+ <([^>]+)>`", text)
+        for link in links:
+            if "://" in link or link.startswith("mailto:"):
+                continue
+            path, _, anchor = link.partition("#")
+            target = page.parent / path if path else page
+            if "gallery/plot_" in path:  # made by the build, from an example
+                target = ROOT / "examples" / (target.stem + ".py")
+            elif path.endswith("gallery/index.rst"):
+                target = ROOT / "examples"
+            if not target.exists() or (anchor and anchor not in anchors(target)):
+                missing.append(f"{named(page)}: {link}")
+    assert not missing
+
+
+def test_every_page_is_in_the_contents() -> None:
+    listed = set()
+    for page in PAGES[1:]:
+        for toctree in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), flags=re.DOTALL):
+            for line in toctree.splitlines():
+                entry = re.sub(r".*<(.+)>", r"\1", line.strip())
+                if entry and not entry.startswith(":"):
+                    listed.add((page.parent / f"{entry}.md").resolve())
+    pages = {page.resolve() for page in PAGES[1:]} - {DOCS / "index.md"}
+    assert pages <= listed | {(DOCS / "index.md").resolve()}
+
+
+def public_modules() -> list[ModuleType]:
+    names = [
+        path.parent.name if path.name == "__init__.py" else path.stem
+        for path in [*ROOT.glob("src/sparsegsvp/*/__init__.py"), *ROOT.glob("src/sparsegsvp/*.py")]
+    ]
+    names = [n for n in names if not n.startswith("_") and n not in ("sparsegsvp", "cli")]
+    return [sparsegsvp, *(importlib.import_module(f"sparsegsvp.{name}") for name in sorted(names))]
+
+
+def test_the_reference_has_every_public_name() -> None:
+    """A new public name gets its line in docs/api.md, under what one does with it."""
+    module, objects, unknown = sparsegsvp, [], []
+    for line in (DOCS / "api.md").read_text().splitlines():
+        if found := re.match(r".. currentmodule:: (.+)", line):
+            module = importlib.import_module(found[1])
+        elif found := re.match(r"(?:   |.. py:data:: )([A-Za-z][\w.]*)$", line):
+            try:
+                objects.append(functools.reduce(getattr, found[1].split("."), module))
+            except AttributeError:
+                unknown.append(found[1])
+    assert not unknown
+    listed = {id(item) for item in objects}
+    missing = [
+        f"{module.__name__}.{name}"
+        for module in public_modules()
+        for name in module.__all__
+        if name != "__version__"
+        and not isinstance(getattr(module, name), ModuleType)
+        and id(getattr(module, name)) not in listed
+    ]
+    assert not missing, "add to docs/api.md: " + ", ".join(missing)
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
+def test_one_version() -> None:
+    assert "version" not in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    version = sparsegsvp.__version__
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/*.py")), ids=lambda p: p.stem)
+def test_examples_tell_a_story(path: Path) -> None:
+    """Each compiles, opens with a title, and draws at least one figure of the package."""
+    source = path.read_text()
+    compile(source, str(path), "exec")
+    title, line = source.splitlines()[1:3]
+    assert set(line) == {"="} and len(line) == len(title)
+    assert "plots." in source and source.count("# %%") >= 2
+
+
+def test_every_command_shows_an_example_that_parses() -> None:
+    for name, command in get_command(app).commands.items():
+        words = shlex.split(command.epilog)
+        assert words[:3] == ["Example:", "sparsegsvp", name]
+        command.make_context(name, words[3:])
+
+
+def test_the_command_after_a_run_works_as_printed(tmp_path, monkeypatch) -> None:
+    """`make demo` runs a program that no shell finds by its name alone."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program = tmp_path / ".venv" / "bin" / "sparsegsvp"
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    said = as_called("sparsegsvp demo --out demo-report")
+    assert said == f"{Path('.venv', 'bin', 'sparsegsvp')} demo --out demo-report"
+    (tmp_path / "sparsegsvp").touch(mode=0o755)  # now it is on the path
+    assert as_called("sparsegsvp demo") == "sparsegsvp demo"
