@@ -298,8 +298,8 @@ def test_an_independent_cohort(table, tmp_path, kit):
     # what was said of the estimate is still said
     assert "the whole procedure reaches" in result.stdout
     page = (out / "report.html").read_text(encoding="utf-8")
-    # lede, tile, section, and the lede again in the checklist
-    assert page.count("In another cohort") == 4
+    # lede, tile, answer, section, and the lede again in the checklist
+    assert page.count("In another cohort") == 5
     assert "no part in it" in page and "Where to draw the line" in page
 
     words += ["--force"]

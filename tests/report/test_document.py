@@ -25,7 +25,7 @@ from sparsegsvp.report import (
     validate,
     words,
 )
-from sparsegsvp.report.words import notices_about
+from sparsegsvp.report.doubts import notices_about
 
 
 def test_the_document_is_valid_json_and_repeats_itself(fitted, results):
@@ -232,7 +232,7 @@ def test_an_unstable_panel_is_called_so(results):
     for substitutes in ([], [{"feature": "b"}]):
         panel = [{"feature": "a", "frequency": 1.0, "group_frequency": 1.0}]
         panel[0]["substitutes"] = substitutes
-        (said,) = [n.text for n in words.notices_about(
+        (said,) = [n.text for n in notices_about(
             results["data"], panel, "none", {}, shaky) if n.code == "unstable"]  # fmt: skip
         assert ("substitutes" in said) == bool(substitutes)
 

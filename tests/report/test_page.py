@@ -167,7 +167,13 @@ def test_chance_is_said_first(results):
 
 
 def test_a_document_with_nothing_but_a_panel_still_makes_a_page(results):
-    results |= {"scores": {}, "stability": None, "evaluation": None, "notices": []}
+    results |= {
+        "scores": {},
+        "thresholds": [],
+        "stability": None,
+        "evaluation": None,
+        "notices": [],
+    }
     empty = dict.fromkeys(results["figures"]) | {"weights": [], "stability": []}
     results["figures"] = empty
     page = build_report(results)

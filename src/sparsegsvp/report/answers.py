@@ -85,7 +85,7 @@ def _how_good(results: Part) -> str:
 def _trust(results: Part) -> str:
     parts = [_LEVELS[results["verdict"]["level"]]]
     permutation, stability = results["figures"]["permutation"], results["stability"]
-    if permutation is not None:
+    if permutation is not None and results["verdict"]["level"] != "not tested":
         parts[0] += f" ({p_value(permutation['p_value'])} against shuffled labels)"
     if stability is not None and stability["index"] is not None:
         parts.append(

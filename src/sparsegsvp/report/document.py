@@ -16,6 +16,7 @@ from ..evaluation.recalibration import recalibration_of
 from ..evaluation.values import plain
 from ..metrics import threshold_table
 from . import features, figures, projections, words
+from .doubts import notices_about
 from .methods import methods
 from .panel import classes_of, describe_panel, with_frequencies
 from .schema import FORMAT, FORMAT_VERSION, Results
@@ -110,7 +111,7 @@ def summarize(
     scores = known_scores(found)
     verdict = words.verdict(data, scores, found, size=len(rows), stability=steadiness)
     verdict["sentences"] += [] if test is None else [words.cohort_sentence(test)]
-    said = words.notices_about(data, rows, verdict["level"], scores, steadiness)
+    said = notices_about(data, rows, verdict["level"], scores, steadiness)
     if found is not None:
         said += [Notice(n["code"], n["severity"], n["text"]) for n in found["notices"]]
         differing = sizes_notice(len(rows), found["panel_sizes"])
