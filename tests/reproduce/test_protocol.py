@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision_score, recall_score
 
 from sparsegsvp.datasets import data_folder, load_breast_cancer, load_ovarian
+from sparsegsvp.reproduce.claims import filters
 from sparsegsvp.reproduce.protocol import (
     STUDIES,
     batch_normalised_predict,
@@ -159,3 +161,14 @@ def test_the_ovarian_row_of_the_notebook_and_not_the_published_one() -> None:
 def test_the_printed_step_does_not_give_the_published_row() -> None:
     result = published_row(load_breast_cancer(), "breast", "q=0.1", "paper", 10_000)
     assert tuple(result["elbows"]) != STUDIES["breast"].rows["q=0.1"].elbows
+
+
+def test_filters_put_a_feature_that_tells_the_class_first() -> None:
+    data = load_breast_cancer()
+    X = data.X.copy()
+    X[:, 4] = data.y + 0.01 * X[:, 4]
+    X[:, 9] = 1.0  # and one that is constant nowhere
+    found = filters(replace(data, X=X), "breast", top=29, size=1, seeds=[42, 3])
+    for name, ranked in found["top"].items():
+        assert ranked[0] == 4 and 9 not in ranked, name
+        assert found["scores"][name] == [1.0, 1.0]

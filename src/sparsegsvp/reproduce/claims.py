@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import product
@@ -133,11 +134,14 @@ def filters(data: Dataset, study: str, top: int, size: int, seeds: Sequence[int]
         parts = _split(data, study, seed)
         (X, y), (X_test, y_test) = parts.train, parts.test
         scaler = MinMaxScaler(clip=True).fit(X)  # chi-squared asks for counts, or their like
-        for name, values in (
-            ("chi-squared", chi2(scaler.transform(X), y)[0]),
-            ("F", f_classif(X, y)[0]),
-            ("mutual information", mutual_info_classif(X, y, random_state=0)),
-        ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of constant features, which come last below
+            ranks = {
+                "chi-squared": chi2(scaler.transform(X), y)[0],
+                "F": f_classif(X, y)[0],
+                "mutual information": mutual_info_classif(X, y, random_state=0),
+            }
+        for name, values in ranks.items():
             order = np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable")
             if seed == seeds[0]:
                 ranked[name] = order[:top].tolist()

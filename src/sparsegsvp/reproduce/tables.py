@@ -56,16 +56,20 @@ def to_markdown(rows: list[Row]) -> str:
     Examples
     --------
     >>> from sparsegsvp.reproduce.tables import to_markdown
-    >>> print(to_markdown([{"q": 0.1, "verdict": None}]), end="")
+    >>> print(to_markdown([{"q": 0.1, "verdict": None}, {"verdict": "||w||", "q": 1}]), end="")
     | q | verdict |
     | --- | --- |
     | 0.1 |  |
+    | 1 | \\|\\|w\\|\\| |
     """
 
     def cell(value: Any) -> str:
-        return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+        text = f"{value:.6g}" if isinstance(value, float) else str(value)
+        return "" if value is None else text.replace("|", r"\|")
 
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *([*map(cell, r.values())] for r in rows)]
+    columns = list(rows[0])  # a row may have them in another order
+    lines = [columns, ["---"] * len(columns)]
+    lines += [[cell(row[column]) for column in columns] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
