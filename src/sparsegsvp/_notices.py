@@ -44,6 +44,7 @@ TITLES = {
     "rare": "Features that are seldom chosen",
     "final": "From the final fit",
     "steered": "Features in or out by request",
+    "centred": "Batches are centred",
     # another cohort
     "shift": "Values differ from training",
     "cohort": "About the other cohort",

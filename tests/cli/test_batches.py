@@ -111,3 +111,22 @@ def test_evaluate_audits_and_a_recognised_batch_is_pointed_out(table, kit):
     assert "--batch COLUMN checks whether a panel shows the batch" in hint.stdout
     refused = kit.run(*words, "--batch", "plate")
     assert refused.exit_code == 2 and "there is no column 'plate' (--batch)" in refused.stderr
+
+
+def test_centring_says_what_it_did_to_another_cohort(table, kit, tmp_path):
+    out, predictions = tmp_path / "out", tmp_path / "predictions.csv"
+    words = ["select", table, "-t", "class", "--batch", "run_day", "--center-batches", "--drop"]
+    words += [HOSTILE, "--tau", "1", "--deltas", "4", "--folds", "3", "--fast", "--jobs", "1"]
+    result = kit.run(*words, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert "Batches are centred: In every fold" in result.stdout
+    assert "--center-batches" in json.loads((out / "results.json").read_text())["run"]["command"]
+    asked = ["predict", out / "model.skops", table, "--out", predictions, "--force"]
+    for more, said in (([], "as one batch of 48"), (["--batch", "run_day"], "2 batches of 24, 24")):
+        result = kit.run(*asked, *more)
+        assert result.exit_code == 0 and said in " ".join(result.stderr.split())
+    few = tmp_path / "few.csv"
+    few.write_text("".join(table.read_text().splitlines(keepends=True)[:5]))
+    refused = kit.run("predict", out / "model.skops", few)
+    assert refused.exit_code == 2 and "there are only 4 samples" in refused.stderr
+    assert "without --center-batches" in refused.stderr

@@ -173,3 +173,12 @@ def test_bars_on_a_terminal_and_lines_elsewhere(capsys, monkeypatch):
         assert bar.bar is not None
         raise KeyboardInterrupt
     assert bar.bar is None
+
+
+def test_what_an_earlier_run_did_takes_no_part_in_the_estimate(capsys, monkeypatch):
+    clock = iter([100.0, 100.0, 130.0, 130.0, 160.0, 160.0])
+    monkeypatch.setattr("sparsegsvp.cli.screen.time.perf_counter", lambda: next(clock, 160.0))
+    with Screen() as screen:
+        screen.progress("work", 90, 100)  # resumed
+        screen.progress("work", 95, 100)  # five in 30 seconds: as long again for the rest
+    assert "work: 95 of 100, about 30 s left" in capsys.readouterr().err

@@ -39,6 +39,8 @@ def test_what_must_and_may_not_be_in_the_panel(table, kit, tmp_path) -> None:
         (["--must", "no such gene"], "there is no feature 'no such gene' (--must)"),
         (["--ban", "@missing.txt"], "missing.txt: the list cannot be read"),
         (["--costs", "missing.csv"], "missing.csv: the list cannot be read"),
+        (["--panel", "@missing.txt"], "missing.txt: the list cannot be read"),
+        (["--published"], "--published says where a given panel comes from"),
     ],
 )
 def test_errors_name_the_option_and_come_before_the_work(table, kit, words, message) -> None:
@@ -48,3 +50,39 @@ def test_errors_name_the_option_and_come_before_the_work(table, kit, words, mess
         result = kit.run(command, table, "-t", "class", *rest, *words, "--out", out)
         assert result.exit_code != 0 and message in " ".join(result.stderr.split())
         assert not out.exists()
+
+
+def test_a_given_panel_is_scored_beside_the_selection(table, kit, tmp_path) -> None:
+    features = table.read_text().splitlines()[0].split(",")[1:4]
+    names, out = tmp_path / "names.txt", tmp_path / "out"
+    names.write_text("\n".join(features) + "\n")
+    words = ["evaluate", table, "-t", "class", *QUICK[1:], "--repeats", "1", "--permutations", "0"]
+    result = kit.run(*words, "--panel", f"@{names}", "--published", "--out", out)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads((out / "results.json").read_text())
+    [other] = document["beside"]
+    assert other["features"] == features and other["published"]
+    assert all(sentence in result.stdout for sentence in other["sentences"][1:])
+    assert document["command"].endswith(f"--panel @{names} --published --permutations 0")
+
+
+def test_age_and_sex_are_adjusted_for_and_coded_alike_in_another_file(table, kit, tmp_path) -> None:
+    lines = table.read_text().splitlines()
+    path, other, out = tmp_path / "table.csv", tmp_path / "other.csv", tmp_path / "out"
+    more = [f"{40 + 7 * i % 31},{'FM'[i // 2 % 2]}" for i in range(len(lines) - 1)]
+    path.write_text("\n".join(f"{a},{b}" for a, b in zip(lines, ["age,sex", *more])) + "\n")
+    words = ["select", path, "-t", "class", "--id", "sample", *QUICK, "--adjust", "age,sex"]
+    result = kit.run(*words, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads((out / "results.json").read_text())
+    names = [row["feature"] for row in document["panel"]]
+    assert {"age", "sex=M vs F"} < set(names)
+    [alone] = document["beside"]
+    assert alone["kind"] == "covariates alone" and alone["sentences"][1] in result.stdout
+    assert "Beside it: covariates alone" in (out / "report.html").read_text()
+    predicted = kit.run("predict", out / "model.skops", path)
+    assert predicted.exit_code == 0, predicted.stderr
+    other.write_text(path.read_text().replace(",M\n", ",male\n"))
+    refused = kit.run("predict", out / "model.skops", other)
+    assert refused.exit_code == 2
+    assert "column 'sex' has the value 'male', which training has not" in refused.stderr

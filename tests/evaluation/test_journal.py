@@ -271,3 +271,22 @@ def test_a_log_of_stability_selection_resumes_and_may_grow(planted_small, tmp_pa
     path.write_bytes(b"\n".join(lines) + b"\n")
     with pytest.raises(ValueError, match=r"line 3 .* is damaged"):
         more.fit(X, y, log=path, resume=True)
+
+
+def test_parts_of_a_journal_keep_the_same_keys_apart(tmp_path):
+    path = tmp_path / "log.jsonl"
+    with Journal(path, {"kind": "example"}) as journal:
+        one, two = journal.part("one"), journal.part("two")
+        for part, value in ((journal, 0), (one, 1), (two, 2)):
+            part.plan([("fold", 0)])
+            part.add(("fold", 0), value, seconds=0.5)
+        assert [p.read(("fold", 0), int) for p in (journal, one, two)] == [0, 1, 2]
+        with one:  # closing a part leaves the files open
+            one.finish()
+        two.add(("fold", 1), 3)
+        two.forget([("fold", 1)])
+        assert ("two", "fold", 1) not in journal and ("fold", 1) not in two
+    with Journal(path, {"kind": "example"}, resume=True) as journal:
+        assert journal.part("two").records == {("fold", 0): 2, ("fold", 1): 3}
+        assert journal.part("one").timings == {("fold", 0): 0.5}
+        assert journal.part("none").records == {}

@@ -17,7 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegsvp.io import InputError, csv_text, harmless, prepare_output, whole_folder, write_atomic
+from sparsegsvp.io import (
+    InputError,
+    csv_text,
+    harmless,
+    prepare_output,
+    whole_folder,
+    workbook,
+    write_atomic,
+)
 
 
 def names(folder):
@@ -374,3 +382,29 @@ def test_csv_reads_back(numbers, text):
     row = list(csv.reader(io.StringIO(written, newline="")))[1]
     assert [float(cell) for cell in row[1:]] == numbers
     assert row[0].replace("'", "") == text.replace("'", "")
+
+
+def test_a_workbook_reads_back_and_runs_nothing():
+    import openpyxl
+
+    cells = ["=1+1", "<b>&amp;", "a\x00b", " two  blanks ", "Ünï \U0001f600"]
+    rows = [[text, 0.1 + 0.2, 7, None, float("nan")] for text in cells]
+    content = workbook({"a": (["text", "x", "n", "none", "nan"], rows), "b & c": (["y"], [])})
+    book = openpyxl.load_workbook(io.BytesIO(content))
+    assert book.sheetnames == ["a", "b & c"]
+    read = list(book["a"].iter_rows(min_row=2))
+    assert [row[0].value for row in read] == [text.replace("\x00", "\ufffd") for text in cells]
+    assert {row[0].data_type for row in read} == {"s"}  # text, none of it a formula
+    assert [cell.value for cell in read[0][1:]] == [0.1 + 0.2, 7, None, None]
+
+
+def test_a_folder_of_an_earlier_run_is_replaced_with_it(tmp_path):
+    out = tmp_path / "out"
+    for text in ("1", "2"):
+        with whole_folder(out, owned=["a", "figures/"]) as folder:
+            (folder / "a").write_text(text)
+            (folder / "figures").mkdir()
+            (folder / "figures" / f"{text}.svg").write_text(text)
+    assert sorted(p.name for p in out.rglob("*")) == ["2.svg", "a", "figures"]
+    with pytest.raises(InputError, match="other files"), whole_folder(out, owned=["a", "figures"]):
+        pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import sys
 from xml.etree import ElementTree
@@ -10,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from sparsegsvp import plots
-from sparsegsvp.report import drawings, marks
+from sparsegsvp.report import draw_figures, drawings, feature_charts, marks
 from sparsegsvp.report.charts import Axis, Chart, Sheet
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -19,21 +20,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 @pytest.fixture
 def charts(results) -> dict[str, Chart]:
     """Every kind of drawing of the report's page."""
-    found = results["figures"]
-    score, panel = results["scores"]["balanced_accuracy"], results["panel"]
-    score_path, weight_path = drawings.path_charts(found["path"])
+    drawn = {name: chart for name, chart in draw_figures(results).items() if name != "boxes"}
+    row = results["panel"][0]
     return {
-        "gauge": drawings.gauge(score, 0.5),
-        "boxes": drawings.boxes(panel[0]["boxes"], [0, 1]),
-        "roc": drawings.roc_chart(found["roc"]),
-        "calibration": drawings.calibration_chart(found["calibration"]),
-        "decision": drawings.decision_chart(results["test"]["decision"]),
-        "permutation": drawings.permutation_chart(found["permutation"]),
-        "planes": drawings.scatter_chart(found["planes"], [0, 1], diagonal=True),
-        "score path": score_path,
-        "weight path": weight_path,
-        "weights": drawings.weights_chart(found["weights"][0], 0),
-        "stability": drawings.stability_chart(found["stability"], 0.6),
+        "gauge": drawings.gauge(results["scores"]["balanced_accuracy"], 0.5),
+        "boxes": feature_charts.boxes(row["feature"], row["boxes"], [0, 1]),
+        **drawn,
     }
 
 
@@ -68,7 +60,7 @@ KINDS = {"bar quiet", "curve", "thread", "thread mine", "hit", "grid", "ring", "
 
 def test_every_format_is_written(charts, tmp_path):
     for suffix, head in (("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
-        for name in ("gauge", "planes", "stability") if suffix != "svg" else charts:
+        for name in ("gauge", "heatmap", "stability") if suffix != "svg" else charts:
             file = tmp_path / f"{name}.{suffix}"
             charts[name].save(file)
             assert file.read_bytes().startswith(head)
@@ -115,3 +107,24 @@ def test_the_style_sheet_is_read_as_a_browser_reads_it():
     assert marks.look("thread mine")["stroke"] == marks.look("curve")["stroke"]
     assert marks.look("thread mine c1")["stroke"] == marks.look("bar c1")["fill"]
     assert "opacity" not in marks.look("bar")  # hover and the dark palette play no part
+
+
+def test_a_figure_gives_the_numbers_it_draws(charts, results):
+    roc = list(csv.reader(charts["roc"].csv().splitlines()))
+    assert [float(row[1]) for row in roc[1:]] == pytest.approx(results["figures"]["roc"]["tpr"])
+    for name, chart in charts.items():
+        lengths = {len(column) for column in chart.table.values()}
+        assert len(lengths) == (name != "gauge"), name
+    formulas = [line for line in charts["stability"].csv().splitlines() if line[0] in "=+-@"]
+    assert formulas == [] and "'=cmd|" in charts["stability"].csv()
+    sheet = draw_figures(results)["boxes"]
+    assert len(sheet.csv().splitlines()) == 1 + 2 * len(results["panel"])
+
+
+def test_many_marks_are_one_element_and_look_alike():
+    chart = Chart(Axis(0, 200), Axis(0, 1), "many")
+    chart.points(range(200), [0.5] * 200, "bead", radius=2)
+    chart.rects([(i, 0, i + 1, 1) for i in range(200)], "cell high l3", radius=0)
+    assert chart.svg().count('class="bead"') == chart.svg().count('class="cell high l3"') == 1
+    chart.draw(ax := Figure().subplots())
+    assert not ax.patches and len(ax.collections) == 2

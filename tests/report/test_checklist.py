@@ -88,7 +88,7 @@ def test_a_recalibrated_model_fills_the_items_on_updating(results, method):
     assert ("multiplied by 0.80 and moved by -0.30" in found["24"].text) == (method == "slope")
     assert "12f" in found["13"].text and "a prevalence of 5%" in found["15"].text
     assert all(found[number].status == "run" for number in ("12f", "13", "24"))
-    assert "probabilities recalibrated to a prevalence of 5%" in build_report(results)
+    assert "recalibrated to a prevalence of 5%" in build_report(results)
 
 
 def test_batches_fill_the_items_on_clusters(results):
@@ -112,8 +112,8 @@ def test_batches_fill_the_items_on_clusters(results):
 def test_a_document_without_an_estimate_makes_a_checklist(results):
     results |= {"scores": {}, "stability": None, "evaluation": None, "notices": [], "panel": []}
     results["test"] = None
-    nothing = {"weights": [], "stability": [], "thresholds": []}
-    results["figures"] = dict.fromkeys(results["figures"]) | nothing
+    results["thresholds"] = []
+    results["figures"] = dict.fromkeys(results["figures"]) | {"weights": [], "stability": []}
     found = by_number(results)
     assert found["23a"].text == "Not estimated in this run."
     assert "without an estimate" in found["4"].text

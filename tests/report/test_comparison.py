@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import time
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from sklearn.feature_selection import SelectKBest
@@ -109,4 +112,23 @@ def test_pointing_at_a_row_lights_its_line(browser, document, tmp_path):
     lit = browser.find_elements("css selector", "svg .thread.lit")
     assert [line.get_attribute("data-tip") for line in lit] == [HOSTILE]
     assert len(browser.find_elements("css selector", "svg .bead.lit")) == 2
+    # a cell that has more to say is reached by the keyboard
+    cell = browser.find_element("css selector", "td[data-tip]")
+    browser.execute_script("arguments[0].focus({focusVisible: true})", cell)
+    tip = browser.find_element("id", "tip").get_attribute("textContent")
+    assert tip == cell.get_attribute("data-tip") != ""
+    allow = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
+    for kind in ("csv", "svg"):
+        browser.execute_script(f"document.querySelector('[data-as={kind}]').click()")
+    deadline = time.monotonic() + 20
+    while len(list(tmp_path.glob("accuracy.[cs]*[vg]"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert HOSTILE in (tmp_path / "accuracy.csv").read_text(encoding="utf-8")
+    root = ElementTree.parse(tmp_path / "accuracy.svg").getroot()
+    assert not [e for e in root.iter() if e.tag.endswith(("img", "script"))]
+    assert HOSTILE in [e.text for e in root.iter() if e.tag.endswith("title")]
+    assert browser.execute_script("return document.images.length") == 0
+    contrast = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
+    assert browser.execute_script(contrast) == []
     assert browser.get_log("browser") == []

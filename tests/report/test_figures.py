@@ -9,25 +9,25 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from sparsegsvp.evaluation.values import plain
 from sparsegsvp.metrics import calibration_line
-from sparsegsvp.report import figures, projections
+from sparsegsvp.report import features, figures, projections, summarize
 from sparsegsvp.report.document import group_association
 
 
 def test_a_box_holds_every_value_once():
     values = np.array([*np.arange(20.0), 100.0, -90.0, np.nan])
-    found = figures.box(values, "a")
+    found = features.box(values, "a")
     assert found["n"] == 22
     np.testing.assert_allclose(
         [found["q1"], found["median"], found["q3"]], np.nanquantile(values, [0.25, 0.5, 0.75])
     )
     assert (found["low"], found["high"]) == (0.0, 19.0)
     assert found["outliers"] == [-90.0, 100.0]
-    assert figures.box(np.array([np.nan]), "a") is None
+    assert features.box(np.array([np.nan]), "a") is None
 
 
 def test_long_lists_of_outliers_are_cut_but_counted():
     values = np.concatenate([np.zeros(200), np.arange(1.0, 31.0), -np.arange(1.0, 4.0)])
-    found = figures.box(values, "a")
+    found = features.box(values, "a")
     assert found["n_outliers"] == 33
     assert found["outliers"] == [-3.0, -2.0, -1.0, 25.0, 26.0, 27.0, 28.0, 29.0, 30.0]
 
@@ -36,12 +36,12 @@ def test_effect_size_is_cohens_d_and_ignores_units():
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1], [12, 30])
     values = rng.normal(size=42) + 0.7 * codes
-    found = figures.effect_sizes(values, codes, 2)
+    found = features.effect_sizes(values, codes, 2)
     t = ttest_ind(values[codes == 1], values[codes == 0]).statistic
     assert found[1] == pytest.approx(t * np.sqrt(1 / 12 + 1 / 30))
     assert found[0] == pytest.approx(-found[1])
-    np.testing.assert_allclose(figures.effect_sizes(1000 * values + 7, codes, 2), found)
-    assert figures.effect_sizes(codes.astype(float), codes, 2) == [None, None]
+    np.testing.assert_allclose(features.effect_sizes(1000 * values + 7, codes, 2), found)
+    assert features.effect_sizes(codes.astype(float), codes, 2) == [None, None]
 
 
 def test_the_mean_roc_curve_has_the_mean_area(fitted):
@@ -98,7 +98,9 @@ def test_the_decision_curve_is_that_of_the_first_repeat(fitted):
 @pytest.mark.parametrize("prevalence", [None, 0.1])
 def test_thresholds_out_of_fold_are_counted_in_the_first_repeat(fitted, prevalence):
     evaluation = fitted.evaluation.to_dict()
-    found = figures.thresholds(evaluation, prevalence)
+    table = fitted.table
+    found = summarize(table, fitted.model, evaluation=evaluation, prevalence=prevalence)
+    found = found["thresholds"]
     assert found == plain(fitted.evaluation.thresholds(prevalence))
     one = evaluation["classes"].index(fitted.table.positive)
     p, y = np.array(evaluation["out_of_fold"][0]["proba"])[:, one], np.array(evaluation["y"]) == one
@@ -129,7 +131,8 @@ def test_thresholds_out_of_fold_are_counted_in_the_first_repeat(fitted, prevalen
 def test_without_two_classes_or_probabilities_there_are_no_thresholds(fitted):
     evaluation = fitted.evaluation.to_dict()
     evaluation["out_of_fold"][0]["proba"] = None
-    assert figures.thresholds(evaluation) == [] and figures.decision(evaluation) is None
+    assert summarize(fitted.table, fitted.model, evaluation=evaluation)["thresholds"] == []
+    assert figures.decision(evaluation) is None
 
 
 def test_every_permutation_is_in_a_bin(fitted):

@@ -5,13 +5,19 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from scipy.sparse import csr_matrix
+from sklearn.calibration import CalibrationDisplay
+from sklearn.feature_selection import SelectKBest
+from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV, plots
-from sparsegsvp.report import build_report, figures
+from sparsegsvp.evaluation import validate_external
+from sparsegsvp.report import build_report, figures, marks
 
 
 @pytest.fixture
@@ -31,8 +37,10 @@ def test_path_draws_every_feature_and_the_choice(fitted, ax):
 def test_weights_draws_the_curve(fitted, ax):
     shown = figures.weight_curves(fitted.model, fitted.table.feature_names)[1]
     plots.weights(fitted.model, plane=1, feature_names=fitted.table.feature_names, ax=ax)
-    heights = [bar.get_height() for bar in ax.patches]
-    np.testing.assert_allclose(heights, shown["weights"])
+    lengths = [bar.get_width() for bar in ax.patches]
+    np.testing.assert_allclose(lengths, shown["weights"])
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names[:-1] == [marks.cut(name) for name in shown["features"]]
     with pytest.raises(ValueError, match="plane=2 must be between 0 and 1"):
         plots.weights(fitted.model, plane=2, ax=ax)
 
@@ -109,7 +117,7 @@ def test_the_page_shows_the_learning_curve(curve, results):
     assert 'id="plan"' not in build_report(results)
     results["learning"], results["figures"]["learning"] = curve, figures.learning(curve)
     page = build_report(results)
-    section = page[page.index('id="plan"') : page.index('id="warnings"')]
+    section = page[page.index('id="plan"') : page.index("<footer>")]
     assert "Twice the samples &amp; more." in section and "the law 0.90" in section
     assert section.count("<svg") == 1 and "nan" not in section
 
@@ -143,3 +151,96 @@ def test_what_a_plot_cannot_draw_is_refused_in_words(draw, needed):
     for other in (GSVPSVM(), {"a": 1}):
         with pytest.raises(ValueError, match=f"plots.{draw.__name__} draws {needed}.* got a "):
             draw(other, ax=False)
+
+
+def test_estimates_are_drawn_from_an_evaluation_or_a_model_and_data(fitted, ax):
+    t, evaluation = fitted.table, fitted.evaluation
+    assert plots.roc(evaluation, ax=ax) is ax
+    shown = figures.roc(evaluation.to_dict())
+    np.testing.assert_array_equal(ax.lines[-1].get_ydata(), [0.0, *shown["tpr"]])
+    cohort = validate_external(fitted.model, t.X, t.y, pos_label=t.positive, prevalence=0.2)
+    data = {"pos_label": t.positive}
+    for draw, more in (
+        (plots.roc, {}),
+        (plots.calibration, {}),
+        (plots.decision_curve, {"prevalence": 0.2}),
+    ):
+        mine = draw(fitted.model, t.X, t.y, **data, **more, ax=False).svg()
+        assert mine == draw(cohort, ax=False).svg() == draw(cohort.to_dict(), ax=False).svg()
+        assert t.positive in draw(evaluation, ax=False).description
+    assert (
+        "prevalence of 0.1"
+        in plots.decision_curve(evaluation, prevalence=0.1, ax=False).description
+    )
+    bars = plots.permutation(evaluation, ax=Figure().subplots()).patches
+    assert sum(bar.get_height() for bar in bars) == 39
+    with pytest.raises(ValueError, match="no permutation test"):
+        plots.permutation({**evaluation.to_dict(), "permutation": None}, ax=False)
+    three = np.repeat([0, 1, 2], 20)
+    model = GSVPSVM(n_features=3).fit(t.X, three)
+    with pytest.raises(ValueError, match="no calibration curve: it takes two classes"):
+        plots.calibration(model, t.X, three, ax=False)
+    with pytest.raises(ValueError, match=r"plots.roc draws what .* with X and y, got a GSVPSVM"):
+        plots.roc(model, ax=False)
+
+
+def test_scikit_learns_displays_take_these_estimators(fitted):
+    t = fitted.table
+    given = {"ax": Figure().subplots(), "pos_label": t.positive}
+    display = RocCurveDisplay.from_estimator(fitted.model, t.X, t.y, **given)
+    assert display.roc_auc > 0.9
+    given["ax"] = Figure().subplots()
+    assert len(CalibrationDisplay.from_estimator(fitted.model, t.X, t.y, **given).prob_true)
+    shown = ConfusionMatrixDisplay.from_estimator(fitted.model, t.X, t.y, ax=Figure().subplots())
+    assert shown.confusion_matrix.sum() == 60
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "sparse", "pipeline", "other selector"])
+def test_a_panel_is_drawn_from_any_selector_and_table(fitted, kind):
+    t, names = fitted.table, list(fitted.table.feature_names)
+    X, model, given = t.X, fitted.model, {"feature_names": names}
+    if kind == "frame":
+        X, given = pd.DataFrame(t.X, columns=names, index=t.ids), {}
+    elif kind == "sparse":
+        X = csr_matrix(t.X)
+    elif kind == "pipeline":
+        model = make_pipeline(StandardScaler(), GSVPSVM(n_features=4)).fit(t.X, t.y)
+    elif kind == "other selector":
+        model = SelectKBest(k=4).fit(t.X, t.y)
+    last = model[-1] if kind == "pipeline" else model
+    panel = [names[j] for j in np.flatnonzero(last.get_support())]
+    ax = Figure().subplots()
+    assert plots.heatmap(model, X, t.y, evaluation=fitted.evaluation, ax=ax, **given) is ax
+    assert sorted(label.get_text() for label in ax.get_yticklabels()) == sorted(
+        marks.cut(name) for name in panel
+    )
+    heat = plots.heatmap(model, X, t.y, evaluation=fitted.evaluation, ax=False, **given)
+    assert heat.table["sample"][0][0] == ("P" if kind == "frame" else "s")
+    wrong = fitted.evaluation.out_of_fold(0)["predicted"] != fitted.evaluation.y
+    assert heat.table["predicted wrongly"].count("yes") == wrong.sum()
+    volcano = plots.volcano(model, X, t.y, pos_label="well", ax=Figure().subplots(), **given)
+    assert volcano.get_xlabel().startswith("mean well − ill")
+    shown = {text.get_text() for text in volcano.texts}
+    assert shown & {marks.cut(name, 22) for name in panel}
+    matrix = plots.correlations(model, X, t.y, stability=fitted.stability, ax=False, **given)
+    assert set(panel) <= set(matrix.table["feature"])
+    one = plots.boxes(model, X, t.y, feature=1, ax=Figure().subplots(), **given)
+    assert one.get_title() == marks.cut(panel[1], 40)
+    assert plots.boxes(model, X, t.y, feature="gene 20", ax=False, **given).title == "gene 20"
+
+
+def test_a_panel_that_cannot_be_drawn_is_refused_in_words(fitted):
+    t = fitted.table
+    for draw in (plots.heatmap, plots.volcano, plots.boxes, plots.correlations):
+        with pytest.raises(ValueError, match=rf"plots.{draw.__name__} draws the panel of a fitted"):
+            draw(StandardScaler().fit(t.X), t.X, t.y, ax=False)
+        with pytest.raises(ValueError, match=r"wants the table .* got the shape \(60, 4\)"):
+            draw(fitted.model, t.X[:, :4], t.y, ax=False)
+    for feature, said in ((99, "feature=99 must be a name"), ("gene x", "no feature 'gene x'")):
+        with pytest.raises(ValueError, match=said):
+            plots.boxes(fitted.model, t.X, t.y, feature=feature, ax=False)
+    one = SelectKBest(k=1).fit(t.X, t.y)
+    with pytest.raises(ValueError, match="two features at least"):
+        plots.correlations(one, t.X, t.y, ax=False)
+    with pytest.raises(ValueError, match="takes two classes"):
+        plots.volcano(one, t.X, np.repeat([0, 1, 2], 20), ax=False)

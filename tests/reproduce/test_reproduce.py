@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from sparsegsvp.datasets import load_breast_cancer
 from sparsegsvp.reproduce import Plan, Reproduction, reproduce
+from sparsegsvp.reproduce.protocol import OVARIAN, classification_report, paper_split
+from sparsegsvp.reproduce.tables import make_tables, to_markdown
 
 TINY = Plan(
     n_starts=2,
@@ -88,7 +91,7 @@ def test_runs_give_the_same_bytes(resumed, tmp_path: Path) -> None:
     )
     assert [name for name in first if first[name] != second[name]] == []
     # one scale for the whole, from nothing done to all done, whatever the stage
-    assert len(dict.fromkeys(stage for stage, _, _ in stages)) == 6
+    assert len(dict.fromkeys(stage for stage, _, _ in stages)) == 7
     done, totals = [state[1] for state in stages], {state[2] for state in stages}
     assert done[0] == 0 and {done[-1]} == totals and done == sorted(done)
     assert fresh.computed == len(_logged(tmp_path))
@@ -114,11 +117,62 @@ def test_the_results_file_holds_what_the_page_shows(resumed) -> None:
     assert len(timings["seconds_per_experiment"]["breast"]) == len(_logged(made.page.parent))
 
 
+def test_the_authors_notebook_stands_beside_published_and_obtained(resumed) -> None:
+    """The tables of the ovarian study, filled with other results: the layout is what counts."""
+    results = json.loads(resumed[0].results["breast"].read_text())["results"]
+    data = load_breast_cancer()
+    results["claim/filters"] = {
+        "top": {"F": [0, 1]},
+        "size": 6,
+        "scores": {"F": [1.0, 0.9, 0.8]},
+    }
+    printed = results["row/q=0.1/code"]["reports"]["test"]["batch"]
+    printed["all"] = classification_report((8, 1, 0, 15))  # as the notebook prints it
+    parts = paper_split(data.X, data.y, 0.4)
+    tables = make_tables(OVARIAN, data, parts, TINY, results)
+    for name in ("elbows", "reports"):
+        sources = [row["source"] for row in tables[name] if row["method"] == "lq, q = 1"]
+        assert sources[:3] == ["published", "authors' notebook", "authors' conventions"]
+    rows = {
+        row["source"]: row
+        for row in tables["reports"]
+        if (row["part"], row["method"]) == ("test", "lq, q = 0.1")
+    }
+    assert rows["published"]["balanced_accuracy"] == 1.0
+    assert rows["authors' notebook"]["verdict"] == "differs"
+    assert rows["authors' notebook"]["FP"] == rows["authors' conventions"]["FP"] == 1
+    assert "notebook, which is not the published" in rows["authors' conventions"]["reason"]
+    sweep = {row["q"]: row for row in tables["sweep"]}
+    assert sweep[0.2]["notebook_smaller_elbow"] == 135
+    assert sweep[0.9]["notebook_validation"] == "18 1 9 25"
+    assert tables["jaccard"][0]["published"] == 0.4260
+    assert [row["claim"][:4] for row in tables["claims"][:2]] == ["14 o", "[EE]"]
+    text = to_markdown(tables["reports"])
+    assert text.count("\n") == len(tables["reports"]) + 2 and "authors' notebook" in text
+
+
+def test_the_claims_and_the_search_are_in_the_tables(resumed) -> None:
+    made, _ = resumed
+    search = made.tables["breast"]["search"]
+    assert [row["split"] for row in search] == ["published"] * 4
+    for row in search:
+        assert 0.5 <= row["validation"] <= 1.0 and 0.0 <= row["test"] <= 1.0 and row["features"]
+    # the best of so many settings on the samples that chose it
+    assert all(row["tried"] > 50 and row["tied"] >= 1 for row in search[:3])
+    claims = made.tables["breast"]["claims"]
+    assert len(claims) == 3 and all(all(row.values()) for row in claims)
+    text = (made.page.parent / "breast.md").read_text()
+    assert all(name in text for name in ("## claims", "## search", "scikit-learn "))
+    assert "Not the full plan: n_starts = 2, " in text
+
+
 def test_the_page_asks_for_nothing(resumed) -> None:
     html = resumed[0].page.read_text()
     links = re.findall(r"""(?:src|href|action)\s*=\s*["']([^"']*)""", html)
     assert links and all(link.startswith(("#", "data:")) for link in links)
-    assert not re.search(r"url\(\s*['\"]?(?!#)|@import|<script|<iframe", html)
+    assert not re.search(r"url\(\s*['\"]?(?!#)|@import|<iframe", html)
+    assert html.count("<script") == 2  # data, and the script that the policy allows
+    assert "default-src 'none'" in html.replace("&#39;", "'") and 'class="top"' in html
     ids = re.findall(r'\bid="([^"]+)"', html)
     used = set(re.findall(r"url\(#([^)]+)\)", html)) | {
         link[1:] for link in links if link[0] == "#"
@@ -174,7 +228,7 @@ def _open(page: Path, folder: Path) -> tuple[str, list[str], set[str]]:
 @needs_chromium
 def test_the_page_opens_in_a_browser(resumed, tmp_path: Path) -> None:
     html, console, asked = _open(resumed[0].page, tmp_path)
-    assert html.count("<svg") == 7
+    assert html.count('class="chart"') == 7
     assert "Does the answer depend on things that should not matter?" in html
     assert console == []
     assert asked == set()

@@ -9,15 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sparsegsvp.solvers.pgd import (
-    PGDPlane,
-    SoftThreshold,
-    WeightedRidge,
-    l1_pgd_gsvp,
-    lq_pgd_gsvp,
-    lq_prox,
-    pgd_planes,
-)
+from sparsegsvp.solvers.pgd import PGDPlane, l1_pgd_gsvp, lq_pgd_gsvp, pgd_planes
+from sparsegsvp.solvers.proximal import SoftThreshold, WeightedRidge, lq_prox
 
 
 @pytest.fixture

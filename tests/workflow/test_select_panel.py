@@ -25,8 +25,9 @@ from sparsegsvp.cli.options import (
     values,
 )
 from sparsegsvp.evaluation import EvaluationResult, nested_evaluate
-from sparsegsvp.io import read_table
-from sparsegsvp.report import validate
+from sparsegsvp.io import InputError, read_table
+from sparsegsvp.report import draw_figures, validate
+from sparsegsvp.workflow import files
 from sparsegsvp.workflow.stages import Cancelled
 
 CHEAP = {"tau": 1.0, "n_deltas": 5, "folds": 3, "repeats": 1}
@@ -55,11 +56,15 @@ def found(path) -> Selection:
     return select_panel(path, target="state", permutations=3, resamples=4, **CHEAP)
 
 
-def test_python_and_the_command_line_give_the_same_document(found, path, tmp_path):
+def test_python_and_the_command_line_give_the_same_document(found, path, tmp_path, monkeypatch):
     out = tmp_path / "out"
+    monkeypatch.setattr(files, "draw_figures", lambda document: {})
     words = ["select", path, "-t", "state", *WORDS, "--permutations", "3", "--resamples", "4"]
-    result = CliRunner().invoke(app, [str(w) for w in [*words, "--jobs", "1", "--out", out]])
+    result = CliRunner().invoke(
+        app, [str(w) for w in [*words, "--figures", "--jobs", "1", "--out", out]]
+    )
     assert result.exit_code == 0, result.stderr
+    assert (out / "figures").is_dir() and not (tmp_path / "saved" / "figures").exists()
     written = json.loads((out / "results.json").read_text(encoding="utf-8"))
     assert written["run"].pop("command").startswith("sparsegsvp select ")
     mine = json.loads(json.dumps(found.document))
@@ -70,6 +75,33 @@ def test_python_and_the_command_line_give_the_same_document(found, path, tmp_pat
         assert (tmp_path / "saved" / name).read_bytes() == (out / name).read_bytes()
     page = (tmp_path / "saved" / "report.html").read_text(encoding="utf-8")
     assert page == found.to_html()
+
+
+def test_figures_and_workbook_are_written_and_replaced(found, tmp_path, monkeypatch):
+    import openpyxl
+
+    few = {name: draw_figures(found.document)[name] for name in ("roc", "boxes")}
+    monkeypatch.setattr(files, "draw_figures", lambda document: few)
+    out = tmp_path / "out"
+    found.save(out, figures=True)
+    names = {f"{name}.{kind}" for name in few for kind in ("svg", "png", "csv")}
+    assert {p.name for p in (out / "figures").iterdir()} == names
+    assert (out / "figures" / "roc.csv").read_text(encoding="utf-8") == few["roc"].csv()
+    book = openpyxl.load_workbook(out / "panel.xlsx")
+    header, *rows = book["panel"].iter_rows(values_only=True)
+    assert header[0] == "feature" and [row[0] for row in rows] == found.panel.index.tolist()
+    assert rows[0][2] == found.document["panel"][0]["weights"][0]
+    scores = {row[1]: row[2] for row in book["scores"].iter_rows(min_row=2, values_only=True)}
+    assert scores["auc"] == found.evaluation.scores["auc"].value
+    monkeypatch.setattr(files.importlib.util, "find_spec", lambda name: None)
+    files.write_figures(tmp_path / "plain", found.document)
+    assert {p.suffix for p in (tmp_path / "plain").iterdir()} == {".svg", ".csv"}
+    monkeypatch.undo()
+    found.save(out, force=True)
+    assert not (out / "figures").exists() and (out / "panel.xlsx").exists()
+    (out / "notes").mkdir()
+    with pytest.raises(InputError, match="other files"):
+        found.save(out, force=True)
 
 
 def test_every_kind_of_table_gives_the_same_panel(found, frame, path):
@@ -122,7 +154,9 @@ def test_a_selection_says_what_it_found(found):
 
 def test_a_notebook_shows_the_page_in_a_sandbox(found):
     shown = found._repr_html_()
-    assert shown.startswith('<iframe sandbox="allow-scripts" srcdoc="&lt;!doctype html&gt;')
+    assert shown.startswith(
+        '<iframe sandbox="allow-scripts allow-downloads" srcdoc="&lt;!doctype html&gt;'
+    )
     assert "allow-same-origin" not in shown
     assert shown.count("<") == 2  # nothing of the page is outside of the frame
 

@@ -96,7 +96,7 @@ def test_evaluations_and_plans_are_steered_too(table) -> None:
     found = evaluate_table(table, must=["g7"], **options)
     assert all(7 in fold.panel for fold in found.evaluation.folds)
     assert any(notice["code"] == "steered" for notice in found.document["notices"])
-    with pytest.raises(InputError, match="must, ban and costs are for the method GSVPSVMCV"):
+    with pytest.raises(InputError, match="must, ban, costs and adjust are for the method"):
         evaluate_table(table, method="t-test", must=["g7"], **options)
     assert plan_selection(table, must=["g7"], **QUICK).fits
     with pytest.raises(InputError, match="there is no feature 'x'"):

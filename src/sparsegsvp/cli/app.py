@@ -199,6 +199,8 @@ for panel, function, example in (
     ("Evidence", commands.evaluate, "evaluate tumors.csv --target diagnosis --n-features 5"),
     ("Evidence", commands.compare, "compare tumors.csv --target diagnosis --sizes 2,4,8"),
     ("Evidence", commands.reproduce, "reproduce breast"),
+    ("Panels", commands.look, "look tumors.csv"),
+    ("Panels", commands.app, "app --folder my-runs"),
     ("Panels", commands.demo, "demo --fast"),
 ):
     epilog = f"Example: sparsegsvp {example}"

@@ -13,12 +13,15 @@ from .options import (
     Batches,
     Cohort,
     DryRun,
+    Figures,
     Folds,
     Force,
+    Given,
     Layout,
     Logging,
     MaybeOut,
     Method,
+    Opening,
     Out,
     Permutations,
     Planning,
@@ -54,6 +57,7 @@ def select(
     method: Method,
     transform: Transform,
     folds: Folds,
+    given: Given,
     permutations: Permutations,
     resamples: Resamples,
     planning: Planning,
@@ -62,6 +66,7 @@ def select(
     showing: Showing,
     out: Out = Path("sparsegsvp-report"),
     force: Force = False,
+    figures: Figures = False,
     dry_run: DryRun = False,
     fast: Annotated[
         bool,
@@ -82,19 +87,20 @@ def select(
 ) -> None:
     """Select a panel, estimate it honestly, and write a report.
 
-    Writes report.html, checklist.md, panel.csv, predictions.csv, results.json and model.skops
-    into DIR, all of them or none.
+    Writes report.html, checklist.md, panel.csv, panel.xlsx, predictions.csv, results.json and
+    model.skops into DIR, all of them or none.
     """
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
     groups = (
-        roles, batches, layout, cohort, use, method, transform, folds, permutations, resamples,
-        planning, running, logging,
+        roles, batches, layout, cohort, use, method, transform, folds, given, permutations,
+        resamples, planning, running, logging,
     )  # fmt: skip
     text = spell("select", table, *groups, fast=fast, dask=dask)
     if dask is not None:
         refused = [name for name, _ in changed(*groups) if name not in _ON_DISK]
         refused += ["fast"] if fast else []
         refused += ["dry_run"] if dry_run else []
+        refused += ["figures"] if figures else []
         _select_lazily(
             table, dask, refused, roles, layout, method, running, text, screen, out=out, force=force
         )
@@ -105,7 +111,8 @@ def select(
         data = _read(table, screen, roles, layout, transform, batches)
         return data, _read_cohort(cohort, data, roles, layout, screen)
 
-    asked = values(method, transform, folds, permutations, resamples, planning, running)
+    asked = values(method, transform, folds, given, permutations, resamples, planning, running)
+    asked["center_batches"] = batches.center_batches
     if dry_run:
         from ..workflow import plan_selection
 
@@ -114,7 +121,8 @@ def select(
             plan = plan_selection(data, fast=fast, progress=screen.progress, **asked)
         screen.show_plan(plan)
         return
-    _select(read, out, text, screen, force=force, fast=fast, **asked, **values(logging, use))
+    kept = {"force": force, "figures": figures}
+    _select(read, out, text, screen, **kept, fast=fast, **asked, **values(logging, use))
 
 
 def _select(
@@ -124,6 +132,7 @@ def _select(
     screen: Screen,
     *,
     force: bool,
+    figures: bool = False,
     **parameters: Any,
 ) -> None:
     """Read a table and perhaps a cohort, select, show what was found and write it."""
@@ -141,7 +150,7 @@ def _select(
         )
         screen.show_estimate(found.document)
         with screen.stage("writing the page"):
-            found.write(folder)
+            found.write(folder, figures=figures)
     screen.finish(found.document, out, text)
 
 
@@ -212,6 +221,7 @@ def demo(
     showing: Showing,
     out: Out = Path("demo-report"),
     force: Force = False,
+    figures: Figures = False,
     fast: Annotated[bool, typer.Option("--fast", help="Skip what takes long.")] = False,
 ) -> None:
     """Run select on the breast cancer data that come with the package.
@@ -220,7 +230,7 @@ def demo(
     """
     from ..workflow import command_of, demo_table
 
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
 
     def read() -> tuple[Table, None]:
         data = demo_table()
@@ -231,7 +241,8 @@ def demo(
     # its own results are made again as often as one likes
     own = (command_of(out) or "").startswith("sparsegsvp demo")
     settled: dict[str, Any] = {"repeats": 2, "resamples": 20}
-    _select(read, out, text, screen, force=force or own, fast=fast, **settled, **values(running))
+    kept = {"force": force or own, "figures": figures}
+    _select(read, out, text, screen, **kept, fast=fast, **settled, **values(running))
 
 
 @command
@@ -277,6 +288,13 @@ def predict(
             "test of the areas, McNemar's of the labels.",
         ),
     ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Batches of TABLE, for a model that centres them; else all samples are one.",
+        ),
+    ] = None,
 ) -> None:  # fmt: skip
     """Classify samples with a saved model; with --target, validate it on them.
 
@@ -299,7 +317,7 @@ def predict(
         validate_table,
     )
 
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
     for name, value in (("validation", validation), ("against", against)):
         if value is not None and target is None:
             raise InputError(
@@ -313,15 +331,19 @@ def predict(
     names = needed_features(fitted)
     if second is not None:
         names += [name for name in needed_features(second) if name not in names]
-    data = read_table(table, target=target, features=names, **values(layout))
+    batches = () if batch is None else (batch,)
+    data = read_table(table, target=target, features=names, batch=batches, **values(layout))
     said = data.record if target is None else _about_cohort(data)
     for sentence in said[1:]:  # the first is how much was read
         screen.remark(sentence)
     found = predict_table(fitted, data)
     if found.imputed:
         screen.remark(found.imputed_text())
-    if found.recalibrated:
-        screen.remark(f"note: {found.recalibrated}")
+    for note in (found.recalibrated, found.centred_text()):
+        if note:
+            screen.remark(f"note: {note}")
+    if batch is not None and not found.centred:
+        screen.remark("note: this model centres no batches, so --batch changes nothing")
     notice = found.shift_notice(None if target is None else data.labels)
     if notice is not None:
         screen.remark(f"note: {notice}")
@@ -362,6 +384,7 @@ def predict(
             "classes": found.classes,
             "imputed": found.imputed,
             "recalibrated": found.recalibrated or None,
+            "centred": found.centred_text() or None,
             "notices": [] if notice is None else [str(notice)],
             "validation": shown,
             "against": paired,
@@ -422,7 +445,7 @@ def recalibrate(
         recalibration_text,
     )
 
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
     if (table is None) != (target is None):
         raise InputError("a cohort needs both TABLE and --target", remedy="give both, or neither")
     if table is None and method == "slope":
@@ -456,6 +479,61 @@ def recalibrate(
     screen.give({"out": str(out.resolve()), "recalibrated": said, "recalibration": done})
 
 
+# ------------------------------------------------------------------------------- looking
+
+
+@command
+def look(table: TablePath, showing: Showing, layout: Opening) -> None:
+    """Show what is in a file, and which columns may hold the classes."""
+    from ..io import preview_table
+
+    screen = Screen.of(showing)
+    found = preview_table(table, **values(layout))
+    screen.show_preview(found)
+    screen.give(found.to_dict())
+
+
+@command
+def app(
+    showing: Showing,
+    folder: Annotated[
+        Path,
+        typer.Option("--folder", metavar="DIR", help="Where runs are kept."),
+    ] = Path("sparsegsvp-runs"),
+    port: Annotated[int, typer.Option(metavar="N", help="Port; 0 takes a free one.")] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+    ] = True,
+    memory: Annotated[
+        float | None,
+        typer.Option(metavar="GB", help="Memory that a run may use; by default all there is."),
+    ] = None,
+) -> None:
+    """Open a page in the browser: drop a table, look at it, run select, read the report.
+
+    Everything stays on this machine.
+    """
+    from ..io import need
+
+    for package in ("starlette", "uvicorn"):
+        need(package, "app")
+    from .web.server import serve
+
+    screen = Screen.of(showing)
+
+    def announce(address: str) -> None:
+        screen.say(f"Open {address}", style="bold")
+        screen.say(f"Runs are kept in {folder.resolve()}. Ctrl-C ends the server.")
+        screen.give({"address": address, "folder": str(folder.resolve())})
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    most = None if memory is None else int(memory * 2**30)
+    serve(folder.resolve(), port=port, memory=most, announce=announce)
+
+
 # ----------------------------------------------------------------------------- evidence
 
 
@@ -468,6 +546,7 @@ def evaluate(
     method: Method,
     transform: Transform,
     folds: Folds,
+    given: Given,
     permutations: Permutations,
     running: Running,
     logging: Logging,
@@ -497,14 +576,16 @@ def evaluate(
     from ..workflow import EvaluatedMethod, evaluate_table, plan_evaluation, results_folder
 
     _check_log(logging, out)
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
     text = spell(
-        "evaluate", table, roles, batches, layout, method, transform, folds, permutations, running,
+        "evaluate", table, roles, batches, layout, method, transform, folds, given, permutations,
+        running,
         method=None if name == "GSVPSVMCV" else name, full_permutation=full_permutation,
     )  # fmt: skip
     asked: dict[str, Any] = {"method": name, "full_permutation": full_permutation}
     asked |= {"progress": screen.progress}
-    asked |= values(method, transform, folds, permutations, running)
+    asked |= values(method, transform, folds, given, permutations, running)
+    asked["center_batches"] = batches.center_batches
     if dry_run:
         with screen:
             plan = plan_evaluation(_read(table, screen, roles, layout, transform, batches), **asked)
@@ -587,7 +668,7 @@ def compare(
     from ..workflow import ComparedMethods, compare_table, plan_comparison, results_folder
 
     _check_log(logging, out)
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
     text = spell(
         "compare", table, roles, layout, transform, folds, running,
         method=methods, sizes=None if sizes == "2,4,8,16,32" else sizes, time_limit=time_limit,
@@ -640,7 +721,7 @@ def reproduce(
             f"there is no '{which}' to reproduce",
             remedy=suggestion(which, ["breast", "ovarian", "all"]),
         )
-    screen = Screen(quiet=showing.quiet, as_json=showing.json)
+    screen = Screen.of(showing)
     with screen:
         made = run_reproduce(
             cast(Literal["breast", "ovarian", "all"], which),
@@ -672,10 +753,14 @@ def _read(
 ) -> Table:
     """Read the table, show that it is being read, and say what was read."""
     from ..io import read_table
+    from ..io.text import listed_names
 
     options = {**values(roles, layout), "drop": tuple(roles.drop or ())}
     options["keep"] = tuple(roles.keep or ())
-    options["batch"] = tuple((batches or Batches()).batch or ())
+    more = batches or Batches()
+    options["batch"] = tuple(more.batch or ())
+    for name in ("adjust", "categorical"):
+        options[name] = listed_names(getattr(more, name) or ())
     with screen.stage(f"reading {path.name}"):
         table = read_table(path, **options)
     table = table.without_notice("raw") if transform.log2 else table
@@ -697,6 +782,7 @@ def _read_cohort(
             cohort.test,
             target=data.target,
             features=data.feature_names,
+            adjust=tuple(data.covariates),
             labels=cohort.test_labels,
             on=None if cohort.test_labels is None else roles.on,
             **values(layout),

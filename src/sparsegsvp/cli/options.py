@@ -45,6 +45,13 @@ MaybeOut = Annotated[
 Force = Annotated[
     bool, _option(_GENERAL, "Replace the results of an earlier run.", "--force", show_default=False)
 ]
+Figures = Annotated[
+    bool,
+    _option(
+        _GENERAL, "Write every figure too, as SVG, PNG and CSV, into DIR/figures.", "--figures",
+        show_default=False,
+    ),
+]  # fmt: skip
 DryRun = Annotated[
     bool,
     _option(
@@ -55,7 +62,21 @@ DryRun = Annotated[
 
 
 @dataclass(frozen=True)
-class Layout:
+class Opening:
+    """What a file does not say of itself."""
+
+    layer: Annotated[str | None, _option(_READ, "Layer of an .h5ad file.", metavar="NAME")] = None
+    sheet: Annotated[str | None, _option(_READ, "Sheet of a workbook.", metavar="NAME")] = None
+    separator: Annotated[
+        str | None, _option(_READ, "Separator, if it cannot be told.", metavar="CHAR")
+    ] = None
+    decimal: Annotated[
+        str | None, _option(_READ, "Decimal mark, if it cannot be told.", metavar="MARK")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Layout(Opening):
     """How the cells of a file are laid out."""
 
     id: Annotated[
@@ -87,14 +108,6 @@ class Layout:
             "mean (max), or the first.",
             metavar="mean|max|first",
         ),
-    ] = None
-    layer: Annotated[str | None, _option(_READ, "Layer of an .h5ad file.", metavar="NAME")] = None
-    sheet: Annotated[str | None, _option(_READ, "Sheet of a workbook.", metavar="NAME")] = None
-    separator: Annotated[
-        str | None, _option(_READ, "Separator, if it cannot be told.", metavar="CHAR")
-    ] = None
-    decimal: Annotated[
-        str | None, _option(_READ, "Decimal mark, if it cannot be told.", metavar="MARK")
     ] = None
 
 
@@ -145,7 +158,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Batches:
-    """Where or when samples were measured."""
+    """What else is known of the samples: where or when they were measured, age and sex."""
 
     batch: Annotated[
         list[str] | None,
@@ -155,6 +168,29 @@ class Batches:
             "class? May be repeated.",
             metavar="COLUMN",
         ),
+    ] = None
+    center_batches: Annotated[
+        bool,
+        _option(
+            _METHOD,
+            "Subtract the mean of each batch (of the first --batch) inside every fold. Needs the "
+            "classes mixed alike in all batches; the model then predicts whole batches only.",
+            "--center-batches",
+            show_default=False,
+        ),
+    ] = False
+    adjust: Annotated[
+        list[str] | None,
+        _option(
+            _READ,
+            "Age, sex and the like, in the decision in every fold: what does the panel add to "
+            "them? Commas between them, or @FILE.",
+            metavar="COLUMNS",
+        ),
+    ] = None
+    categorical: Annotated[
+        list[str] | None,
+        _option(_READ, "Of --adjust, numbers that are codes of categories.", metavar="COLUMNS"),
     ] = None
 
 
@@ -236,6 +272,30 @@ class Folds:
 
     folds: Annotated[int, _option(_ESTIMATE, "Parts of which each is kept out once.")] = 5
     repeats: Annotated[int, _option(_ESTIMATE, "How often that is repeated.")] = 5
+
+
+@dataclass(frozen=True)
+class Given:
+    """Another panel, to be scored beside the selection."""
+
+    panel: Annotated[
+        list[str] | None,
+        _option(
+            _ESTIMATE,
+            "Score this panel too, on the same folds, and its difference to the selection; names "
+            "or @FILE. Called after the fact: too good if it was chosen with these samples.",
+            metavar="NAMES",
+        ),
+    ] = None
+    published: Annotated[
+        bool,
+        _option(
+            _ESTIMATE,
+            "The --panel was chosen elsewhere, without any of these samples.",
+            "--published",
+            show_default=False,
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -336,11 +396,19 @@ class Showing:
         bool, _option(_GENERAL, "Print one JSON object and nothing else.", "--json")
     ] = False
     debug: Annotated[bool, _option(_GENERAL, "Show the traceback of an error.", "--debug")] = False
+    progress_file: Annotated[
+        Path | None,
+        _option(
+            _GENERAL,
+            "Append how far the run has come, a JSON object in each line, for programs that watch.",
+            metavar="FILE",
+        ),
+    ] = None
 
 
 GROUPS = (
-    Layout, Roles, Batches, Transform, Method, Folds, Permutations, Resamples, Planning, Cohort,
-    Use, Running, Logging, Showing,
+    Layout, Roles, Batches, Transform, Method, Folds, Given, Permutations, Resamples, Planning,
+    Cohort, Use, Running, Logging, Showing,
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What the terminal shows: sentences on stdout, progress and errors on stderr."""
+"""What the terminal shows: sentences on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from ..io.errors import one_line
+from .options import Showing
 
 if TYPE_CHECKING:
     from ..io import Table
+    from ..io.preview import Preview
     from ..workflow import Plan
 
 _EVERY = 10.0  # seconds between plain lines of progress
@@ -56,11 +58,16 @@ class Screen:
         Show nothing but errors.
     as_json : bool
         Show nothing but one JSON object at the end.
+    progress_file : Path, optional
+        Append a JSON object with stage, done and total for each step of progress.
     """
 
-    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
+    def __init__(
+        self, *, quiet: bool = False, as_json: bool = False, progress_file: Path | None = None
+    ) -> None:
         self.silent = quiet or as_json
         self.as_json = as_json
+        self.progress_file = progress_file
         self.out = Console(highlight=False, soft_wrap=True)
         self.err = Console(stderr=True, highlight=False, soft_wrap=True)
         self.bar: Progress | None = None
@@ -68,6 +75,11 @@ class Screen:
         self.current: str | None = None
         self.started = self.last = 0.0
         self.already = 0  # done when the stage began, by an earlier run or stage
+
+    @classmethod
+    def of(cls, showing: Showing) -> Screen:
+        """Make the screen that the options ask for."""
+        return cls(quiet=showing.quiet, as_json=showing.json, progress_file=showing.progress_file)
 
     def __enter__(self) -> Screen:
         return self
@@ -111,6 +123,10 @@ class Screen:
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Show how far a stage has come; a new stage ends the one before."""
+        if self.progress_file is not None:
+            step = json.dumps({"stage": stage, "done": done, "total": total})
+            with self.progress_file.open("a", encoding="utf-8") as file:
+                file.write(step + "\n")
         if self.silent:
             return
         stage = one_line(stage)
@@ -164,6 +180,23 @@ class Screen:
         self.current = None
 
     # --- results ---
+
+    def show_preview(self, found: Preview) -> None:
+        """Show the first rows of a file, and what may hold the classes."""
+        self.say(
+            f"{found.source} ({found.kind}): {len(found.names):,} columns, {found.n_rows:,} rows"
+        )
+        grid = Grid(box=None, padding=(0, 2, 0, 0))
+        for name in found.shown:
+            grid.add_column(Text(one_line(name)), overflow="ellipsis", header_style="bold")
+        for row in found.rows:
+            grid.add_row(*(Text(one_line(cell)) for cell in row))
+        self.show(grid)
+        if not found.candidates:
+            self.say("No column looks like classes; they may be in a second file (--labels).")
+        for one in found.candidates[:_NAMED]:
+            counts = ", ".join(f"{label} {n}" for label, n in one.counts.items())
+            self.say(f"may hold the classes: --target {shlex.quote(one.name)} ({counts})")
 
     def show_table(self, table: Table) -> None:
         """Say what was read and what looks odd."""
@@ -266,6 +299,8 @@ class Screen:
             self.say(f"{title}: {index:.2f}")
         for audit in evaluation.get("batches", ()):
             self.say(" ".join(audit["sentences"]))
+        for other in document["beside"]:
+            self.say(" ".join(other["sentences"]))
         learning = document.get("learning")
         if learning is not None:
             self.say(learning["sentence"])
@@ -354,6 +389,7 @@ def summary(document: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         "scores": evaluation["scores"],
         "p_value": None if test is None else test["p_value"],
         "verdict": evaluation["verdict"],
+        "beside": document["beside"],
         "notices": [f"{n['title']}: {n['text']}" for n in document["notices"]],
         **more,
     }

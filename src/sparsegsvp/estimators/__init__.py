@@ -1,5 +1,6 @@
 """scikit-learn estimators: this package's method and the paper's own."""
 
+from .center import BatchCenterer
 from .elbow import elbow_features, find_elbow
 from .gsvpsvm import GSVPSVM
 from .gsvpsvm_cv import GSVPSVMCV
@@ -12,6 +13,7 @@ __all__ = [
     "GSVPSVM",
     "GSVPSVMCV",
     "PGDGSVPSVM",
+    "BatchCenterer",
     "MedianImputer",
     "Panel",
     "PanelPipeline",

@@ -16,7 +16,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..solvers.pgd import PGDPlane, PGDResult, make_pgd_penalty, pgd_planes
+from ..solvers.pgd import PGDPlane, PGDResult, pgd_planes
+from ..solvers.proximal import make_pgd_penalty
 from .elbow import elbow_features
 
 

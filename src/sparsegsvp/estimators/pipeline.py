@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
@@ -14,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 
 from .._typing import BoolArray, Float64Array, IntArray
 from .base import panel_columns
+from .center import takes_batch
 
 _BLOCK = 4_000_000  # numbers built at a time
 
@@ -138,16 +140,30 @@ def last_step(model: Any) -> Any:
     return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
-def prepared_rows(model: Any, X: Any) -> Iterator[Any]:
+def prepared_rows(model: Any, X: Any, batch: Any = None) -> Iterator[Any]:
     """Rows as the last step of a pipeline sees them, from the panel's columns, in blocks.
 
     X is an array or a CSR matrix of these columns, in the model's order; ``model`` may be the
     last step itself. The columns that are not in the panel have no weight: any number that the
-    steps take will do, and they are ones.
+    steps take will do, and they are ones. A step that centres batches takes the means from these
+    very rows, as the batches that ``batch`` names or, without it, as one.
     """
-    before = model.steps[:-1] if hasattr(model, "steps") else []
+    steps = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
     panel = np.flatnonzero(last_step(model).get_support())
     m = int(last_step(model).n_features_in_)
+    names = np.full(X.shape[0], "") if batch is None else np.asarray(batch).astype(str)
+    for i, step in enumerate(steps):
+        if takes_batch(step):
+            # from all rows, before they are looked at block by block
+            seen = [rows[:, panel] for rows in _blocks(steps[:i], X, panel, m, names)]
+            steps[i] = step.adapted(np.concatenate(seen), names, panel)
+    yield from _blocks(steps, X, panel, m, names)
+
+
+def _blocks(
+    steps: list[Any], X: Any, panel: IntArray, m: int, batch: NDArray[np.str_]
+) -> Iterator[Any]:
+    """Rows of all columns, ones where the panel has none, transformed a block at a time."""
     step = max(1, _BLOCK // m)
     for start in range(0, X.shape[0], step):
         rows = X[start : start + step]
@@ -157,6 +173,7 @@ def prepared_rows(model: Any, X: Any) -> Iterator[Any]:
         full[:, panel] = rows.toarray() if sparse.issparse(rows) else rows
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-            for _, transformer in before:
-                full = transformer.transform(full)
+            for transformer in steps:
+                more = {"batch": batch[start : start + step]} if takes_batch(transformer) else {}
+                full = transformer.transform(full, **more)
         yield full

@@ -143,6 +143,10 @@ class Journal:
         for key in keys:
             del self.records[key]
 
+    def part(self, name: str) -> JournalPart:
+        """Return the part of this journal under a name, for work whose keys occur elsewhere too."""
+        return JournalPart(self, name)
+
     def plan(self, keys: Iterable[Key]) -> None:
         """Append keys to the canonical order of the finished log.
 
@@ -167,6 +171,47 @@ class Journal:
             if file is not None:
                 file.close()
         self._log = self._times = None
+
+
+class JournalPart(Journal):
+    """A journal within a journal: its keys are kept there with its name before them.
+
+    Two evaluations of one run have the same keys; in parts of their own they never mix.
+    """
+
+    def __init__(self, whole: Journal, name: str) -> None:
+        self._whole, self._name = whole, name
+        self.records, self.timings = (
+            {key[1:]: value for key, value in found.items() if key[0] == name}
+            for found in (whole.records, whole.timings)
+        )
+
+    def add(self, key: Key, value: Any, seconds: Any = None) -> None:
+        """Record a finished piece, in the whole journal too."""
+        self._whole.add((self._name, *key), value, seconds)
+        self.records[key] = self._whole.records[self._name, *key]
+        if seconds is not None:
+            self.timings[key] = seconds
+
+    def read(self, key: Key, parse: Callable[[Any], Parsed]) -> Parsed:
+        """Return what ``parse`` makes of a record."""
+        return self._whole.read((self._name, *key), parse)
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        """Drop records that are to be made again."""
+        for key in list(keys):
+            del self.records[key]
+            self._whole.forget([(self._name, *key)])
+
+    def plan(self, keys: Iterable[Key]) -> None:
+        """Append keys to the canonical order of the whole journal."""
+        self._whole.plan((self._name, *key) for key in keys)
+
+    def finish(self, *, keep_others: bool = False) -> None:
+        """Leave the files to the whole journal."""
+
+    def close(self) -> None:
+        """Leave the files to the whole journal."""
 
 
 @contextlib.contextmanager

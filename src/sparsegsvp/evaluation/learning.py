@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing, check_array, check_consistent_length
+from sklearn.utils import _safe_indexing, check_array, check_consistent_length, column_or_1d
 
 from .._parallel import Task
 from .._typing import Float64Array, IntArray, Progress
@@ -25,7 +25,13 @@ from .._versions import versions
 from ..metrics import Interval
 from .folds import check_labels, derive_seed, growing_parts
 from .journal import Journal, open_journal, run_logged
-from .panels import describe, fit_on, panel_stability, selected_features
+from .panels import (
+    describe,
+    fit_on,
+    panel_stability,
+    ready_to_predict,
+    selected_features,
+)
 from .power_law import Forecast, PowerLaw, Reason, look_ahead
 from .result import html_table, ranged
 from .values import digest, plain
@@ -161,6 +167,7 @@ def learning_curve(
     log: str | os.PathLike[str] | Journal | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    batch: ArrayLike | None = None,
 ) -> LearningCurve:
     r"""Measure accuracy and stability at growing parts of the samples, and look ahead.
 
@@ -209,6 +216,8 @@ def learning_curve(
         Continue ``log`` where it ends.
     progress : callable, optional
         Called as ``progress(stage, done, total)``; the stage is "learning curve".
+    batch : array-like of shape (n_samples,), optional
+        Batches, for a step of ``procedure`` that centres them.
 
     Returns
     -------
@@ -246,6 +255,7 @@ def learning_curve(
         return {
             "kind": "learning_curve",
             "data": digest(matrix, labels, [] if ids is None else ids),
+            **({} if batch is None else {"batches": digest(batch)}),
             "estimator": describe(procedure),
             "fractions": shares,
             "random_state": seed,
@@ -258,7 +268,8 @@ def learning_curve(
         for i, rows in enumerate(drawn)
     ]
     codes = np.searchsorted(classes, labels)
-    shared = (procedure, X, labels, codes, classes, ids, matrix.shape[1])
+    lots = None if batch is None else column_or_1d(batch)
+    shared = (procedure, X, labels, codes, classes, ids, lots, matrix.shape[1])
     with open_journal(log, header, resume=resume) as journal:
         run_logged(tasks, shared, journal, stage=LEARNING, progress=progress, n_jobs=n_jobs)
         records = [journal.read(task.key, _Piece.from_record) for task in tasks]
@@ -359,11 +370,13 @@ class _Piece:
 
 def _learn(shared: tuple[Any, ...], rows: IntArray, seed: int) -> dict[str, Any]:
     """Fit a clone on a part and predict the other samples; return the record."""
-    procedure, X, labels, codes, classes, groups, n_features = shared
-    model = fit_on(procedure, X, labels, groups, rows, seed)
+    procedure, X, labels, codes, classes, groups, batch, n_features = shared
+    model = fit_on(procedure, X, labels, groups, rows, seed, batch)
     outside = np.setdiff1d(np.arange(codes.size), rows)
     truth = codes[outside]
-    predicted = np.searchsorted(classes, model.predict(_safe_indexing(X, outside)))
+    theirs = None if batch is None else batch[outside]
+    last, others = ready_to_predict(model, _safe_indexing(X, outside), theirs)
+    predicted = np.searchsorted(classes, last.predict(others))
     return {
         "right": np.bincount(truth[predicted == truth], minlength=classes.size),
         "total": np.bincount(truth, minlength=classes.size),

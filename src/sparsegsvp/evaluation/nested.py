@@ -22,7 +22,7 @@ from .audit import BatchAudit
 from .batches import LEFT_OUT, audit_batch, check_batches, folds_without
 from .folds import Fold, check_labels, derive_seed, folds_from, repeated_samples
 from .journal import Journal, open_journal, run_logged
-from .panels import describe, fit_on, selected_features
+from .panels import centring_steps, describe, fit_on, ready_to_predict, selected_features
 from .permutation import PermutationResult, permutation_test
 from .result import EvaluationResult, FoldResult
 from .scores import class_scores, counts_of, panel_score, score_fold
@@ -65,6 +65,7 @@ def nested_evaluate(
     resume: bool = False,
     progress: Progress | None = None,
     check_repeats: bool = True,
+    audit: bool = True,
 ) -> EvaluationResult:
     r"""Estimate how well a whole procedure predicts, and how stable its panel is.
 
@@ -93,7 +94,9 @@ def nested_evaluate(
     batch : array-like, data frame or mapping from name to array-like, optional
         Where or when each sample was measured: plates, days, sites; several may be given. Each
         is audited (:class:`~sparsegsvp.evaluation.BatchAudit`), for which the procedure is
-        fitted once more without each batch. The ordinary folds are not changed by it.
+        fitted once more without each batch. The ordinary folds are not changed by it. A step of a
+        pipeline that takes ``batch``, such as `sparsegsvp.estimators.BatchCenterer`, gets the
+        first of them.
     ids : array-like of shape (n_samples,), optional
         Identifiers of the samples' origin, only to notice repeats; a frame's index is
         looked at by itself.
@@ -136,6 +139,8 @@ def nested_evaluate(
         "permutation test".
     check_repeats : bool, default=True
         Look for samples that occur more than once; False where that was done already.
+    audit : bool, default=True
+        Audit the batches; False where that was done already, for another procedure.
 
     Returns
     -------
@@ -215,7 +220,9 @@ def nested_evaluate(
             **settings,
         }
 
-    procedure = _Procedure(estimator, X, matrix, labels, codes, classes, group_ids, seed)
+    # by the first of them a step of the procedure may centre
+    first = next(iter(batches.values()), None)
+    procedure = _Procedure(estimator, X, matrix, labels, codes, classes, group_ids, seed, first)
     with open_journal(log, header, resume=resume) as journal:
         tasks = [
             Task(("fold", f.repeat, f.index), _evaluate_fold, (f, positive, n_random_panels))
@@ -226,7 +233,8 @@ def nested_evaluate(
             journal.read(task.key, partial(FoldResult.from_record, fold))
             for task, fold in zip(tasks, folds)
         )
-        audits = _audit(procedure, batches, found, level, journal, n_jobs, progress)
+        audited = batches if audit else {}
+        audits = _audit(procedure, audited, found, level, journal, n_jobs, progress)
         final = test = None
         if final_fit:
             run_logged([Task(("final",), _final_panel)], procedure, journal)
@@ -376,6 +384,7 @@ def _run_permutations(
         n_permutations=n_permutations,
         max_permutations=max_permutations,
         n_splits=min(5, _most_folds(procedure)),
+        batch=procedure.batch,
         random_state=procedure.seed,
         n_jobs=n_jobs,
         known=known,
@@ -407,12 +416,13 @@ class _Procedure:
     classes: NDArray[Any]
     groups: NDArray[Any] | None
     seed: int
+    batch: NDArray[np.str_] | None = None
 
     def fit(self, rows: IntArray | None, seed: int) -> tuple[Any, list[str]]:
         """Fit a clone on some rows (all by default); return it with its warnings."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = fit_on(self.estimator, self.X, self.y, self.groups, rows, seed)
+            model = fit_on(self.estimator, self.X, self.y, self.groups, rows, seed, self.batch)
         return model, [message_of(w.category, w.message) for w in caught]
 
 
@@ -424,9 +434,10 @@ def _evaluate_fold(
     model, caught = procedure.fit(
         fold.train, derive_seed(procedure.seed, _FIT, fold.repeat, fold.index)
     )
-    X_test = _safe_indexing(procedure.X, fold.test)
-    predicted = np.searchsorted(procedure.classes, model.predict(X_test))
-    decision, proba = class_scores(model, X_test, n_classes)
+    batch = None if procedure.batch is None else procedure.batch[fold.test]
+    last, X_test = ready_to_predict(model, _safe_indexing(procedure.X, fold.test), batch)
+    predicted = np.searchsorted(procedure.classes, last.predict(X_test))
+    decision, proba = class_scores(last, X_test, n_classes)
     truth = procedure.codes[fold.test]
     panel = selected_features(model, procedure.matrix.shape[1])
     return {
@@ -437,9 +448,9 @@ def _evaluate_fold(
         "predicted": predicted,
         "decision": decision,
         "proba": proba,
-        "distances": _plane_distances(model, X_test, n_classes),
+        "distances": _plane_distances(last, X_test, n_classes),
         "panel": panel,
-        "control": _control(procedure, fold, panel, n_random_panels),
+        "control": _control(procedure, fold, model, panel, n_random_panels),
         "warnings": caught,
     }
 
@@ -461,14 +472,29 @@ def _plane_distances(model: Any, X: Any, n_classes: int) -> Float64Array | None:
     return values if values.ndim == 2 and values.shape[1] == n_classes else None
 
 
+def _seen(procedure: _Procedure, fold: Fold, model: Any) -> Any:
+    """Return the table as it is or, in a fold whose model centres batches, with these centred."""
+    if procedure.batch is None or not centring_steps(model):
+        return procedure.matrix
+    rows = np.concatenate([fold.train, fold.test])
+    given = _safe_indexing(procedure.X, rows)
+    _, seen = ready_to_predict(model, given, procedure.batch[rows])
+    if seen.shape[1] != procedure.matrix.shape[1]:
+        return procedure.matrix
+    table = np.zeros(procedure.matrix.shape, seen.dtype)
+    table[rows] = seen
+    return table
+
+
 def _control(
-    procedure: _Procedure, fold: Fold, panel: IntArray | None, n_random_panels: int
+    procedure: _Procedure, fold: Fold, model: Any, panel: IntArray | None, n_random_panels: int
 ) -> dict[str, float] | None:
     """Score the common classifier on the panel and on random panels of its size."""
     if panel is None or not panel.size or n_random_panels < 1:
         return None
     rng = np.random.default_rng(derive_seed(procedure.seed, _CONTROL, fold.repeat, fold.index))
-    n_features = procedure.matrix.shape[1]
+    matrix = _seen(procedure, fold, model)
+    n_features = matrix.shape[1]
     drawn = [rng.choice(n_features, panel.size, replace=False) for _ in range(n_random_panels)]
-    values = [panel_score(procedure.matrix, procedure.codes, fold, p)[0] for p in [panel, *drawn]]
+    values = [panel_score(matrix, procedure.codes, fold, p)[0] for p in [panel, *drawn]]
     return {"selected": values[0], "random": float(np.mean(values[1:]))}

@@ -20,6 +20,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from .._typing import Float64Array, IntArray
+from ..estimators.center import takes_batch
 from ..metrics import StabilityIndex, nogueira_stability
 
 # ------------------------------------------------------------------ reading a fitted one
@@ -226,20 +227,53 @@ def with_seed(estimator: Any, seed: int) -> Any:
     return estimator.set_params(**unset) if unset else estimator
 
 
-def fit_with_groups(estimator: Any, X: Any, y: Any, groups: Any) -> Any:
-    """Fit, handing groups on to an estimator that tunes itself with them."""
+def fit_with_groups(estimator: Any, X: Any, y: Any, groups: Any, batch: Any = None) -> Any:
+    """Fit, handing groups on to an estimator that tunes itself with them.
+
+    Batches are handed to steps of a pipeline that centre them.
+    """
     name = None if groups is None else _groups_parameter(estimator)
-    return estimator.fit(X, y) if name is None else estimator.fit(X, y, **{name: groups})
+    given = {} if name is None else {name: groups}
+    if batch is not None:
+        given |= {f"{name}__batch": batch for name, _ in centring_steps(estimator)}
+    return estimator.fit(X, y, **given)
+
+
+def centring_steps(estimator: Any) -> list[tuple[str, Any]]:
+    """Return the steps of a pipeline that are to be told the batch of each row."""
+    steps = estimator.steps if isinstance(estimator, Pipeline) else []
+    return [(name, step) for name, step in steps if takes_batch(step)]
+
+
+def ready_to_predict(model: Any, X: Any, batch: Any) -> tuple[Any, Any]:
+    """Return what predicts rows, and the rows as it takes them.
+
+    That is the model and X or, where a step of a pipeline has to be told of which batch each row
+    is, the last step and what the others make of X.
+    """
+    if batch is None or not centring_steps(model):
+        return model, X
+    steps = [step for _, step in model.steps[:-1] if hasattr(step, "transform")]
+    for step in steps:
+        X = step.transform(X, batch=batch) if takes_batch(step) else step.transform(X)
+    return model.steps[-1][1], X
 
 
 def fit_on(
-    estimator: Any, X: Any, y: NDArray[Any], groups: Any, rows: IntArray | None, seed: int
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    groups: Any,
+    rows: IntArray | None,
+    seed: int,
+    batch: Any = None,
 ) -> Any:
     """Fit a clone on some rows (all with None) with their groups, its seeds set; return it."""
     if rows is not None:
         X, y = _safe_indexing(X, rows), y[rows]
         groups = None if groups is None else groups[rows]
-    return fit_with_groups(with_seed(clone(estimator), seed), X, y, groups)
+        batch = None if batch is None else batch[rows]
+    return fit_with_groups(with_seed(clone(estimator), seed), X, y, groups, batch)
 
 
 def _groups_parameter(estimator: Any) -> str | None:

@@ -27,14 +27,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import _safe_indexing, check_array, column_or_1d
 
 from .._parallel import Task, run_tasks
 from .._typing import Progress
 from .._validate import check_integer, check_seed
 from ..metrics import Interval
 from .folds import check_labels, derive_seed, make_folds
-from .panels import fit_on
+from .panels import fit_on, ready_to_predict
 from .scores import mean_recall
 
 PERMUTATIONS = "permutation test"
@@ -134,10 +134,13 @@ def permute_labels(
 
 
 def _statistic(
-    shared: tuple[Any, Any, NDArray[Any], NDArray[Any] | None], n_splits: int, seed: int, draw: int
+    shared: tuple[Any, Any, NDArray[Any], NDArray[Any] | None, NDArray[Any] | None],
+    n_splits: int,
+    seed: int,
+    draw: int,
 ) -> float:
     """Return the cross-validated balanced accuracy of draw number ``draw`` (0: true labels)."""
-    estimator, X, y, groups = shared
+    estimator, X, y, groups, batch = shared
     if draw:
         y = permute_labels(y, groups, np.random.default_rng(derive_seed(seed, _STREAM, draw)))
     try:
@@ -153,8 +156,10 @@ def _statistic(
         warnings.simplefilter("ignore")
         for fold in folds:
             fit_seed = derive_seed(seed, _STREAM, draw, 2 + fold.index)
-            model = fit_on(estimator, X, y, groups, fold.train, fit_seed)
-            predicted = model.predict(_safe_indexing(X, fold.test))
+            model = fit_on(estimator, X, y, groups, fold.train, fit_seed, batch)
+            theirs = None if batch is None else batch[fold.test]
+            last, others = ready_to_predict(model, _safe_indexing(X, fold.test), theirs)
+            predicted = last.predict(others)
             scores.append(mean_recall(y[fold.test], predicted))
     return float(np.mean(scores))
 
@@ -211,6 +216,7 @@ def permutation_test(
     known: dict[int, float] | None = None,
     report: Callable[[int, float], None] | None = None,
     progress: Progress | None = None,
+    batch: ArrayLike | None = None,
 ) -> PermutationResult:
     """Test whether labels can be predicted better than permuted ones.
 
@@ -244,6 +250,8 @@ def permutation_test(
     progress : callable, optional
         Called as ``progress(stage, done, total)`` at the beginning and after each draw; the
         stage is "permutation test", and the total grows when drawing goes on.
+    batch : array-like of shape (n_samples,), optional
+        Batches, for a step of ``estimator`` that centres them.
 
     Returns
     -------
@@ -265,6 +273,7 @@ def permutation_test(
     0.05
     """
     labels, _, ids = check_labels(y, groups)
+    lots = None if batch is None else column_or_1d(batch)
     seed = check_seed(random_state)
     check_integer("n_permutations", n_permutations, least=1)
     check_integer("max_permutations", max_permutations, least=0)
@@ -281,7 +290,7 @@ def permutation_test(
 
     def compute(draws: list[int]) -> None:
         tasks = [Task((d,), _statistic, (n_splits, seed, d)) for d in draws if d not in done]
-        with closing(run_tasks(tasks, (model, X, labels, ids), n_jobs=n_jobs)) as outcomes:
+        with closing(run_tasks(tasks, (model, X, labels, ids, lots), n_jobs=n_jobs)) as outcomes:
             for outcome in outcomes:
                 (draw,) = outcome.task.key
                 done[draw] = outcome.value

@@ -136,6 +136,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         y: ArrayLike,
         groups: ArrayLike | None = None,
         *,
+        batch: ArrayLike | None = None,
         progress: Progress | None = None,
         log: str | os.PathLike[str] | Journal | None = None,
         resume: bool = False,
@@ -150,6 +151,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             Labels.
         groups : array-like of shape (n_samples,), optional
             Samples of one group are drawn together; then the groups are what is halved.
+        batch : array-like of shape (n_samples,), optional
+            Batches, for a step of the estimator that centres them.
         progress : callable, optional
             Called as ``progress(stage, done, total)`` at the beginning and after each subset;
             the stage is "stability in half samples".
@@ -197,6 +200,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             return {
                 "kind": "stability",
                 "data": digest(X, labels, [] if ids is None else ids),
+                **({} if batch is None else {"batches": digest(batch)}),
                 "versions": versions(),
                 **{name: describe(getattr(self, name)) for name in names},
             }
@@ -208,7 +212,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         Z = np.zeros((len(subsets), X.shape[1]), dtype=bool)
         # frames reach the estimator as frames: it may look for names
         named = hasattr(self, "feature_names_in_")
-        shared = (self.estimator, given if named else X, labels, ids)
+        lots = None if batch is None else column_or_1d(batch)
+        shared = (self.estimator, given if named else X, labels, ids, lots)
         with open_journal(log, header, resume=resume) as journal:
             run_logged(tasks, shared, journal, stage=HALVES, progress=progress, n_jobs=self.n_jobs)
             for i, task in enumerate(tasks):
@@ -308,11 +313,13 @@ def _takes_missing_values(estimator: Any) -> bool:
 
 
 def _select(
-    shared: tuple[Any, Any, NDArray[Any], NDArray[Any] | None], rows: IntArray, seed: int
+    shared: tuple[Any, Any, NDArray[Any], NDArray[Any] | None, NDArray[Any] | None],
+    rows: IntArray,
+    seed: int,
 ) -> IntArray:
     """Fit a clone on the rows drawn, with a seed, and return the features it selects."""
-    estimator, X, y, groups = shared
-    panel = selected_features(fit_on(estimator, X, y, groups, rows, seed), X.shape[1])
+    estimator, X, y, groups, batch = shared
+    panel = selected_features(fit_on(estimator, X, y, groups, rows, seed, batch), X.shape[1])
     if panel is None:
         raise ValueError(
             f"{type(estimator).__name__} does not say which features it uses; "

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .cells import csv_text as csv_text
     from .cells import harmless as harmless
     from .errors import InputError as InputError
+    from .errors import need as need
     from .files import prepare_output as prepare_output
     from .files import whole_folder as whole_folder
     from .files import write_atomic as write_atomic
@@ -39,12 +40,14 @@ if TYPE_CHECKING:
     from .models import Log2 as Log2
     from .models import load_model as load_model
     from .models import save_model as save_model
+    from .preview import preview_table as preview_table
     from .table import Table as Table
     from .table import read_table as read_table
+    from .xlsx import workbook as workbook
 
 _MODULES = {
     "cells": ("csv_text", "harmless"),
-    "errors": ("InputError",),
+    "errors": ("InputError", "need"),
     "files": ("prepare_output", "whole_folder", "write_atomic"),
     "guards": ("end_at_once",),
     "labels": ("check_cohort", "guess_positive", "known_labels"),
@@ -52,7 +55,9 @@ _MODULES = {
     "lazy": ("open_table",),
     "memory": ("make_table",),
     "models": ("Log2", "load_model", "save_model"),
+    "preview": ("preview_table",),
     "table": ("Table", "read_table"),
+    "xlsx": ("workbook",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_MODULE_OF)

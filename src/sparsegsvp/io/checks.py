@@ -14,6 +14,7 @@ from scipy import sparse
 from .._notices import Notice
 from .._validate import LARGEST
 from .cells import looks_numeric
+from .covariates import append_covariates
 from .errors import InputError, listed, option, quote, suggestion
 from .labels import describe_spellings, one_spelling, spelling_notice
 from .layout import RawTable, Roles, batches_of
@@ -30,7 +31,7 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
     fixed = roles.features is not None
     if raw.X.shape[0] == 0:
         raise InputError("there is a header but no sample", remedy="check the file")
-    if raw.X.shape[1] == 0 and not raw.beside:
+    if raw.X.shape[1] == 0 and not raw.beside and not roles.features:
         raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
     positive = check_roles(raw, target, positive, one_class=fixed)
     low, high = _column_range(raw.X)
@@ -45,6 +46,8 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
         constant = [name for name in raw.names if name in same]
         if constant:
             raw.notes.append(f"{_count(len(constant), 'feature')} constant: {listed(constant)}")
+    scale = () if fixed else raw_intensities(raw.X, *_column_range(raw.X))
+    append_covariates(raw, roles)
     missing = _missing_per_column(raw.X)
     raw.n_missing = int(missing.sum())
     if raw.n_missing:
@@ -53,7 +56,6 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
         raw.notes.append(
             f"{_count(raw.n_missing, 'value')} missing in {features}: {listed(affected)}"
         )
-    scale = () if fixed else raw_intensities(raw.X, *_column_range(raw.X))
     raw.notices = (*_repeats(raw), *_orientation(raw), *raw.notices, *scale)
     return positive
 

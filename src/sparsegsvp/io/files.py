@@ -95,8 +95,8 @@ def whole_folder(path: str | PathLike[str], *, owned: Collection[str] = ()) -> I
     path : path-like
         The folder. Its parents are made if needed.
     owned : collection of str, default=()
-        Names of files of an earlier run that may be replaced. A folder that holds anything
-        else is refused at once, before any work is done.
+        Names of files of an earlier run that may be replaced, and of folders, with a slash at
+        their end. A folder that holds anything else is refused at once, before any work is done.
 
     Yields
     ------
@@ -207,13 +207,18 @@ def _dated(path: Path) -> str:
     return f"{path.name} of {when:%Y-%m-%d %H:%M}"
 
 
+def _name(path: Path) -> str:
+    """What the owned names call a file, or a folder, which ends in a slash."""
+    return f"{path.name}/" if path.is_dir() else path.name
+
+
 def _refuse_foreign(final: Path, owned: Collection[str]) -> None:
     if not final.exists():
         return
     if not final.is_dir():
         raise InputError("this is a file, not a folder", where=str(final), remedy="choose another")
     found = [p for p in final.iterdir() if not p.name.startswith((_UNFINISHED, _REPLACED))]
-    foreign = sorted(p.name for p in found if p.name not in owned or p.is_dir())
+    foreign = sorted(p.name for p in found if _name(p) not in owned)
     if foreign:
         raise InputError(
             f"the folder holds other files ({listed(foreign, 3)})",
@@ -230,7 +235,7 @@ def _put_in_place(partial: Path, final: Path, owned: Collection[str]) -> None:
     # The folder itself stays (it may be the working directory): old files out, new files
     # in, and back again if a step fails.
     _refuse_foreign(final, owned)
-    old = sorted(p for p in final.iterdir() if p.name in owned)
+    old = sorted(p for p in final.iterdir() if _name(p) in owned)
     backup, lock = _claim(final, os.mkdir, _REPLACED)
     moved_in: list[Path] = []
     try:
@@ -252,7 +257,7 @@ def _put_back(backup: Path, final: Path, moved_in: Sequence[Path]) -> None:
     remedy = f"the old ones are in {one_line(backup)}: move them"
     with _refusing("the new results cannot be put there, nor the old ones back", final, remedy):
         for file in moved_in:
-            file.unlink()
+            shutil.rmtree(file) if file.is_dir() else file.unlink()
         for file in sorted(backup.iterdir()):
             shutil.move(file, final / file.name)  # copies what cannot be renamed
         backup.rmdir()

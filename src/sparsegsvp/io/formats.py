@@ -296,8 +296,7 @@ def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
             name or (f"column {i}" if i else "") for i, name in enumerate(_parquet_names(file))
         ]
         index = _pandas_index(schema)
-        taken = (roles.target, roles.group, *roles.batch, *roles.drop, *(roles.features or ()))
-        if index is not None and roles.id is None and names[index] not in taken:
+        if index is not None and roles.id is None and names[index] not in roles.asked():
             names[index] = names[index] if names[index].strip() else "index"
             roles = replace(roles, id=names[index])
         layout = lay_out(names, roles)

@@ -186,7 +186,7 @@ def read_series_matrix(path: Path, roles: Roles, options: ReadOptions) -> RawTab
     found = {role: samples.find(name, role) for role, name in roles.named().items()}
     left = Roles(
         drop=tuple(name for name in roles.drop if name not in samples.columns),
-        features=roles.features,
+        features=roles.measured(),
         collapse=roles.collapse,
     )
     opener = partial(_open_numbers, path, options)

@@ -197,7 +197,7 @@ def handling_signals(handler: Any, *, python: bool = False) -> Iterator[dict[int
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
-            if number is not None and not (python and not callable(signal.getsignal(number))):
+            if number is not None and (not python or callable(signal.getsignal(number))):
                 previous[number] = signal.signal(number, handler)
     try:
         yield previous

@@ -23,8 +23,10 @@ from .structure import check_texts
 UNNAMED = ""  # the header cell that pandas and R leave above row names
 _READ_BACK = "Unnamed: 0"  # what pandas makes of it when it reads the file and writes it again
 _BATCH = "batch:"
-# Labels ("target"), identifiers ("id"), groups ("group") and batches ("batch:" and their name),
-# None where a cell is empty.
+IS, VERSUS = "=", " vs "  # in the name of a feature that is a level of a column
+ADJUST = "adjust:"
+# Labels ("target"), identifiers ("id"), groups ("group"), batches ("batch:" and their name) and
+# what is adjusted for ("adjust:" and its name), None where a cell is empty.
 RoleText = dict[str, list[str | None]]
 Role = Literal["target", "id", "group", "batch", "covariate", "ignored", "feature"]
 
@@ -67,7 +69,8 @@ class RawTable:
     `lines` has the place of each sample in the file, if it has lines, and `place` is what
     messages call that place. `beside` has the columns of text that nobody gave a role,
     `first_column` the name of the first column of all, and `roles` what became of the columns.
-    `titles` are other names of the samples, if they have any.
+    `titles` are other names of the samples, if they have any, and `covariates` the features that
+    were made of columns to adjust for.
     """
 
     X: Any
@@ -84,6 +87,7 @@ class RawTable:
     first_column: str | None = None
     roles: list[ColumnRole] = field(default_factory=list)
     titles: list[str | None] | None = None
+    covariates: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,8 @@ class Roles:
 
     `features` are the columns to read as numbers; None is every column without another role.
     `collapse` says how features that share a name will be made one; None refuses them.
-    Those of `keep` are features whatever they look like, those of `text` hold text.
+    Those of `keep` are features whatever they look like, those of `text` hold text. Those of
+    `adjust` are read as text and made features at the end, by their levels if `categorical`.
     """
 
     target: str | None = None
@@ -104,13 +109,23 @@ class Roles:
     keep: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     batch: tuple[str, ...] = ()
+    adjust: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
 
     def named(self) -> dict[str, str]:
         """Return the columns of text that were named, by the key they have in `RoleText`."""
         pairs = (("target", self.target), ("id", self.id), ("group", self.group))
         found = {role: name for role, name in pairs if name is not None}
         # groups that are batches too are read once, and written down twice by `checked_table`
-        return found | {batch_role(name): name for name in self.batch if name != self.group}
+        found |= {batch_role(name): name for name in self.batch if name != self.group}
+        return found | {f"{ADJUST}{name}": name for name in self.adjust}
+
+    def measured(self) -> tuple[str, ...] | None:
+        """Return the columns to read as numbers: those of `features` that `adjust` has not."""
+        if self.features is None or not self.adjust:
+            return self.features
+        adjust = self.adjust
+        return tuple(n for n in self.features if not any(made_of(n, column) for column in adjust))
 
     def asked(self) -> set[str]:
         """Return all names the caller gave."""
@@ -173,9 +188,35 @@ class Layout:
     beside: dict[str, int] = field(default_factory=dict)
 
 
+def made_of(feature: str, column: str) -> bool:
+    """Whether a feature is a column, or one of its levels."""
+    return feature == column or feature.startswith(f"{column}{IS}")
+
+
+def columns_behind(features: Iterable[str], there: Collection[str]) -> tuple[str, ...]:
+    """Return the columns whose levels are among some features, where a table has no such column.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io.layout import columns_behind
+    >>> columns_behind(["TP53", "sex=M vs F", "stage=II vs I"], {"TP53", "sex", "stage"})
+    ('sex', 'stage')
+    """
+    found: dict[str, None] = {}
+    for name in features:
+        if name in there or IS not in name or VERSUS not in name:
+            continue
+        parts = name.split(IS)
+        heads = (IS.join(parts[:i]) for i in range(1, len(parts)))
+        found.update((head, None) for head in heads if head in there)
+    return tuple(found)
+
+
 def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout:
     """Give every column of a header its role, or say which name is wrong."""
     roles = replace(roles, drop=names_in(roles.drop, set(header)))
+    behind = columns_behind(roles.features or (), set(header))
+    roles = replace(roles, adjust=tuple(dict.fromkeys((*roles.adjust, *behind))))
     roles.check()
     refuse_shared_names(header, roles, what=what)
     position = {name: i for i, name in reversed(list(enumerate(header)))}
@@ -196,7 +237,7 @@ def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout
     elif first is not None:
         notes.append("the first column has no name and was left out, as names of rows")
     if roles.features is not None:
-        features = positions_of(roles.features, header, "columns")
+        features = positions_of(roles.measured() or (), header, "columns")
         return Layout(features, [header[i] for i in features], text, notes=notes)
     beside = {name: position[name] for name in roles.text}
     skip, out = {*text.values(), *blank, first}, {*roles.drop, *beside}
@@ -338,7 +379,10 @@ def _mean(columns: Any, axis: int) -> Any:
 def from_matrix(X: Any, names: Sequence[str], roles: Roles, kind: str, text: RoleText) -> RawTable:
     """Make a table of a matrix whose columns are all features, and of the text beside it."""
     named = [name or f"column {i}" for i, name in enumerate(names)]
-    layout = lay_out(named, replace(roles, target=None, id=None, group=None, batch=()), "feature")
+    own = replace(
+        roles, target=None, id=None, group=None, batch=(), adjust=(), features=roles.measured()
+    )
+    layout = lay_out(named, own, "feature")
     if layout.features != list(range(len(named))):
         X = X[:, layout.features]
     return RawTable(X, layout.names, kind, text, layout.dropped)

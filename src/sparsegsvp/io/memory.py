@@ -29,7 +29,7 @@ from .layout import (
 )
 from .layout import feature_names as names_of_features
 from .rows import from_rows
-from .table import Table, checked_table, read_table, settle
+from .table import Table, checked_table, read_table, settle, texts_of
 from .text import OpenRows, ReadOptions, RowStream
 
 # What messages call data in memory, by the package they belong to.
@@ -53,6 +53,8 @@ def make_table(
     group: str | None = None,
     groups: Any = None,
     batch: Any = (),
+    adjust: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
     keep: Sequence[str] = (),
     features: Sequence[str] | None = None,
@@ -89,6 +91,8 @@ def make_table(
     batch : str, sequence of str, or mapping from name to array-like, default=()
         Columns that say where or when samples were measured, or such values under their names
         if they are not in `data`; see `read_table`.
+    adjust, categorical : str or sequence of str, default=()
+        Columns to adjust for, and which of them hold codes of categories; see `read_table`.
     drop, keep, features, na, collapse, layer
         Which columns are features, and how they are read, as in `read_table`.
     feature_names : sequence of str or None, default=None
@@ -121,10 +125,11 @@ def make_table(
     ('f0', 'f1')
     """
     columns, values_of_batches = _batches(batch)
-    left_out = (drop,) if isinstance(drop, str) else tuple(drop)
+    left_out = texts_of(drop)
     options = {
         "y": y, "target": target, "positive": positive, "id": id, "ids": ids, "group": group,
         "groups": groups, "batch": columns or None, "drop": left_out or None,
+        "adjust": texts_of(adjust) or None, "categorical": texts_of(categorical) or None,
         "keep": tuple(keep) or None, "features": features, "feature_names": feature_names, "na": na,
         "collapse": collapse, "layer": layer, "source": source or None, **reading,
     }  # fmt: skip
@@ -146,26 +151,25 @@ def make_table(
         beside = (("target", "y", y), ("id", "ids", ids), ("group", "groups", groups))
         for role, name, values in beside:
             if values is not None and role in given:
-                raise InputError(
-                    f"{option(role)} and {option(name)} are both given",
-                    remedy="leave one of them out",
-                )
+                both = f"{option(role)} and {option(name)} are both given"
+                raise InputError(both, remedy="leave one of them out")
         if layer is not None and package != "anndata":
             raise InputError(f"{option('layer')} is for AnnData")
         wanted = None if features is None else tuple(features)
         check_way(collapse)
-        roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep), batch=columns)
+        roles = Roles(
+            target, id, group, left_out, wanted, collapse, tuple(keep), batch=columns,
+            adjust=texts_of(adjust), categorical=texts_of(categorical),
+        )  # fmt: skip
         reader = ReadOptions(na=codes_of(na))
         if package in ("scipy", "numpy"):
             raw = _from_matrix(data, roles, reader, feature_names, labelled=y is not None)
-        elif feature_names is not None:
-            raise InputError(
-                "the columns have names", remedy=f"leave {option('feature_names')} out"
-            )
-        elif package == "anndata":
-            raw = _from_anndata(data, roles, layer)
         else:
-            raw = _from_frame(data, roles, reader, package)
+            _refuse([name for name in given if name == "feature_names"], "the columns have names")
+            if package == "anndata":
+                raw = _from_anndata(data, roles, layer)
+            else:
+                raw = _from_frame(data, roles, reader, package)
         for role, name, values in beside:
             if values is not None:
                 raw.text[role] = _beside(values, raw.X.shape[0], name)

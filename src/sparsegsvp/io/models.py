@@ -20,6 +20,7 @@ import importlib.util
 import json
 import re
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -33,6 +34,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validate import check_integer, check_real
 from ..estimators.impute import EachValue
+from ..estimators.pipeline import last_step
 from .archive import (
     MAX_BYTES,
     canonical,
@@ -85,10 +87,11 @@ _OWN = re.compile(
 )
 
 
-def log2_floor(X: Any, floor: float = 1.0) -> Any:
+def log2_floor(X: Any, floor: float = 1.0, skip: Sequence[int] = ()) -> Any:
     """Compute ``log2(max(x, floor))``; missing values stay missing, float32 stays float32.
 
-    Sparse input stays sparse and needs ``floor = 1``, for which zeros stay zeros.
+    Sparse input stays sparse and needs ``floor = 1``, for which zeros stay zeros. Columns of
+    `skip` stay as they are.
     """
     if sparse.issparse(X):
         if floor != 1:
@@ -98,9 +101,17 @@ def log2_floor(X: Any, floor: float = 1.0) -> Any:
         logged = X.copy()
         np.maximum(logged.data, 1, out=logged.data)
         np.log2(logged.data, out=logged.data)
+        if len(skip):
+            column = X.indices
+            if X.format == "csc":
+                column = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
+            kept = np.isin(column, skip)
+            logged.data[kept] = X.data[kept]
         return logged
     floored = np.maximum(X, X.dtype.type(floor))
-    return np.log2(floored, out=floored)
+    np.log2(floored, out=floored)
+    floored[:, list(skip)] = X[:, list(skip)]
+    return floored
 
 
 class Log2(EachValue):
@@ -111,6 +122,8 @@ class Log2(EachValue):
     floor : float, default=1.0
         Smaller values, negative ones among them, count as this. Raw microarray
         intensities are often floored at 16.
+    skip : sequence of int, default=()
+        Columns that stay as they are, such as the age of patients.
 
     Attributes
     ----------
@@ -127,8 +140,11 @@ class Log2(EachValue):
            [0., 1.]])
     """
 
-    def __init__(self, floor: float = 1.0) -> None:
+    skip: Sequence[int] = ()  # for models that were saved before they had it
+
+    def __init__(self, floor: float = 1.0, skip: Sequence[int] = ()) -> None:
         self.floor = floor
+        self.skip = skip
 
     def fit(self, X: Any, y: Any = None) -> Log2:
         """Check the data and remember the names of the features.
@@ -163,7 +179,7 @@ class Log2(EachValue):
             Its logarithm.
         """
         check_is_fitted(self, "n_features_in_")
-        return log2_floor(self._validated(X, reset=False), self.floor)
+        return log2_floor(self._validated(X, reset=False), self.floor, self.skip)
 
 
 # --- saving and loading ------------------------------------------------------------------
@@ -304,7 +320,7 @@ def _try_out(model: Any, n_bytes: int) -> None:
 
     Each part may be sound by itself and the seal too, where somebody changed both.
     """
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    last = last_step(model)
     m, names = getattr(last, "n_features_in_", None), getattr(model, "feature_names_in_", None)
     if m is None:  # not fitted
         return

@@ -86,20 +86,8 @@ def from_rows(
         except TextColumns as found:
             roles = replace(roles, text=(*roles.text, *found.args[0]))
         except MixedDecimals as mixed:
-            other = mixed.args[0]
-            column = quote(reader.columns[other.position])
-            if first is None:
-                raise InputError(
-                    f"{quote(other.value)} has a point",
-                    where=f"{place} {other.line}, column {column}",
-                    remedy="with decimal commas no number may have one",
-                ) from None
-            raise InputError(
-                f"column {first_column} has the decimal comma of {quote(first.value)} on {place} "
-                f"{first.line}, column {column} the decimal point of {quote(other.value)} on "
-                f"{place} {other.line}",
-                remedy="write all numbers with points",
-            ) from None
+            column = quote(reader.columns[mixed.args[0].position])
+            raise _mixed_decimals(first, first_column, mixed.args[0], column, place) from None
     if first is not None:
         if not reader.comma_proven:
             raise InputError(
@@ -113,6 +101,24 @@ def from_rows(
         raw.notes.append(describe_codes(reader.codes))
         raw.notices += (*below_detection(reader.codes),)
     return raw
+
+
+def _mixed_decimals(
+    comma: BadCell | None, comma_column: str, point: BadCell, column: str, place: str
+) -> InputError:
+    """Name a number with a point and, unless commas were asked for, the one with a comma."""
+    if comma is None:
+        return InputError(
+            f"{quote(point.value)} has a point",
+            where=f"{place} {point.line}, column {column}",
+            remedy="with decimal commas no number may have one",
+        )
+    return InputError(
+        f"column {comma_column} has the decimal comma of {quote(comma.value)} on {place} "
+        f"{comma.line}, column {column} the decimal point of {quote(point.value)} on "
+        f"{place} {point.line}",
+        remedy="write all numbers with points",
+    )
 
 
 class TextColumns(Exception):
@@ -248,7 +254,8 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
     lines: list[int] = []
     buffer = array("d")
     beside: RoleText = {}
-    wanted = None if roles.features is None else set(roles.features)
+    measured = roles.measured()
+    wanted = None if measured is None else set(measured)
     try:
         for line, cells in rows.rows:
             name = as_label(cells[0])
@@ -274,13 +281,8 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
     except TooManyBadCells:
         pass
     for name, role in role_of.items():
-        if role not in text and name in header:
-            raise InputError(
-                f"{quote(name)} names a column, not a row",
-                remedy=f"the table has samples in rows: leave {option('transpose', True)} out",
-            )
         if role not in text:
-            raise no_such_line(name, role, names, "row")
+            raise _no_such_row(name, role, header, names)
     if reader.bad:
         raise _text_in_rows(reader, names, lines)
     refuse_shared_names(names, roles, what="row", lines=lines)
@@ -288,13 +290,23 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
         if name not in dropped:
             raise no_such_line(name, "drop", [*header, *names])
     M = np.frombuffer(buffer, dtype=np.float64).reshape(len(names), len(keep))
-    if roles.features is not None:
-        order = positions_of(roles.features, names, "rows")
+    if measured is not None:
+        order = positions_of(measured, names, "rows")
         M, names = M[order], [names[i] for i in order]
     text.setdefault("id", list(samples))
     kind = f"{rows.kind}, transposed"
     notes = list(rows.notes)
     return RawTable(M.T, names, kind, text, dropped, notes, place="column", beside=beside)
+
+
+def _no_such_row(name: str, role: str, header: list[str], names: list[str]) -> InputError:
+    """Say that there is no row of a name, or that it is the name of a column."""
+    if name not in header:
+        return no_such_line(name, role, names, "row")
+    return InputError(
+        f"{quote(name)} names a column, not a row",
+        remedy=f"the table has samples in rows: leave {option('transpose', True)} out",
+    )
 
 
 def _text_in_rows(reader: NumberReader, names: list[str], lines: list[int]) -> InputError:

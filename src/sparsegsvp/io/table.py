@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .._notices import Notice
 from .cells import codes_of, describe_codes, mark_missing, numbers_of
 from .checks import check
+from .covariates import mark_covariates
 from .errors import InputError, listed, locating, option, quote
 from .formats import format_of, read_file, rows_of
 from .guards import existing_file, shown_name
@@ -69,6 +70,8 @@ class Table:
         What each column is for, and why; columns that are not listed are features.
     batches : dict of str to ndarray of shape (n_samples,) of str
         Where or when samples were measured, by the name of each column asked for.
+    covariates : dict of str to tuple of str
+        The features that columns to adjust for became, by the name of the column.
 
     See Also
     --------
@@ -104,6 +107,13 @@ class Table:
     n_missing: int
     roles: tuple[ColumnRole, ...] = ()
     batches: dict[str, NDArray[np.object_]] = field(default_factory=dict)
+    covariates: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def covariate_columns(self) -> list[int]:
+        """The numbers of the features that are adjusted for."""
+        names = {name for made in self.covariates.values() for name in made}
+        return [j for j, name in enumerate(self.feature_names) if name in names]
 
     def class_counts(self) -> dict[str, int]:
         """Count the samples of each class, classes in the order scikit-learn gives them."""
@@ -167,6 +177,8 @@ def read_table(
     id: str | None = None,
     group: str | None = None,
     batch: str | Sequence[str] = (),
+    adjust: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
     keep: Sequence[str] = (),
     features: Sequence[str] | None = None,
@@ -204,6 +216,12 @@ def read_table(
     batch : str or sequence of str, default=()
         Columns that say where or when samples were measured. They are no features, and are
         audited when a panel is evaluated.
+    adjust : str or sequence of str, default=()
+        Columns to adjust for, such as age and sex: features that are in every panel, and follow
+        all others. Numbers stay as they are; of text, all levels but the first become features of
+        0 and 1, such as "sex=M vs F".
+    categorical : str or sequence of str, default=()
+        Those of `adjust` whose numbers are codes of categories.
     drop : str or sequence of str, default=()
         Columns to leave out. "a,b,c" stands for three, unless a column is called so.
     keep : sequence of str, default=()
@@ -274,9 +292,10 @@ def read_table(
     file = existing_file(path)
     check_way(collapse)
     wanted = None if features is None else tuple(features)
-    left_out = (drop,) if isinstance(drop, str) else tuple(drop)
-    of_batches = (batch,) if isinstance(batch, str) else tuple(batch)
-    roles = Roles(target, id, group, left_out, wanted, collapse, tuple(keep), batch=of_batches)
+    roles = Roles(
+        target, id, group, texts_of(drop), wanted, collapse, tuple(keep), batch=texts_of(batch),
+        adjust=texts_of(adjust), categorical=texts_of(categorical),
+    )  # fmt: skip
     codes = codes_of(na)
     options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose, codes)
     if labels is None and on is not None:
@@ -316,9 +335,15 @@ def _oriented(
     return orient(rows_of(file, options), roles, options, keys, on)
 
 
+def texts_of(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Return names that were given one by one, or one alone."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
 def settle(raw: RawTable, na: Sequence[str], way: str | None, *, in_place: bool) -> None:
     """Mark numbers that stand for missing values, then make one of features of one name."""
     raw.X, met = mark_missing(raw.X, numbers_of(na), in_place=in_place)
+    mark_covariates(raw.text, na)
     if met:
         raw.notes.append(describe_codes(met))
     make_one(raw, way)
@@ -379,6 +404,7 @@ def table_of(
         batches={
             name: np.array(cells, dtype=object) for name, cells in batches_of(raw.text).items()
         },
+        covariates=dict(raw.covariates),
     )
 
 

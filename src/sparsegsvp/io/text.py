@@ -335,6 +335,20 @@ _COST_SEPARATORS = ("\t", ";", ",")
 _EACH_LINE = "write a name, a comma and its cost in each line"
 
 
+def listed_names(given: Sequence[str]) -> tuple[str, ...]:
+    """Return names that stand in texts with commas between them, or one in each line of a file.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io.text import listed_names
+    >>> listed_names(["age, sex", "stage"])
+    ('age', 'sex', 'stage')
+    """
+    parts = [[text] if text.startswith("@") else text.split(",") for text in given]
+    names = [name.strip() for part in parts for name in part]
+    return names_or_files([name for name in names if name])
+
+
 def names_or_files(given: str | Sequence[str]) -> tuple[str, ...]:
     """Return names, those of a file where ``@file`` stands for it: one in each line.
 

@@ -6,11 +6,12 @@ Nothing is fitted here, and nothing is computed on the way from the document to 
 """
 
 from .checklist import ChecklistPart, checklist, checklist_markdown
+from .comparison import build_comparison, comparison_verdict
 from .document import describe_model, known_scores, summarize, summarize_test
-from .page import build_comparison, build_report
+from .page import build_report, draw_figures
 from .panel import describe_panel
 from .schema import FORMAT, FORMAT_VERSION, Results, validate
-from .words import comparison_verdict, verdict
+from .words import verdict
 
 __all__ = [
     "FORMAT",
@@ -24,6 +25,7 @@ __all__ = [
     "comparison_verdict",
     "describe_model",
     "describe_panel",
+    "draw_figures",
     "known_scores",
     "summarize",
     "summarize_test",

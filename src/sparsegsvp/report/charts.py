@@ -8,6 +8,7 @@ A drawing function makes a `Chart` from computed numbers, and the chart shows it
 ``chart.save("x.svg")``     the same, in a file; nothing else is needed
 ``chart.save("x.png")``     with matplotlib; PDF and its other formats likewise
 ``chart.draw(ax)``          on matplotlib axes, to be worked on
+``chart.csv()``             its numbers, for another program
 ==========================  ===============================================================
 
 `Sheet` puts several charts side by side.
@@ -21,10 +22,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import Any
 
+from ..io.cells import csv_text
 from .marks import (
     POINT,
     Line,
@@ -90,6 +92,8 @@ class Axis:
 class Chart:
     """A picture with two axes; sizes and margins are in pixels.
 
+    ``table`` are the numbers behind it, columns by their names.
+
     Examples
     --------
     >>> from sparsegsvp.report.charts import Axis, Chart
@@ -112,6 +116,7 @@ class Chart:
     title: str = ""
     css: str = "chart"
     marks: list[Mark] = field(default_factory=list, repr=False)
+    table: dict[str, Sequence[Any]] = field(default_factory=dict, repr=False)
 
     def line(self, x: Sequence[float], y: Sequence[float], kind: str, **more: Any) -> None:
         """Add a `Line`."""
@@ -160,11 +165,24 @@ class Chart:
         return floor - (floor - self.top) * self.y.share(value)
 
     def svg(self) -> str:
-        """SVG for a page that has `style_sheet` and defines `SHAPES`; no title, no legend."""
+        """SVG for a page that has `style_sheet` and defines `SHAPES`.
+
+        Title and legend are in it for files made of it, and hidden on the page. Where something
+        has a tooltip, the keyboard reaches it.
+        """
+        keys, height = Sheet([[self]], "").legend(self.width, on_page)
+        legend = f'<g class="keys" data-height="{height:g}">{keys}</g>' if keys else ""
+        title = f' data-title="{escape(self.title)}"' if self.title else ""
+        focus = ' tabindex="0"' if any(mark.tips for mark in self.marks) else ""
         return (
             f'<svg class="{self.css}" viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
-            f'aria-label="{escape(self.description)}">{self.body(on_page)}</svg>'
+            f'aria-label="{escape(self.description)}"{title}{focus}>'
+            f"{legend}{self.body(on_page)}</svg>"
         )
+
+    def csv(self) -> str:
+        """The numbers behind the picture as CSV; text in it cannot be run by a spreadsheet."""
+        return Sheet([[self]], "").csv()
 
     __html__ = svg  # what templates ask for, instead of escaping
 
@@ -286,7 +304,7 @@ class Sheet:
         """SVG that needs no style sheet; one on its page outweighs its own colours."""
         widths, heights = self._sizes()
         width, lefts = sum(widths), [sum(widths[:k]) for k in range(len(widths))]
-        legend, top = self._legend(width)
+        legend, top = self.legend(width)
         parts = [legend]
         for left, head in zip(lefts, self.heads):
             parts.append(text_element(left + 26, top + 15, head, "value start", in_file))
@@ -308,10 +326,24 @@ class Sheet:
 
     _repr_svg_ = svg
 
-    def _legend(self, width: float) -> tuple[str, float]:
+    def charts(self) -> list[Chart]:
+        """The charts, one row after the other."""
+        return [chart for row in self.rows for chart in row]
+
+    def csv(self) -> str:
+        """The numbers behind the charts as CSV, one chart's after the other's."""
+        tables = [chart.table for chart in self.charts() if chart.table]
+        header = list(dict.fromkeys(name for table in tables for name in table))
+        rows = []
+        for table in tables:
+            columns = [table[name] if name in table else repeat(None) for name in header]
+            rows += [[_rounded(cell) for cell in row] for row in zip(*columns)]
+        return csv_text(header, rows)
+
+    def legend(self, width: float, put: Put = in_file) -> tuple[str, float]:
         """The keys of all labelled marks in lines from the top, and the height they take."""
         keys: dict[str, Mark] = {}
-        for mark in (mark for row in self.rows for chart in row for mark in chart.marks):
+        for mark in (mark for chart in self.charts() for mark in chart.marks):
             if mark.label:
                 keys.setdefault(mark.label, mark)
         left = self.rows[0][0].left
@@ -320,8 +352,8 @@ class Sheet:
             needed = 46 + 6.6 * len(label)
             if x + needed > width and x > left:
                 x, y = left, y + 0.8 * _HEADER
-            parts.append(mark.key(x, y, in_file))
-            parts.append(text_element(x + 24, y + 4, label, "name start", in_file))
+            parts.append(mark.key(x, y, put))
+            parts.append(text_element(x + 24, y + 4, label, "name start", put))
             x += needed
         return "".join(parts), y + _HEADER / 2 if keys else 0.0
 
@@ -357,6 +389,11 @@ class Sheet:
             style = {"frameon": False, "fontsize": "small", "ncols": min(columns, len(keys))}
             figure.legend(list(keys.values()), list(keys), loc="outside upper left", **style)
         return figure
+
+
+def _rounded(cell: Any) -> Any:
+    """A cell with six digits, which are more than a picture shows."""
+    return float(f"{cell:.6g}") if isinstance(cell, float) else cell
 
 
 def matplotlib(part: str) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..evaluation.recalibration import recalibration_effect, recalibration_words
+from ..evaluation.scores import TITLES
 from . import words
 from .words import Part, plural
 
@@ -400,7 +401,9 @@ def _clusters(r: Part) -> Iterator[str]:
 
 
 def _measures(r: Part) -> Iterator[str]:
-    names = [name.replace("_", " ") for name in r["scores"] if name != "prevalence"]
+    names = [_title_of(name) for name in r["scores"] if name != "prevalence"]
+    if names and r["figures"]["calibration"]:
+        names.append("calibration intercept and slope")
     if names:
         yield f"Measures: {words.listed(names, 20)}. Balanced accuracy, Brier score and log loss"
         yield "count every class alike, so that they do not follow the shares of this study."
@@ -440,7 +443,7 @@ def _updated(r: Part) -> Iterator[str]:
         yield from _updating(r)
     else:
         effect = recalibration_effect(found)
-        yield f"{effect[:1].upper()}{effect[1:]}, and then for a prevalence of"
+        yield f"{effect[:1].upper()}{effect[1:]}; all were then moved to a prevalence of"
         yield f"{100 * found['prevalence']:.3g}% of {found['positive']}."
         yield "How the recalibrated model does takes samples that it was not recalibrated to."
 
@@ -471,7 +474,7 @@ def _output(r: Part) -> Iterator[str]:
     )
     yield f"The distance to the plane of each class, a probability of each class for {shares},"
     yield "and the label of the likeliest class (for two classes: a threshold of 0.5)."
-    if r["figures"]["thresholds"]:
+    if r["thresholds"]:
         share = r["figures"]["decision"]["prevalence"]
         yield "Sensitivity, specificity, predictive values and net benefit at other thresholds, at"
         yield f"a prevalence of {100 * share:.3g}%, are in results.json; none was chosen by them."
@@ -533,18 +536,28 @@ def _whole_model(r: Part) -> Iterator[str]:
 
 
 def _scores(scores: Part) -> str:
-    said = (f"{name.replace('_', ' ')} {words.interval(s)}" for name, s in scores.items())
-    return "; ".join(said)
+    return "; ".join(f"{_title_of(name)} {words.interval(s)}" for name, s in scores.items())
+
+
+def _title_of(name: str) -> str:
+    """Return what readers call a score."""
+    return TITLES.get(name, name.replace("brier", "Brier score").replace("_", " "))
 
 
 def _performance(r: Part) -> Iterator[str]:
     if r["scores"]:
         known = {name: s for name, s in r["scores"].items() if name != "prevalence"}
-        yield f"Internal validation: {_scores(known)}."
+        yield f"Internal validation: {_scores(known)}{_calibration(r['figures'])}."
     else:
         yield "Not estimated in this run."
     if r["test"]:
-        yield f"Independent cohort: {_scores(r['test']['scores'])}."
+        yield f"Independent cohort: {_scores(r['test']['scores'])}{_calibration(r['test'])}."
+
+
+def _calibration(part: Part) -> str:
+    """Write calibration intercept and slope of a part of the document that may have them."""
+    found = part["calibration"]
+    return f"; calibration {words.line_words(found['line'])}" if found and found["line"] else ""
 
 
 def _by_cluster(r: Part) -> Iterator[str]:

@@ -14,7 +14,8 @@ from ..estimators.pipeline import last_step
 from ..evaluation import ExternalValidation, sizes_notice
 from ..evaluation.recalibration import recalibration_of
 from ..evaluation.values import plain
-from . import figures, projections, words
+from ..metrics import threshold_table
+from . import features, figures, projections, words
 from .methods import methods
 from .panel import classes_of, describe_panel, with_frequencies
 from .schema import FORMAT, FORMAT_VERSION, Results
@@ -30,6 +31,7 @@ def summarize(
     evaluation: Any = None,
     stability: Any = None,
     learning: Any = None,
+    beside: Sequence[Part] = (),
     test: Part | None = None,
     prevalence: float | None = None,
     command: str = "",
@@ -59,6 +61,8 @@ def summarize(
         from the outer folds if there are any.
     learning : LearningCurve, optional
         Result of `sparsegsvp.evaluation.learning_curve`.
+    beside : sequence of dict
+        Fixed panels on the same folds, as ``Beside`` of `sparsegsvp.report.schema.DOCUMENT`.
     test : dict, optional
         What an independent cohort says, from `summarize_test`.
     prevalence : float, optional
@@ -131,10 +135,12 @@ def summarize(
         "notices": [notice.to_dict() for notice in said],
         "panel": rows,
         "scores": scores,
+        "thresholds": _thresholds(found, prevalence),
         "stability": steadiness,
         "learning": None if learning is None else learning.to_dict(),
+        "beside": list(beside),
         "test": test,
-        "figures": _figures(table, model, found, selections, stability, learning, prevalence),
+        "figures": _figures(table, model, rows, found, selections, stability, learning, prevalence),
         "evaluation": found,
     }
     return cast(Results, plain({**document, "methods": methods(document)}))
@@ -211,6 +217,15 @@ def describe_model(model: Any) -> Part:
     }
 
 
+def _thresholds(found: Mapping[str, Any] | None, prevalence: float | None) -> list[Part]:
+    """What acting from a probability on means, out of fold, by the first repeat."""
+    there = None if found is None else figures.out_of_fold(found, prevalence)
+    if there is None:
+        return []
+    y, p, share = there
+    return plain(threshold_table(y, p, prevalence=share, own=share))
+
+
 def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, Part]:
     """Return the scores of ``EvaluationResult.to_dict()`` whose interval is known."""
     return {
@@ -225,11 +240,6 @@ def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, Part]:
 
 def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | None) -> Part:
     groups = getattr(table, "groups", None)
-    positive = getattr(table, "positive", None)
-    if len(classes) != 2:
-        positive = None
-    elif positive is None:
-        positive = getattr(table, "positive_class", classes[-1])
     return {
         "source": str(getattr(table, "source", "")),
         "digest": str(getattr(table, "digest", "")),
@@ -238,7 +248,7 @@ def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | 
         "n_features": int(table.X.shape[1]),
         "classes": classes,
         "class_counts": np.bincount(codes, minlength=len(classes)).tolist(),
-        "positive": None if positive is None else str(positive),
+        "positive": positive_class(table, classes),
         "n_missing": int(getattr(table, "n_missing", 0)),
         "n_groups": None if groups is None else int(np.unique(groups).size),
         "group_association": None if groups is None else group_association(codes, groups),
@@ -247,6 +257,14 @@ def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | 
         "dropped": {str(k): str(v) for k, v in dict(getattr(table, "dropped", {})).items()},
         "roles": getattr(table, "role_lines", list)(),
     }
+
+
+def positive_class(table: Any, classes: Sequence[str]) -> str | None:
+    """The class of interest of two: the table's, or the last."""
+    if len(classes) != 2:
+        return None
+    given = getattr(table, "positive", None)
+    return str(getattr(table, "positive_class", classes[-1]) if given is None else given)
 
 
 def group_association(codes: NDArray[np.intp], groups: ArrayLike) -> float | None:
@@ -316,6 +334,7 @@ def _stability(found: Mapping[str, Any] | None, stability: Any) -> Part | None:
 def _figures(
     table: Any,
     model: Any,
+    rows: Sequence[Part],
     found: Mapping[str, Any] | None,
     selections: NDArray[np.bool_] | None,
     stability: Any,
@@ -324,9 +343,9 @@ def _figures(
 ) -> Part:
     final, names, ids = last_step(model), table.feature_names, getattr(table, "ids", None)
     classes, codes = classes_of(table, model)
+    panel, positive = [row["index"] for row in rows], positive_class(table, classes)
     bars = []
     if selections is not None:
-        panel = np.flatnonzero(final.support_).tolist()
         groups = None if stability is None else stability.group_frequencies_
         shares = selections.mean(axis=0)
         bars = figures.stability_bars(shares, names, panel, group_frequencies=groups)
@@ -334,14 +353,18 @@ def _figures(
         "roc": found and figures.roc(found),
         "calibration": found and figures.calibration(found),
         "decision": found and figures.decision(found, prevalence),
-        "thresholds": [] if found is None else figures.thresholds(found, prevalence),
         "confusion": found and figures.confusion(found),
         "permutation": found and figures.permutation_histogram(found),
         "planes": found and projections.planes(found, names=ids),
-        "pca_before": projections.pca_before(table.X, codes, classes, ids),
+        "pca_before": projections.pca_before(table.X, codes, classes, ids, found),
         "pca_after": found and projections.pca_after(table.X, found, ids),
         "path": figures.path(final, names),
         "weights": figures.weight_curves(final, names),
         "stability": bars,
         "learning": None if learning is None else figures.learning(learning.to_dict()),
+        "heatmap": features.heatmap(
+            table.X, codes, classes, names, panel, ids=ids, evaluation=found, positive=positive
+        ),
+        "volcano": features.volcano(table.X, codes, classes, names, panel, positive),
+        "correlations": features.correlations(table.X, codes, names, rows),
     }

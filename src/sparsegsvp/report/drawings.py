@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from .charts import Axis, Chart
 from .marks import cut, padded, short, ticks
-from .words import RANDOM_PANEL, interval, listed, number, path_score, plural
+from .words import number, path_score
 
 Part = Mapping[str, Any]
 
-# Methods beyond which intervals would hide each other.
-_MAX_INTERVALS = 6
 
 # --------------------------------------------------------------------------- one number
 
@@ -22,7 +19,7 @@ _MAX_INTERVALS = 6
 def gauge(found: Part, chance: float) -> Chart:
     """An estimate and its interval, from a little below chance up to 1."""
     start = max(0.0, min(chance, found["low"]) - 0.1)
-    chart = _strip(Axis(start, 1.0, ticks=()), 300, 32, 4, "estimate, interval and chance", "gauge")
+    chart = strip(Axis(start, 1.0, ticks=()), 300, 32, 4, "estimate, interval and chance", "gauge")
     chart.rects([(start, 8, 1.0, 14)], "track", radius=3)
     chart.rects([(found["low"], 8, found["high"], 14)], "range", radius=3)
     chart.line([chance, chance], [3, 19], "chance")
@@ -32,38 +29,7 @@ def gauge(found: Part, chance: float) -> Chart:
     return chart
 
 
-def boxes(found: Sequence[Part], tones: Sequence[int]) -> Chart:
-    """Box plots of one feature by class, on the feature's own axis."""
-    values = [v for b in found for v in (b["low"], b["high"], *b["outliers"])]
-    low, high = min(values), max(values)
-    row = 17
-    floor = row * len(found) + 3
-    axis = Axis(*padded((low, high), 0.02), ticks=())
-    chart = _strip(axis, 250, floor + 16, 5, "box plot by class", "boxes")
-    chart.line([axis.low, axis.high], [floor, floor], "axis")
-    for i, (b, tone) in enumerate(zip(found, tones)):
-        y = row * i + 3
-        words = (
-            f"{b['label']} (n = {b['n']}): median {short(b['median'])}, middle half "
-            f"{short(b['q1'])} to {short(b['q3'])}"
-        )
-        if b["n_outliers"]:
-            words += f", {b['n_outliers']} beyond the whiskers"
-        chart.line([b["low"], b["high"]], [y + 6, y + 6], f"whisker c{tone}")
-        chart.rects([(b["q1"], y, b["q3"], y + 12)], f"body c{tone}", radius=2)
-        chart.line([b["median"], b["median"]], [y, y + 12], f"median c{tone}")
-        chart.points(b["outliers"], [y + 6] * len(b["outliers"]), f"out c{tone}", radius=1.6)
-        chart.rects([(-math.inf, y - 2, math.inf, y - 2 + row)], "hit", tips=[words], radius=0)
-    shown = ticks(low, high, 4)
-    ends = (shown[0], shown[-1]) if len(shown) > 1 else (low, high)
-    for value in dict.fromkeys(ends):
-        at = chart.sx(value)
-        chart.line([value, value], [floor, floor + 3], "mark")
-        chart.text(value, floor + 12, short(value), "tick mid", dx=min(max(at, 16), 234) - at)
-    return chart
-
-
-def _strip(x: Axis, width: int, height: int, side: int, description: str, css: str) -> Chart:
+def strip(x: Axis, width: int, height: int, side: int, description: str, css: str) -> Chart:
     """A small chart without a vertical axis: ordinates are pixels from the top."""
     y = Axis(height, 0, ticks=())
     return Chart(x, y, description, width, height, side, side, 0, 0, css=css)
@@ -84,6 +50,9 @@ def roc_chart(found: Part) -> Chart:
         span = f"{auc['level']:.0%} interval {auc['low']:.2f} to {auc['high']:.2f}"
         chart.text(1, 0, f"AUC {number(auc['value'])}", "value end", dx=-10, dy=-38)
         chart.text(1, 0, span, "tick end", dx=-10, dy=-20)
+    chart.table = {"false positive rate": found["fpr"], "true positive rate": found["tpr"]}
+    if found["low"]:
+        chart.table |= {"10% of the folds": found["low"], "90% of the folds": found["high"]}
     return chart
 
 
@@ -100,6 +69,7 @@ def calibration_chart(found: Part) -> Chart:
     radii = [4 + round(6 * math.sqrt(n / total), 1) for n in count]
     chart.line(predicted, observed, "curve")
     chart.points(predicted, observed, "dot", radius=radii, tips=words)
+    chart.table = {"predicted": predicted, "observed": observed, "samples": count}
     return chart
 
 
@@ -127,6 +97,10 @@ def decision_chart(found: Part) -> Chart:
     chart.line([x for x, _ in seen], [y for _, y in seen], "curve", tips=["acting on the model"])
     chart.text(*shown[-1], "act on all", "tick start", dx=6, dy=-2)
     chart.text(1, 0, "act on no one", "tick end", dx=-4, dy=14)
+    chart.table = {
+        "threshold": at, "net benefit": benefit, "low": found["low"], "high": found["high"],
+        "act on all": everyone,
+    }  # fmt: skip
     return chart
 
 
@@ -149,6 +123,7 @@ def permutation_chart(found: Part) -> Chart:
     words = [f"{n} of {found['n']} between {a:.2f} and {b:.2f}" for a, b, n in bins]
     chart.rects([(a + gap, 0.0, b - gap, n) for a, b, n in bins], "bar quiet", tips=words)
     chart.flag(found["observed"], f"true labels {found['observed']:.2f}")
+    chart.table = {"from": edges[:-1], "to": edges[1:], "shuffled labellings": counts}
     return chart
 
 
@@ -172,15 +147,36 @@ def scatter_chart(
     for k, name in enumerate(found["classes"]):
         tone = k % 8 if tones is None else tones[k]
         mine = [i for i, label in enumerate(found["label"]) if label == k]
-        lost = [", predicted wrongly" if found["wrong"][i] else "" for i in mine]
-        words = [f"{found['name'][i]}: {name}{more}" for i, more in zip(mine, lost)]
+        words = [sample_words(found, i) for i in mine]
         at = [xs[i] for i in mine], [ys[i] for i in mine]
         chart.points(*at, f"pt c{tone}", shape=tone, tips=words, label=name)
     wrong = [i for i, lost in enumerate(found["wrong"]) if lost]
     if wrong:
         at = [xs[i] for i in wrong], [ys[i] for i in wrong]
         chart.points(*at, "ring", radius=7, label="predicted wrongly")
+    chart.table = sample_table(found) | {found["x_title"]: xs, found["y_title"]: ys}
     return chart
+
+
+def sample_words(found: Part, i: int) -> str:
+    """Name a sample with its class and, out of fold, its probability and fate."""
+    own = found["classes"][found["label"][i]]
+    text, probability = f"{found['name'][i]}: {own}", found["probability"][i]
+    if probability is not None:
+        text += f", probability of {found['positive'] or own} {probability:.2f}"
+    return text + (", predicted wrongly" if found["wrong"][i] else "")
+
+
+def sample_table(found: Part) -> dict[str, Any]:
+    """What a table of samples begins with: name, class, probability, fate."""
+    of = "own class" if found["positive"] is None else found["positive"]
+    known = {f"probability of {of}": found["probability"]}
+    return {
+        "sample": found["name"],
+        "class": [found["classes"][k] for k in found["label"]],
+        **(known if any(p is not None for p in found["probability"]) else {}),
+        "predicted wrongly": ["yes" if lost else "no" for lost in found["wrong"]],
+    }
 
 
 # ------------------------------------------------------------------------------ the path
@@ -219,6 +215,8 @@ def _path_score(found: Part) -> Chart:
     chart.points(xs, values, "dot", tips=words)
     at = slice(chosen, chosen + 1)
     chart.points(xs[at], values[at], "dot chosen", radius=5.5, tips=words[at])
+    sizes = [len(step["panel"]) for step in steps]
+    chart.table = {"step": [i + 1 for i in xs], "features": sizes, name: values, "error": errors}
     return chart
 
 
@@ -247,6 +245,8 @@ def path_weights(found: Part, *, by_penalty: bool = False, label: int = 0) -> Ch
         chart.line(at[start:], row[start:], kind, tips=[name], label=name if f in named else "")
     if by_penalty:
         chart.rule("cursor", x=at[chosen])
+    columns = {f"step {i + 1}": [row[i] for row in table] for i in range(len(steps))}
+    chart.table = {"feature": found["features"], **columns}
     return chart
 
 
@@ -255,33 +255,30 @@ def _cursor(chart: Chart, at: int, places: Sequence[float]) -> None:
     chart.line([at, at], [chart.y.low, chart.y.high], "cursor", places=places)
 
 
-def weights_chart(found: Part, tone: int, *, names: bool = False) -> Chart:
-    """Sorted weights of one plane and their elbow; with ``names``, few features are named."""
-    values, elbow = found["weights"], found["elbow"]
-    n = len(values)
-    names = names and 0 < len(found["features"]) <= 20
-    marks = [(v, short(v)) for v in ticks(0, n, 6) if v >= 1 and v == int(v)]
-    if names:
-        marks = [(i + 1.0, name) for i, name in enumerate(found["features"])]
-    chart = Chart(
-        Axis(0.4, n + 0.6, "features, heaviest first", marks, slanted=names),
-        Axis(0.0, max(values, default=1.0) * 1.12 or 1.0, "|weight|", grid=True),
-        f"sorted weights of the plane of {found['label']}",
-        height=370 if names else 270,
-        bottom=146 if names else 46,
-        left=max(50, 3.9 * len(cut(found["features"][0]))) if names else 50,
-        title=f"plane of {found['label']}",
-    )
-    unit = chart.sx(2) - chart.sx(1)
-    half = max(1.0, min(8.0, 0.3 * unit)) / unit
-    bars = [(i + 1 - half, 0.0, i + 1 + half, value) for i, value in enumerate(values)]
-    known = [*found["features"], *["all others: zero"] * (n - len(found["features"]))]
-    words = [f"{name}: {v:.3f}" if v else name for name, v in zip(known, values)]
+def weights_chart(found: Part, tone: int) -> Chart:
+    """Sorted weights of one plane as named bars, and their elbow."""
+    values, elbow, row = found["weights"], found["elbow"], 18
+    n, more = len(values), len(values) - len(found["features"])
+    known = [*found["features"], *["all others"] * more]
+    longest = max((len(cut(name)) for name in known), default=0)
     kept = n if elbow is None else min(elbow, n)
+    names = [(i + 0.5, s, "name" if i < kept else "name quiet") for i, s in enumerate(known)]
+    chart = Chart(
+        Axis(0.0, max(values, default=1.0) * 1.06 or 1.0, "|weight|", grid=True),
+        Axis(max(n, 1), 0.0, ticks=names),
+        f"sorted weights of the plane of {found['label']}",
+        *(440, row * n + 62, 24 + 6.7 * longest, 22, 16, 46),
+        title=f"plane of {found['label']}",
+        css="chart lanes",
+    )
+    bars = [(0.0, i + 0.2, value, i + 0.8) for i, value in enumerate(values)]
+    words = [f"{name}: {v:.3f}" if v else f"{name}: zero" for name, v in zip(known, values)]
     chart.rects(bars[:kept], f"bar c{tone}", tips=words[:kept])
     chart.rects(bars[kept:], f"bar c{tone} quiet", tips=words[kept:])
     if elbow is not None and elbow <= n:
-        chart.flag(elbow + 0.5, f"elbow after {elbow}")
+        chart.rule("observed", y=elbow)
+        chart.text(chart.x.high, elbow, f"elbow after {elbow}", "value end", dy=15)
+    chart.table = {"feature": known, "weight": values}
     return chart
 
 
@@ -320,6 +317,12 @@ def stability_chart(found: Sequence[Part], threshold: float | None = None) -> Ch
         if group is not None and group > bar["frequency"]:
             words += f", it or a substitute in {group:.0%}"
         chart.rects([(-math.inf, i, math.inf, i + 1)], "hit", tips=[words], radius=0)
+    chart.table = {
+        "feature": [bar["feature"] for bar in found],
+        "share of refits": [bar["frequency"] for bar in found],
+        "with substitutes": [bar["group_frequency"] for bar in found],
+        "in the panel": ["yes" if bar["in_panel"] else "no" for bar in found],
+    }
     return chart
 
 
@@ -355,80 +358,9 @@ def learning_chart(found: Part) -> Chart:
     ]
     chart.points(measured["n"], measured["value"], "dot", radius=4.5, tips=words, label="accuracy")
     chart.flag(all_of_them, f"all {all_of_them:,}")
-    return chart
-
-
-# ------------------------------------------------------------------------ the comparison
-
-
-def accuracy_axes(found: Part, *scores: str) -> Chart:
-    """The empty chart of accuracy against panel size, with room for these values of a curve."""
-    values = [v for curve in found["methods"].values() for key in scores for v in curve[key]]
-    sizes = [(float(i), str(size)) for i, size in enumerate(found["sizes"])]
-    x = Axis(-0.25, len(sizes) - 0.75, "features in the panel", sizes)
-    y = Axis(*padded(values), "balanced accuracy", grid=True)
-    return Chart(x, y, "balanced accuracy against panel size, by method", 560, 400)
-
-
-def mark_front(chart: Chart, found: Part, label: str = "") -> None:
-    """Put a ring around each size's point of the Pareto front, and name its methods."""
-    for size in dict.fromkeys(point["size"] for point in found["front"]):
-        there = [point for point in found["front"] if point["size"] == size]
-        at = found["sizes"].index(size), there[0]["score"]
-        chart.points([at[0]], [at[1]], "ring", radius=7, label=label)
-        names = cut(listed([point["method"] for point in there], 2), 36)
-        chart.text(*at, names, "name mid", dy=-12)
-
-
-def accuracy_chart(found: Part) -> Chart:
-    """Accuracy against panel size on a page: a thread per method, names where they matter."""
-    sizes, reference, curves = found["sizes"], found["reference"], found["methods"]
-    chart = accuracy_axes(found, "score")
-    chart.y = replace(chart.y, high=min(chart.y.high, 1.03))
-    chart.width, chart.height, chart.right, chart.top = 780, 420, 118, 26
-    # the reference last, so that it lies on top
-    for name in sorted(curves, key=lambda name: name == reference):
-        curve = curves[name]
-        mine = " mine" if name == reference else " control" if name == RANDOM_PANEL else ""
-        xs = [sizes.index(size) for size in curve["size"]]
-        words = [
-            f"{name}, {plural(size, 'feature')}: "
-            + interval({"value": v, "low": a, "high": b, "level": found["level"]})
-            for size, v, a, b in zip(curve["size"], curve["score"], curve["low"], curve["high"])
-        ]
-        link = curve["link"]
-        chart.line(xs, curve["score"], f"thread{mine}", tips=[name], link=link)
-        chart.points(xs, curve["score"], f"bead{mine}", radius=3.4, tips=words, link=link)
-    mark_front(chart, found)
-    ends = []
-    for name in (RANDOM_PANEL, reference):
-        if name in curves:
-            at = sizes.index(curves[name]["size"][-1]), curves[name]["score"][-1]
-            ends.append((chart.sy(at[1]), at, name))
-    last = -math.inf
-    for y, at, name in sorted(ends):  # kept apart
-        last = max(y, last + 15.0)
-        chart.text(*at, cut(name, 20), "name start", dx=10, dy=last - y + 4)
-    return chart
-
-
-def accuracy_lines(found: Part) -> Chart:
-    """Accuracy against panel size on paper: colours, intervals where they fit, and a legend."""
-    sizes, curves, front = found["sizes"], found["methods"], found["front"]
-    few = len(curves) <= _MAX_INTERVALS
-    chart = accuracy_axes(found, *(("score", "low", "high") if few else ("score",)))
-    for i, (name, curve) in enumerate(curves.items()):
-        # a small shift keeps intervals of different methods apart; of many only lines are drawn
-        shift = 0.04 * (i - (len(curves) - 1) / 2) if few else 0.0
-        xs = [sizes.index(size) + shift for size in curve["size"]]
-        tone = f"c{i % 8}"
-        if few:
-            ends = [v for a, b in zip(curve["low"], curve["high"]) for v in (a, b, math.nan)]
-            chart.line([v for x in xs for v in (x, x, math.nan)], ends, f"series fine {tone}")
-        dash = ("", " dashes", " dots")[i // 8 % 3]
-        chart.line(xs, curve["score"], f"series {tone}{dash}", label=name, tips=[name])
-        chart.points(xs, curve["score"], f"pt {tone}", shape=i)
-    at = [sizes.index(point["size"]) for point in front]
-    stairs = [(x, point["score"]) for k, point in enumerate(front) for x in at[k : k + 2]]
-    chart.line([x for x, _ in stairs], [y for _, y in stairs], "series dots", label="Pareto front")
+    kinds = ["measured"] * len(measured["n"]) + ["law"] * len(ahead["n"])
+    both = {key: [*measured[key], *ahead[key]] for key in ("n", "value", "low", "high")}
+    both["stability"] = [*found["stability"], *[None] * len(ahead["n"])]
+    names = {"n": "samples", "value": "balanced accuracy"}
+    chart.table = {"kind": kinds, **{names.get(key, key): both[key] for key in both}}
     return chart

@@ -10,20 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.metrics import roc_curve
 
-from .._typing import Float64Array
+from .._typing import BoolArray, Float64Array
 from ..estimators.elbow import find_elbow
-from ..evaluation.values import plain
-from ..metrics import at_prevalence, decision_curve, threshold_table
+from ..metrics import at_prevalence, decision_curve, net_benefit
 
 Part = dict[str, Any]
 
 _ROC_GRID = np.linspace(0.0, 1.0, 101)
 _MAX_BARS = 30
 _MAX_WEIGHTS = 40
-_MAX_OUTLIERS = 12
 
 
 # ---------------------------------------------------------------------- the estimate
@@ -85,9 +82,9 @@ def calibration(evaluation: Mapping[str, Any]) -> Part | None:
     }
 
 
-def _probabilities(
+def out_of_fold(
     evaluation: Mapping[str, Any], prevalence: float | None
-) -> tuple[NDArray[np.bool_], Float64Array, float] | None:
+) -> tuple[BoolArray, Float64Array, float] | None:
     """Which samples are positive, the first repeat's probabilities at a prevalence, and that.
 
     By default at the share of the positive class in the table. None without two classes or
@@ -108,21 +105,47 @@ def _probabilities(
 
 def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> Part | None:
     """The decision curve of the first repeat's probabilities, at a prevalence."""
-    found = _probabilities(evaluation, prevalence)
-    if found is None:
+    there = out_of_fold(evaluation, prevalence)
+    if there is None:
         return None
-    y, p, share = found
-    label = str(evaluation["positive"])
-    return {**decision_curve(y, p, prevalence=share).to_dict(), "label": label}
+    y, p, share = there
+    found = decision_curve(y, p, prevalence=share).to_dict()
+    return {**found, "label": str(evaluation["positive"])}
 
 
-def thresholds(evaluation: Mapping[str, Any], prevalence: float | None = None) -> list[Part]:
-    """What acting from a probability on means, by the first repeat, at a prevalence."""
-    found = _probabilities(evaluation, prevalence)
-    if found is None:
-        return []
-    y, p, share = found
-    return plain(threshold_table(y, p, prevalence=share, own=share))
+def at_threshold(counts: Mapping[str, Any], evidence: float, prevalence: float) -> Part:
+    """What acting from a probability on gives, as the page's slider shows it.
+
+    ``counts`` is ``EvaluationResult.to_dict()["threshold_counts"]``, for equal class shares.
+    ``evidence`` are the log odds at equal shares from which one acts; 0 are the labels of the
+    model. ``threshold`` is the probability that they are at the prevalence. Predictive values
+    are None where nobody is called so.
+
+    Examples
+    --------
+    >>> from sparsegsvp.report.figures import at_threshold
+    >>> counts = {"threshold": [0.2, 0.6], "tp": [10, 8], "fn": [0, 2], "fp": [9, 1], "tn": [1, 9]}
+    >>> at = at_threshold(counts, 0.0, 0.2)
+    >>> round(at["threshold"], 3), round(at["ppv"], 3), round(at["net_benefit"], 3)
+    (0.2, 0.667, 0.14)
+    """
+    balanced = 1.0 / (1.0 + np.exp(-evidence))
+    at = int(np.searchsorted(counts["threshold"], balanced))
+    sensitivity, specificity = 0.0, 1.0
+    if at < len(counts["threshold"]):
+        tp, fn, fp, tn = (counts[key][at] for key in ("tp", "fn", "fp", "tn"))
+        sensitivity, specificity = tp / (tp + fn), tn / (tn + fp)
+    right, wrong = prevalence * sensitivity, (1 - prevalence) * (1 - specificity)
+    missed, rest = prevalence - right, 1 - prevalence - wrong
+    threshold = float(at_prevalence(balanced, prevalence))
+    return {
+        "threshold": threshold,
+        "sensitivity": sensitivity,
+        "specificity": specificity,
+        "ppv": right / (right + wrong) if right + wrong > 0 else None,
+        "npv": rest / (rest + missed) if rest + missed > 0 else None,
+        "net_benefit": float(net_benefit(sensitivity, specificity, prevalence, threshold)),
+    }
 
 
 def cohort(validation: Mapping[str, Any]) -> Part:
@@ -308,119 +331,3 @@ def stability_bars(
         for f in (int(f) for f in order)
         if f in keep
     ]
-
-
-def accuracy_curves(comparison: Any) -> Part:
-    """Accuracy against panel size: a curve per method, and the Pareto front.
-
-    ``comparison`` is the result of `sparsegsvp.compare`, or its ``to_dict()``. To ``methods`` and
-    ``front`` of ``Comparison.curves()`` come ``sizes``, ``reference``, the ``level`` of the
-    intervals, and in each curve as ``link`` its place among all methods.
-    """
-    found = comparison if isinstance(comparison, Mapping) else comparison.to_dict()
-    curves, rows = found["curves"], found.get("rows", ())
-    every = list(dict.fromkeys([*(row["method"] for row in rows), *curves["methods"]]))
-    sizes = {size for curve in curves["methods"].values() for size in curve["size"]}
-    return {
-        "methods": {
-            name: {**curve, "link": every.index(name)} for name, curve in curves["methods"].items()
-        },
-        "front": sorted(curves["front"], key=lambda at: (at["size"], every.index(at["method"]))),
-        "sizes": list(found.get("sizes", sorted(sizes))),
-        "reference": found.get("reference"),
-        "level": next((row["score"]["level"] for row in rows if row["score"]), 0.95),
-    }
-
-
-# ------------------------------------------------------------------------ one feature
-
-
-def column(X: Any, index: int) -> Float64Array:
-    """One column of a dense or sparse table, as dense numbers."""
-    part = X[:, [index]]
-    part = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
-    return part.ravel().astype(np.float64)
-
-
-def box(values: Float64Array, label: str) -> Part | None:
-    """The numbers of a box plot: quartiles, whiskers to 1.5 times the box, and outliers.
-
-    Missing values are left out; None when nothing is left. At most 12 outliers are listed, the
-    most extreme on either side; ``n_outliers`` counts all.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.figures import box
-    >>> found = box(np.array([1.0, 2.0, 3.0, 4.0, 100.0]), "ill")
-    >>> found["median"], found["high"], found["outliers"]
-    (3.0, 4.0, [100.0])
-    """
-    x = np.sort(values[np.isfinite(values)])
-    if not x.size:
-        return None
-    q1, median, q3 = (float(v) for v in np.quantile(x, [0.25, 0.5, 0.75]))
-    reach = 1.5 * (q3 - q1)
-    inside = x[(x >= q1 - reach) & (x <= q3 + reach)]
-    below, above = x[x < q1 - reach], x[x > q3 + reach]
-    half = _MAX_OUTLIERS // 2
-    return {
-        "label": label,
-        "n": int(x.size),
-        "low": float(inside[0]),
-        "q1": q1,
-        "median": median,
-        "q3": q3,
-        "high": float(inside[-1]),
-        "mean": float(x.mean()),
-        "outliers": [*below[:half].tolist(), *above[-half:].tolist()],
-        "n_outliers": int(below.size + above.size),
-    }
-
-
-def effect_sizes(
-    values: Float64Array, codes: NDArray[np.intp], n_classes: int
-) -> list[float | None]:
-    """The standardised mean difference of each class to the others (for two: Cohen's d).
-
-    The mean of a class minus the mean of the other class means, divided by the pooled
-    within-class standard deviation, without missing values. None where that deviation is zero
-    or a class is empty.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.figures import effect_sizes
-    >>> effect_sizes(np.array([0.0, 2.0, 4.0, 6.0]), np.array([0, 0, 1, 1]), 2)
-    [-2.82..., 2.82...]
-    """
-    parts = [values[(codes == k) & np.isfinite(values)] for k in range(n_classes)]
-    if any(part.size == 0 for part in parts):
-        return [None] * n_classes
-    means = np.array([part.mean() for part in parts])
-    freedom = sum(part.size for part in parts) - n_classes
-    squares = sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
-    spread = np.sqrt(squares / max(freedom, 1))
-    if freedom < 1 or spread <= 1e-12 * np.abs(means).max():  # only rounding is left
-        return [None] * n_classes
-    others = (means.sum() - means) / (n_classes - 1)
-    return [float(v) for v in (means - others) / spread]
-
-
-def single_auc(values: Float64Array, codes: NDArray[np.intp], n_classes: int) -> float | None:
-    """The area under the ROC curve of one feature alone, in its better direction.
-
-    None unless there are two classes with values in both.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.figures import single_auc
-    >>> single_auc(np.array([4.0, 3.0, 2.0, 1.0]), np.array([0, 0, 1, 1]), 2)
-    1.0
-    """
-    known = np.isfinite(values)
-    if n_classes != 2 or np.unique(codes[known]).size < 2:
-        return None
-    area = float(roc_auc_score(codes[known] == 1, values[known]))
-    return max(area, 1.0 - area)

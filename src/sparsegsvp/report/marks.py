@@ -28,6 +28,7 @@ SHAPES = (
     "M-1.4 -4.2H1.4V-1.4H4.2V1.4H1.4V4.2H-1.4V1.4H-4.2V-1.4H-1.4Z",
 )
 _MARKERS = "oD^svP"
+_MANY = 100  # marks of one kind that are drawn as one
 POINT = 0.75  # points in a pixel of 1/96 inch: matplotlib measures in points
 
 # ------------------------------------------------------------------------------- numbers
@@ -125,7 +126,7 @@ def look(kind: str) -> Mapping[str, str]:
     --------
     >>> from sparsegsvp.report.marks import look
     >>> look("bar quiet c1")
-    {'fill': '#cf5f16', 'opacity': '.38'}
+    {'fill': '#b64e0b', 'opacity': '.38'}
     """
     palette, rules = _rules()
     mine: dict[str, str] = {}
@@ -243,6 +244,8 @@ class Line(Mark):
             broken = math.isnan(x + y)
             path += "" if broken else f"{pen}{x:.1f} {y:.1f}"
             pen = "M" if broken else "L"
+        if not path:
+            return ""
         return put("path", self.kind, f'd="{path}{"Z" if self.area else ""}"', tip, self.link)
 
     def draw(self, ax: Any) -> None:
@@ -275,6 +278,11 @@ class Points(Mark):
         return np.broadcast_to(self.radius, len(self.x)).tolist()
 
     def svg(self, chart: Any, put: Put) -> str:
+        if not self.tips and self.shape is None and len(self.x) > _MANY:  # one element for all
+            ring = "M{:.1f} {:.1f}a{r:g} {r:g} 0 1 0 {d:g} 0a{r:g} {r:g} 0 1 0 -{d:g} 0"
+            places = zip(self.x, self.y, self._radii())
+            dots = [ring.format(chart.sx(x) - r, chart.sy(y), r=r, d=2 * r) for x, y, r in places]
+            return put("path", self.kind, f'd="{"".join(dots)}"', link=self.link)
         tips = self.tips or [""] * len(self.x)
         return "".join(
             self._one(chart.sx(x), chart.sy(y), r, tip, put)
@@ -337,6 +345,14 @@ class Rects(Mark):
 
         found = look(self.kind)
         if found["fill"] == "none":  # there for the pointer only
+            return
+        if len(self.corners) > _MANY:
+            from matplotlib.collections import PolyCollection
+
+            boxes = [[(a, b), (c, b), (c, d), (a, d)] for a, b, c, d in self.corners]
+            many = PolyCollection(boxes, alpha=_opacity(found), label=self.label or None)
+            many.set(facecolor=found["fill"], edgecolor=found.get("stroke", "none"))
+            ax.add_collection(many, autolim=False)
             return
         for i, (x0, y0, x1, y1) in enumerate(self.corners):
             part = Rectangle((x0, y0), x1 - x0, y1 - y0, label=None if i else self.label or None)

@@ -20,11 +20,11 @@ PAPER_TITLE = (
 
 def methods(results: Part) -> dict[str, Any]:
     """Write the paragraph for a paper, with what to cite, from the rest of the document."""
-    data, model, panel, scores, evaluation, stability, learning, test, versions = (
+    data, model, panel, scores, evaluation, stability, learning, test, versions, beside = (
         results[name]
         for name in (
             "data", "model", "panel", "scores", "evaluation", "stability", "learning", "test",
-            "versions",
+            "versions", "beside",
         )
     )  # fmt: skip
     seed = results["run"]["seed"]
@@ -43,6 +43,7 @@ def methods(results: Part) -> dict[str, Any]:
     ]
     if evaluation is not None:
         text.append(_evaluation_methods(data, scores, evaluation))
+    text += [sentence for other in beside for sentence in other["sentences"]]
     if stability is not None and stability["index"] is not None:
         where = (
             "random halves of the samples (complementary pairs)"
@@ -165,6 +166,8 @@ def _evaluation_methods(data: Part, scores: Part, evaluation: Part) -> str:
     )
     if "auc" in scores:
         text += f", area under the ROC curve {interval(scores['auc'])}"
+    if evaluation.get("calibration_line"):
+        text += f", calibration of the log odds: {line_words(evaluation['calibration_line'])}"
     permutation = evaluation.get("permutation")
     if permutation:
         text += (

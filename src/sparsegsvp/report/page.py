@@ -9,16 +9,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import Any
 
 from ..evaluation.recalibration import recalibration_words
-from . import drawings, figures, marks, words
+from . import drawings, feature_charts, figures, marks, words
+from .answers import QUESTIONS, addresses, answers, next_steps
 from .checklist import checklist
-from .schema import check, validate
+from .schema import validate
 
-COMPARISON_FORMAT = "sparsegsvp-comparison"
 _HERO_FEATURES = 14
 _BATCHES = 30  # rows of a table of batches
 
@@ -58,13 +59,34 @@ def build_report(results: Mapping[str, Any]) -> str:
     """
     validate(results)
     classes, positive = results["data"]["classes"], results["data"]["positive"]
-    # of two classes, the positive one gets the warm colour
-    tones = [1, 0] if positive == classes[0] else [k % 8 for k in range(len(classes))]
+    drawn = draw_figures(results)
+    tones = _tones(results)
+    scores, found = results["scores"].get("balanced_accuracy"), results["figures"]
+    counts, decision = (results["evaluation"] or {}).get("threshold_counts"), drawn.get("decision")
+    now = None
+    if counts is not None and decision is not None:
+        now = figures.at_threshold(counts, 0.0, found["decision"]["prevalence"])
+        # a line that the slider moves between both ends of the axis
+        at, ends = [now["threshold"]] * 2, [decision.y.low, decision.y.high]
+        decision.line(at, ends, "cursor act", places=[0.0, 1.0])
+    names = [row["feature"] for row in results["panel"]]
     return render(
         "report.html",
-        _drawings(results, tones),
+        drawn,
+        {
+            "path": found["path"] and {**found["path"], "weights": None},
+            "counts": now and counts,
+            "decision": now and {key: found["decision"][key] for key in ("prevalence", "label")},
+        },
         r=results,
         tones=tones,
+        boxes=drawn["boxes"].charts() if "boxes" in drawn else [],
+        gauge=scores and drawings.gauge(scores, 1.0 / len(classes)),
+        now=now,
+        questions=QUESTIONS,
+        answers=answers(results),
+        steps=next_steps(results),
+        addresses=addresses(names),
         contrast=words.contrast(classes, positive),
         path_score=words.path_score,
         stability_word=words.stability_word,
@@ -78,135 +100,103 @@ def build_report(results: Mapping[str, Any]) -> str:
     )
 
 
-def _drawings(results: Mapping[str, Any], tones: list[int]) -> dict[str, Any]:
-    """Draw what the document shows; None or nothing where it has no numbers for it."""
-    classes, scores, found = results["data"]["classes"], results["scores"], results["figures"]
-    drawn: dict[str, Any] = {
-        "gauge": None,
-        "boxes": [
-            drawings.boxes(f["boxes"], [tones[classes.index(b["label"])] for b in f["boxes"]])
-            for f in results["panel"]
-        ],
-        "roc": found["roc"] and drawings.roc_chart(found["roc"]),
-        "calibration": found["calibration"] and drawings.calibration_chart(found["calibration"]),
-        "decision": found["decision"] and drawings.decision_chart(found["decision"]),
-        "cohort": _cohort_drawings(results["test"]),
-        "permutation": found["permutation"] and drawings.permutation_chart(found["permutation"]),
-        "planes": found["planes"] and drawings.scatter_chart(found["planes"], tones, diagonal=True),
-        "pca_before": found["pca_before"] and drawings.scatter_chart(found["pca_before"], tones),
-        "pca_after": found["pca_after"] and drawings.scatter_chart(found["pca_after"], tones),
-        "path": found["path"] and drawings.path_charts(found["path"]),
-        "path_data": _data_block(found["path"]),
-        "weights": [
-            drawings.weights_chart(curve, tone) for curve, tone in zip(found["weights"], tones)
-        ],
-        "stability": None,
-        "learning": found["learning"] and drawings.learning_chart(found["learning"]),
-    }
-    if "balanced_accuracy" in scores:
-        drawn["gauge"] = drawings.gauge(scores["balanced_accuracy"], 1.0 / len(classes))
-    if found["stability"]:
-        threshold = (results["stability"] or {"threshold": None})["threshold"]
-        drawn["stability"] = drawings.stability_chart(found["stability"], threshold)
-    return drawn
-
-
-def _cohort_drawings(test: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Draw what an independent cohort shows; None for what it cannot."""
-    charts = {
-        "roc": drawings.roc_chart,
-        "calibration": drawings.calibration_chart,
-        "decision": drawings.decision_chart,
-    }
-    shown: Mapping[str, Any] = test or dict.fromkeys(charts)
-    return {name: shown[name] and draw(shown[name]) for name, draw in charts.items()}
-
-
-def _data_block(path: Mapping[str, Any] | None) -> str:
-    """What the slider needs, as JSON that cannot end its own element."""
-    if path is None:
-        return "null"
-    kept = {key: path[key] for key in ("features", "steps", "chosen", "score_name")}
-    text = json.dumps(kept, allow_nan=False, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def build_comparison(results: Mapping[str, Any]) -> str:
-    """Draw the page of a comparison: accuracy against panel size, and the table.
+def draw_figures(results: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw every figure that a document has numbers for.
 
     Parameters
     ----------
     results : dict
-        ``results.json`` of ``sparsegsvp compare``: ``comparison`` is
-        ``sparsegsvp.evaluation.Comparison.to_dict()``, ``verdict`` what `comparison_verdict`
-        says of it.
+        The document of `summarize`, or ``results.json`` as read by `json.load`.
 
     Returns
     -------
-    str
-        HTML, complete in itself. The same document gives the same text; timings, which never
-        repeat, are not on it.
-
-    Raises
-    ------
-    ValueError
-        If the document is of another kind.
-    ImportError
-        If jinja2 is missing.
+    dict of str to Chart or Sheet
+        By name, in the order of the page. Each can be saved (``save("roc.svg")``, ``"roc.png"``)
+        and gives its numbers (``csv()``).
 
     Examples
     --------
-    >>> from sklearn.feature_selection import SelectKBest
-    >>> from sparsegsvp import GSVPSVM, compare
+    >>> from types import SimpleNamespace
+    >>> from sparsegsvp import GSVPSVMCV
     >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.report import build_comparison, comparison_verdict
+    >>> from sparsegsvp.report import draw_figures, summarize
     >>> data = make_planted(60, 20, 2, effect=2.5)
-    >>> methods = {"GSVPSVM": GSVPSVM(), "F test": SelectKBest()}
-    >>> found = compare(methods, data.X, data.y, sizes=(2, 4), n_repeats=1)
-    >>> results = {"format": "sparsegsvp-comparison", "versions": {"sparsegsvp": "0.1"},
-    ...            "command": "", "data": {}, "parameters": {}, "comparison": found.to_dict(),
-    ...            "verdict": comparison_verdict(found.to_dict())}
-    >>> page = build_comparison(results)
-    >>> page.startswith("<!doctype html>"), "http://" in page
-    (True, False)
+    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
+    >>> table = SimpleNamespace(X=data.X, y=data.y, feature_names=data.feature_names)
+    >>> list(draw_figures(summarize(table, model)))[:4]
+    ['boxes', 'heatmap', 'volcano', 'correlations']
     """
-    if not isinstance(results, Mapping) or results.get("format") != COMPARISON_FORMAT:
-        raise ValueError(
-            f"results['format'] must be {COMPARISON_FORMAT!r}: pass results.json of "
-            "`sparsegsvp compare`"
-        )
-    check(results, "Comparison", "results", open_ended=True)
-    found = results["comparison"]
-    methods = list(dict.fromkeys(row["method"] for row in found["rows"]))
-    rows = {(row["method"], row["size"]): row for row in found["rows"]}
-    return render(
-        "comparison.html",
-        {"chart": drawings.accuracy_chart(figures.accuracy_curves(found))},
-        r=results,
-        found=found,
-        headline=results["verdict"]["headline"],
-        sentences=results["verdict"]["sentences"],
-        middle=found["sizes"][len(found["sizes"]) // 2],
-        lines=[
-            {"name": name, "link": i, "cells": [rows[name, size] for size in found["sizes"]]}
-            for i, name in enumerate(methods)
-        ],
-        control=words.RANDOM_PANEL,
-        problems=list(
-            dict.fromkeys((r["method"], r["error"]) for r in found["rows"] if r["error"])
+    tones, found, test = _tones(results), results["figures"], results["test"] or {}
+    of = dict(zip(results["data"]["classes"], tones))
+    threshold = (results["stability"] or {"threshold": None})["threshold"]
+    kinds: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+        "boxes": (results["panel"], lambda part: feature_charts.all_boxes(part, of)),
+        "heatmap": (found["heatmap"], lambda part: feature_charts.heatmap_chart(part, tones)),
+        "volcano": (found["volcano"], lambda part: feature_charts.volcano_chart(part, of)),
+        "correlations": (found["correlations"], feature_charts.correlations_chart),
+        **{name: (found[name], draw) for name, draw in _CURVES.items()},
+        **{f"cohort-{name}": (test.get(name), draw) for name, draw in _CURVES.items()},
+        "permutation": (found["permutation"], drawings.permutation_chart),
+        "stability": (found["stability"], lambda part: drawings.stability_chart(part, threshold)),
+        "planes": (
+            found["planes"], lambda part: drawings.scatter_chart(part, tones, diagonal=True)
         ),
-    )
+        "pca-before": (found["pca_before"], lambda part: drawings.scatter_chart(part, tones)),
+        "pca-after": (found["pca_after"], lambda part: drawings.scatter_chart(part, tones)),
+        "path-score": (found["path"], lambda part: drawings.path_charts(part)[0]),
+        "path-weights": (found["path"], lambda part: drawings.path_charts(part)[1]),
+        "learning": (found["learning"], drawings.learning_chart),
+    }  # fmt: skip
+    drawn = {name: draw(part) for name, (part, draw) in kinds.items() if part}
+    for k, (curve, tone) in enumerate(zip(found["weights"], tones)):
+        drawn[f"weights-{k + 1}"] = drawings.weights_chart(curve, tone)
+    return drawn
 
 
-def render(template: str, drawn: Mapping[str, Any], **context: Any) -> str:
+_CURVES: dict[str, Callable[[Any], Any]] = {
+    "roc": drawings.roc_chart,
+    "calibration": drawings.calibration_chart,
+    "decision": drawings.decision_chart,
+}
+
+
+def _tones(results: Mapping[str, Any]) -> list[int]:
+    """The colour of each class; of two, the positive one gets the warm one."""
+    classes, positive = results["data"]["classes"], results["data"]["positive"]
+    return [1, 0] if positive == classes[0] else [k % 8 for k in range(len(classes))]
+
+
+def _data_block(parts: Mapping[str, Any]) -> str:
+    """What the script needs, as JSON that cannot end its own element."""
+    text = json.dumps(parts, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    for character in "&<>\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def render(
+    template: str,
+    drawn: Mapping[str, Any],
+    data: Mapping[str, Any] | None = None,
+    *,
+    package: str | None = None,
+    **context: Any,
+) -> str:
     """Fill a template with plain values, which are escaped, and with charts, which are not.
 
     ``drawn`` is available as ``draw``; every name in a chart was escaped where it was written.
-    The page has its style sheet, its script and the policy that allows exactly these.
+    ``data`` is for the script, which also gets the numbers behind the charts. The page has its
+    style sheet, its script and the policy that allows exactly these. ``package`` is that of the
+    template, if it is another one.
     """
-    environment = template_environment(__package__)
+    environment = template_environment(package or __package__)
+    numbers = {name: chart.csv() for name, chart in drawn.items()}
     environment.filters.update(
-        score=words.number, short=marks.short, p=words.p_value, plural=words.plural
+        score=words.number,
+        short=marks.short,
+        p=words.p_value,
+        plural=words.plural,
+        shell=shlex.quote,
     )
     style, script = f"{marks.style_sheet()}\n{_asset('report.css')}", _asset("report.js")
     return environment.get_template(template).render(
@@ -215,18 +205,24 @@ def render(template: str, drawn: Mapping[str, Any], **context: Any) -> str:
         script=script,
         shapes=marks.SHAPES,
         draw=drawn,
+        data_block=_data_block({**(data or {}), "numbers": numbers}),
         **context,
     )
 
 
 def template_environment(package: str) -> Any:
-    """The templates of a package for jinja2: values are escaped, an unknown name is an error."""
+    """The templates of a package and of this one, for jinja2.
+
+    Values are escaped, and an unknown name is an error.
+    """
     try:
         import jinja2
     except ImportError as error:
         raise ImportError('the page needs jinja2: pip install "sparsegsvp[report]"') from error
     return jinja2.Environment(
-        loader=jinja2.PackageLoader(package),
+        loader=jinja2.ChoiceLoader(
+            [jinja2.PackageLoader(place) for place in dict.fromkeys([package, __package__])]
+        ),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

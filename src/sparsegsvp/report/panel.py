@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..estimators.pipeline import last_step
 from ..evaluation import find_substitutes
 from ..evaluation.substitutes import group_frequency
-from . import figures
+from . import features
 
 Part = dict[str, Any]
 
@@ -47,15 +47,15 @@ def describe_panel(table: Any, model: Any) -> list[Part]:
     # where larger values speak for the class
     weights = -np.array(final.coef_[:, support])
     if final.standardize and support.size:
-        weights *= np.array([np.nanstd(figures.column(inner_X, int(j))) for j in support])
+        weights *= np.array([np.nanstd(features.column(inner_X, int(j))) for j in support])
         norms = np.linalg.norm(weights, axis=1, keepdims=True)
         weights /= np.where(norms > 0.0, norms, 1.0)
     listing = []
     for rank, i in enumerate(np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")):
         j = int(support[i])
-        values = figures.column(table.X, j)
-        effects = figures.effect_sizes(values, codes, len(classes))
-        boxes = [figures.box(values[codes == k], name) for k, name in enumerate(classes)]
+        values = features.column(table.X, j)
+        effects = features.effect_sizes(values, codes, len(classes))
+        boxes = [features.box(values[codes == k], name) for k, name in enumerate(classes)]
         above = [-1.0 if effect is None else effect for effect in effects]
         listing.append(
             {
@@ -66,7 +66,7 @@ def describe_panel(table: Any, model: Any) -> list[Part]:
                 "coefficients": final.coef_[:, j].tolist(),
                 "effects": effects,
                 "higher_in": classes[int(np.argmax(above))] if max(above) > 0 else None,
-                "auc": figures.single_auc(values, codes, len(classes)),
+                "auc": features.single_auc(values, codes, len(classes)),
                 "frequency": None,
                 "group_frequency": None,
                 "substitutes": [],

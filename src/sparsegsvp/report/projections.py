@@ -44,6 +44,28 @@ def thin(codes: NDArray[np.intp], limit: int = MAX_POINTS) -> NDArray[np.intp]:
     return np.sort(np.concatenate(kept))
 
 
+def out_of_fold(
+    evaluation: Mapping[str, Any] | None, codes: NDArray[np.intp], positive: str | None = None
+) -> dict[str, Any]:
+    """What the first repeat's fits say of samples that they have not seen.
+
+    ``wrong`` is false where nothing is known; ``probability`` is that of the positive class of
+    two, of the sample's own class otherwise, NaN where there is none.
+    """
+    wrong, probability = np.zeros(codes.size, dtype=bool), np.full(codes.size, np.nan)
+    if evaluation is not None and evaluation["out_of_fold"]:
+        first = evaluation["out_of_fold"][0]
+        predicted = np.asarray(first["predicted"])
+        wrong = (predicted >= 0) & (predicted != codes)
+        if first.get("proba") is not None:
+            classes = [str(c) for c in evaluation["classes"]]
+            positive = str(evaluation["positive"]) if len(classes) == 2 else None
+            of = codes if positive is None else np.full(codes.size, classes.index(positive))
+            found = [row[k] for row, k in zip(first["proba"], of)]
+            probability = np.array([np.nan if v is None else v for v in found], dtype=np.float64)
+    return {"wrong": wrong, "probability": probability, "positive": positive}
+
+
 def planes(
     evaluation: Mapping[str, Any],
     *,
@@ -64,7 +86,7 @@ def planes(
     return _scatter(
         np.abs(distances[:, list(pair)]),
         evaluation["y"],
-        evaluation["out_of_fold"][0]["predicted"],
+        evaluation,
         classes,
         names,
         titles=[f"distance to the plane of {classes[k]}" for k in pair],
@@ -74,11 +96,16 @@ def planes(
 
 
 def pca_before(
-    X: Any, codes: NDArray[np.intp], classes: Sequence[str], names: Sequence[str] | None = None
+    X: Any,
+    codes: NDArray[np.intp],
+    classes: Sequence[str],
+    names: Sequence[str] | None = None,
+    evaluation: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """First two principal components of all standardised features; labels play no part.
 
-    Missing values are set to the median of their column.
+    Missing values are set to the median of their column. An ``evaluation`` tells the samples'
+    probabilities; which of them are predicted wrongly is not shown here.
 
     Examples
     --------
@@ -105,12 +132,13 @@ def pca_before(
     return _scatter(
         scores,
         codes,
-        codes,
+        evaluation,
         classes,
         names,
         titles=[f"PC1 ({shares[0]:.0%} of variance)", f"PC2 ({shares[1]:.0%})"],
         note=f"All {X.shape[1]:,} features, standardised; the labels only colour the points.",
         n_total=codes.size,
+        errors=False,
     )
 
 
@@ -150,7 +178,7 @@ def pca_after(
     return _scatter(
         scores,
         evaluation["y"],
-        evaluation["out_of_fold"][0]["predicted"],
+        evaluation,
         evaluation["classes"],
         names,
         titles=["PC1 of the panel", "PC2 of the panel"],
@@ -193,17 +221,19 @@ def _standardized(
 def _scatter(
     points: Float64Array,
     y: ArrayLike,
-    predicted: ArrayLike,
+    evaluation: Mapping[str, Any] | None,
     classes: Sequence[str],
     names: Sequence[str] | None,
     *,
     titles: Sequence[str],
     note: str,
     n_total: int | None = None,
+    errors: bool = True,
 ) -> dict[str, Any]:
     """Thin the samples that have a place, and name them."""
     codes = np.asarray(y, dtype=np.intp)
-    wrong = np.asarray(predicted) != codes
+    found = out_of_fold(evaluation, codes)
+    wrong = found["wrong"] if errors else np.zeros(codes.size, dtype=bool)
     placed = np.flatnonzero(np.isfinite(points).all(axis=1))
     rows = placed[thin(codes[placed])]
     return {
@@ -211,6 +241,8 @@ def _scatter(
         "y": points[rows, 1].tolist(),
         "label": codes[rows].tolist(),
         "wrong": wrong[rows].tolist(),
+        "probability": [None if np.isnan(v) else float(v) for v in found["probability"][rows]],
+        "positive": found["positive"],
         "name": [f"sample {i + 1}" if names is None else str(names[i]) for i in rows],
         "classes": [str(c) for c in classes],
         "x_title": titles[0],

@@ -26,8 +26,9 @@ DOCUMENT = """\
 Results
     format: str; format_version: int; versions: {str}; run: Run
     data: Data; model: Model; verdict: Verdict; notices: [Notice]; panel: [Feature]
-    scores: {Interval}; stability: Stability?; learning: Learning?; test: Test?
-    figures: Figures; methods: Methods
+    scores: {Interval}; thresholds: [Threshold]; stability: Stability?; learning: Learning?
+    test: Test?
+    figures: Figures; methods: Methods; beside: [Beside]
     evaluation: {any}?  # EvaluationResult.to_dict(): batches are [Batches], threshold_counts Counts
 
 Interval  # an estimate with its confidence interval
@@ -95,6 +96,10 @@ UnseenBatches  # the score on batches that were left out, and on the same sample
     score, loss: Interval; ordinary: float; recalls: [[float?]]; not_left_out: [str]
     together: bool; n_train: int
 
+Beside  # a fixed panel on the folds of the selection; the difference is that of balanced accuracy
+    kind: given panel|covariates alone; features, sentences: [str]; published: bool
+    scores: {Interval}; difference: Interval; p_value: float
+
 Learning  # growing parts of the samples: one entry of a list per size, the smallest first
     n_samples, n_repeats: int; fractions: [float]; sizes: [int]; scores: [[float]]  # by repeat
     accuracy: [Interval]; stability, panel_sizes: [float?]; chance: float; law: Law?
@@ -129,10 +134,10 @@ Methods  # for the paper
     paragraph: str; citations: [str]
 
 Figures  # what each picture shows
-    roc: Roc?; calibration: Calibration?; decision: Decision?; thresholds: [Threshold]
+    roc: Roc?; calibration: Calibration?; decision: Decision?
     confusion: Confusion?; permutation: Histogram?
     planes, pca_before, pca_after: Scatter?; path: Path?; weights: [Weights]; stability: [Bar]
-    learning: Learned?
+    learning: Learned?; heatmap: Heatmap?; volcano: Volcano?; correlations: Correlations?
 
 Roc  # ROC curves of the outer folds, averaged at equal false positive rates, or one cohort's
     fpr, tpr, low, high: [float]  # low to high: the middle 80% of the folds, empty for a cohort
@@ -156,7 +161,19 @@ Histogram  # the permutation distribution
 
 Scatter  # samples in a plane: at most so many are drawn of n_total; label holds class codes
     x, y: [float]; label: [int]; wrong: [bool]; name, classes: [str]
+    probability: [float?]; positive: str?  # out of fold, of the positive class or of the own one
     x_title, y_title, note: str; n_total: int
+
+Heatmap  # the panel over samples, clustered; values by feature, in standard deviations
+    feature, name, classes: [str]; values: [[float?]]; label: [int]; wrong: [bool]
+    probability: [float?]; positive: str?; n_total: int
+
+Volcano  # features by difference of two classes and q-value; of many in one place only one
+    feature, higher_in: [str]; difference, p, q: [float]; in_panel: [bool]
+    contrast, unit: str; n_total, n_below: int  # how many there are, and have q of at most 0.05
+
+Correlations  # within classes; a substitute stands for a feature of the panel
+    feature: [str]; stands_for: [str?]; values: [[float]]
 
 Path  # panels and inner cross-validation along the path
     features: [str]; steps: [Step]; chosen: int; score_name: str

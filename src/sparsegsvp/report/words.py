@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .._notices import Notice
-from ..evaluation.comparison import RANDOM_PANEL
 from ..evaluation.scores import TITLES
 
 Part = Mapping[str, Any]
@@ -227,7 +226,7 @@ def _what_was_found(
     if level == "not tested":
         text += "; whether shuffled labels do as well was not tested"
     elif permutation is not None:
-        text += f" ({p_value(permutation['p_value'])} against shuffled labels)"
+        text += f"; against shuffled labels {p_value(permutation['p_value'])}"
     if stability is not None and stability["index"] is not None:
         text += (
             f"; selected anew on other samples, the panel's agreement is "
@@ -293,7 +292,7 @@ def cohort_lines(test: Part, *, moved: bool = False) -> list[str]:
 def out_of_fold_lines(results: Part) -> list[str]:
     """Say what the outer folds show of use: predictive values and calibration, a line each."""
     found, counts = results["figures"], results["data"]["class_counts"]
-    own = next((row for row in found["thresholds"] if row["own"]), None)
+    own = next((row for row in results["thresholds"] if row["own"]), None)
     if own is None:
         return _score_lines({}, "", found["calibration"])
     share = found["decision"]["prevalence"]
@@ -355,46 +354,6 @@ def signed(found: Part) -> str:
     """Write an estimate that may be negative or above 1, with its interval."""
     value, low, high = (round(found[key], 2) + 0.0 for key in ("value", "low", "high"))  # no -0
     return f"{value:.2f} ({low:.2f} to {high:.2f})"
-
-
-def comparison_verdict(found: Part) -> dict[str, Any]:
-    """Say how small a panel does as well as the best, and by what method.
-
-    The headline names the smallest panel within one standard error of the best score of
-    ``Comparison.to_dict()``; the sentences say what stands behind it, and what to beware of.
-    """
-
-    def value(row: Part) -> float:
-        return float(row["score"]["value"])
-
-    done = [row for row in found["rows"] if row["score"] is not None]
-    tried = [row for row in done if row["method"] != RANDOM_PANEL]
-    if not tried:
-        return {
-            "headline": "No method finished",
-            "sentences": ["Why each of them did not is said below."],
-        }
-    best = max(tried, key=value)
-    reach = value(best) - (best["standard_error"] or 0.0)
-    near = [row for row in tried if value(row) >= reach]
-    smallest = min(row["size"] for row in near)
-    peers = sorted((row for row in near if row["size"] == smallest), key=value, reverse=True)
-    names = listed([row["method"] for row in peers], 3)
-    score = number(value(peers[0]))
-    sentences = [
-        f"The best of {plural(len(tried), 'row')} is {best['method']} with "
-        f"{plural(best['size'], 'feature')}: balanced accuracy {interval(best['score'])}; "
-        f"the panels named here lie within one standard error of it.",
-        "The best of many is flattered by being picked: estimate the one you choose "
-        "on folds of another seed or on other samples.",
-    ]
-    control = next((r for r in done if r["method"] == RANDOM_PANEL and r["size"] == smallest), None)
-    if control is not None:
-        sentences.insert(1, f"A random panel of {smallest} scores {number(value(control))}.")
-    headline = f"{plural(smallest, 'feature').capitalize()} will do: {names} ({score})"
-    if control is not None and value(control) >= reach:
-        headline = f"A random panel of {plural(smallest, 'feature')} does as well as any method"
-    return {"headline": headline, "sentences": sentences}
 
 
 # --------------------------------------------------------------------- reasons for doubt

@@ -56,12 +56,7 @@ def searched(data: Dataset, study: str, method: str, seed: int, max_iter: int) -
     """
     parts = _split(data, study, seed)
     common = settings(study, method, "code", max_iter)
-    models = [
-        PGDGSVPSVM(**{**common, "delta": pair, "step_size": step})
-        for step in STEPS
-        for pair in zip(*DELTAS)
-    ]
-    models = [model for step in STEPS for model in _fitted(models, step, parts)]
+    models = [m for step in STEPS for m in _fitted({**common, "step_size": step}, parts)]
     (X, y), (X_test, y_test) = parts.validation, parts.test
     Z, Z_test = ((part - models[0].mean_) / models[0].scale_ for part in (X, X_test))
     tried = []
@@ -73,7 +68,7 @@ def searched(data: Dataset, study: str, method: str, seed: int, max_iter: int) -
     value, size, i, j = min(tried)
     weights, whole, biases = _planes(models[i], models[j])
     return {
-        "delta": [float(models[i].delta[0]), float(models[j].delta[1])],
+        "delta": [float(np.ravel(m.delta)[k]) for k, m in enumerate((models[i], models[j]))],
         "step_size": models[i].step_size,
         "features": size,
         "tried": len(tried),
@@ -84,15 +79,15 @@ def searched(data: Dataset, study: str, method: str, seed: int, max_iter: int) -
     }
 
 
-def _fitted(models: list[Any], step: float, parts: Parts) -> list[Any]:
-    """The models of one step, fitted; without those whose iterate vanished, if any did."""
-    mine = [model for model in models if model.step_size == step]
+def _fitted(common: dict[str, Any], parts: Parts) -> list[PGDGSVPSVM]:
+    """Models of every delta, fitted; without those whose iterate vanished, if any did."""
+    models = [PGDGSVPSVM(**{**common, "delta": pair}) for pair in zip(*DELTAS)]
     try:
-        fit_together(mine, *parts.train)
-        return mine
+        fit_together(models, *parts.train)
+        return models
     except ValueError:
         alive = []
-        for model in mine:
+        for model in models:
             with suppress(ValueError):
                 fit_together([model], *parts.train)
                 alive.append(model)

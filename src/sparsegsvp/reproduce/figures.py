@@ -11,8 +11,8 @@ from typing import Any
 from ..report.charts import Axis, Chart, Sheet
 from ..report.marks import padded, power
 from .plan import Plan
-from .protocol import Study, classification_report
-from .tables import KINDS, Results, Row, method_labels, runs_of
+from .protocol import Results, Row, Study, classification_report
+from .tables import KINDS, method_labels, runs_of
 
 # Colours of the methods and of the two classes: classes of the style sheet of charts.
 TONES = {"l1": "c1", "q=1": "c4", "q=0.1": "c3", "GSVPSVM": "c2", "GSVPSVMCV": "c0"}

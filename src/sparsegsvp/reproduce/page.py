@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
@@ -18,12 +19,11 @@ from .._versions import versions
 from ..datasets import Dataset, load_breast_cancer, load_ovarian
 from ..evaluation.journal import Journal, run_logged
 from ..evaluation.values import digest
-from ..report.marks import style_sheet
-from ..report.page import template_environment
+from ..report.page import render, template_environment
 from .figures import make_figures
 from .plan import PLANS, Experiment, Plan, stages
-from .protocol import STUDIES, Study, paper_split
-from .tables import CODE, KINDS, Row, make_tables, to_csv, to_markdown
+from .protocol import STUDIES, Row, Study, paper_split
+from .tables import CODE, KINDS, make_tables, to_csv, to_markdown
 
 Which = Literal["breast", "ovarian", "all"]
 
@@ -137,7 +137,7 @@ def reproduce(
     """
     if which not in (*STUDIES, "all"):
         raise ValueError(f"which must be 'breast', 'ovarian' or 'all', got {which!r}.")
-    environment = template_environment(__package__)
+    template_environment(__package__)  # says at once what is missing
     studies = list(STUDIES.values()) if which == "all" else [STUDIES[which]]
     loaded = [
         load_breast_cancer() if study.key == "breast" else load_ovarian(data, order="authors")
@@ -162,17 +162,15 @@ def reproduce(
         files[key] = folder / f"{key}.json"
         content = {"study": asdict(study), "plan": asdict(chosen), "versions": made_with}
         _write(files[key], _json({**content, "tables": tables, "results": results}))
-        _write(folder / f"{key}.md", _markdown(study, tables, made_with))
+        _write(folder / f"{key}.md", _markdown(study, chosen, tables, made_with))
         figures = make_figures(study, chosen, results, tables)
         (folder / "figures").mkdir(exist_ok=True)
         for name, svg in figures.items():
             _write(folder / "figures" / f"{key}-{name}.svg", svg)
         contexts.append(_context(study, chosen, tables, figures))
-    environment.filters["percent"] = lambda x: "–" if x is None else f"{100 * x:.2f}"
-    environment.filters["number"] = lambda x: "–" if x is None else f"{x:.6g}"
-    template = environment.get_template("page.html")
     page = folder / "index.html"
-    _write(page, template.render(studies=contexts, versions=made_with, chart_style=style_sheet()))
+    about = {"versions": made_with}
+    _write(page, render("page.html", {}, package=__package__, studies=contexts, r=about))
     elapsed = time.perf_counter() - began
     _write(
         folder / "timings.json",
@@ -244,8 +242,9 @@ def _experiments(
     return results, seconds, computed
 
 
+@cache
 def _commit() -> dict[str, str]:
-    """The commit this package is run from; nothing where it is installed."""
+    """The commit this package was imported from; nothing where it is installed."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     folder = Path(__file__).parent
     try:
@@ -258,13 +257,20 @@ def _commit() -> dict[str, str]:
     return {"commit": found.stdout.strip()} if mine.returncode == 0 else {}
 
 
-def _markdown(study: Study, tables: Mapping[str, list[Row]], made_with: Mapping[str, str]) -> str:
+def _markdown(
+    study: Study, plan: Plan, tables: Mapping[str, list[Row]], made_with: Mapping[str, str]
+) -> str:
     """The tables of one study as text, all but the list of single runs."""
     with_what = ", ".join(f"{name} {version}" for name, version in made_with.items())
     parts = [
         f"# {study.title}: the paper's tables, published and obtained\n",
         f"Written by `sparsegsvp reproduce {study.key}` with {with_what}.\n",
     ]
+    full = asdict(PLANS[study.key])
+    other = {name: value for name, value in asdict(plan).items() if value != full[name]}
+    if other:
+        said = ", ".join(f"{name} = {value}" for name, value in other.items())
+        parts.append(f"Not the full plan: {said}.\n")
     parts += [f"## {name}\n\n{to_markdown(r)}" for name, r in tables.items() if name != "runs"]
     return "\n".join(parts)
 
@@ -303,7 +309,7 @@ def _context(
             (KINDS[kind], rows) for kind, rows in _grouped(tables.get("sensitivity", []), "kind")
         ],
         "hero": figures.get("sensitivity"),
-        "figures": [(*CAPTIONS[name], figures[name]) for name in CAPTIONS],
+        "figures": [(name, *CAPTIONS[name], figures[name]) for name in CAPTIONS],
     }
 
 

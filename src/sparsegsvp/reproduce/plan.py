@@ -234,7 +234,7 @@ def _claims(
             20,
             elimination,
             sizes=[18, 7],
-            seeds=[PUBLISHED, *range(20)],
+            seeds=[PUBLISHED, *range(4 * n_splits)],
             **base,
         ),
         *[

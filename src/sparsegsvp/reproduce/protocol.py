@@ -6,6 +6,7 @@ settings in it; where the two differ, both are kept and the page shows both.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,8 @@ from sklearn.model_selection import train_test_split
 
 Array = NDArray[Any]
 Counts = tuple[int, int, int, int]  # TN, FP, FN, TP
+Row = dict[str, Any]  # of a table, by column
+Results = Mapping[str, dict[str, Any]]  # of experiments, by name
 
 
 @dataclass(frozen=True)
@@ -299,3 +302,8 @@ def classification_report(counts: Counts) -> dict[str, Any]:
         "FN": fn,
         "TP": tp,
     }
+
+
+def spaced(numbers: Sequence[float]) -> str:
+    """Numbers side by side, such as TN FP FN TP."""
+    return " ".join(f"{number:g}" for number in numbers)

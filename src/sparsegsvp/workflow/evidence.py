@@ -5,22 +5,28 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._typing import Float64Array, Progress
 from .._versions import versions
+from ..estimators import Panel
 from ..evaluation import Comparison, EvaluationResult, compare, default_methods, nested_evaluate
 from ..evaluation.baselines import common_classifier
 from ..evaluation.catalogue import KNOWN_AS
+from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import with_size
+from ..evaluation.values import plain
 from ..io import InputError, Table, csv_text
 from ..io.errors import option, quote, suggestion
 from ..io.models import log2_floor
 from ..report import build_comparison, comparison_verdict, known_scores, verdict
+from .beside import FixedPanel, fixed_panels
 from .files import json_text, out_of_fold_csv, timings_text, write_texts
 from .settings import (
     Settings,
@@ -29,9 +35,10 @@ from .settings import (
     outer_folds,
     preparing_steps,
     refuse_missing,
+    run_header,
 )
 from .stages import Stages
-from .steering import steering_factors, steering_notices
+from .steering import centring_notices, steering_factors, steering_notices
 
 OWN = "GSVPSVMCV"  # the tuned method, which is what `select_panel` runs
 
@@ -43,11 +50,14 @@ def evaluate_procedure(
     n_outer: int,
     *,
     n_jobs: int | None,
-    log: Any,
-    resume: bool = False,
+    log: Journal,
     progress: Progress,
+    alone: bool = True,
 ) -> EvaluationResult:
-    """Estimate a procedure on a table by nested cross-validation."""
+    """Estimate a procedure on a table by nested cross-validation.
+
+    Of one that only stands beside another the batches are not audited, nor random panels drawn.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the result carries them as notices
         return nested_evaluate(
@@ -69,9 +79,38 @@ def evaluate_procedure(
             random_state=settings.random_state,
             n_jobs=n_jobs,
             log=log,
-            resume=resume,
             progress=progress,
+            audit=alone,
+            n_random_panels=5 if alone else 0,
         )
+
+
+def evaluate_beside(
+    fixed: Sequence[FixedPanel],
+    selected: EvaluationResult,
+    table: Table,
+    settings: Settings,
+    n_outer: int,
+    *,
+    method: str = OWN,
+    n_jobs: int | None,
+    log: Journal,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """Score fixed panels on the folds of a selection, each in a part of the log of its own."""
+    untested = replace(settings, permutations=0)
+    described = []
+    for panel in fixed:
+
+        def report(_: str, done: int, total: int, kind: str = panel.kind) -> None:
+            progress(kind, done, total)
+
+        own = evaluate_procedure(
+            fixed_procedure(method, settings, panel), table, untested, n_outer,
+            n_jobs=n_jobs, log=log.part(panel.kind), progress=report, alone=False,
+        )  # fmt: skip
+        described.append(panel.describe(own, selected))
+    return described
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +121,8 @@ class EvaluatedMethod:
     ----------
     evaluation : EvaluationResult
     document : dict
-        What ``results.json`` holds: data, parameters, ``evaluation`` and versions.
+        What ``results.json`` holds: data, parameters, ``evaluation``, what was scored ``beside``
+        it, and versions.
     seconds : dict of str to float
         How long each stage took.
     """
@@ -132,7 +172,7 @@ def evaluate_table(
     n_jobs, progress, cancel, log, resume, command
         As in `select_panel`.
     **parameters
-        Repeats, permutations, seed and so on, as in `select_panel`; also
+        Repeats, permutations, seed, a given ``panel`` and so on, as in `select_panel`; also
         ``full_permutation``, which tunes inside every permutation.
 
     Returns
@@ -144,14 +184,23 @@ def evaluate_table(
     refuse_missing(table, settings)
     n_outer = outer_folds(table, settings)
     factors = steering_factors(settings, table)
-    procedure = procedure_of(method, settings, factors)
+    procedure = procedure_of(method, settings, factors, table.covariate_columns)
+    fixed = fixed_panels(settings, table)
     stages = Stages(progress, cancel)
-    found = evaluate_procedure(
-        procedure, table, settings, n_outer,
-        n_jobs=n_jobs, log=log, resume=resume, progress=stages,
-    )  # fmt: skip
+    # more draws may be added to finished ones
+    asked = {k: v for k, v in settings.to_dict().items() if not k.endswith("permutations")}
+    asked |= {"method": method, "outer_folds": n_outer}
+    header = partial(run_header, "evaluate_table", table, asked)
+    with open_journal(log, header, resume=resume) as journal:
+        found = evaluate_procedure(
+            procedure, table, settings, n_outer, n_jobs=n_jobs, log=journal, progress=stages
+        )
+        beside = evaluate_beside(
+            fixed, found, table, settings, n_outer,
+            method=method, n_jobs=n_jobs, log=journal, progress=stages,
+        )  # fmt: skip
     evaluation, data = found.to_dict(), table.describe()
-    steered = steering_notices(factors, table)
+    steered = [*steering_notices(factors, table), *centring_notices(settings, table)]
     document = {
         "format": "sparsegsvp-evaluation",
         "command": command,
@@ -161,6 +210,7 @@ def evaluate_table(
         "verdict": verdict(data, known_scores(evaluation), evaluation),
         "notices": [n.to_dict() for n in (*table.notices, *steered, *found.notices)],
         "evaluation": evaluation,
+        "beside": plain(beside),
         "versions": versions(),
     }
     return EvaluatedMethod(found, document, table, stages.seconds)
@@ -189,13 +239,19 @@ def method_named(name: str) -> Any:
     return default_methods()[method_name(name)]
 
 
-def procedure_of(method: str, settings: Settings, factors: Float64Array | None = None) -> Any:
+def procedure_of(
+    method: str,
+    settings: Settings,
+    factors: Float64Array | None = None,
+    covariates: Sequence[int] = (),
+) -> Any:
     """Return a method with what comes before and, if it only selects, after it."""
     if method == OWN:
-        return make_procedure(settings, factors)
+        return make_procedure(settings, factors, covariates)
     if factors is not None:
+        asked = [option(name) for name in ("must", "ban", "costs", "adjust")]
         raise InputError(
-            f"{option('must')}, {option('ban')} and {option('costs')} are for the method {OWN}",
+            f"{', '.join(asked[:-1])} and {asked[-1]} are for the method {OWN}",
             remedy="leave them out",
         )
     model = method_named(method)
@@ -205,6 +261,16 @@ def procedure_of(method: str, settings: Settings, factors: Float64Array | None =
     if not hasattr(model, "predict"):
         steps.append(("classify", common_classifier()))
     return Pipeline(steps)
+
+
+def fixed_procedure(method: str, settings: Settings, panel: FixedPanel) -> Any:
+    """Return a method that sees the columns of a panel only, and takes all of them."""
+    k = len(panel.columns)
+    free = method == OWN and settings.n_features is None  # tuned as the selection is
+    sized = replace(settings, n_features=None if free else k)
+    model = procedure_of(method, sized, np.zeros(k) if method == OWN else None, panel.covariates)
+    steps = model.steps if hasattr(model, "steps") else [("model", model)]
+    return Pipeline([("panel", Panel(panel.columns)), *steps])
 
 
 def possible_sizes(table: Table, sizes: Sequence[int]) -> list[int]:
@@ -302,11 +368,14 @@ def compare_table(
     chosen = {method_name(name): method_named(name) for name in methods} if methods else None
     possible = possible_sizes(table, sizes)
     stages = Stages(progress, cancel)
+    X = table.X
+    if settings.log2:
+        X = log2_floor(X, settings.floor, table.covariate_columns)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = compare(
             chosen,
-            log2_floor(table.X, settings.floor) if settings.log2 else table.X,
+            X,
             table.labels,
             possible,
             groups=table.groups,

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..io import Table, csv_text, prepare_output, whole_folder
+from ..io import Table, csv_text, prepare_output, whole_folder, workbook
+from ..report import draw_figures
 
 _EXTRAS = {"jinja2": "report", "skops": "persist"}
 
@@ -86,8 +87,8 @@ def timings_text(seconds: Mapping[str, float]) -> str:
     return json_text({"seconds": dict(seconds)})
 
 
-def panel_csv(document: Mapping[str, Any]) -> str:
-    """Write the panel: feature, direction and weight per class, frequencies, substitutes."""
+def panel_rows(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """The panel as a table: feature, direction and weight per class, frequencies, substitutes."""
     classes = document["data"]["classes"]
     header = ["feature"]
     for label in classes:
@@ -101,7 +102,47 @@ def panel_csv(document: Mapping[str, Any]) -> str:
         cells += [row["frequency"], row["group_frequency"]]
         cells.append("; ".join(s["feature"] for s in row["substitutes"]))
         rows.append(cells)
-    return csv_text(header, rows)
+    return header, rows
+
+
+def panel_workbook(document: Mapping[str, Any]) -> bytes:
+    """The panel, its substitutes, the scores and the notices as sheets of a workbook."""
+    keys = ("value", "low", "high", "level")
+    scores = [("out of fold", n, s) for n, s in document["scores"].items()]
+    test = document["test"]
+    scores += [] if test is None else [("another cohort", n, s) for n, s in test["scores"].items()]
+    stand_ins = [
+        [row["feature"], s["feature"], s["correlation"], s["frequency"]]
+        for row in document["panel"]
+        for s in row["substitutes"]
+    ]
+    sheets = {
+        "panel": panel_rows(document),
+        "substitutes": (["feature", "substitute", "correlation", "frequency"], stand_ins),
+        "scores": (
+            ["samples", "score", *keys],
+            [[where, name, *(s[k] for k in keys)] for where, name, s in scores],
+        ),
+        "notices": (
+            ["severity", "notice", "text"],
+            [[n["severity"], n["title"], n["text"]] for n in document["notices"]],
+        ),
+    }
+    return workbook({name: sheet for name, sheet in sheets.items() if sheet[1]})
+
+
+def write_figures(folder: Path, document: Mapping[str, Any]) -> None:
+    """Write every figure of a document as SVG and, where matplotlib is installed, as PNG.
+
+    The numbers behind each are beside it as CSV.
+    """
+    folder.mkdir()
+    painted = importlib.util.find_spec("matplotlib") is not None
+    for name, figure in draw_figures(document).items():
+        figure.save(folder / f"{name}.svg")
+        if painted:
+            figure.save(folder / f"{name}.png")
+        write_texts(folder, {f"{name}.csv": figure.csv()})
 
 
 def _direction(effect: float | None) -> str:

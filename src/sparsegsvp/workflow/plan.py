@@ -32,10 +32,12 @@ from ..evaluation.permutation import PERMUTATIONS, fixed_statistic
 from ..evaluation.stability import HALVES
 from ..io import Table
 from ..io.models import log2_floor
-from .evidence import OWN, method_name, method_named, possible_sizes, procedure_of
+from .beside import fixed_panels
+from .evidence import OWN, fixed_procedure, method_name, method_named, possible_sizes, procedure_of
 from .settings import (
     INNER_FOLDS,
     Settings,
+    batch_of,
     can_be_halved,
     make_procedure,
     make_settings,
@@ -131,6 +133,7 @@ class _Estimate:
         refuse_missing(table, settings)
         self.table, self.settings = table, settings
         self.n_outer = outer_folds(table, settings)
+        self.fixed = fixed_panels(settings, table)
         self.n_jobs = effective_n_jobs(n_jobs)
         self.fits: dict[str, int] = {}
         self.seconds: dict[str, float] = {}
@@ -151,7 +154,9 @@ class _Estimate:
         with warnings.catch_warnings(), parallel_config(n_jobs=1):
             warnings.simplefilter("ignore")
             start = time.perf_counter()
-            fit_with_groups(clone(model), self.X[rows], self.table.labels[rows], groups)
+            batch = batch_of(self.table)
+            batch = None if batch is None else batch[rows]
+            fit_with_groups(clone(model), self.X[rows], self.table.labels[rows], groups, batch)
             return time.perf_counter() - start
 
     def add(self, stage: str, fits: int, seconds: float) -> None:
@@ -159,10 +164,13 @@ class _Estimate:
         self.fits[stage] = fits
         self.seconds[stage] = math.ceil(fits / self.n_jobs) * seconds
 
-    def evaluation(self, one: float) -> None:
+    def evaluation(self, one: float, method: str = OWN) -> None:
         """Plan the nested cross-validation and the permutation test."""
         settings = self.settings
-        self.add(FOLDS, self.n_outer * settings.repeats, one)
+        n_folds = self.n_outer * settings.repeats
+        self.add(FOLDS, n_folds, one)
+        for panel in self.fixed:
+            self.add(panel.kind, n_folds, self.time(fixed_procedure(method, settings, panel)))
         if self.table.batches:
             codes = np.unique(self.table.labels, return_inverse=True)[1]
             without = folds_without(self.table.batches, codes, self.table.groups)
@@ -203,7 +211,8 @@ def plan_selection(
     found = _Estimate(table, settings.fast() if fast else settings, n_jobs, progress)
     settings = found.settings
     refuse_plan(table, settings)
-    procedure = make_procedure(settings, steering_factors(settings, table))
+    factors = steering_factors(settings, table)
+    procedure = make_procedure(settings, factors, table.covariate_columns)
     halves = settings.resamples > 0 and can_be_halved(table)
     with found.stages.stage(TIMING):
         one = found.time(procedure)
@@ -252,7 +261,8 @@ def plan_evaluation(
     found = _Estimate(table, make_settings(**parameters), n_jobs, progress)
     with found.stages.stage(TIMING):
         factors = steering_factors(found.settings, table)
-        found.evaluation(found.time(procedure_of(method, found.settings, factors)))
+        procedure = procedure_of(method, found.settings, factors, table.covariate_columns)
+        found.evaluation(found.time(procedure), method)
     return found.plan()
 
 
@@ -287,7 +297,7 @@ def plan_comparison(
     if methods:
         chosen = {method_name(name): method_named(name) for name in methods}
     if settings.log2:
-        found.X = log2_floor(found.X, settings.floor)
+        found.X = log2_floor(found.X, settings.floor, table.covariate_columns)
     found.X = MedianImputer().fit_transform(found.X)
     folds = found.n_outer * settings.repeats
     found.stages(TIMING, 0, len(chosen))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
+from ..estimators.center import FEWEST_ROWS, takes_batch
 from ..estimators.pipeline import last_step, prepared_rows
 from ..evaluation import (
     ExternalValidation,
@@ -33,7 +34,7 @@ from ..io import InputError, Table, csv_text, known_labels
 from ..io.errors import listed, option
 from ..metrics import at_prevalence
 from ..report import summarize_test
-from .settings import named_rows
+from .settings import batch_of, named_rows
 
 
 def needed_features(model: Any) -> list[str]:
@@ -61,6 +62,8 @@ class Predictions:
         The panel's features, in the order of `needed_features`.
     where : str
         Name of the table, for messages.
+    batch : ndarray of shape (n_samples,), optional
+        Batches, for a model that centres them; by default all samples are one.
 
     Attributes
     ----------
@@ -75,15 +78,16 @@ class Predictions:
         How many missing values the model filled in each feature that had any.
     """
 
-    def __init__(self, model: Any, X: Any, where: str = "") -> None:
+    def __init__(self, model: Any, X: Any, where: str = "", batch: Any = None) -> None:
         fitted = last_step(model)
         self.classes = [str(c) for c in fitted.classes_]
         self.model, self.where = model, where
+        self.centred = _centred(model, np.zeros(X.shape[0]) if batch is None else batch, where)
         labels, distances, proba, values = [], [], [], []
         decision: list[Any] = []
         panel = np.flatnonzero(fitted.support_)
         done = 0
-        for seen in prepared_rows(model, X):
+        for seen in prepared_rows(model, X, batch):
             _refuse_gaps(model, seen, where, done)
             done += len(seen)
             values.append(seen[:, panel])
@@ -124,6 +128,21 @@ class Predictions:
         shown = ", ".join(counts[:5]) + (f" and {len(counts) - 5} more" if counts[5:] else "")
         what = "1 missing value was" if total == 1 else f"{total:,} missing values were"
         return f"{what} replaced by medians of the training samples: {shown}"
+
+    def centred_text(self) -> str:
+        """Say by what the samples were centred; empty where the model centres no batches."""
+        if not self.centred:
+            return ""
+        sizes = [str(n) for n in self.centred]
+        more = f" and {len(sizes) - 5} more" if len(sizes) > 5 else ""
+        what = f"as one batch of {sizes[0]}"
+        if len(sizes) > 1:
+            what = f"in {len(sizes)} batches of {', '.join(sizes[:5])}{more}"
+        return (
+            f"{self.where or 'These samples'}: this model centres batches, so the values were "
+            f"centred by the means of these very samples, {what}. That is right only where the "
+            "classes are mixed about as they were in training."
+        )
 
     def shift(self, labels: Any = None) -> list[FeatureShift] | None:
         """Compare the panel's values with training; see `sparsegsvp.evaluation.check_shift`."""
@@ -176,6 +195,22 @@ class Predictions:
         self.labels = np.array(self.classes)[self.proba.argmax(axis=1)]
 
 
+def _centred(model: Any, batch: Any, where: str) -> list[int]:
+    """Return the sizes of the batches that a model centres, or none; refuse a mean of too few."""
+    if not any(takes_batch(step) for _, step in getattr(model, "steps", [])):
+        return []
+    names, counts = np.unique(np.asarray(batch).astype(str), return_counts=True)
+    if counts.min() < FEWEST_ROWS:
+        one = "there are" if len(names) == 1 else f"batch '{names[counts.argmin()]}' has"
+        raise InputError(
+            f"{one} only {counts.min()} samples, and this model centres each batch by its mean",
+            where=where,
+            remedy=f"predict whole batches of at least {FEWEST_ROWS} samples, or select again "
+            f"without {option('center_batches')}",
+        )
+    return [int(n) for n in counts]
+
+
 def check_prevalence(prevalence: float, classes: Sequence[str]) -> None:
     """Refuse a prevalence that is none, or that more than two classes cannot have."""
     name = option("prevalence")
@@ -209,9 +244,9 @@ def _refuse_gaps(model: Any, X: NDArray[np.float64], where: str, done: int) -> N
 
 def predict_table(model: Any, table: Table) -> Predictions:
     """Predict the samples of a table that holds a model's panel and perhaps more columns."""
-    names = needed_features(model)
+    names, batch = needed_features(model), batch_of(table)
     if list(table.feature_names) == names:
-        return Predictions(model, table.X, table.source)
+        return Predictions(model, table.X, table.source, batch)
     where = {name: j for j, name in enumerate(table.feature_names)}
     absent = [name for name in names if name not in where]
     if absent:
@@ -221,7 +256,7 @@ def predict_table(model: Any, table: Table) -> Predictions:
             where=table.source,
             remedy="names must match exactly",
         )
-    return Predictions(model, table.X[:, [where[name] for name in names]], table.source)
+    return Predictions(model, table.X[:, [where[name] for name in names]], table.source, batch)
 
 
 def validate_table(

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._notices import Notice
 from .._typing import Progress
-from .._versions import versions
 from ..datasets import load_breast_cancer
 from ..estimators.pipeline import last_step
 from ..evaluation import (
@@ -30,8 +30,7 @@ from ..evaluation import (
 )
 from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import fit_with_groups
-from ..evaluation.values import digest
-from ..io import InputError, Table, check_cohort, make_table, save_model
+from ..io import InputError, Table, check_cohort, csv_text, make_table, save_model
 from ..io.errors import option
 from ..report import (
     build_report,
@@ -43,8 +42,18 @@ from ..report import (
 )
 from ..report.methods import methods
 from ..report.words import interval
-from .evidence import evaluate_procedure
-from .files import json_text, out_of_fold_csv, panel_csv, results_folder, timings_text, write_texts
+from .beside import fixed_panels
+from .evidence import evaluate_beside, evaluate_procedure
+from .files import (
+    json_text,
+    out_of_fold_csv,
+    panel_rows,
+    panel_workbook,
+    results_folder,
+    timings_text,
+    write_figures,
+    write_texts,
+)
 from .predict import (
     Predictions,
     check_prevalence,
@@ -54,6 +63,7 @@ from .predict import (
 )
 from .settings import (
     Settings,
+    batch_of,
     can_be_halved,
     make_procedure,
     make_settings,
@@ -61,9 +71,10 @@ from .settings import (
     outer_folds,
     refuse_missing,
     refuse_plan,
+    run_header,
 )
 from .stages import SUMMARY, TUNING, Stages
-from .steering import steering_factors, steering_notices
+from .steering import centring_notices, steering_factors, steering_notices
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,6 +123,8 @@ class Selection:
         "report.html",
         "checklist.md",
         "panel.csv",
+        "panel.xlsx",
+        "figures/",
         "model.skops",
         "results.json",
         "predictions.csv",
@@ -169,15 +182,18 @@ class Selection:
             Path(path).write_text(page, encoding="utf-8")
         return page
 
-    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
+    def save(
+        self, folder: str | os.PathLike[str], *, force: bool = False, figures: bool = False
+    ) -> None:
         """Write page, checklist, panel, predictions, results and model into a folder, all or none.
 
-        Results of an earlier run are replaced only with `force`, other files never.
+        Results of an earlier run are replaced only with `force`, other files never. With
+        `figures` every figure is written too, as SVG, PNG and CSV.
         """
         with results_folder(folder, type(self), force=force) as part:
-            self.write(part)
+            self.write(part, figures=figures)
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, *, figures: bool = False) -> None:
         """Write the files into a folder that exists, one after the other."""
         cohort = None
         if self.cohort is not None and self.cohort_table is not None:
@@ -186,7 +202,7 @@ class Selection:
             folder,
             {
                 "results.json": json_text(self.document),
-                "panel.csv": panel_csv(self.document),
+                "panel.csv": csv_text(*panel_rows(self.document)),
                 "predictions.csv": out_of_fold_csv(self.table, self.document["evaluation"]),
                 "test-predictions.csv": cohort,
                 "report.html": self.to_html(),
@@ -194,6 +210,9 @@ class Selection:
                 "timings.json": timings_text(self.seconds),
             },
         )
+        (folder / "panel.xlsx").write_bytes(panel_workbook(self.document))
+        if figures:
+            write_figures(folder / "figures", self.document)
         save_model(self.model, folder / "model.skops")
 
     def recalibrated(
@@ -238,7 +257,7 @@ class Selection:
         """Show the page in a notebook, in a frame that can reach neither it nor the network."""
         page = html.escape(self.to_html(), quote=True)
         return (
-            f'<iframe sandbox="allow-scripts" srcdoc="{page}" '
+            f'<iframe sandbox="allow-scripts allow-downloads" srcdoc="{page}" '
             'style="width: 100%; height: 720px; border: 1px solid #ccc"></iframe>'
         )
 
@@ -250,6 +269,8 @@ def select_panel(
     target: str | None = None,
     groups: Any = None,
     batch: Any = (),
+    adjust: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
     positive: str | None = None,
     test: Any = None,
     prevalence: float | None = None,
@@ -258,6 +279,9 @@ def select_panel(
     must: str | Sequence[str] | None = None,
     ban: str | Sequence[str] | None = None,
     costs: Mapping[str, float] | str | os.PathLike[str] | None = None,
+    panel: str | Sequence[str] | None = None,
+    published: bool = False,
+    center_batches: bool = False,
     q: float | Sequence[float] = (1.0,),
     tau: float | Sequence[float] | None = None,
     pool: float | Sequence[float] | None = None,
@@ -303,6 +327,11 @@ def select_panel(
         Columns that say where or when samples were measured (plate, day, site), or such values
         under their names. They are no features; whether the panel shows them instead of the
         class is audited, for which the procedure is fitted once more without each batch.
+    adjust : str or sequence of str, optional
+        Columns such as age and sex that are in the decision in every fold: what the panel adds to
+        them alone is shown on the same folds. They are counted in the size of the panel.
+    categorical : str or sequence of str, optional
+        Those of `adjust` whose numbers are codes. Text is categories by itself.
     positive : str, optional
         The class of interest of two; by default guessed from the names (case, cancer, died,
         yes, 1, ...), and else the last in sorted order.
@@ -322,6 +351,16 @@ def select_panel(
     costs : mapping, path-like, optional
         What features cost, in place of 1: one that costs twice as much has to be worth twice
         the penalty. From names to numbers, or a file with a name and a number in each line.
+    panel : str or sequence of str, optional
+        Features of another panel, as `must` takes them: it is scored by the same folds, with the
+        paired difference to the selection. Unless `published` says otherwise, this is called
+        after the fact: its score flatters where it was chosen with these samples.
+    published : bool, default=False
+        Whether `panel` was chosen without any of these samples.
+    center_batches : bool, default=False
+        Subtract the mean of each batch (of the first `batch`) inside every fold. Samples of
+        other batches are then centred by their own mean, so that the model predicts whole batches
+        with mixed classes, and no single sample; see `sparsegsvp.estimators.BatchCenterer`.
     q, tau, pool, n_deltas, rule
         What `GSVPSVMCV` chooses from, and how.
     impute : {"median", "none"}, default="median"
@@ -379,13 +418,17 @@ def select_panel(
     """
     asked = make_settings(
         q=q, tau=tau, pool=pool, n_deltas=n_deltas, rule=rule, n_features=n_features,
-        must=must, ban=ban, costs=costs,
+        must=must, ban=ban, costs=costs, panel=panel, published=published,
+        center_batches=center_batches,
         impute=impute, log2=log2, floor=floor, folds=folds, repeats=repeats,
         permutations=permutations, max_permutations=max_permutations, resamples=resamples,
         plan=plan, random_state=random_state,
     )  # fmt: skip
     named = {"group" if isinstance(groups, str) else "groups": groups}
-    table = make_table(data, y, target=target, batch=batch, positive=positive, **named, **reading)
+    table = make_table(
+        data, y, target=target, batch=batch, adjust=adjust, categorical=categorical,
+        positive=positive, **named, **reading,
+    )  # fmt: skip
     table = table.without_notice("raw") if asked.log2 else table
     cohort = None
     if test is not None:
@@ -398,17 +441,23 @@ def select_panel(
     refuse_plan(table, settings)
     stages = Stages(progress, cancel)
     factors = steering_factors(settings, table)
-    procedure = make_procedure(settings, factors)
+    procedure = make_procedure(settings, factors, table.covariate_columns)
+    fixed = fixed_panels(settings, table)
     parameters = {**settings.to_dict(), "outer_folds": n_outer}
-    with open_journal(log, lambda: _header(table, parameters), resume=resume) as journal:
+    header = partial(run_header, "select_panel", table, parameters)
+    with open_journal(log, header, resume=resume) as journal:
         model, said = _fit(procedure, table, n_jobs, stages)
-        panel = describe_panel(table, model)
+        chosen = describe_panel(table, model)
         if on_panel is not None:
             classes = {"classes": list(table.class_counts())}
-            on_panel({"panel": panel, "data": classes, "model": describe_model(model)})
+            on_panel({"panel": chosen, "data": classes, "model": describe_model(model)})
         evaluation = evaluate_procedure(
             procedure, table, settings, n_outer, n_jobs=n_jobs, log=journal, progress=stages
         )
+        beside = evaluate_beside(
+            fixed, evaluation, table, settings, n_outer,
+            n_jobs=n_jobs, log=journal, progress=stages,
+        )  # fmt: skip
         again = _with_tau_of(model, procedure, settings)
         stability = learning = None
         if settings.resamples and can_be_halved(table):
@@ -417,6 +466,7 @@ def select_panel(
             learning = _learn(again, table, settings, n_jobs, journal, stages)
             if evaluation.verdict == "none":  # the outer folds and the test know better
                 learning = learning.without_forecast("chance")
+    steered = [*steering_notices(factors, table), *centring_notices(settings, table)]
     scored = found = validation = None
     spelled: list[Notice] = []
     if cohort is not None:
@@ -428,13 +478,15 @@ def select_panel(
         scored = summarize_test(validation, source=cohort.source, digest=cohort.digest)
         odd = shift_notice(validation.shift, cohort.source or "the other cohort")
         spelled += [*([] if odd is None else [odd]), *validation.notices]
+        spelled += [Notice("centred", "caution", text) for text in [found.centred_text()] if text]
     with stages.stage(SUMMARY):
         document = summarize(
             table,
             model,
-            panel=panel,
+            panel=chosen,
             evaluation=evaluation,
             stability=stability,
+            beside=beside,
             learning=learning,
             test=scored,
             prevalence=prevalence,
@@ -442,7 +494,7 @@ def select_panel(
             parameters=parameters,
             seed=settings.random_state,
             skipped=_skipped(asked, fast, stability is None),
-            notices=[*steering_notices(factors, table), *said, *spelled],
+            notices=[*steered, *said, *spelled],
         )
     return Selection(
         model,
@@ -486,23 +538,9 @@ def _cohort_table(test: Any, table: Table, reading: dict[str, Any]) -> Table:
     else:
         same = ("id", "transpose", "layer", "sheet", "separator", "decimal", "na", "collapse")
         kept = {name: reading[name] for name in same if name in reading}
-        cohort = make_table(test, target=table.target, features=table.feature_names, **kept)
+        kept |= {"adjust": tuple(table.covariates), "features": table.feature_names}
+        cohort = make_table(test, target=table.target, **kept)
     return check_cohort(cohort, table)
-
-
-def _header(table: Table, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return what a log must agree on before it is continued."""
-    batches = {"batches": digest(table.batches)} if table.batches else {}
-    return {
-        "kind": "select_panel",
-        **batches,
-        "data": table.digest,
-        "features": digest(table.feature_names),
-        "labels": [table.target, table.positive_class, table.class_counts()],
-        "grouped": table.groups is not None,
-        "parameters": parameters,
-        "versions": versions(),
-    }
 
 
 def _fit(
@@ -516,7 +554,7 @@ def _fit(
         parallel_config(n_jobs=n_jobs),
     ):
         warnings.simplefilter("always")
-        fit_with_groups(model, named_rows(table), table.labels, table.groups)
+        fit_with_groups(model, named_rows(table), table.labels, table.groups, batch_of(table))
     kept = [w for w in caught if issubclass(w.category, ConvergenceWarning | UserWarning)]
     texts = dict.fromkeys(str(w.message) for w in kept)
     return model, [Notice("final", "caution", text) for text in texts]
@@ -553,8 +591,9 @@ def _resample(
         warnings.simplefilter("ignore")  # the same as in the folds, where they are counted
         try:
             return stability.fit(
-                table.X, table.labels, groups=table.groups, log=journal, progress=stages
-            )
+                table.X, table.labels, groups=table.groups, batch=batch_of(table),
+                log=journal, progress=stages,
+            )  # fmt: skip
         except ValueError as error:
             raise InputError(
                 f"stability cannot be measured ({error})",
@@ -584,6 +623,7 @@ def _learn(
                 n_jobs=n_jobs,
                 log=journal,
                 progress=stages,
+                batch=batch_of(table),
             )
         except ValueError as error:
             raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -10,9 +11,11 @@ from scipy import sparse
 
 from .._typing import Float64Array
 from .._validate import check_choice, check_integer, check_real, check_seed
-from ..estimators import GSVPSVMCV, MedianImputer, PanelPipeline
+from .._versions import versions
+from ..estimators import GSVPSVMCV, BatchCenterer, MedianImputer, PanelPipeline
 from ..estimators.search import RULES
 from ..evaluation.learning import draw_parts
+from ..evaluation.values import digest
 from ..io import InputError, Log2, Table
 from ..io.errors import option
 from ..io.text import names_or_files, read_costs
@@ -33,6 +36,9 @@ class Settings:
     must: tuple[str, ...] = ()
     ban: tuple[str, ...] = ()
     costs: dict[str, float] | None = None
+    panel: tuple[str, ...] = ()
+    published: bool = False
+    center_batches: bool = False
     impute: str = "median"
     log2: bool = False
     floor: float = 1.0
@@ -55,7 +61,8 @@ class Settings:
             check_real(option("floor"), self.floor, above=0)
             check_choice(option("impute"), self.impute, ("median", "none"))
             check_choice(option("rule"), self.rule, RULES)
-            check_choice(option("plan"), self.plan, (False, True))
+            for name in ("plan", "published", "center_batches"):
+                check_choice(option(name), getattr(self, name), (False, True))
             for value in self.q:
                 check_real(option("q"), value, above=0, most=1)
             for value in self.tau or ():
@@ -66,6 +73,11 @@ class Settings:
                 check_real(option("costs"), value, least=0)
         except ValueError as error:
             raise InputError(str(error)) from None
+        if self.published and not self.panel:
+            raise InputError(
+                f"{option('published')} says where a given panel comes from",
+                remedy=f"name its features with {option('panel')}",
+            )
 
     def fast(self) -> Settings:
         """Leave out what takes long: one repeat, no permutations, no half samples."""
@@ -89,12 +101,29 @@ def make_settings(**given: Any) -> Settings:
         if value is not None:
             values = value if isinstance(value, list | tuple) else (value,)
             given[name] = tuple(float(v) if isinstance(v, int) else v for v in values)
-    for name in ("must", "ban"):
+    for name in ("must", "ban", "panel"):
         given[name] = names_or_files(given.get(name) or ())
     costs = given.get("costs")
     if isinstance(costs, str | os.PathLike):
         given["costs"] = read_costs(costs)
     return Settings(**given)
+
+
+def run_header(kind: str, table: Table, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return what the log of a run must agree on before it is continued."""
+    more = {"batches": digest(table.batches)} if table.batches else {}
+    if table.covariates:  # of data in memory their values are no part of the digest
+        more["covariates"] = digest(table.covariates, table.X[:, table.covariate_columns])
+    return {
+        "kind": kind,
+        **more,
+        "data": table.digest,
+        "features": digest(table.feature_names),
+        "labels": [table.target, table.positive_class, digest(table.labels)],
+        "groups": None if table.groups is None else digest(table.groups),
+        "parameters": parameters,
+        "versions": versions(),
+    }
 
 
 def outer_folds(table: Table, settings: Settings) -> int:
@@ -140,23 +169,49 @@ def refuse_plan(table: Table, settings: Settings) -> None:
         ) from None
 
 
-def preparing_steps(settings: Settings) -> list[tuple[str, Any]]:
-    """Return what comes before any method: the logarithm, and medians for missing values."""
+def preparing_steps(settings: Settings, covariates: Sequence[int] = ()) -> list[tuple[str, Any]]:
+    """Return what comes before any method: logarithm, medians of missing values, centring."""
     steps: list[tuple[str, Any]] = []
     if settings.log2:
-        steps.append(("log2", Log2(floor=settings.floor)))
+        steps.append(("log2", Log2(floor=settings.floor, skip=tuple(covariates))))
     if settings.impute == "median":
         steps.append(("impute", MedianImputer()))
+    if settings.center_batches:
+        steps.append(("center", BatchCenterer(skip=tuple(covariates))))
     return steps
 
 
-def make_procedure(settings: Settings, factors: Float64Array | None = None) -> Any:
+def batch_of(table: Table) -> Any:
+    """Return the batch of each sample that values are centred by: the first that was named."""
+    return next(iter(table.batches.values()), None)
+
+
+def refuse_centring(table: Table, settings: Settings) -> None:
+    """Refuse to centre what has no batches, or would no longer be sparse."""
+    if not settings.center_batches:
+        return
+    if not table.batches:
+        raise InputError(
+            f"{option('center_batches')} needs batches",
+            remedy=f"name the column that holds them with {option('batch')}",
+        )
+    if sparse.issparse(table.X):
+        raise InputError(
+            f"{option('center_batches')} would fill every zero of sparse data",
+            where=table.source,
+            remedy="leave it out, or give the table as a dense one",
+        )
+
+
+def make_procedure(
+    settings: Settings, factors: Float64Array | None = None, covariates: Sequence[int] = ()
+) -> Any:
     """Build everything that looks at the data as one estimator.
 
     The object that is fitted on all samples is the one that is evaluated: clones of it are
     fitted in the outer folds. Small classes shorten the folds of its tuning by themselves.
     Fitted on a data frame, it predicts from one that has the panel's columns alone.
-    ``factors`` are the penalty factors of all features.
+    ``factors`` are the penalty factors of all features, ``covariates`` the columns to adjust for.
     """
     model = GSVPSVMCV(
         q=settings.q,
@@ -169,7 +224,7 @@ def make_procedure(settings: Settings, factors: Float64Array | None = None) -> A
         random_state=settings.random_state,
         penalty_factor=factors,
     )
-    steps = preparing_steps(settings)
+    steps = preparing_steps(settings, covariates)
     return PanelPipeline([*steps, ("model", model)]) if steps else model
 
 
@@ -184,7 +239,8 @@ def named_rows(table: Table) -> Any:
 
 
 def refuse_missing(table: Table, settings: Settings) -> None:
-    """Refuse missing values where the caller wants none imputed."""
+    """Refuse missing values where the caller wants none imputed, and what cannot be centred."""
+    refuse_centring(table, settings)
     if settings.impute == "none" and table.n_missing:
         raise InputError(
             f"{table.n_missing} values are missing",

@@ -1,0 +1,301 @@
+"""The server of the page: on this machine alone, for whoever has its token.
+
+Every request must carry the address that the server was started at as its host, and, when it
+changes something, as its origin; and the token, which the printed address hands to a cookie.
+Pages may load nothing from elsewhere. A report is shown as a page without an origin, so that
+nothing in it could speak to the server.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from http.cookies import SimpleCookie
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ...io.errors import InputError
+from ..options import flag
+from .forms import fields
+from .runs import Run, Runs
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+# The report has a policy of its own inside; this one takes its origin away.
+_REPORT_POLICY = "sandbox allow-scripts allow-downloads allow-popups; frame-ancestors 'self'"
+# The files of the page: where each is, and its type. It has the colours of the report.
+_FILES = {
+    "index.html": (__package__, "static/index.html", "text/html"),
+    "app.css": (__package__, "static/app.css", "text/css"),
+    "app.js": (__package__, "static/app.js", "text/javascript"),
+    "palette.css": ("sparsegsvp.report", "templates/chart.css", "text/css"),
+}
+_MOST_JSON = 1 << 22  # bytes of a request that is no file
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def answer(handler: Handler) -> Handler:
+    """Turn a refusal into an answer that says why, in the words of the command line."""
+
+    async def run(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except InputError as error:
+            return JSONResponse({"error": error.spelled(flag)}, 400)
+        except ClientDisconnect:
+            return Response(status_code=400)
+
+    return run
+
+
+class Guard:
+    """Lets pass only requests from the page itself, with the token."""
+
+    def __init__(self, app: ASGIApp, *, port: int, token: str) -> None:
+        self.app, self.token = app, token
+        self.cookie = f"sparsegsvp-{port}"
+        self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer for the app what it should not see."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        await (self._refuse(request) or self.app)(scope, receive, send)
+
+    def _refuse(self, request: Request) -> Response | None:
+        host = request.headers.get("host", "")
+        if host not in self.hosts:
+            return Response("This server answers only at its own address.", 403)
+        origin = request.headers.get("origin")
+        if origin is not None and origin != f"http://{host}":
+            return Response("Requests of other pages are not answered.", 403)
+        if request.method not in ("GET", "HEAD") and origin is None:
+            return Response("Requests of other programs are not answered.", 403)
+        given = request.query_params.get("token")
+        if request.url.path == "/" and given is not None and self._right(given):
+            response = RedirectResponse("/", 303)
+            response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
+            return response
+        jar: SimpleCookie = SimpleCookie(request.headers.get("cookie", ""))
+        if self.cookie not in jar or not self._right(jar[self.cookie].value):
+            return Response(
+                "Open the address that sparsegsvp app has printed, with its token.", 403
+            )
+        return None
+
+    def _right(self, token: str) -> bool:
+        return hmac.compare_digest(token.encode(), self.token.encode())
+
+
+def _headed(response: Response, policy: str = _POLICY) -> Response:
+    response.headers["Content-Security-Policy"] = policy
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Referrer-Policy"] = "no-referrer"
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+class Pages:
+    """What the server answers: the page, and what the page asks for."""
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs = runs
+
+    def routes(self) -> list[Route]:
+        """Return the addresses."""
+        made = [
+            ("/", "GET", self.file),
+            ("/{name}", "GET", self.file),
+            ("/api/form", "GET", self.form),
+            ("/api/runs", "GET", self.all_runs),
+            ("/api/runs", "POST", self.add),
+            ("/api/runs/{id}", "GET", self.one),
+            ("/api/runs/{id}/again", "POST", self.again),
+            ("/api/runs/{id}/files/{option}", "POST", self.attach),
+            ("/api/runs/{id}/look", "GET", self.look),
+            ("/api/runs/{id}/plan", "POST", self.plan),
+            ("/api/runs/{id}/start", "POST", self.start),
+            ("/api/runs/{id}/cancel", "POST", self.cancel),
+            ("/api/runs/{id}/bench", "POST", self.bench),
+            ("/api/runs/{id}/predict", "POST", self.predict),
+            ("/runs/{id}/{path:path}", "GET", self.output),
+        ]
+        return [Route(path, answer(handler), methods=[method]) for path, method, handler in made]
+
+    async def file(self, request: Request) -> Response:
+        """The page, its style and its script."""
+        name = request.path_params.get("name", "index.html")
+        if name not in _FILES:
+            return Response("There is nothing here.", 404)
+        package, path, kind = _FILES[name]
+        text = resources.files(package).joinpath(path).read_text(encoding="utf-8")
+        return _headed(Response(text, media_type=kind))
+
+    async def form(self, request: Request) -> Response:
+        """The options that the page may set."""
+        return JSONResponse({"fields": fields(), "folder": str(self.runs.folder)})
+
+    async def all_runs(self, request: Request) -> Response:
+        """The list of runs, the latest first."""
+        return JSONResponse([run.describe() for run in self.runs])
+
+    async def one(self, request: Request) -> Response:
+        """One run."""
+        return JSONResponse(self._run(request).describe())
+
+    async def add(self, request: Request) -> Response:
+        """A file that was dropped: a new run."""
+        run = await self.runs.add(request.query_params.get("name", ""), request.stream())
+        return JSONResponse(run.describe(), 201)
+
+    async def again(self, request: Request) -> Response:
+        """A new run on the file of another."""
+        return JSONResponse((await self.runs.copy(self._run(request))).describe(), 201)
+
+    async def attach(self, request: Request) -> Response:
+        """A second file: labels, or another cohort."""
+        run, option = self._run(request), request.path_params["option"]
+        name = request.query_params.get("name", "")
+        await self.runs.attach(run, option, name, request.stream())
+        return JSONResponse(run.describe(), 201)
+
+    async def look(self, request: Request) -> Response:
+        """What is in the file, before anything is chosen."""
+        run = self._run(request)
+        return JSONResponse(await self.runs.ask(run, ["look", run.record["file"]]))
+
+    async def plan(self, request: Request) -> Response:
+        """What a run would do: roles, classes, notices and an estimate of the time."""
+        run, asked = self._run(request), await _object(request)
+        words = self.runs.choose(run, asked.get("choices", {}), bool(asked.get("fast")))
+        found = await self.runs.ask(run, [*words, "--dry-run"])
+        run.keep(plan=found["seconds"])
+        return JSONResponse({**found, "command": words})
+
+    async def start(self, request: Request) -> Response:
+        """Begin the run as it was planned, or go on with one that was interrupted."""
+        run = self._run(request)
+        if not run.record["command"]:
+            raise InputError("nothing is chosen yet", remedy="choose the column of labels")
+        if run.process is not None or run.record["state"] == "finished":
+            raise InputError("the run has begun")
+        await self.runs.begin(run)
+        return JSONResponse(run.describe())
+
+    async def cancel(self, request: Request) -> Response:
+        """End a run."""
+        run = self._run(request)
+        self.runs.cancel(run)
+        return JSONResponse(run.describe())
+
+    async def bench(self, request: Request) -> Response:
+        """Score a panel that was put together by hand, in the same folds."""
+        asked = await _object(request)
+        return JSONResponse(await self.runs.bench(self._run(request), asked.get("panel")))
+
+    async def predict(self, request: Request) -> Response:
+        """Classify the samples of a new file with the model of a finished run."""
+        name = request.query_params.get("name", "")
+        return JSONResponse(
+            await self.runs.predict(self._run(request), name, request.stream()), 201
+        )
+
+    async def output(self, request: Request) -> Response:
+        """A file that a run has written: reports to be read, all others to be kept."""
+        path = self._run(request).outputs().get(request.path_params["path"])
+        if path is None:
+            return Response("There is no such file.", 404)
+        if path.name == "report.html":
+            return _headed(FileResponse(path, media_type="text/html"), _REPORT_POLICY)
+        return _headed(FileResponse(path, filename=path.name))
+
+    def _run(self, request: Request) -> Run:
+        return self.runs[request.path_params["id"]]
+
+
+async def _object(request: Request) -> dict[str, Any]:
+    """Return the JSON object of a request."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_JSON:
+            raise InputError("the request is too long")
+    try:
+        found = json.loads(body)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InputError("the request is no JSON object", remedy="reload the page")
+    return found
+
+
+def make_app(runs: Runs, *, port: int, token: str) -> ASGIApp:
+    """Put runs, pages and guard together.
+
+    Parameters
+    ----------
+    runs : Runs
+        The runs that are shown.
+    port : int
+        The port of the address that requests must name.
+    token : str
+        What requests must carry.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await runs.close()
+
+    return Guard(Starlette(routes=Pages(runs).routes(), lifespan=lifespan), port=port, token=token)
+
+
+def serve(folder: Path, *, port: int, memory: int | None, announce: Callable[[str], None]) -> None:
+    """Serve the page until Ctrl-C.
+
+    Parameters
+    ----------
+    folder : Path
+        Where runs are kept.
+    port : int
+        Port on the loopback address; 0 takes a free one.
+    memory : int or None
+        Bytes that a run may use.
+    announce : callable
+        Called with the address, token included, as soon as it answers.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError as error:
+        listener.close()
+        raise InputError(
+            f"port {port} is taken ({error.strerror})", remedy="choose another, or 0 for a free one"
+        ) from error
+    listener.listen(64)
+    port = listener.getsockname()[1]
+    token = secrets.token_urlsafe(24)
+    app = make_app(Runs(folder, memory=memory), port=port, token=token)
+    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on")
+    announce(f"http://127.0.0.1:{port}/?token={token}")
+    with suppress(KeyboardInterrupt):  # that is how it ends
+        uvicorn.Server(config).run(sockets=[listener])

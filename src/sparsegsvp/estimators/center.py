@@ -1,0 +1,194 @@
+"""`BatchCenterer`: the means of batches taken out, learnt from the training rows."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
+
+#: Rows of a new batch below which its mean says more of these rows than of the batch.
+FEWEST_ROWS = 10
+
+
+class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Subtract from every row the mean of its batch, and add the mean of all training rows.
+
+    The means of batches that occur in training are those of the training rows. A batch that does
+    not is centred by its own rows, so it takes a whole batch, in which the classes are mixed about
+    as in training: what the class adds to the mean is subtracted too. Rows of such a batch are
+    not transformed one by one as they are together.
+
+    Parameters
+    ----------
+    skip : sequence of int, default=()
+        Columns that stay as they are, such as the age of patients.
+
+    Attributes
+    ----------
+    batches_ : ndarray of str of shape (n_batches,)
+        The batches of the training rows.
+    means_ : ndarray of shape (n_batches, n_features_in_)
+        Their means.
+    mean_ : ndarray of shape (n_features_in_,)
+        The mean of all training rows.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had any.
+
+    Notes
+    -----
+    In a pipeline, `sparsegsvp.nested_evaluate` hands the first of its batch variables to this
+    step. Otherwise enable scikit-learn's metadata routing: ``batch`` is requested by default.
+
+    Examples
+    --------
+    >>> from sparsegsvp.estimators import BatchCenterer
+    >>> X, plate = [[1.0], [3.0], [11.0], [13.0]], ["a", "a", "b", "b"]
+    >>> BatchCenterer().fit_transform(X, batch=plate).ravel()
+    array([6., 8., 6., 8.])
+    """
+
+    __metadata_request__fit = {"batch": True}  # noqa: RUF012
+    __metadata_request__transform = {"batch": True}  # noqa: RUF012
+
+    def __init__(self, skip: Sequence[int] = ()) -> None:
+        self.skip = skip
+
+    def fit(self, X: Any, y: Any = None, batch: ArrayLike | None = None) -> BatchCenterer:
+        """Find the means of the batches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training rows, without missing values.
+        y : None
+            Ignored.
+        batch : array-like of shape (n_samples,)
+            The batch of each row.
+
+        Returns
+        -------
+        BatchCenterer
+            The object itself.
+        """
+        if batch is None:
+            raise ValueError("batch is needed: say of each row which batch it is from")
+        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        self.batches_, member = np.unique(_texts(batch, X), return_inverse=True)
+        self.means_ = np.stack(
+            [X[member == b].mean(axis=0, dtype=np.float64) for b in range(self.batches_.size)]
+        )
+        # shares before the product: with one batch its mean, to the last bit
+        self.mean_ = (np.bincount(member) / member.size) @ self.means_
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, batch: ArrayLike | None = None) -> Any:
+        """Find the means of the batches and centre the same rows.
+
+        Parameters
+        ----------
+        X, y, batch
+            As of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        return self.fit(X, y, batch=batch).transform(X, batch=batch)
+
+    def transform(self, X: Any, batch: ArrayLike | None = None) -> Any:
+        """Centre rows by the means of their batches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, without missing values.
+        batch : array-like of shape (n_samples,), optional
+            The batch of each row. Without it, the rows are one new batch.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        known = self
+        if batch is None:
+            names = np.full(X.shape[0], "")
+            known = self.adapted(X, names)
+        else:
+            names = _texts(batch, X)
+            new = ~np.isin(names, self.batches_)
+            if new.any():
+                known = self.adapted(X[new], names[new])
+        return known._shifted(X, names)
+
+    def adapted(
+        self, X: Any, batch: NDArray[np.str_], columns: NDArray[Any] | None = None
+    ) -> BatchCenterer:
+        """Return a copy that knows some batches by these rows, of which it may be given columns.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_columns)
+            Rows of the batches.
+        batch : ndarray of str of shape (n_samples,)
+            The batch of each row; one of training that occurs here is replaced.
+        columns : ndarray of int of shape (n_columns,), optional
+            Which columns X has; by default all. The others are not shifted.
+
+        Returns
+        -------
+        BatchCenterer
+        """
+        names, member, counts = np.unique(batch, return_inverse=True, return_counts=True)
+        if counts.min() < FEWEST_ROWS:
+            warnings.warn(
+                f"a batch that training has not seen is centred by the mean of {counts.min()} "
+                "row(s): transform whole batches",
+                UserWarning,
+                stacklevel=3,
+            )
+        means = np.tile(self.mean_, (names.size, 1))
+        for b in range(names.size):
+            rows = X[member == b].mean(axis=0, dtype=np.float64)
+            means[b, slice(None) if columns is None else columns] = rows
+        kept = ~np.isin(self.batches_, names)
+        found = copy.copy(self)
+        found.batches_ = np.concatenate([self.batches_[kept], names])
+        found.means_ = np.concatenate([self.means_[kept], means])
+        return found
+
+    def _shifted(self, X: NDArray[Any], batch: NDArray[np.str_]) -> NDArray[Any]:
+        centred = X.copy()
+        for name in np.unique(batch):
+            shift = self.mean_ - self.means_[self.batches_ == name][0]
+            shift[list(self.skip)] = 0.0
+            centred[batch == name] += shift.astype(X.dtype)
+        return centred
+
+
+def _texts(batch: ArrayLike, X: Any) -> NDArray[np.str_]:
+    """Batches as text, one for each row."""
+    names = np.asarray(batch).astype(str)
+    if names.ndim != 1:
+        raise ValueError(f"batch must have one value for each row, got shape {names.shape}")
+    check_consistent_length(X, names)
+    return names
+
+
+def takes_batch(step: Any) -> bool:
+    """Whether a step of a pipeline is to be told the batch of each row."""
+    return hasattr(step, "fit") and has_fit_parameter(step, "batch")

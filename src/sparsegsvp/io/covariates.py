@@ -1,0 +1,145 @@
+"""Columns to adjust for: age and sex as features that the caller asks for by name.
+
+They are read as text, wherever they stand (in the table, in a second file of labels, in ``obs``),
+and become features when the other columns have got their roles: numbers as they are, and of a
+column of text one of 0 and 1 for each level but the first. Its name says both levels, "sex=M vs F",
+so that a model which knows its features by name can tell a level it has never met.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .cells import MISSING, looks_numeric
+from .errors import InputError, listed, option, quote
+from .layout import ADJUST, IS, VERSUS, ColumnRole, RawTable, Roles, made_of
+
+
+def mark_covariates(text: dict[str, list[str | None]], codes: Collection[str]) -> None:
+    """Put None where a column to adjust for holds a code for missing values."""
+    for role, cells in text.items():
+        if role.startswith(ADJUST):
+            text[role] = [None if cell in codes else cell for cell in cells]
+
+
+def append_covariates(raw: RawTable, roles: Roles) -> None:
+    """Make features of the columns to adjust for, in place, after all other columns."""
+    asked = {r.removeprefix(ADJUST): c for r, c in raw.text.items() if r.startswith(ADJUST)}
+    _refuse_other(roles, asked)
+    made: dict[str, NDArray[np.float64]] = {}
+    for column, cells in asked.items():
+        known = [name for name in roles.features or () if made_of(name, column)]
+        number = column in known or (not known and column not in roles.categorical)
+        values = _numbers(column, cells, sure=column in known) if number else None
+        if values is None:
+            found = _levels(column, cells, known)
+        else:
+            found = {column: values}
+            if roles.features is None and len(set(cells)) == 1:
+                raise _one_value(column, cells)
+        taken = [name for name in found if name in raw.names]
+        if taken:
+            raise InputError(
+                f"the table has a feature {quote(taken[0])} besides the column of "
+                f"{option('adjust')}",
+                remedy="rename one of the two",
+            )
+        made |= found
+        raw.covariates[column] = tuple(found)
+        reason = "adjusted for: in every panel"
+        raw.roles += [ColumnRole(name, "feature", reason) for name in found]
+    if not made:
+        return
+    block = np.column_stack(list(made.values())).astype(raw.X.dtype)
+    raw.X = _beside(raw.X, block)
+    raw.names = [*raw.names, *made]
+    if roles.features is not None:
+        place = {name: i for i, name in enumerate(raw.names)}
+        raw.X = raw.X[:, [place[name] for name in roles.features]]
+        raw.names = list(roles.features)
+
+
+def _beside(X: Any, block: NDArray[Any]) -> Any:
+    return sparse.hstack([X, block], format="csr") if sparse.issparse(X) else np.hstack([X, block])
+
+
+def _refuse_other(roles: Roles, asked: Collection[str]) -> None:
+    for name in roles.categorical:
+        if name not in asked:
+            raise InputError(
+                f"column {quote(name)} ({option('categorical')}) is not adjusted for",
+                remedy=f"name it in {option('adjust')} too; only such columns may be categories",
+            )
+
+
+def _one_value(column: str, cells: list[str | None]) -> InputError:
+    what = "no value" if cells[0] is None else f"only the value {quote(cells[0])}"
+    return InputError(f"column {quote(column)} ({option('adjust')}) has {what}", remedy="leave out")
+
+
+def _numbers(column: str, cells: list[str | None], *, sure: bool) -> NDArray[np.float64] | None:
+    """Return a column as numbers, NaN where one is missing; None if it holds categories.
+
+    Where most cells are numbers, or the column is known to hold them, others are refused.
+    """
+    texts = ["" if cell is None or cell.lower() in MISSING else cell for cell in cells]
+    read = [text.replace(",", ".") if text.count(",") == 1 else text for text in texts]
+    odd = [text for text, number in zip(texts, read) if text and not looks_numeric(number)]
+    if odd and not sure and 2 * len(odd) >= sum(map(bool, texts)):
+        return None
+    values = np.array([np.nan if not text else _number(text) for text in read])
+    wrong = odd or [text for text, value in zip(texts, values) if text and not np.isfinite(value)]
+    if wrong:
+        raise InputError(
+            f"{quote(wrong[0])} is not a number ({len(wrong)} cells like this)",
+            where=f"column {quote(column)} ({option('adjust')})",
+            remedy="correct them, or leave the cells empty",
+        )
+    return values
+
+
+def _number(text: str) -> float:
+    return float(text) if looks_numeric(text) else np.nan
+
+
+def _levels(
+    column: str, cells: list[str | None], known: list[str]
+) -> dict[str, NDArray[np.float64]]:
+    """Return a column of 0 and 1 for each level but the first, or for those that are known."""
+    what = f"column {quote(column)} ({option('adjust')})"
+    if None in cells:
+        raise InputError(
+            f"{what} has no value in row {cells.index(None) + 1}",
+            remedy="fill the cell, with a word such as unknown if need be",
+        )
+    counts = Counter(str(cell) for cell in cells)
+    if known:
+        pairs = [name.removeprefix(f"{column}{IS}").rpartition(VERSUS) for name in known]
+        levels = [pairs[0][2], *(level for level, _, _ in pairs)]
+        strange = [level for level in counts if level not in levels]
+        if strange:
+            raise InputError(
+                f"column {quote(column)} has the value {listed(strange)}, which training has not",
+                remedy=f"write it as one of {listed(levels)}, or leave these samples out",
+            )
+    else:
+        levels = sorted(counts)
+        if len(levels) == 1:
+            raise _one_value(column, cells)
+        rare = min(levels, key=lambda level: counts[level])
+        if counts[rare] == 1:
+            raise InputError(
+                f"{what} has the value {quote(rare)} in one sample only",
+                remedy="merge it with another value",
+            )
+    first, *others = levels
+    return {
+        f"{column}{IS}{level}{VERSUS}{first}": np.array([float(c == level) for c in cells])
+        for level in others
+    }

@@ -1,0 +1,100 @@
+"""What plots share: where they draw, and how they read what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..estimators.pipeline import last_step
+from ..report.charts import Chart, matplotlib
+
+
+def check_ax(ax: Any) -> None:
+    """Say that matplotlib is missing before anything is computed."""
+    if ax is None:
+        matplotlib("pyplot")
+
+
+def shown_on(chart: Chart, ax: Any) -> Any:
+    """The chart itself, or the axes it is drawn on."""
+    return chart if ax is False else chart.draw(ax)
+
+
+def search_of(model: Any, plot: str, names: Sequence[str] | None) -> tuple[Any, Sequence[str]]:
+    """The fitted GSVPSVMCV that a model is or ends in, and the names of the features."""
+    last = last_step(model)
+    if not hasattr(last, "path_"):
+        raise ValueError(
+            f"plots.{plot} draws a GSVPSVMCV after fit, which holds its path, or a pipeline that "
+            f"ends in one, got {kind_of(model)}."
+        )
+    return last, names_of(model, names)
+
+
+def plain_of(found: Any, plot: str, key: str, needed: str) -> Mapping[str, Any]:
+    """A result as a dictionary, which must hold the key that the plot reads."""
+    if not isinstance(found, Mapping) and hasattr(found, "to_dict"):
+        found = found.to_dict()
+    if not isinstance(found, Mapping) or key not in found:
+        raise ValueError(f"plots.{plot} draws {needed}, or its to_dict(), got {kind_of(found)}.")
+    return found
+
+
+def kind_of(found: Any) -> str:
+    """What something is, for an error."""
+    return f"a {type(found).__name__}"
+
+
+def names_of(fitted: Any, given: Sequence[str] | None) -> Sequence[str]:
+    """The names of the features: those given, those seen in fit, or column numbers."""
+    if given is None:
+        given = getattr(fitted, "feature_names_in_", None)
+    if given is None:
+        return [str(j) for j in range(fitted.n_features_in_)]
+    if len(given) != fitted.n_features_in_:
+        raise ValueError(
+            f"feature_names has {len(given)} entries for {fitted.n_features_in_} features."
+        )
+    return [str(name) for name in given]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A table and its labels as the figures want them, and the panel of a selector."""
+
+    X: Any
+    codes: NDArray[np.intp]
+    classes: list[str]
+    names: Sequence[str]
+    ids: list[str] | None
+    panel: list[int]
+
+
+def samples_of(
+    selector: Any, X: Any, y: ArrayLike, names: Sequence[str] | None, plot: str
+) -> Samples:
+    """Read a fitted selector, a table of any kind and its labels."""
+    last = selector if hasattr(selector, "get_support") else last_step(selector)
+    if not hasattr(last, "get_support") or not hasattr(selector, "n_features_in_"):
+        raise ValueError(
+            f"plots.{plot} draws the panel of a fitted selector with get_support(), such as "
+            f"GSVPSVM, or a pipeline that ends in one, got {kind_of(selector)}."
+        )
+    panel = np.flatnonzero(last.get_support()).tolist()
+    names = names_of(selector, getattr(X, "columns", None) if names is None else names)
+    ids = None
+    if hasattr(X, "iloc"):
+        ids, X = [str(name) for name in X.index], X.to_numpy()
+    X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+    known, codes = np.unique(np.asarray(y), return_inverse=True)
+    if X.ndim != 2 or X.shape != (codes.size, len(names)):
+        raise ValueError(
+            f"plots.{plot} wants the table that the selector was fitted on: {codes.size} labels "
+            f"and {len(names)} features, got the shape {X.shape}."
+        )
+    classes = [str(label) for label in known]
+    return Samples(X, codes.astype(np.intp), classes, names, ids, panel)

@@ -1,0 +1,286 @@
+"""What pictures of single features show: boxes, differences between classes, heatmaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.stats import false_discovery_control
+from scipy.stats import t as student
+from sklearn.metrics import roc_auc_score
+
+from .._typing import Float64Array
+from ..evaluation.substitutes import within_class_scores
+from .projections import out_of_fold, thin
+
+Part = dict[str, Any]
+
+_MAX_OUTLIERS = 12
+_MAX_ROWS = 40  # features of a heatmap
+_MAX_COLUMNS = 160  # samples of a heatmap
+_MAX_CORRELATED = 36
+_NAMED = 60  # features of a volcano that are named when pointed at
+_RASTER = (120, 80)  # features of a volcano that fall into one cell are drawn once
+_BLOCK = 1024
+# Columns count as measured in one unit if their spreads differ by no more than this factor.
+_LIKE = 10.0
+
+# --------------------------------------------------------------------------- one feature
+
+
+def column(X: Any, index: int) -> Float64Array:
+    """One column of a dense or sparse table, as dense numbers."""
+    part = X[:, [index]]
+    part = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
+    return part.ravel().astype(np.float64)
+
+
+def box(values: Float64Array, label: str) -> Part | None:
+    """The numbers of a box plot: quartiles, whiskers to 1.5 times the box, and outliers.
+
+    Missing values are left out; None when nothing is left. At most 12 outliers are listed, the
+    most extreme on either side; ``n_outliers`` counts all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.features import box
+    >>> found = box(np.array([1.0, 2.0, 3.0, 4.0, 100.0]), "ill")
+    >>> found["median"], found["high"], found["outliers"]
+    (3.0, 4.0, [100.0])
+    """
+    x = np.sort(values[np.isfinite(values)])
+    if not x.size:
+        return None
+    q1, median, q3 = (float(v) for v in np.quantile(x, [0.25, 0.5, 0.75]))
+    reach = 1.5 * (q3 - q1)
+    inside = x[(x >= q1 - reach) & (x <= q3 + reach)]
+    below, above = x[x < q1 - reach], x[x > q3 + reach]
+    half = _MAX_OUTLIERS // 2
+    return {
+        "label": label,
+        "n": int(x.size),
+        "low": float(inside[0]),
+        "q1": q1,
+        "median": median,
+        "q3": q3,
+        "high": float(inside[-1]),
+        "mean": float(x.mean()),
+        "outliers": [*below[:half].tolist(), *above[-half:].tolist()],
+        "n_outliers": int(below.size + above.size),
+    }
+
+
+def effect_sizes(
+    values: Float64Array, codes: NDArray[np.intp], n_classes: int
+) -> list[float | None]:
+    """The standardised mean difference of each class to the others (for two: Cohen's d).
+
+    The mean of a class minus the mean of the other class means, divided by the pooled
+    within-class standard deviation, without missing values. None where that deviation is zero
+    or a class is empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.features import effect_sizes
+    >>> effect_sizes(np.array([0.0, 2.0, 4.0, 6.0]), np.array([0, 0, 1, 1]), 2)
+    [-2.82..., 2.82...]
+    """
+    parts = [values[(codes == k) & np.isfinite(values)] for k in range(n_classes)]
+    if any(part.size == 0 for part in parts):
+        return [None] * n_classes
+    means = np.array([part.mean() for part in parts])
+    freedom = sum(part.size for part in parts) - n_classes
+    squares = sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
+    spread = np.sqrt(squares / max(freedom, 1))
+    if freedom < 1 or spread <= 1e-12 * np.abs(means).max():  # only rounding is left
+        return [None] * n_classes
+    others = (means.sum() - means) / (n_classes - 1)
+    return [float(v) for v in (means - others) / spread]
+
+
+def single_auc(values: Float64Array, codes: NDArray[np.intp], n_classes: int) -> float | None:
+    """The area under the ROC curve of one feature alone, in its better direction.
+
+    None unless there are two classes with values in both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.report.features import single_auc
+    >>> single_auc(np.array([4.0, 3.0, 2.0, 1.0]), np.array([0, 0, 1, 1]), 2)
+    1.0
+    """
+    known = np.isfinite(values)
+    if n_classes != 2 or np.unique(codes[known]).size < 2:
+        return None
+    area = float(roc_auc_score(codes[known] == 1, values[known]))
+    return max(area, 1.0 - area)
+
+
+# -------------------------------------------------------------------------- all features
+
+
+def volcano(
+    X: Any,
+    codes: NDArray[np.intp],
+    classes: Sequence[str],
+    names: Sequence[str],
+    panel: Sequence[int],
+    positive: str | None = None,
+) -> Part | None:
+    """Every feature's difference between two classes against its q-value.
+
+    Welch's t test on all samples, adjusted for the number of features by Benjamini and
+    Hochberg. Differences are in the units of the table where the columns are spread alike, and
+    in within-class standard deviations otherwise. Where many features fall on one place only the
+    first is listed; those of ``panel`` always are.
+
+    None with more than two classes, or where no feature varies.
+    """
+    if len(classes) != 2:
+        return None
+    one = 0 if positive == classes[0] else 1
+    counts, means, squares = (np.zeros((2, X.shape[1])) for _ in range(3))
+    for start in range(0, X.shape[1], _BLOCK):  # never a dense copy of the table
+        here = slice(start, start + _BLOCK)
+        block = X[:, here]
+        block = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
+        for k in (0, 1):
+            rows = np.asarray(block[codes == k], dtype=np.float64)
+            known = np.isfinite(rows)
+            counts[k, here] = known.sum(axis=0)
+            n = np.maximum(counts[k, here], 1)
+            means[k, here] = np.where(known, rows, 0.0).sum(axis=0) / n
+            squares[k, here] = (np.where(known, rows - means[k, here], 0.0) ** 2).sum(axis=0)
+    freedom = np.maximum(counts - 1, 1)
+    error = squares / freedom / np.maximum(counts, 1)  # variance of each mean
+    within = np.sqrt(squares.sum(axis=0) / np.maximum(counts.sum(axis=0) - 2, 1))
+    varies = (counts >= 2).all(axis=0) & (within > 1e-12 * np.abs(means).max(axis=0))
+    kept = np.flatnonzero(varies)
+    if not kept.size:
+        return None
+    difference = means[one, kept] - means[1 - one, kept]
+    error, spread = error[:, kept], within[kept]
+    both = error.sum(axis=0)
+    degrees = both**2 / (error**2 / freedom[:, kept]).sum(axis=0)
+    p = 2 * student.sf(np.abs(difference) / np.sqrt(both), degrees)
+    q = np.maximum(false_discovery_control(p), 1e-300)
+    low, high = np.quantile(spread, [0.1, 0.9])
+    alike = bool(high <= _LIKE * low)
+    x = difference if alike else difference / spread
+    height = -np.log10(q)
+    shown = _apart(x, height, np.isin(kept, panel), np.argsort(q, kind="stable")[:_NAMED])
+    order = np.argsort(q[shown], kind="stable")
+    shown = shown[order]
+    mine = {int(j) for j in panel}
+    return {
+        "feature": [str(names[j]) for j in kept[shown]],
+        "difference": x[shown].tolist(),
+        "p": p[shown].tolist(),
+        "q": q[shown].tolist(),
+        "in_panel": [int(j) in mine for j in kept[shown]],
+        "higher_in": [str(classes[one if d > 0 else 1 - one]) for d in x[shown]],
+        "contrast": f"{classes[one]} − {classes[1 - one]}",
+        "unit": "units of the table" if alike else "within-class standard deviations",
+        "n_total": int(kept.size),
+        "n_below": int((q <= 0.05).sum()),
+    }
+
+
+def _apart(
+    x: Float64Array, y: Float64Array, always: NDArray[np.bool_], top: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """The points that can be told apart in a picture: the first of each cell of a raster."""
+    cells = np.zeros(x.size, dtype=np.int64)
+    for values, n in zip((x, y), _RASTER):
+        span = np.ptp(values) or 1.0
+        cells = cells * (n + 1) + np.floor(n * (values - values.min()) / span).astype(np.int64)
+    first = np.unique(cells, return_index=True)[1]
+    return np.union1d(first, np.union1d(np.flatnonzero(always), top)).astype(np.intp)
+
+
+# ------------------------------------------------------------------------------ the panel
+
+
+def heatmap(
+    X: Any,
+    codes: NDArray[np.intp],
+    classes: Sequence[str],
+    names: Sequence[str],
+    panel: Sequence[int],
+    *,
+    ids: Sequence[str] | None = None,
+    evaluation: Mapping[str, Any] | None = None,
+    positive: str | None = None,
+) -> Part | None:
+    """The panel's values over the samples, both put beside what is like them.
+
+    Values are in standard deviations from the mean of all samples. Rows and columns are ordered
+    by average linkage; of many samples some of every class are shown. With an ``evaluation`` the
+    samples that its first repeat predicts wrongly are marked. None without a panel.
+    """
+    panel = list(panel)[:_MAX_ROWS]
+    if not panel:
+        return None
+    rows = thin(codes, _MAX_COLUMNS)
+    Z = np.stack([column(X, j) for j in panel])
+    Z[~np.isfinite(Z)] = np.nan
+    empty = np.isnan(Z).all(axis=1)
+    Z[empty] = 0.0
+    spread = np.nanstd(Z, axis=1, keepdims=True)
+    Z = (Z - np.nanmean(Z, axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
+    Z = Z[:, rows]
+    known = np.nan_to_num(Z)
+    up, across = _alike(known), _alike(known.T)
+    found = out_of_fold(evaluation, codes, positive)
+    rows = rows[across]
+    return {
+        "feature": [str(names[panel[i]]) for i in up],
+        "values": [[None if np.isnan(v) else round(float(v), 3) for v in Z[i, across]] for i in up],
+        "name": [f"sample {i + 1}" if ids is None else str(ids[i]) for i in rows],
+        "label": codes[rows].tolist(),
+        "wrong": found["wrong"][rows].tolist(),
+        "probability": [None if np.isnan(v) else float(v) for v in found["probability"][rows]],
+        "positive": found["positive"],
+        "classes": [str(c) for c in classes],
+        "n_total": int(codes.size),
+    }
+
+
+def _alike(Z: Float64Array) -> NDArray[np.intp]:
+    """An order of rows in which those alike are neighbours."""
+    if len(Z) < 3:
+        return np.arange(len(Z))
+    return leaves_list(linkage(Z, "average", optimal_ordering=True)).astype(np.intp)
+
+
+def correlations(
+    X: Any, codes: NDArray[np.intp], names: Sequence[str], panel: Sequence[Mapping[str, Any]]
+) -> Part | None:
+    """Pooled within-class correlations of the panel and what stands in for its features.
+
+    ``panel`` are rows of the document: each feature is followed by its three most frequent
+    substitutes. None with fewer than two features.
+    """
+    shown = panel[:_MAX_CORRELATED]
+    mine, room = {row["index"] for row in shown}, _MAX_CORRELATED - len(shown)
+    near: dict[int, str | None] = {}
+    for row in shown:
+        near[row["index"]] = None
+        for other in row["substitutes"][:3]:
+            if room and other["index"] not in mine | near.keys():
+                near[other["index"]] = str(row["feature"])
+                room -= 1
+    if len(near) < 2:
+        return None
+    scores = within_class_scores(X, codes, np.array(list(near), dtype=np.intp))
+    return {
+        "feature": [str(names[j]) for j in near],
+        "stands_for": list(near.values()),
+        "values": np.clip(scores.T @ scores, -1.0, 1.0).round(4).tolist(),
+    }
