@@ -10,7 +10,6 @@ better off if one acted on its answer?
 from sparsegsvp import GSVPSVMCV, plots
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.evaluation import recalibrate, validate_external
-from sparsegsvp.report import drawings, figures
 
 # %%
 # 80 samples to learn from; 200 of another hospital, whose machine reads one feature too high.
@@ -31,8 +30,7 @@ cohort
 # The decision curve. "Net benefit" weighs patients rightly treated against those treated for
 # nothing. Where the model's curve is above both lines, acting on it is better than acting on
 # everyone and than acting on no one. The band shows how much 200 samples can say.
-curve = figures.cohort(cohort.to_dict())["decision"]
-ax = drawings.decision_chart(curve).draw(None)
+ax = plots.decision_curve(cohort)
 
 # %%
 # What the model was chosen from: the path of its search.

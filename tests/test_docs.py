@@ -35,9 +35,8 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("guide/*.md"))]
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not in this copy")
 
-# Snippets that need what a test has not: a cluster (scale), and the paper's page, whose own test
-# is in tests/reproduce.
-NOT_RUN = {"scale.md", "paper.md"}
+# Pages that need what a test has not, a cluster (scale), or have a test of their own.
+NOT_RUN = {"scale.md", "paper.md", "steering.md"}
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 CHEAP = {"--tau": "1", "--deltas": "4", "--folds": "3", "--repeats": "1", "--jobs": "1"}
 DRAWS = {"--permutations": "0", "--resamples": "0"}
@@ -47,9 +46,25 @@ def blocks(page: Path, language: str) -> list[str]:
     return [b for name, b in BLOCK.findall(page.read_text(encoding="utf-8")) if name == language]
 
 
+# What stands for the reader's own files in the essays, whose commands are alternatives.
+PLACES = {
+    "TABLE": "tumors.csv",
+    "COHORT": "cohort.csv",
+    "COLUMN": "diagnosis",
+    "MODEL": "sparsegsvp-report/model.skops",
+    "MODEL2": "model2.skops",
+}
+
+
 def commands(page: Path) -> list[str]:
+    """The commands of a page: a session of them, or alternatives in indented lines."""
     text = "\n".join(blocks(page, "console")).replace("\\\n", " ")
-    return [line[2:].split("  #")[0] for line in text.splitlines() if line.startswith("$ ")]
+    session = [line[2:].split("  #")[0] for line in text.splitlines() if line.startswith("$ ")]
+    text = page.read_text(encoding="utf-8")
+    for line in re.findall(r"^    (sparsegsvp .*)$", text, flags=re.MULTILINE):
+        words = [PLACES.get(word, word) for word in line.split()]
+        session.append(" ".join(words + ["--force"] * (words[1] in ("select", "recalibrate"))))
+    return session
 
 
 def named(page: Path) -> str:
@@ -104,8 +119,9 @@ def files(tmp_path_factory) -> Path:
     table.drop(columns=["sample", "age", "plate"]).to_parquet(
         folder / "cohort.parquet" / "part-0.parquet"
     )
-    (folder / "costs.csv").write_text("GENE012,3\nGENE133,2\n")
-    (folder / "unwanted.txt").write_text("GENE001\nGENE047\n")
+    days = np.array(["monday", "tuesday"])[np.arange(len(table)) % 2]
+    renamed = table.rename(columns={"diagnosis": "class"}).assign(day=days)
+    renamed.to_csv(folder / "table.csv", index=False)
     return folder
 
 
