@@ -235,7 +235,7 @@ def _output(r: Part) -> Iterator[str]:
     yield f"The distance to the plane of each class, a probability of each class for {shares},"
     yield "and the label of the likeliest class (for two classes: a threshold of 0.5)."
     if r["thresholds"]:
-        share = r["figures"]["decision"]["prevalence"]
+        share = next(row["threshold"] for row in r["thresholds"] if row["own"])
         yield "Sensitivity, specificity, predictive values and net benefit at other thresholds, at"
         yield f"a prevalence of {100 * share:.3g}%, are in results.json; none was chosen by them."
 
