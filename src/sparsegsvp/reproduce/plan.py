@@ -225,7 +225,7 @@ def _claims(
     if study.key == "ovarian":
         more = [PUBLISHED, *range(5)]
         return [
-            _experiment("claim/filters", 300, filters, top=20, size=6, seeds=more, **base),
+            _experiment("claim/filters", 3000, filters, top=20, size=6, seeds=more, **base),
             *search,
         ]
     return [
