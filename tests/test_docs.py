@@ -312,6 +312,13 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
+def test_the_tutorial_shows_the_table_that_it_gives() -> None:
+    table = (DOCS / "data" / "tumors.csv").read_text()
+    shown = re.findall(r"^(.+,)\.\.\.$", (DOCS / "biologist.md").read_text(), flags=re.MULTILINE)
+    assert len(shown) == 3 and table.startswith(shown[0])
+    assert all(f"\n{line}" in table for line in shown[1:])
+
+
 def test_the_readme_quotes_the_pages_it_names() -> None:
     """Its numbers are those that the benchmarks' pages have today."""
     readme = (ROOT / "README.md").read_text()
