@@ -312,6 +312,34 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
+def test_the_tutorial_shows_the_table_that_it_gives() -> None:
+    table = (DOCS / "data" / "tumors.csv").read_text()
+    shown = re.findall(r"^(.+,)\.\.\.$", (DOCS / "biologist.md").read_text(), flags=re.MULTILINE)
+    assert len(shown) == 3 and table.startswith(shown[0])
+    assert all(f"\n{line}" in table for line in shown[1:])
+
+
+def test_the_readme_quotes_the_pages_it_names() -> None:
+    """Its numbers are those that the benchmarks' pages have today."""
+    readme = (ROOT / "README.md").read_text()
+    ratios = dict(
+        re.findall(
+            r"^\| (\w+) \| [\d.]+ \| [\d.]+ \| ([\d.]+) \|",
+            (DOCS / "benchmarks.md").read_text(),
+            flags=re.MULTILINE,
+        )
+    )
+    low, high = min(ratios.values(), key=float), max(ratios.values(), key=float)
+    assert f"takes {ratios['ovarian']} of" in readme and f"from {low} to {high}" in readme
+    arrays = (DOCS / "panels.md").read_text().split("### Microarrays")[1].split("###")[0]
+    rows = [[cell.strip() for cell in row.split("|")] for row in arrays.splitlines()]
+    best = next(float(row[4]) for row in rows if "best" in row)
+    for name, words in (("the default", "panel has {}\n  features and"), ("l1", "has {} and")):
+        row = next(row for row in rows if len(row) > 5 and name in row[3])
+        assert words.format(row[-2]) in readme
+        assert f"{best + float(row[4].split()[0]):.3f}" in readme
+
+
 def test_one_version() -> None:
     assert "version" not in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     version = sparsegsvp.__version__
