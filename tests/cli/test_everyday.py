@@ -256,5 +256,5 @@ def test_a_cohort_in_rows_with_other_capitals(table, tmp_path, kit):
         document = json.loads((tmp_path / name.stem / "results.json").read_text())
         scores.append(document["test"]["scores"])
     assert scores[0] == scores[1]
-    assert "turned.csv: labels are spelled otherwise than in table.csv: 'ILL'" in result.stdout
+    assert "cohort: labels are spelled otherwise than in table.csv: 'ILL'" in result.stdout
     assert [n["code"] for n in document["notices"]].count("spelling") == 1

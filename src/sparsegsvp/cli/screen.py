@@ -31,8 +31,7 @@ from ..io.errors import one_line
 from .options import Showing
 
 if TYPE_CHECKING:
-    from ..io import Table
-    from ..io.preview import Preview
+    from ..io import Preview, Table
     from ..workflow import Plan
 
 _EVERY = 10.0  # seconds between plain lines of progress

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .models import Log2 as Log2
     from .models import load_model as load_model
     from .models import save_model as save_model
+    from .preview import Preview as Preview
     from .preview import preview_table as preview_table
     from .table import Table as Table
     from .table import read_table as read_table
@@ -57,7 +58,7 @@ _MODULES = {
     "text": ("listed_names",),
     "memory": ("make_table",),
     "models": ("Log2", "load_model", "save_model"),
-    "preview": ("preview_table",),
+    "preview": ("Preview", "preview_table"),
     "table": ("Table", "read_table"),
     "xlsx": ("workbook",),
 }

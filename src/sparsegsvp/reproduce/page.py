@@ -245,16 +245,20 @@ def _experiments(
 @cache
 def _commit() -> dict[str, str]:
     """The commit this package was imported from; nothing where it is installed."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    folder = Path(__file__).parent
-    try:
-        found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-        mine = subprocess.run(
-            ["git", "ls-files", "--error-unmatch", __file__], cwd=folder, capture_output=True
+
+    def git(*words: str) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
         )
+        return done.stdout.strip()
+
+    try:
+        if not git("ls-files", __file__):
+            return {}
+        changed = "-dirty" if git("diff-index", "HEAD") else ""
+        return {"commit": git("rev-parse", "HEAD")[:12] + changed}
     except (OSError, subprocess.CalledProcessError):
         return {}
-    return {"commit": found.stdout.strip()} if mine.returncode == 0 else {}
 
 
 def _markdown(
