@@ -113,7 +113,7 @@ class Server:
 
     def children(self) -> list[int]:
         """Processes of commands that still run."""
-        listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout
+        listed = subprocess.run(["ps", "-ewwo", "pid,args"], capture_output=True, text=True).stdout
         return [
             int(line.split()[0])
             for line in listed.splitlines()
@@ -259,7 +259,8 @@ def test_a_run_equals_the_printed_command_byte_for_byte(server, table, tmp_path)
 
 def test_a_cancelled_run_writes_nothing_and_leaves_no_process(server, table):
     run = server.begin(table)
-    server.wait(run, "running")
+    assert server.wait(run, "running")["progress"]["stage"]
+    assert len(server.children()) == 1
     assert server.ask(f"/api/runs/{run}/cancel", {})[0] == 200
     assert server.wait(run, "cancelled")["outputs"] == []
     end = time.monotonic() + 20
@@ -293,9 +294,9 @@ def test_a_run_whose_server_died_goes_on_with_the_next(tmp_path, table):
 
 
 def test_a_bad_file_gets_the_readers_message(server):
-    run = server.ask("/api/runs?name=bad.csv", b"a,b\n1,2,3\n")[1]["id"]
+    run = server.ask("/api/runs?name=bad.csv", b"a,b\n1,2\n3,4,5\n")[1]["id"]
     status, found = server.ask(f"/api/runs/{run}/plan", {"choices": {"target": "b"}})
-    assert status == 400 and "line 2" in found["error"]
+    assert status == 400 and "line 3" in found["error"]
     assert server.ask("/api/runs")[0] == 200
 
 
@@ -320,9 +321,9 @@ def test_the_page_in_a_browser(server, table, tmp_path, browser):
     wait(lambda: one("#drop").is_displayed())
     assert "token" not in browser.current_url
     bad = tmp_path / "bad.csv"
-    bad.write_text("a,b\n1,2,3\n")
+    bad.write_text("a,b\n1,2\n3,4,5\n")
     one("#file").send_keys(str(bad))
-    wait(lambda: "line 2" in one(".error").text)
+    wait(lambda: "line 3" in one(".error").text)
     browser.get_log("browser")  # a refusal is logged as such
 
     # a file that is dropped
