@@ -381,7 +381,9 @@ def _complaint(err: bytes, code: int) -> str:
             f"The run was ended from outside ({signal.Signals(-code).name}), perhaps for want of "
             "memory. Nothing was written; it can be started again."
         )
-    return lines[-1].removeprefix("sparsegsvp: ") if lines else f"The command ended with code {code}."
+    return (
+        lines[-1].removeprefix("sparsegsvp: ") if lines else f"The command ended with code {code}."
+    )
 
 
 def _bound(memory: int | None) -> None:
