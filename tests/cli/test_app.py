@@ -303,22 +303,47 @@ def test_a_bad_file_gets_the_readers_message(server):
 # --- the page --------------------------------------------------------------------------
 
 
+class Page:
+    """The page in a browser, as one uses it."""
+
+    def __init__(self, browser, server):
+        self.browser, self.server = browser, server
+
+    def one(self, query):
+        return self.browser.find_element("css selector", query)
+
+    def there(self, query):
+        return bool(self.browser.find_elements("css selector", query))
+
+    def wait(self, condition):
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        return WebDriverWait(self.browser, LONG).until(lambda _: condition())
+
+    def ready(self):
+        return self.one("#understood").is_displayed() and self.one("#go").is_enabled()
+
+    def home(self):
+        self.browser.get(self.server.address)
+        self.wait(lambda: self.one("#drop").is_displayed())
+
+    def drop(self, table):
+        self.browser.execute_script(
+            """const data = new DataTransfer();
+            data.items.add(new File([arguments[0]], "genes.csv"));
+            const how = {dataTransfer: data, bubbles: true, cancelable: true};
+            document.getElementById("drop").dispatchEvent(new DragEvent("drop", how));""",
+            table.read_text(),
+        )
+
+
 def test_the_page_in_a_browser(server, table, tmp_path, browser):
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import Select, WebDriverWait
+    from selenium.webdriver.support.ui import Select
 
-    def one(query):
-        return browser.find_element(By.CSS_SELECTOR, query)
-
-    def wait(condition):
-        return WebDriverWait(browser, LONG).until(lambda _: condition())
-
-    def ready():
-        return one("#understood").is_displayed() and one("#go").is_enabled()
-
+    page = Page(browser, server)
+    one, wait, ready = page.one, page.wait, page.ready
     browser.get_log("browser")
-    browser.get(server.address)
-    wait(lambda: one("#drop").is_displayed())
+    page.home()
     assert "token" not in browser.current_url
     bad = tmp_path / "bad.csv"
     bad.write_text("a,b\n1,2\n3,4,5\n")
@@ -327,15 +352,8 @@ def test_the_page_in_a_browser(server, table, tmp_path, browser):
     browser.get_log("browser")  # a refusal is logged as such
 
     # a file that is dropped
-    browser.get(server.address)
-    wait(lambda: one("#drop").is_displayed())
-    browser.execute_script(
-        """const data = new DataTransfer();
-        data.items.add(new File([arguments[0]], "genes.csv"));
-        const event = new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true});
-        document.getElementById("drop").dispatchEvent(event);""",
-        table.read_text(),
-    )
+    page.home()
+    page.drop(table)
     wait(ready)
     assert one("#target").get_attribute("value") == "state"
     assert "ill 20, well 20" in one("#classes").text
@@ -345,8 +363,8 @@ def test_the_page_in_a_browser(server, table, tmp_path, browser):
     Select(one("#careful")).select_by_value("fast")
     wait(lambda: "61 features" in one("#classes").text and ready())
     one("#go").click()
-    wait(lambda: browser.find_elements(By.CSS_SELECTOR, "#bar"))
-    wait(lambda: browser.find_elements(By.CSS_SELECTOR, "#report"))
+    wait(lambda: page.there("#bar"))
+    wait(lambda: page.there("#report"))
     assert "Balanced accuracy" in one("#lede").text and "<b>g" in one("#lede").text
     assert "--keep age" in one("#command").get_attribute("textContent")
     browser.switch_to.frame(one("#report"))
@@ -363,11 +381,55 @@ def test_the_page_in_a_browser(server, table, tmp_path, browser):
     # the model on new samples
     one("#apply").send_keys(str(table))
     wait(lambda: "predictions-1.csv" in one("#applied").text)
+    # a file to keep
+    kept = tmp_path / "kept"
+    where = {"behavior": "allow", "downloadPath": str(kept)}
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", where)
+    browser.execute_script(
+        "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+    )
+    one("#outputs a[download='panel.csv']").click()
+    wait(lambda: (kept / "panel.csv").exists() and "<b>g" in (kept / "panel.csv").read_text())
     assert browser.get_log("browser") == []
     # by keyboard alone: the first thing that is reached is the way home
     browser.get(f"http://{server.host}/")
     wait(lambda: one("#runs").is_displayed())
     assert one("#runs tbody tr td:nth-child(2)").text.startswith("genes.csv")
+
+
+def test_two_tabs_show_the_same_run_and_either_can_cancel_it(server, table, browser):
+    page = Page(browser, server)
+    page.home()
+    page.drop(table)
+    page.wait(page.ready)
+    page.one("#go").click()
+    page.wait(lambda: page.there("#bar"))
+    first, address = browser.current_window_handle, browser.current_url
+    browser.switch_to.new_window("tab")
+    try:
+        browser.get(address)
+        page.wait(lambda: page.there("#cancel"))
+        page.one("#cancel").click()
+        page.wait(lambda: page.there(".error") and "cancelled" in page.one(".error").text)
+    finally:
+        browser.close()
+        browser.switch_to.window(first)
+    page.wait(lambda: page.there(".error") and "cancelled" in page.one(".error").text)
+    page.one("#again").click()  # another run on the same file
+    page.wait(lambda: page.there("#looked") and page.one("#looked").is_displayed())
+    assert browser.current_url != address
+
+
+def test_two_runs_side_by_side(server, browser):
+    page = Page(browser, server)
+    done = [run["id"] for run in server.ask("/api/runs")[1] if run["state"] == "finished"][:2]
+    page.home()
+    for run in done:
+        page.one(f"#runs input[value='{run}']").click()
+    page.one("#beside").click()
+    page.wait(lambda: page.there(".pair"))
+    shown = browser.find_elements("css selector", ".pair section")
+    assert len(shown) == 2 and all("balanced accuracy" in one.text for one in shown)
 
 
 def test_the_command_is_shown_as_a_shell_takes_it(server):

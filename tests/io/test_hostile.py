@@ -506,7 +506,7 @@ def test_what_no_fit_would_take_is_refused_with_its_column(tmp_path, dtype, valu
 
 
 def test_a_matrix_larger_than_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(guards, "_memory", lambda: 1 << 20)
+    monkeypatch.setattr(guards, "machine_memory", lambda: 1 << 20)
     guards.check_memory(1000, 100)
     with pytest.raises(InputError, match=r"take 7\.629 MB, more than the memory of this machine"):
         guards.check_memory(1000, 1000)

@@ -267,7 +267,7 @@ def app(
 
     Everything stays on this machine.
     """
-    from ..io import need
+    from ..io import machine_memory, need
 
     for package in ("starlette", "uvicorn"):
         need(package, "app")
@@ -284,5 +284,5 @@ def app(
 
             webbrowser.open(address)
 
-    most = None if memory is None else int(memory * 2**30)
-    serve(folder.resolve(), port=port, memory=most, announce=announce)
+    most = machine_memory() if memory is None else int(memory * 2**30)
+    serve(folder.resolve(), port=port, memory=most or None, announce=announce)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .files import whole_folder as whole_folder
     from .files import write_atomic as write_atomic
     from .guards import end_at_once as end_at_once
+    from .guards import machine_memory as machine_memory
     from .labels import check_cohort as check_cohort
     from .labels import guess_positive as guess_positive
     from .labels import known_labels as known_labels
@@ -51,7 +52,7 @@ _MODULES = {
     "cells": ("csv_text", "harmless"),
     "errors": ("InputError", "need"),
     "files": ("prepare_output", "whole_folder", "write_atomic"),
-    "guards": ("end_at_once",),
+    "guards": ("end_at_once", "machine_memory"),
     "labels": ("check_cohort", "guess_positive", "known_labels"),
     "layout": ("ColumnRole",),
     "lazy": ("open_table",),

@@ -108,7 +108,7 @@ def check_unpacked(
 
 def check_memory(n: int, m: int, itemsize: int = 8) -> None:
     """Refuse a matrix that is larger than the memory of the machine."""
-    there = _memory()
+    there = machine_memory()
     if there and n * m * itemsize > there:
         raise InputError(
             f"{n} samples of {m} features take {_bytes(n * m * itemsize)}, more than the memory "
@@ -117,8 +117,15 @@ def check_memory(n: int, m: int, itemsize: int = 8) -> None:
         )
 
 
-def _memory() -> int:
-    """Return the bytes of memory of the machine, 0 where it cannot be asked."""
+def machine_memory() -> int:
+    """Return the bytes of memory of the machine, 0 where it cannot be asked.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io import machine_memory
+    >>> machine_memory() >= 0
+    True
+    """
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # pragma: no cover  (not on this platform)
