@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    # Started in the background a shell makes its children deaf to Ctrl-C, and theirs; the
-    # tests of interrupts need it heard.
-    with contextlib.suppress(ValueError):
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+# Started in the background, or under nohup, a shell makes its children deaf to Ctrl-C or to a
+# closed terminal, and theirs; the tests of interrupts need both heard.
+for _number, _heard in (
+    (signal.SIGINT, signal.default_int_handler),
+    (getattr(signal, "SIGHUP", signal.SIGINT), signal.SIG_DFL),
+):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        with contextlib.suppress(ValueError):
+            signal.signal(_number, _heard)
 
 
 @pytest.fixture(scope="session")

@@ -113,6 +113,10 @@ class Run:
         return {"stage": stage, "part": round(part, 3), "left": round(max(left, 1.0), 1)}
 
 
+class Superseded(Exception):
+    """A question was ended by the next one, and nobody waits for its answer."""
+
+
 class Runs:
     """All runs of a folder.
 
@@ -211,8 +215,9 @@ class Runs:
         async with self._few:
             run.asking = process = await self._start(run, [*words, "--json"])
             out, err = await process.communicate()
-            if run.asking is process:
-                run.asking = None
+            if run.asking is not process:
+                raise Superseded
+            run.asking = None
         if process.returncode:
             raise InputError(_complaint(err, process.returncode))
         found: dict[str, Any] = json.loads(out)

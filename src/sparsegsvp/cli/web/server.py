@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ...io.errors import InputError
 from ..command import flag
 from .forms import fields
-from .runs import Run, Runs
+from .runs import Run, Runs, Superseded
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -58,6 +58,8 @@ def answer(handler: Handler) -> Handler:
             return await handler(request)
         except InputError as error:
             return JSONResponse({"error": error.spelled(flag)}, 400)
+        except Superseded:
+            return JSONResponse({"superseded": True})
         except ClientDisconnect:
             return Response(status_code=400)
 
