@@ -237,7 +237,7 @@ def test_uploads_are_bounded_and_leave_nothing(tmp_path):
 
 
 def test_a_run_equals_the_printed_command_byte_for_byte(server, table, tmp_path):
-    run = server.begin(table, repeats=1, permutations=0, resamples=0, tau=[1.0], n_deltas=8)
+    run = server.begin(table, repeats=1, permutations=0, resamples=0, tau=[1.0], n_deltas=5)
     found = server.wait(run, "finished", "failed")
     assert found["state"] == "finished", found["error"]
     assert len(found["summary"]["panel"]) >= 1

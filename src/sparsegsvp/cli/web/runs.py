@@ -270,6 +270,8 @@ class Runs:
         """Score a panel that was chosen by hand under the protocol of a finished run."""
         record = _finished(run).record
         choices = {**record["choices"], "panel": panel, "permutations": 0}
+        if record["fast"]:  # which stands for one repeat
+            choices["repeats"] = 1
         for option in ("resamples", "plan", "prevalence", "max_permutations"):
             choices.pop(option, None)  # not options of evaluate
         files = {key: file for key, file in record["files"].items() if not key.startswith("test")}
