@@ -35,7 +35,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("guide/*.md"))]
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not in this copy")
 
-# Pages that need what a test has not, a cluster (scale), or have a test of their own.
+# Pages that have a test of their own: it needs a cluster, or data.
 NOT_RUN = {"scale.md", "paper.md", "steering.md"}
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 CHEAP = {"--tau": "1", "--deltas": "4", "--folds": "3", "--repeats": "1", "--jobs": "1"}
@@ -374,3 +374,26 @@ def test_the_command_after_a_run_works_as_printed(tmp_path, monkeypatch) -> None
     assert said == f"{Path('.venv', 'bin', 'sparsegsvp')} demo --out demo-report"
     (tmp_path / "sparsegsvp").touch(mode=0o755)  # now it is on the path
     assert as_called("sparsegsvp demo") == "sparsegsvp demo"
+
+
+def test_the_snippets_on_scale_run_on_a_small_store_and_a_local_cluster(tmp_path, monkeypatch):
+    da = pytest.importorskip("dask.array", reason="needs the extra dask")
+    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+    pytest.importorskip("zarr", reason="needs the extra dask")
+    from sparsegsvp.datasets import make_planted
+
+    monkeypatch.chdir(tmp_path)
+    data = make_planted(40, 12, 2, effect=2.5)
+    da.from_array(data.X, chunks=(20, 12)).to_zarr("cohort.zarr", component="X")
+    on_disk, on_a_cluster = blocks(DOCS / "scale.md", "python")
+    names = {"y": data.y}
+    exec(on_disk, names)
+    assert names["model"].predict(names["X"]).shape == (40,)
+    cluster = distributed.LocalCluster(
+        n_workers=1, processes=False, dashboard_address=None, silence_logs=False
+    )
+    with cluster:
+        assert "tcp://10.0.0.1:8786" in on_a_cluster
+        names = {"X": data.X, "y": data.y, "GSVPSVMCV": names["GSVPSVMCV"]}
+        exec(on_a_cluster.replace("tcp://10.0.0.1:8786", cluster.scheduler_address), names)
+        names["client"].close()
