@@ -224,8 +224,8 @@ def against_the_paper(X: np.ndarray, y: np.ndarray, cap: int) -> dict[str, Any]:
 def tall(n: int, m: int, n_deltas: int) -> dict[str, Any]:
     """Paths of both planes against one computation of X'X, both on one thread."""
     X, y = made_up(n, m)
-    product, _ = best_time(lambda: X.T @ X)
-    total, _ = best_time(lambda: our_paths(X, y, n_deltas))
+    product, _ = best_time(lambda: X.T @ X, 9)
+    total, _ = best_time(lambda: our_paths(X, y, n_deltas), 9)
     after = {}
     for size in (max(1000, n // 100), n):
         cov = make_covariances(
@@ -235,7 +235,7 @@ def tall(n: int, m: int, n_deltas: int) -> dict[str, Any]:
         after[size] = best_time(lambda: PlaneProblems(cov, settings()).paths(rhos))[0]  # noqa: B023
     few, many = after.values()
     print(
-        f"{n:,} x {m}: {n_deltas}-point paths of both planes cost {total / product:.1f} times X'X "
+        f"{n:,} x {m}: {n_deltas}-point paths of both planes cost {total / product:.2f} times X'X "
         f"on one thread (goal 2); after the moments {many / few:.2f} times the cost "
         "at n/100"
     )
