@@ -293,6 +293,16 @@ def test_a_run_whose_server_died_goes_on_with_the_next(tmp_path, table):
         second.close()
 
 
+def test_a_run_begins_once(server, table):
+    run = server.begin(table, repeats=1, permutations=0, resamples=0, tau=[1.0], n_deltas=5)
+    status, found = server.ask(f"/api/runs/{run}/start", {})
+    assert status == 400 and "begun" in found["error"]
+    asked = {"choices": {"target": "state"}, "fast": True}
+    assert server.ask(f"/api/runs/{run}/plan", asked)[0] == 400
+    server.ask(f"/api/runs/{run}/cancel", {})
+    assert server.wait(run, "cancelled")["summary"] is None
+
+
 def test_a_bad_file_gets_the_readers_message(server):
     run = server.ask("/api/runs?name=bad.csv", b"a,b\n1,2\n3,4,5\n")[1]["id"]
     status, found = server.ask(f"/api/runs/{run}/plan", {"choices": {"target": "b"}})

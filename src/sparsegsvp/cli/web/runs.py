@@ -20,6 +20,7 @@ import math
 import os
 import re
 import secrets
+import shutil
 import signal
 import sys
 import time
@@ -52,14 +53,15 @@ class Run:
         Where everything of it is; its name is the run's.
     record : dict
         What ``run.json`` holds: ``name``, ``file`` and further ``files`` by their options,
-        ``choices``, ``fast``, ``command``, ``state``, ``error``, and ``plan``, the seconds
-        that each stage was thought to take.
+        ``choices``, ``fast``, ``command``, ``state``, ``error``, ``summary`` of what was found,
+        and ``plan``, the seconds that each stage was thought to take.
     """
 
     folder: Path
     record: dict[str, Any]
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
-    asking: asyncio.subprocess.Process | None = field(default=None, repr=False)
+    asking: list[asyncio.subprocess.Process] = field(default_factory=list, repr=False)
+    planning: int = 0
 
     @property
     def id(self) -> str:
@@ -73,13 +75,13 @@ class Run:
 
     def describe(self) -> dict[str, Any]:
         """Return what the page shows of it."""
-        found = {"id": self.id, **self.record, "progress": None, "summary": None, "outputs": []}
-        if self.record["state"] == "running":
-            found["progress"] = self.progress()
-        if self.record["state"] == "finished":
-            found["summary"] = summarize(self.folder / "report" / "results.json")
-            found["outputs"] = sorted(self.outputs())
-        return found
+        state = self.record["state"]
+        return {
+            "id": self.id,
+            **self.record,
+            "progress": self.progress() if state == "running" else None,
+            "outputs": sorted(self.outputs()) if state == "finished" else [],
+        }
 
     def outputs(self) -> dict[str, Path]:
         """Return the files that were written, by their names below the run's folder."""
@@ -162,10 +164,11 @@ class Runs:
         folder.mkdir()
         run = Run(folder, {"name": safe_name(name), "created": time.time(), "files": {}})
         run.record.update(choices={}, fast=False, command=[], state="draft", error="", plan={})
+        run.record["summary"] = None
         try:
             run.record["file"] = await self._receive(run, name, body)
         except BaseException:
-            _remove(folder)
+            shutil.rmtree(folder)
             raise
         run.keep()
         self._runs[id] = run
@@ -206,44 +209,61 @@ class Runs:
     # --- commands ---
 
     async def ask(self, run: Run, words: Sequence[str]) -> dict[str, Any]:
-        """Run a short command in the run's folder, and return the object that it prints.
-
-        One at a time: a new question ends the one before, whose answer nobody waits for.
-        """
-        if run.asking is not None:
-            _end(run.asking)
+        """Run a short command in the run's folder, and return the object that it prints."""
         async with self._few:
-            run.asking = process = await self._start(run, [*words, "--json"])
-            out, err = await process.communicate()
-            if run.asking is not process:
-                raise Superseded
-            run.asking = None
+            process = await self._start(run, [*words, "--json"])
+            run.asking.append(process)
+            try:
+                out, err = await process.communicate()
+            finally:
+                run.asking.remove(process)
         if process.returncode:
             raise InputError(_complaint(err, process.returncode))
         found: dict[str, Any] = json.loads(out)
         return found
 
-    def choose(self, run: Run, choices: Mapping[str, Any], fast: bool) -> list[str]:
-        """Keep what was chosen for a run that has not begun; return its command."""
-        if run.record["state"] not in ("draft", "failed", "cancelled", "interrupted"):
-            raise InputError("the run has begun", remedy="begin another with the same file")
+    async def plan(self, run: Run, choices: Mapping[str, Any], fast: bool) -> dict[str, Any]:
+        """Keep what was chosen for a run that has not begun, and say what it would do.
+
+        A new choice ends the question before it, whose answer nobody waits for.
+        """
         record = run.record
+        if record["state"] != "draft":
+            raise InputError("the run has begun", remedy="begin another with the same file")
         words = command_words("select", record["file"], choices, record["files"], fast=fast)
         run.keep(choices=dict(choices), fast=fast, command=words)
-        return words
+        run.planning += 1
+        mine = run.planning
+        for process in run.asking:
+            _end(process)
+        try:
+            found = await self.ask(run, [*words, "--dry-run"])
+        except InputError:
+            if mine != run.planning:
+                raise Superseded from None
+            raise
+        if mine != run.planning:
+            raise Superseded
+        run.keep(plan=found["seconds"])
+        return {**found, "command": words}
 
     async def begin(self, run: Run) -> None:
         """Start the command of a run; what was finished before an interruption is kept."""
-        log = run.folder / "log.jsonl"
-        words = [*run.record["command"], "--out", "report", "--log", log.name]
-        if log.exists():
-            words += ["--resume"] if run.record["state"] == "interrupted" else []
-        if "--resume" not in words:
+        record, log = run.record, run.folder / "log.jsonl"
+        if not record["command"]:
+            raise InputError("nothing is chosen yet", remedy="choose the column of labels")
+        if record["state"] in ("running", "finished"):
+            raise InputError("the run has begun")
+        resumed = record["state"] == "interrupted" and log.exists()
+        # at once, so that a second tab cannot start it too
+        run.keep(state="running", started=time.time(), error="")
+        if not resumed:
             log.unlink(missing_ok=True)
         (run.folder / "progress.jsonl").unlink(missing_ok=True)
+        words = [*record["command"], "--out", "report", "--log", log.name]
+        words += ["--resume"] if resumed else []
         words += ["--progress-file", "progress.jsonl", "--quiet", "--force"]
         run.process = await self._start(run, words)
-        run.keep(state="running", started=time.time(), error="")
         task = asyncio.create_task(self._follow(run, run.process))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -254,7 +274,8 @@ class Runs:
         if run.record["state"] == "cancelled":
             return
         if process.returncode == 0:
-            run.keep(state="finished")
+            found = summarize(run.folder / "report" / "results.json")
+            run.keep(state="finished", summary=found)
         else:
             run.keep(state="failed", error=_complaint(err, process.returncode or 0))
 
@@ -296,8 +317,8 @@ class Runs:
     async def close(self) -> None:
         """End all that runs; it can go on another time."""
         for run in self._runs.values():
-            if run.asking is not None:
-                _end(run.asking)
+            for process in run.asking:
+                _end(process)
             if run.process is not None:
                 _end(run.process)
                 run.keep(state="interrupted")
@@ -415,9 +436,3 @@ def _end(process: asyncio.subprocess.Process) -> None:
         send(signal.SIGTERM)
         loop = asyncio.get_running_loop()
         loop.call_later(_GRACE, send, getattr(signal, "SIGKILL", signal.SIGTERM))
-
-
-def _remove(folder: Path) -> None:
-    for path in folder.iterdir():
-        path.unlink()
-    folder.rmdir()

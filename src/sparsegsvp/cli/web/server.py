@@ -187,18 +187,12 @@ class Pages:
     async def plan(self, request: Request) -> Response:
         """What a run would do: roles, classes, notices and an estimate of the time."""
         run, asked = self._run(request), await _object(request)
-        words = self.runs.choose(run, asked.get("choices", {}), bool(asked.get("fast")))
-        found = await self.runs.ask(run, [*words, "--dry-run"])
-        run.keep(plan=found["seconds"])
-        return JSONResponse({**found, "command": words})
+        choices, fast = asked.get("choices", {}), bool(asked.get("fast"))
+        return JSONResponse(await self.runs.plan(run, choices, fast))
 
     async def start(self, request: Request) -> Response:
         """Begin the run as it was planned, or go on with one that was interrupted."""
         run = self._run(request)
-        if not run.record["command"]:
-            raise InputError("nothing is chosen yet", remedy="choose the column of labels")
-        if run.process is not None or run.record["state"] == "finished":
-            raise InputError("the run has begun")
         await self.runs.begin(run)
         return JSONResponse(run.describe())
 

@@ -198,6 +198,7 @@ async function draft(run) {
     try {
       const found = await ask("/api/runs/" + run.id + "/plan", "POST", { choices: choices(), fast: byId("careful").value === "fast" });
       if (mine !== number) return;
+      if (found.superseded) throw new Error("This run was changed in another tab: reload the page.");
       calm();
       understood(found);
     } catch (error) {
