@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 OUT ?= demo-report
 WORKERS ?= auto
 
-.PHONY: demo test test-kernel lint bench docs clean
+.PHONY: demo test test-kernel coverage campaign lint bench docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +29,14 @@ test-kernel: export SPARSEGSVP_DATA =
 test-kernel: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile \
 	  -k "not (benchmark or dask or processes or test_checks)" $(addprefix tests/,linalg solvers estimators cli/test_predict.py)
+
+# Branches that the tests take; the long form of all trials, with a report in artifacts/campaign.
+coverage: $(VENV)/.installed-campaign
+	$(BIN)/python campaign/branches.py
+
+SEED ?= 1
+campaign: $(VENV)/.installed-campaign
+	$(BIN)/python campaign/run.py --seed $(SEED)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

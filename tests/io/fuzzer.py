@@ -1,7 +1,7 @@
 """Damaged and forged files by the thousand, each known by a format, a seed and a number.
 
 `corpus` writes one good file of every format, `mutant` damages a copy of it, `judge` reads that
-and says what came of it. The tests run some thousand; ``benchmarks/fuzz.py`` any number.
+and says what came of it. The tests run some thousand; ``campaign/fuzz.py`` any number.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Thousands of damaged files: each is read or refused, and nothing else ever happens.
 
-What damage, and what counts, is in ``fuzzer.py``; ``benchmarks/fuzz.py`` runs any number.
+What damage, and what counts, is in ``fuzzer.py``; ``campaign/fuzz.py`` runs any number.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Read damaged and forged files, and report whatever is neither a table nor a clear refusal.
 
-    python benchmarks/fuzz.py --mutants 50000 --seed 1
+    python campaign/fuzz.py --mutants 50000 --seed 1
 
 Files and damage are those of ``tests/io/fuzzer.py``. Mutants run in batches in a process of their
 own, whose death (a crash inside a library, a hang) is a finding like any other. Everything
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import json
 import resource
 import subprocess
 import sys
@@ -45,6 +46,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--only", default=None, help="a file of the corpus")
     parser.add_argument("--number", type=int, default=None, help="a single mutant")
+    parser.add_argument("--json", type=Path, help="write what was counted and found to this file")
     parser.add_argument("--batch", nargs=5, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.batch:
@@ -92,6 +94,14 @@ def main() -> int:
     for name, found in outcomes.items():
         counts = (sum(found.values()), found["read"], found["refused"], found["FOUND"])
         print(f"| {name} | {' | '.join(map(str, counts))} |")
+    if given.json:
+        read, refused = (
+            sum(found[what] for found in outcomes.values()) for what in ("read", "refused")
+        )
+        numbers = {"formats": len(names), "mutants": total, "read": read, "refused": refused}
+        numbers["largest process in MB"] = peak
+        said = [f"{name}, number {number}: {outcome[:300]}" for name, number, outcome in findings]
+        given.json.write_text(json.dumps({"numbers": numbers, "findings": said}) + "\n")
     return 1 if findings else 0
 
 
