@@ -71,7 +71,7 @@ class Opening:
 
 
 @dataclass(frozen=True)
-class Layout(Opening):
+class Cells(Opening):
     """How the cells of a file are laid out."""
 
     id: Annotated[
@@ -107,7 +107,7 @@ class Layout(Opening):
 
 
 @dataclass(frozen=True)
-class Roles:
+class Columns:
     """What the columns of a table are for."""
 
     target: Annotated[

@@ -28,7 +28,8 @@ from ..solvers.factors import penalty_factors
 from ..solvers.penalties import Penalty
 from ..solvers.working_set import Solution
 from .decision import Calibrator, margin, predicted_codes, probabilities, scores
-from .planes import PlaneProblems, Planes, PlaneSettings, feature_order, warn_about
+from .planes import PlaneProblems, PlaneSettings, feature_order
+from .refit import Planes, warn_about
 
 # What tau and pool of `GSVPSVM` are by default, but on the path to a given number of features.
 TAU, POOL = 1.0, 0.5

@@ -5,27 +5,25 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_array, check_consistent_length
+from sklearn.utils import check_array, check_consistent_length
 
 from .._parallel import Task
-from .._typing import Float64Array, IntArray, Progress
+from .._typing import Progress
 from .._validate import check_choice, check_integer, check_seed
 from .._versions import versions
 from .audit import BatchAudit
 from .batches import LEFT_OUT, audit_batch, check_batches, folds_without
-from .folds import Fold, check_labels, derive_seed, folds_from, repeated_samples
+from .folds import check_labels, folds_from, repeated_samples
 from .journal import Journal, open_journal, run_logged
-from .panels import centring_steps, describe, fit_on, ready_to_predict, selected_features
+from .outer import Procedure, evaluate_fold, final_panel
+from .panels import describe
 from .permutation import PermutationResult, permutation_test
 from .result import EvaluationResult, FoldResult
-from .scores import class_scores, counts_of, panel_score, score_fold
 from .summary import (
     aggregate_control,
     aggregate_scores,
@@ -35,10 +33,9 @@ from .summary import (
     signal_notices,
     sizes_notice,
 )
-from .values import digest, message_of
+from .values import digest
 
 FOLDS = "nested cross-validation"
-_FIT, _CONTROL, _FINAL = 11, 12, 13  # seed streams
 
 
 def nested_evaluate(
@@ -222,10 +219,10 @@ def nested_evaluate(
 
     # by the first of them a step of the procedure may centre
     first = next(iter(batches.values()), None)
-    procedure = _Procedure(estimator, X, matrix, labels, codes, classes, group_ids, seed, first)
+    procedure = Procedure(estimator, X, matrix, labels, codes, classes, group_ids, seed, first)
     with open_journal(log, header, resume=resume) as journal:
         tasks = [
-            Task(("fold", f.repeat, f.index), _evaluate_fold, (f, positive, n_random_panels))
+            Task(("fold", f.repeat, f.index), evaluate_fold, (f, positive, n_random_panels))
             for f in folds
         ]
         run_logged(tasks, procedure, journal, stage=FOLDS, progress=progress, n_jobs=n_jobs)
@@ -237,7 +234,7 @@ def nested_evaluate(
         audits = _audit(procedure, audited, found, level, journal, n_jobs, progress)
         final = test = None
         if final_fit:
-            run_logged([Task(("final",), _final_panel)], procedure, journal)
+            run_logged([Task(("final",), final_panel)], procedure, journal)
             panel = journal.read(("final",), lambda record: record["panel"])
             final = None if panel is None else tuple(int(j) for j in panel)
         if n_permutations:
@@ -329,7 +326,7 @@ def _identifiers(X: Any, ids: ArrayLike | None) -> ArrayLike | None:
 
 
 def _audit(
-    procedure: _Procedure,
+    procedure: Procedure,
     batches: dict[str, NDArray[np.str_]],
     ordinary: tuple[FoldResult, ...],
     level: float,
@@ -340,7 +337,7 @@ def _audit(
     """Leave every batch of every variable out once, and audit each variable."""
     folds = folds_without(batches, procedure.codes, procedure.groups)
     tasks = {
-        name: [Task(("batch", name, f.index), _evaluate_fold, (f, 0, 0)) for f in of_name]
+        name: [Task(("batch", name, f.index), evaluate_fold, (f, 0, 0)) for f in of_name]
         for name, of_name in folds.items()
     }
     every = [task for of_name in tasks.values() for task in of_name]
@@ -367,7 +364,7 @@ def _audit(
 
 
 def _run_permutations(
-    procedure: _Procedure,
+    procedure: Procedure,
     permutation: str,
     n_permutations: int,
     max_permutations: int,
@@ -395,106 +392,7 @@ def _run_permutations(
     return found
 
 
-def _most_folds(procedure: _Procedure) -> int:
+def _most_folds(procedure: Procedure) -> int:
     """Return how many folds can each test every class: samples, or groups, of the smallest."""
     units = np.arange(procedure.y.size) if procedure.groups is None else procedure.groups
     return min(np.unique(units[procedure.codes == k]).size for k in range(procedure.classes.size))
-
-
-# ----------------------------------------------------------------------------- one outer fold
-
-
-@dataclass(frozen=True)
-class _Procedure:
-    """A procedure and the samples it is evaluated on: what every fit needs."""
-
-    estimator: Any
-    X: Any  # as it was given
-    matrix: Any  # the same as numbers
-    y: NDArray[Any]
-    codes: IntArray
-    classes: NDArray[Any]
-    groups: NDArray[Any] | None
-    seed: int
-    batch: NDArray[np.str_] | None = None
-
-    def fit(self, rows: IntArray | None, seed: int) -> tuple[Any, list[str]]:
-        """Fit a clone on some rows (all by default); return it with its warnings."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = fit_on(self.estimator, self.X, self.y, self.groups, rows, seed, self.batch)
-        return model, [message_of(w.category, w.message) for w in caught]
-
-
-def _evaluate_fold(
-    procedure: _Procedure, fold: Fold, positive: int, n_random_panels: int
-) -> dict[str, Any]:
-    """Fit on the training part and predict the test part; return the record."""
-    n_classes = procedure.classes.size
-    model, caught = procedure.fit(
-        fold.train, derive_seed(procedure.seed, _FIT, fold.repeat, fold.index)
-    )
-    batch = None if procedure.batch is None else procedure.batch[fold.test]
-    last, X_test = ready_to_predict(model, _safe_indexing(procedure.X, fold.test), batch)
-    predicted = np.searchsorted(procedure.classes, last.predict(X_test))
-    decision, proba = class_scores(last, X_test, n_classes)
-    truth = procedure.codes[fold.test]
-    panel = selected_features(model, procedure.matrix.shape[1])
-    return {
-        "scores": score_fold(
-            truth, predicted, decision, proba, n_classes=n_classes, positive=positive
-        ),
-        "counts": counts_of(truth, predicted, n_classes),
-        "predicted": predicted,
-        "decision": decision,
-        "proba": proba,
-        "distances": _plane_distances(last, X_test, n_classes),
-        "panel": panel,
-        "control": _control(procedure, fold, model, panel, n_random_panels),
-        "warnings": caught,
-    }
-
-
-def _final_panel(procedure: _Procedure) -> dict[str, Any]:
-    """Fit on all samples; return the record, which holds the panel."""
-    model, _ = procedure.fit(None, derive_seed(procedure.seed, _FINAL))
-    return {"panel": selected_features(model, procedure.matrix.shape[1])}
-
-
-def _plane_distances(model: Any, X: Any, n_classes: int) -> Float64Array | None:
-    """Return the distances to the planes of a classifier that has one per class."""
-    if isinstance(model, Pipeline) and hasattr(model[-1], "distances"):
-        X, model = model[:-1].transform(X), model[-1]
-    distances = getattr(model, "distances", None)
-    if not callable(distances):
-        return None
-    values = np.asarray(distances(X), dtype=np.float64)
-    return values if values.ndim == 2 and values.shape[1] == n_classes else None
-
-
-def _seen(procedure: _Procedure, fold: Fold, model: Any) -> Any:
-    """Return the table as it is or, in a fold whose model centres batches, with these centred."""
-    if procedure.batch is None or not centring_steps(model):
-        return procedure.matrix
-    rows = np.concatenate([fold.train, fold.test])
-    given = _safe_indexing(procedure.X, rows)
-    _, seen = ready_to_predict(model, given, procedure.batch[rows])
-    if seen.shape[1] != procedure.matrix.shape[1]:
-        return procedure.matrix
-    table = np.zeros(procedure.matrix.shape, seen.dtype)
-    table[rows] = seen
-    return table
-
-
-def _control(
-    procedure: _Procedure, fold: Fold, model: Any, panel: IntArray | None, n_random_panels: int
-) -> dict[str, float] | None:
-    """Score the common classifier on the panel and on random panels of its size."""
-    if panel is None or not panel.size or n_random_panels < 1:
-        return None
-    rng = np.random.default_rng(derive_seed(procedure.seed, _CONTROL, fold.repeat, fold.index))
-    matrix = _seen(procedure, fold, model)
-    n_features = matrix.shape[1]
-    drawn = [rng.choice(n_features, panel.size, replace=False) for _ in range(n_random_panels)]
-    values = [panel_score(matrix, procedure.codes, fold, p)[0] for p in [panel, *drawn]]
-    return {"selected": values[0], "random": float(np.mean(values[1:]))}

@@ -20,9 +20,9 @@ from .. import options
 from ..command import spell
 
 GROUPS = (
-    options.Roles,
+    options.Columns,
     options.Batches,
-    options.Layout,
+    options.Cells,
     options.Cohort,
     options.Use,
     options.Method,
@@ -112,7 +112,7 @@ def command_words(
             elif choices.get(field.name) not in (None, "", []):
                 kind, many = _kind(get_args(hints[field.name])[0])
                 given[field.name] = _value(field.name, choices[field.name], kind, many)
-        if group is options.Roles and "target" not in given:
+        if group is options.Columns and "target" not in given:
             raise InputError("no column of labels is chosen", remedy="choose one")
         groups.append(group(**given))
     return shlex.split(spell(command, Path(path), *groups, **more))[1:]
