@@ -24,12 +24,12 @@ from ..solvers.penalties import Penalty, exponent, make_penalties
 from ..solvers.working_set import Solution
 from .base import (
     PlaneClassifier,
-    check_panel,
     given_penalty,
     make_settings,
     validate_rows,
 )
 from .decision import DECISIONS, fit_calibrator
+from .groups import Steering
 from .planes import POOL_FOR_SIZE, PlaneProblems, tau_for_size
 from .search import (
     RULES,
@@ -118,6 +118,9 @@ class GSVPSVMCV(PlaneClassifier):
     penalty_factor : array of shape (n_features_in_,) or mapping, optional
         Features that are in every panel of every fold (0), in none (infinity), or cost more or
         less than others; see `GSVPSVM`.
+    feature_groups : array of shape (n_features_in_,) or mapping, optional
+        Features that are in a panel together or not at all, in every fold, and count as one in
+        every size; see `GSVPSVM`.
 
     Attributes
     ----------
@@ -129,7 +132,8 @@ class GSVPSVMCV(PlaneClassifier):
         Decision rule chosen.
     best_params_ : dict
         What was chosen, as `GSVPSVM` takes it: ``q`` (or ``penalty``), ``delta`` (or
-        ``n_features``), ``tau``, ``pool`` and ``decision``, and ``penalty_factor`` if given.
+        ``n_features``), ``tau``, ``pool`` and ``decision``, and ``penalty_factor`` and
+        ``feature_groups`` if given.
     best_score_ : float
         Mean score of the choice over the folds. It is the best of many, so it flatters; see
         `nested_evaluate`.
@@ -191,6 +195,7 @@ class GSVPSVMCV(PlaneClassifier):
         penalty: str | Penalty = "l1",
         max_features: int | None = None,
         penalty_factor: Any = None,
+        feature_groups: Any = None,
     ) -> None:
         self.q = q
         self.tau = tau
@@ -215,6 +220,7 @@ class GSVPSVMCV(PlaneClassifier):
         self.penalty = penalty
         self.max_features = max_features
         self.penalty_factor = penalty_factor
+        self.feature_groups = feature_groups
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any
@@ -244,7 +250,7 @@ class GSVPSVMCV(PlaneClassifier):
         search = self._check_parameters()
         rows = LabelledRows(*validate_rows(self, X, y, sample_weight), self.classes_)
         names = getattr(self, "feature_names_in_", None)
-        search = search.with_factors(check_panel(self, rows.X.shape[1], names))
+        search = search.steered(Steering.of(self, rows.X.shape[1], names))
         if search.sizes is not None:
             points = points_of(len(search.sizes), len(self.classes_), combine=False)
         else:
@@ -284,7 +290,11 @@ class GSVPSVMCV(PlaneClassifier):
             "tau": None if k is not None and self.tau is None else self.tau_,
             "pool": None if k is not None and self.pool is None else self.pool_,
             "decision": self.decision_,
-            **({} if self.penalty_factor is None else {"penalty_factor": self.penalty_factor}),
+            **{
+                name: getattr(self, name)
+                for name in ("penalty_factor", "feature_groups")
+                if getattr(self, name) is not None
+            },
         }
 
     @property

@@ -22,6 +22,7 @@ from ..solvers.penalties import Penalty
 from ..solvers.quotient import check_definite, full_gradient
 from ..solvers.working_set import Problem, Solution
 from .elbow import elbow_features
+from .groups import FeatureGroups
 from .refit import Planes, balanced_scale, cut_to_panel, refit_pair
 
 SelectionRule = Literal["nonzero", "elbow"]
@@ -59,6 +60,7 @@ class PlaneSettings:
     refit_tau: float | None = None  # None: as on the path
     refit_pool: float | None = None
     factors: Float64Array | None = None  # of the penalty, of all features; None: all 1
+    groups: FeatureGroups | None = None  # features that go together; None: each by itself
 
     def __post_init__(self) -> None:
         check_real("tau", self.tau, least=0)
@@ -128,11 +130,14 @@ class PlaneProblems:
         return shared_paths([self], rhos, max_features=max_features)[0]
 
     def select(self, solutions: Sequence[Solution]) -> IntArray:
-        """The union over planes of the features each selects, and those that must be in."""
+        """The union over planes of the features each selects, and those that must be in.
+
+        Of features that go together all are selected where one of them is.
+        """
         if self.settings.selection == "nonzero":
-            return self.features(solutions)
+            return self._closed(self.features(solutions))
         chosen = [_up_to_elbow(solution, self.must) for solution in solutions]
-        return np.unique(np.concatenate([self.must, *chosen]))
+        return self._closed(np.unique(np.concatenate([self.must, *chosen])))
 
     def features(self, solutions: Sequence[Solution]) -> IntArray:
         """All features of some planes and those that must be in, sorted."""
@@ -140,17 +145,29 @@ class PlaneProblems:
             np.union1d(_features(solutions), self.must) if len(self.must) else _features(solutions)
         )
 
+    def size(self, features: IntArray) -> int:
+        """How many features these are, those that go together counted once."""
+        groups = self.settings.groups
+        return len(features) if groups is None else groups.count(features)
+
+    def _closed(self, features: IntArray) -> IntArray:
+        """These features and those that go together with them, as far as a panel may have them."""
+        groups = self.settings.groups
+        return features if groups is None else groups.close(features, self.problems[0].eligible)
+
     def heaviest(self, solutions: Sequence[Solution], k: int) -> IntArray:
         """The k features with the largest weight in any plane; all there are, if they are fewer.
 
         Those that must be in come first. Features without a weight come last, by the pull of
-        their gradients.
+        their gradients. Features that go together count as one, the heaviest of them.
         """
-        order = by_weight(solutions, self.must)
-        if len(order) < k:
+        order, groups = by_weight(solutions, self.must), self.settings.groups
+        if self.size(order) < k:
             order = feature_order(self, solutions)
             order = order[self.problems[0].eligible[order]]
-        return np.sort(order[:k])
+        if groups is None:
+            return np.sort(order[:k])
+        return self._closed(groups.first(order, k))
 
     def unpenalized(self) -> list[Solution] | None:
         """The best plane of each class on all features there are; None if one is at infinity."""
@@ -224,7 +241,7 @@ def shared_paths(
         end = len(paths[0])
         if max_features is not None:
             # the last point has too many, and on the way up others may have come to
-            sizes = [len(problems.features(solutions)) for solutions in zip(*paths)]
+            sizes = [problems.size(problems.features(solutions)) for solutions in zip(*paths)]
             end = next((i for i in range(1, end) if sizes[i] > max_features), end)
         out.append([path[:end] for path in paths])
     return out
@@ -239,7 +256,7 @@ def paths_to_sizes(
     that has at least 1.5 k, else of its end, else, where even that has fewer than k, the
     unpenalised ones. ``tol`` is as in `shared_paths`; `PlaneProblems.heaviest` cuts.
     """
-    n_must, there = len(every[0].must), len(every[0].eligible)
+    n_must, there = every[0].size(every[0].must), every[0].size(every[0].eligible)
     wanted = [n_must + _SURPLUS * (k - n_must) for k in sizes]
     enough = min(math.ceil(max(wanted)), there)
     # no path is needed to a panel of all
@@ -247,7 +264,7 @@ def paths_to_sizes(
     out = []
     for problems, paths in zip(every, _walk(every, rhos, tol, enough - 1)):
         points = [list(solutions) for solutions in zip(*paths)]
-        counts = np.array([len(problems.features(solutions)) for solutions in points])
+        counts = np.array([problems.size(problems.features(solutions)) for solutions in points])
         chosen = []
         for k, surplus in zip(sizes, wanted):
             large = np.flatnonzero(counts >= surplus)
@@ -278,6 +295,7 @@ def _walk(
         max_features=max_features,
         groups=[range(start, start + k) for start in starts],
         final=tol is None,
+        count=every[0].size,
     )
     return [found[start : start + k] for start in starts]
 
@@ -308,7 +326,8 @@ def feature_order(problems: PlaneProblems, solutions: Sequence[Solution]) -> Int
 
     Those that must be in a panel come first, then the selected ones by their largest weight,
     then the others by how close their gradient comes to the slope of the penalty, which is how
-    close they are to being selected. Those that may not be in a panel are the last.
+    close they are to being selected. Those that may not be in a panel are the last. Features that
+    go together stand where the first of them does.
     """
     m = problems.cov.means.shape[1]
     pull = np.zeros(m)
@@ -319,7 +338,8 @@ def feature_order(problems: PlaneProblems, solutions: Sequence[Solution]) -> Int
     first = by_weight(solutions, problems.must)
     pull[first] = np.inf
     others = np.argsort(-pull, kind="stable")[len(first) :]
-    return np.concatenate([first, others])
+    order, groups = np.concatenate([first, others]), problems.settings.groups
+    return order if groups is None else groups.together(order)
 
 
 def _up_to_elbow(solution: Solution, must: IntArray) -> IntArray:
