@@ -185,7 +185,12 @@ class Batches:
     ] = None
     categorical: Annotated[
         list[str] | None,
-        _option(_READ, "Of --adjust, numbers that are codes of categories.", metavar="COLUMNS"),
+        _option(
+            _READ,
+            "Categories, text or codes, that may be chosen: all levels of a column or none. Those "
+            "of --adjust are in every panel. Commas between them, or @FILE.",
+            metavar="COLUMNS",
+        ),
     ] = None
 
 

@@ -52,6 +52,7 @@ def read_cohort(
             target=data.target,
             features=data.feature_names,
             adjust=tuple(data.covariates),
+            categorical=tuple(data.categories),
             labels=cohort.test_labels,
             on=None if cohort.test_labels is None else columns.on,
             **values(cells),

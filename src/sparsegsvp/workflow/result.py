@@ -220,6 +220,7 @@ def cohort_table(test: Any, table: Table, reading: dict[str, Any]) -> Table:
     else:
         same = ("id", "transpose", "layer", "sheet", "separator", "decimal", "na", "collapse")
         kept = {name: reading[name] for name in same if name in reading}
-        kept |= {"adjust": tuple(table.covariates), "features": table.feature_names}
+        kept |= {"adjust": tuple(table.covariates), "categorical": tuple(table.categories)}
+        kept |= {"features": table.feature_names}
         cohort = make_table(test, target=table.target, **kept)
     return check_cohort(cohort, table)

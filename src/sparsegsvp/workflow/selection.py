@@ -117,7 +117,10 @@ def select_panel(
         Columns such as age and sex that are in the decision in every fold: what the panel adds to
         them alone is shown on the same folds. They are counted in the size of the panel.
     categorical : str or sequence of str, optional
-        Those of `adjust` whose numbers are codes. Text is categories by itself.
+        Columns of categories, text or codes, that may be chosen among the features: all levels of
+        a column but the first, or none, each a feature of 0 and 1, in every fold. A column counts
+        as one in `n_features`. Those of `adjust` are in every panel; its text is categories by
+        itself.
     positive : str, optional
         The class of interest of two; by default guessed from the names (case, cancer, died,
         yes, 1, ...), and else the last in sorted order.
@@ -225,7 +228,7 @@ def select_panel(
     refuse_plan(table, settings)
     stages = Stages(progress, cancel)
     factors = steering_factors(settings, table)
-    procedure = make_procedure(settings, factors, table.covariate_columns)
+    procedure = make_procedure(settings, factors, table)
     fixed = fixed_panels(settings, table)
     parameters = {**settings.to_dict(), "outer_folds": n_outer}
     header = partial(run_header, "select_panel", table, parameters)

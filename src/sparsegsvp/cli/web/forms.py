@@ -37,7 +37,8 @@ GROUPS = (
 # Options that are files, by the name under which a file is uploaded.
 FILES = ("labels", "test", "test_labels", "costs")
 _OWN = {"n_jobs"}  # the server's to decide
-_LISTS_OR_FILES = {"must", "ban", "panel"}  # where a word that begins with @ names a file
+# where a word that begins with @ names a file
+_LISTS_OR_FILES = {"must", "ban", "panel", "adjust", "categorical"}
 _LONGEST = 10_000  # characters of a text, words of a list
 
 
