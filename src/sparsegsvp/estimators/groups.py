@@ -72,6 +72,11 @@ class FeatureGroups:
         closed: BoolArray = inside[self.codes] & np.asarray(among)
         return np.flatnonzero(closed)
 
+    def norms(self, features: IntArray, weights: Float64Array) -> Float64Array:
+        """The root of the squared weights of each feature's group."""
+        codes = self.codes[features]
+        return np.sqrt(np.bincount(codes, weights**2)[codes])
+
     def together(self, order: IntArray) -> IntArray:
         """The same order of features, but each group follows its first."""
         rank = np.full(len(self.codes), len(order))

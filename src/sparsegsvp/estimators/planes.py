@@ -159,9 +159,10 @@ class PlaneProblems:
         """The k features with the largest weight in any plane; all there are, if they are fewer.
 
         Those that must be in come first. Features without a weight come last, by the pull of
-        their gradients. Features that go together count as one, the heaviest of them.
+        their gradients. Features that go together count as one.
         """
-        order, groups = by_weight(solutions, self.must), self.settings.groups
+        groups = self.settings.groups
+        order = by_weight(solutions, self.must, groups)
         if self.size(order) < k:
             order = feature_order(self, solutions)
             order = order[self.problems[0].eligible[order]]
@@ -305,17 +306,22 @@ def _features(solutions: Sequence[Solution]) -> IntArray:
     return np.unique(np.concatenate([solution.features for solution in solutions]))
 
 
-def by_weight(solutions: Sequence[Solution], must: IntArray) -> IntArray:
+def by_weight(
+    solutions: Sequence[Solution], must: IntArray, groups: FeatureGroups | None = None
+) -> IntArray:
     """All features of some planes by their largest |w|, those of the better plane first in ties.
 
-    Those that ``must`` be in come before all others.
+    Those that ``must`` be in come before all others. Features that go together have the root of
+    their squared weights in a plane in common.
     """
     features = np.union1d(_features(solutions), must)
     weight, quotient = np.zeros(len(features)), np.zeros(len(features))
     for solution in sorted(solutions, key=lambda solution: solution.quotient):
         at = np.searchsorted(features, solution.features)
-        larger = np.abs(solution.w) > weight[at]
-        weight[at[larger]] = np.abs(solution.w)[larger]
+        own = np.abs(solution.w)
+        own = own if groups is None else groups.norms(solution.features, own)
+        larger = own > weight[at]
+        weight[at[larger]] = own[larger]
         quotient[at[larger]] = solution.quotient
     # lexsort: last key first; stable, so what ties still goes to the lowest index
     return features[np.lexsort((quotient, -weight, ~np.isin(features, must)))]
@@ -335,10 +341,11 @@ def feature_order(problems: PlaneProblems, solutions: Sequence[Solution]) -> Int
         if len(solution.gradient) == m:
             np.maximum(pull, problem.pull(solution.gradient), out=pull)
     pull[problems.problems[0].weights == np.inf] = -1.0
-    first = by_weight(solutions, problems.must)
+    groups = problems.settings.groups
+    first = by_weight(solutions, problems.must, groups)
     pull[first] = np.inf
     others = np.argsort(-pull, kind="stable")[len(first) :]
-    order, groups = np.concatenate([first, others]), problems.settings.groups
+    order = np.concatenate([first, others])
     return order if groups is None else groups.together(order)
 
 
