@@ -45,8 +45,8 @@ class Adjustment:
     >>> from sparsegsvp.datasets import make_planted
     >>> X, y = make_planted(60, 100, 3, effect=2.0, random_state=0, return_X_y=True)
     >>> options = {"n_repeats": 2, "n_permutations": 0}
-    >>> found = nested_evaluate(GSVPSVM(n_features=5), X, y, adjust=[7, 8], **options)
-    >>> all({7, 8} <= set(fold.panel) for fold in found.folds)
+    >>> found = nested_evaluate(GSVPSVM(n_features=5), X, y, adjust=[8, 9], **options)
+    >>> all({8, 9} <= set(fold.panel) for fold in found.folds)
     True
     >>> found.adjusted.added.low > 0
     True
