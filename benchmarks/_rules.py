@@ -94,7 +94,7 @@ def solve(
                 if key not in refitted:
                     planes = problems.planes(solutions, panel)
                     raw = planes.raw(std.center, std.inverse)
-                    refitted[key] = RawPlanes(panel, *raw, planes.scale)
+                    refitted[key] = RawPlanes(panel, *raw, planes.scale, len(panel))
                 found[setting, axis, p] = refitted[key]
     return found
 

@@ -182,6 +182,8 @@ def test_nothing_but_what_a_run_has_written_is_given_out(server, table):
     ("choices", "said"),
     [
         ({"must": ["@/etc/passwd"]}, "file"),
+        ({"adjust": ["@/etc/passwd"]}, "file"),
+        ({"categorical": ["@/etc/passwd"]}, "file"),
         ({"labels": "/etc/passwd"}, "no option"),
         ({"n_jobs": 4}, "no option"),
         ({"folds": "5; ls"}, "no value"),

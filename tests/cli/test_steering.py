@@ -86,3 +86,35 @@ def test_age_and_sex_are_adjusted_for_and_coded_alike_in_another_file(table, kit
     refused = kit.run("predict", out / "model.skops", other)
     assert refused.exit_code == 2
     assert "column 'sex' has the value 'male', which training has not" in refused.stderr
+
+
+def test_a_category_is_chosen_as_a_whole_and_coded_alike_in_another_file(
+    table, kit, tmp_path
+) -> None:
+    lines = table.read_text().splitlines()
+    place = lines[0].split(",").index("class")
+    path, other, out = tmp_path / "table.csv", tmp_path / "other.csv", tmp_path / "out"
+    classes = [line.split(",")[place] for line in lines[1:]]
+    own = dict(zip(sorted(set(classes)), ("I", "III")))
+    stage = ["II" if i % 7 == 0 else own[label] for i, label in enumerate(classes)]
+    path.write_text("\n".join(f"{a},{b}" for a, b in zip(lines, ["stage", *stage])) + "\n")
+    words = ["select", path, "-t", "class", "--id", "sample", *QUICK, "--categorical", "stage"]
+    result = kit.run(*words, "--n-features", "2", "--out", out)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads((out / "results.json").read_text())
+    levels = {"stage=II vs I", "stage=III vs I"}
+    names = {row["feature"] for row in document["panel"]}
+    assert levels < names and len(names) == 3
+    for fold in document["evaluation"]["folds"]:
+        assert len(fold["panel"]) in (2, 3)
+    assert "--categorical stage" in document["run"]["command"]
+    # a level that came into the panel with another one has no weight on the path
+    assert any(not any(row) for row in document["figures"]["path"]["weights"])
+    page = (out / "report.html").read_text()
+    assert "stage (2 features)" in page and "stage=II vs I" in page
+    predicted = kit.run("predict", out / "model.skops", path)
+    assert predicted.exit_code == 0, predicted.stderr
+    other.write_text(path.read_text().replace(",II\n", ",V\n"))
+    refused = kit.run("predict", out / "model.skops", other)
+    assert refused.exit_code == 2
+    assert "column 'stage' has the value 'V', which training has not" in refused.stderr

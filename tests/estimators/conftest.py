@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from sparsegsvp.datasets import load_breast_cancer, make_planted
+from sparsegsvp.estimators import search as search_module
+from sparsegsvp.estimators import tall as tall_module
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +33,19 @@ def three() -> tuple[np.ndarray, np.ndarray]:
     X, y = make_planted(120, 300, 9, effect=1.8, n_classes=3, random_state=5, return_X_y=True)
     X.flags.writeable = y.flags.writeable = False
     return X, y
+
+
+@pytest.fixture
+def fold_panels(monkeypatch):
+    """The panels of all points of all folds, as they are solved."""
+    seen = []
+    solve = search_module.solve_fold
+
+    def watched(*args):
+        planes = solve(*args)
+        seen.extend(p.panel for setting in planes for p in setting if p is not None)
+        return planes
+
+    monkeypatch.setattr(search_module, "solve_fold", watched)
+    monkeypatch.setattr(tall_module, "solve_fold", watched)
+    return seen

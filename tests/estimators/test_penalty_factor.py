@@ -25,7 +25,6 @@ from sparsegsvp import (
     save_model,
 )
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.estimators import search as search_module
 from sparsegsvp.estimators import tall as tall_module
 
 MUST, BANNED = [3, 11], [0, 1, 5]
@@ -39,22 +38,6 @@ def _factors(m: int, must=MUST, banned=BANNED) -> np.ndarray:
 
 def _keeps_to(panel, must=MUST, banned=BANNED) -> bool:
     return set(must) <= set(panel) and not set(banned) & set(panel)
-
-
-@pytest.fixture
-def fold_panels(monkeypatch):
-    """The panels of all points of all folds, as they are solved."""
-    seen = []
-    solve = search_module.solve_fold
-
-    def watched(*args):
-        planes = solve(*args)
-        seen.extend(p.panel for setting in planes for p in setting if p is not None)
-        return planes
-
-    monkeypatch.setattr(search_module, "solve_fold", watched)
-    monkeypatch.setattr(tall_module, "solve_fold", watched)
-    return seen
 
 
 KINDS = {

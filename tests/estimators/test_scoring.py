@@ -10,12 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.estimators import decision, scoring
 from sparsegsvp.estimators.decision import fit_calibrator, fit_calibrators
-from sparsegsvp.estimators.planes import (
-    PlaneProblems,
-    PlaneSettings,
-    balanced_scale,
-    refit_pair,
-)
+from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
+from sparsegsvp.estimators.refit import balanced_scale, refit_pair
 from sparsegsvp.estimators.scoring import LabelledRows, score_fold
 from sparsegsvp.estimators.search import Search, points_of, solve_fold
 from sparsegsvp.linalg import as_matrix

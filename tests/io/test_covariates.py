@@ -73,6 +73,45 @@ def test_annotated_data_has_them_in_obs(frame) -> None:
         check(make_table(data, target="class", **ASKED), frame)
 
 
+def test_categories_that_are_not_adjusted_for_are_features_like_others(frame, tmp_path) -> None:
+    path, sheet, numbers = (tmp_path / f"{name}.csv" for name in ("table", "sheet", "numbers"))
+    frame.to_csv(path, index=False)
+    clinical = ["sample", "age", "sex", "stage", "class"]
+    frame[clinical].iloc[::-1].to_csv(sheet, index=False)
+    frame.drop(columns=clinical[1:]).to_csv(numbers, index=False)
+    asked = {"adjust": "age", "categorical": ["stage", "sex"]}
+    for table in (
+        make_table(frame, target="class", **asked),
+        read_table(path, target="class", **asked),
+        read_table(numbers, target="class", labels=sheet, **asked),
+    ):
+        assert table.covariates == {"age": ("age",)} and table.covariate_columns == [60]
+        assert table.categories == {"stage": MADE["stage"], "sex": MADE["sex"]}
+        assert table.clinical_columns == [60, 61, 62, 63]
+        np.testing.assert_array_equal(table.X[:, 61], frame["stage"] == 2)
+        np.testing.assert_array_equal(table.X[:, 62], frame["stage"] == 3)
+        np.testing.assert_array_equal(table.X[:, 63], frame["sex"] == "M")
+        np.testing.assert_array_equal(table.feature_groups, [*range(62), 61, 63])
+        reasons = {c.column: (c.role, c.reason) for c in table.roles}
+        assert reasons["stage=3 vs 1"] == ("feature", "categories: in or out together")
+    adjusted = make_table(frame, target="class", **ASKED)
+    np.testing.assert_array_equal(adjusted.feature_groups, [*range(63), 62])
+    assert make_table(frame, target="class", adjust=["age", "sex"]).feature_groups is None
+
+
+def test_annotated_data_of_another_cohort_is_encoded_too(frame, tmp_path) -> None:
+    anndata = pytest.importorskip("anndata")
+    genes = frame[[f"G{j}" for j in range(60)]]
+    obs = frame[["stage", "class"]].set_index(frame["sample"])
+    data = anndata.AnnData(genes.to_numpy(), obs=obs, var=pd.DataFrame(index=genes.columns))
+    data.write_h5ad(tmp_path / "cohort.h5ad")
+    wanted = ["stage=3 vs 1", "G5", "stage=2 vs 1"]
+    for source in (data, tmp_path / "cohort.h5ad"):
+        table = make_table(source, target="class", features=wanted)
+        np.testing.assert_array_equal(table.X[:, 0], frame["stage"] == 3)
+        np.testing.assert_array_equal(table.X[:, 2], frame["stage"] == 2)
+
+
 def test_another_cohort_is_encoded_by_the_names_of_the_features(frame, tmp_path) -> None:
     wanted = ["stage=3 vs 1", "G5", "sex=M vs F", "stage=2 vs 1", "age"]
     cohort = frame[frame["stage"] != 3].copy()  # a level that does not occur is no matter
@@ -109,7 +148,11 @@ def test_codes_for_missing_values_and_decimal_commas(frame) -> None:
     ("change", "asked", "message"),
     [
         ({}, {"adjust": "aeg"}, r"there is no column 'aeg' \(adjust\); did you mean 'age'"),
-        ({}, {"adjust": "age", "categorical": "sex"}, r"'sex' \(categorical\) is not adjusted for"),
+        ({}, {"categorical": "saex"}, r"no column 'saex' \(categorical\); did you mean 'sex'"),
+        ({"sex": "M"}, {"categorical": "sex"}, "'sex' .categorical. has only the value 'M'"),
+        ({"sex": ["X", *"MFMFMFMFMFM"]}, {"categorical": "sex"}, "'X' in one sample only"),
+        ({"sex": [None, *"MFMFMFMFMFM"]}, {"categorical": "sex"}, ".categorical. has no value in"),
+        ({}, {"categorical": "sex", "drop": ["sex"]}, "'sex' is given as categorical and as drop"),
         ({}, {"adjust": "age", "drop": ["age"]}, "'age' is given as adjust and as drop"),
         ({"sex": "M"}, {"adjust": "sex"}, "'sex' .adjust. has only the value 'M'"),
         ({"age": 61}, {"adjust": "age"}, "'age' .adjust. has only the value '61'"),

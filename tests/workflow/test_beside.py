@@ -75,7 +75,7 @@ def test_every_feature_is_used_whatever_the_method(table) -> None:
         for size in (None, 2):
             settings = make_settings(tau=1.0, n_deltas=5, n_features=size)
             panel = FixedPanel("given panel", tuple(GIVEN), (1, 7, 9))
-            model = fixed_procedure(method, settings, panel).fit(table.X, table.labels)
+            model = fixed_procedure(method, settings, panel, table).fit(table.X, table.labels)
             assert selected_features(model, 40).tolist() == [1, 7, 9]
 
 
@@ -210,12 +210,12 @@ def test_a_logarithm_does_not_touch_what_is_adjusted_for(patients) -> None:
     table = make_table(patients, target="class", adjust=["age", "sex"])
     settings = make_settings(tau=1.0, n_deltas=5, log2=True)
     factors = steering_factors(settings, table)
-    model = procedure_of("GSVPSVMCV", settings, factors, table.covariate_columns)
+    model = procedure_of("GSVPSVMCV", settings, factors, table)
     seen = model.fit(table.X, table.labels)[:-1].transform(table.X)
     np.testing.assert_array_equal(seen[:, 60:], table.X[:, 60:])
     np.testing.assert_array_equal(seen[:, :60], np.log2(np.maximum(table.X[:, :60], 1.0)))
     [alone] = fixed_panels(settings, table)
-    seen = fixed_procedure("GSVPSVMCV", settings, alone).fit(table.X, table.labels)[:-1]
+    seen = fixed_procedure("GSVPSVMCV", settings, alone, table).fit(table.X, table.labels)[:-1]
     np.testing.assert_array_equal(seen.transform(table.X), table.X[:, 60:])
 
 

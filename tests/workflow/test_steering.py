@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from sparsegsvp import select_panel
+from sparsegsvp import load_model, save_model, select_panel
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.io import InputError, make_table
 from sparsegsvp.io.text import names_or_files, read_costs
-from sparsegsvp.workflow import evaluate_table, plan_selection
+from sparsegsvp.report import validate
+from sparsegsvp.workflow import (
+    compare_table,
+    evaluate_table,
+    needed_features,
+    plan_comparison,
+    plan_selection,
+    predict_table,
+)
 from sparsegsvp.workflow.settings import make_settings
 from sparsegsvp.workflow.steering import steering_factors, steering_notices
 
@@ -101,6 +111,134 @@ def test_evaluations_and_plans_are_steered_too(table) -> None:
     assert plan_selection(table, must=["g7"], **QUICK).fits
     with pytest.raises(InputError, match="there is no feature 'x'"):
         plan_selection(table, must=["x"], **QUICK)
+
+
+# --- categories
+
+
+@pytest.fixture(scope="module")
+def staged(frame):
+    rng = np.random.default_rng(2)
+    ill = (frame["class"] == "ill").to_numpy()
+    stages = np.where(rng.random(50) < 0.05 + 0.85 * ill, "III", rng.choice(["I", "II"], 50))
+    return frame.assign(stage=stages, tissue=rng.choice(["gut", "lung", "skin"], 50))
+
+
+LEVELS = {"stage=II vs I", "stage=III vs I"}
+CATEGORIES = {"categorical": ["stage", "tissue"]}
+
+
+def names_of(found):
+    return [{found.feature_names[j] for j in fold.panel} for fold in found.folds]
+
+
+def whole(panel) -> bool:
+    counts = [len([n for n in panel if n.startswith(f"{c}=")]) for c in ("stage", "tissue")]
+    return set(counts) <= {0, 2}
+
+
+def test_categories_are_chosen_as_a_whole_in_every_fold(staged) -> None:
+    found = select_panel(staged, target="class", n_features=3, **CATEGORIES, **QUICK)
+    panels = [*names_of(found.evaluation), set(found.panel.index)]
+    assert all(map(whole, panels))
+    assert any(panel >= LEVELS for panel in panels)
+    for panel in panels:
+        assert len({name.partition("=")[0] for name in panel}) == 3
+    [notice] = [n for n in found.notices if n.code == "steered"]
+    assert "count as one" in notice.text and "'stage (2 features)'" in notice.text
+    validate(found.document)
+    assert json.dumps(found.document)
+    assert "stage (2 features)" in found.to_html()
+    again = load_model_of(found)
+    fresh = make_table(staged, features=needed_features(again))
+    assert predict_table(again, fresh).labels.tolist() == predict_table(
+        found.model, found.table).labels.tolist()  # fmt: skip
+
+
+def load_model_of(found):
+    """The model after a journey through its file."""
+    pytest.importorskip("skops")
+    with tempfile.TemporaryDirectory() as folder:
+        save_model(found.model, Path(folder) / "model.skops")
+        return load_model(Path(folder) / "model.skops")
+
+
+def test_a_column_may_be_asked_for_banned_or_dear_by_its_name(staged) -> None:
+    table = make_table(staged, target="class", **CATEGORIES)
+    places = [table.feature_names.index(name) for name in sorted(LEVELS)]
+    for asked, value in (
+        ({"must": "stage"}, 0.0),
+        ({"must": "stage=II vs I"}, 0.0),
+        ({"ban": "stage"}, np.inf),
+        ({"ban": "stage=III vs I"}, np.inf),
+        ({"costs": {"stage": 2.5}}, 2.5),
+    ):
+        factors = steering_factors(make_settings(**asked), table)
+        expected = np.ones(len(table.feature_names))
+        expected[places] = value
+        np.testing.assert_array_equal(factors, expected)
+    asked = {"must": ["stage", "g7"], "ban": "tissue", "n_features": 3}
+    found = select_panel(staged, target="class", **asked, **CATEGORIES, **QUICK)
+    for panel in [*names_of(found.evaluation), set(found.panel.index)]:
+        assert LEVELS | {"g7"} < panel and len(panel) == 4
+        assert not any(name.startswith("tissue") for name in panel)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"must": "stage", "ban": "stage=II vs I"}, r"'stage=.*' is to be in every panel \(must\)"),
+        ({"must": ["stage", "tissue"], "n_features": 1}, "n_features=1 asks for fewer than the 2"),
+        ({"ban": [f"g{j}" for j in range(39)], "n_features": 4}, "more than the 3 that are left"),
+        ({"must": "stag"}, "there is no feature 'stag'.*did you mean 'stage'"),
+    ],
+    ids=str,
+)
+def test_what_contradicts_itself_among_categories_is_refused(staged, asked, message) -> None:
+    with pytest.raises(InputError, match=message):
+        select_panel(staged, target="class", **asked, **CATEGORIES, **QUICK)
+
+
+def test_only_the_own_method_chooses_categories_as_a_whole(staged) -> None:
+    table = make_table(staged, target="class", **CATEGORIES)
+    for run in (
+        lambda: evaluate_table(table, method="F test", folds=3, repeats=1),
+        lambda: compare_table(table, methods=["F test"], sizes=[2]),
+        lambda: plan_comparison(table, methods=["F test"], sizes=[2]),
+    ):
+        with pytest.raises(InputError, match="categorical is for the method GSVPSVMCV"):
+            run()
+
+
+def test_adjusted_levels_count_as_one_too(staged) -> None:
+    asked = {"adjust": ["stage", "tissue"], "n_features": 3}
+    found = select_panel(staged, target="class", **asked, **QUICK)
+    for panel in names_of(found.evaluation):
+        assert panel > LEVELS and len(panel) == 5
+    options = {"folds": 3, "repeats": 1, "permutations": 0, "tau": 1.0, "n_deltas": 5}
+    table = make_table(staged, target="class", adjust="stage", categorical="tissue")
+    evaluation = evaluate_table(table, log2=True, **options).evaluation
+    assert evaluation.adjusted.names == tuple(sorted(LEVELS))
+    assert all(panel >= LEVELS and whole(panel) for panel in names_of(evaluation))
+
+
+def test_a_cohort_is_coded_alike_and_a_log_knows_the_categories(staged, tmp_path) -> None:
+    cohort = staged[staged["tissue"] != "lung"].iloc[::2]
+    log = tmp_path / "log.jsonl"
+    found = select_panel(
+        staged, target="class", must="tissue", n_features=3, test=cohort, log=log,
+        **CATEGORIES, **QUICK,
+    )  # fmt: skip
+    assert found.validation.n_samples == len(cohort)
+    other = staged.assign(stage=staged["stage"].to_numpy()[::-1])
+    with pytest.raises(ValueError, match="holds other work: categories differ"):
+        select_panel(
+            other, target="class", must="tissue", n_features=3, log=log, resume=True,
+            **CATEGORIES, **QUICK,
+        )  # fmt: skip
+    strange = cohort.assign(tissue="bone")
+    with pytest.raises(InputError, match="'tissue' has the value 'bone', which training has not"):
+        select_panel(staged, target="class", test=strange, **CATEGORIES, **QUICK)
 
 
 # --- lists in files

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
 from .command import Groups, command, spell, values
 from .options import (
     Batches,
+    Cells,
+    Columns,
     DryRun,
     Folds,
     Force,
     Given,
-    Layout,
     Logging,
     MaybeOut,
     Method,
     Out,
     Permutations,
-    Roles,
     Running,
     Showing,
     TablePath,
     Transform,
 )
-from .screen import Screen, as_called, summary
-
-if TYPE_CHECKING:
-    pass
 from .reading import check_log, read_data
+from .screen import Screen, as_called, summary
 
 
 @command
 def evaluate(
     table: TablePath,
-    roles: Roles,
+    columns: Columns,
     batches: Batches,
-    layout: Layout,
+    cells: Cells,
     method: Method,
     transform: Transform,
     folds: Folds,
@@ -83,12 +80,12 @@ def evaluate(
     if dry_run:
         with screen:
             plan = plan_evaluation(
-                read_data(table, screen, roles, layout, transform, batches), **asked
+                read_data(table, screen, columns, cells, transform, batches), **asked
             )
         screen.show_plan(plan)
         return
     with screen, results_folder(out, EvaluatedMethod, force=force) as folder:
-        data = read_data(table, screen, roles, layout, transform, batches)
+        data = read_data(table, screen, columns, cells, transform, batches)
         found = evaluate_table(data, command=text, **asked, **values(logging))
         screen.show_estimate(found.document)
         if folder is not None:
@@ -116,8 +113,8 @@ def _list_methods(wanted: bool) -> None:
 @command
 def compare(
     table: TablePath,
-    roles: Roles,
-    layout: Layout,
+    columns: Columns,
+    cells: Cells,
     transform: Transform,
     folds: Folds,
     running: Running,
@@ -174,11 +171,11 @@ def compare(
     asked |= values(transform, folds, running)
     if dry_run:
         with screen:
-            plan = plan_comparison(read_data(table, screen, roles, layout, transform), **asked)
+            plan = plan_comparison(read_data(table, screen, columns, cells, transform), **asked)
         screen.show_plan(plan)
         return
     with screen, results_folder(out, ComparedMethods, force=force) as folder:
-        data = read_data(table, screen, roles, layout, transform)
+        data = read_data(table, screen, columns, cells, transform)
         found = compare_table(data, command=text, **asked, **values(logging))
         if folder is not None:
             found.write(folder)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .command import command, flag, values
-from .options import Layout, Showing, TablePath
+from .options import Cells, Showing, TablePath
+from .reading import about_cohort
 from .screen import Screen
 
 if TYPE_CHECKING:
-    pass
-from .reading import about_cohort
+    from .._notices import Notice
+    from ..workflow import Predictions
 
 
 @command
@@ -22,7 +23,7 @@ def predict(
         Path, typer.Argument(metavar="MODEL", show_default=False, help="A model.skops file.")
     ],
     table: TablePath,
-    layout: Layout,
+    cells: Cells,
     showing: Showing,
     out: Annotated[
         Path | None,
@@ -103,26 +104,16 @@ def predict(
     if second is not None:
         names += [name for name in needed_features(second) if name not in names]
     batches = () if batch is None else (batch,)
-    data = read_table(table, target=target, features=names, batch=batches, **values(layout))
-    said = data.record if target is None else about_cohort(data)
-    for sentence in said[1:]:  # the first is how much was read
-        screen.remark(sentence)
+    data = read_table(table, target=target, features=names, batch=batches, **values(cells))
+    for sentence in (data.record if target is None else about_cohort(data))[1:]:
+        screen.remark(sentence)  # the first is how much was read
     found = predict_table(fitted, data)
-    if found.imputed:
-        screen.remark(found.imputed_text())
-    for note in (found.recalibrated, found.centred_text()):
-        if note:
-            screen.remark(f"note: {note}")
-    if batch is not None and not found.centred:
-        screen.remark("note: this model centres no batches, so --batch changes nothing")
     notice = found.shift_notice(None if target is None else data.labels)
-    if notice is not None:
-        screen.remark(f"note: {notice}")
+    _remark_on(found, notice, batch, screen)
     of_interest = positive or guess_positive(found.classes)
-    shown = None
+    shown = paired = None
     if target is not None:
         shown = validate_table(found, data, positive=of_interest, prevalence=prevalence)
-    paired = None
     if second is not None:
         paired = compare_models(found, predict_table(second, data), data, positive=of_interest)
     if prevalence is not None:
@@ -150,12 +141,7 @@ def predict(
             "source": data.source,
             "digest": data.digest,
             "out": None if out is None else str(out.resolve()),
-            "predictions": [str(label) for label in found.labels],
-            "probabilities": None if found.proba is None else found.proba.tolist(),
-            "classes": found.classes,
-            "imputed": found.imputed,
-            "recalibrated": found.recalibrated or None,
-            "centred": found.centred_text() or None,
+            **_as_json(found),
             "notices": [] if notice is None else [str(notice)],
             "validation": shown,
             "against": paired,
@@ -163,12 +149,38 @@ def predict(
     )
 
 
+def _remark_on(
+    found: Predictions, notice: Notice | None, batch: str | None, screen: Screen
+) -> None:
+    """Say what was filled in, moved and centred, and which features differ from training."""
+    if found.imputed:
+        screen.remark(found.imputed_text())
+    for note in (found.recalibrated, found.centred_text()):
+        if note:
+            screen.remark(f"note: {note}")
+    if batch is not None and not found.centred:
+        screen.remark("note: this model centres no batches, so --batch changes nothing")
+    if notice is not None:
+        screen.remark(f"note: {notice}")
+
+
+def _as_json(found: Predictions) -> dict[str, Any]:
+    return {
+        "predictions": [str(label) for label in found.labels],
+        "probabilities": None if found.proba is None else found.proba.tolist(),
+        "classes": found.classes,
+        "imputed": found.imputed,
+        "recalibrated": found.recalibrated or None,
+        "centred": found.centred_text() or None,
+    }
+
+
 @command
 def recalibrate(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", show_default=False, help="A model.skops file.")
     ],
-    layout: Layout,
+    cells: Cells,
     showing: Showing,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Model to write.")],
     table: Annotated[
@@ -226,7 +238,7 @@ def recalibrate(
     data = None
     if table is not None:
         names = needed_features(fitted)
-        data = read_table(table, target=target, features=names, **values(layout))
+        data = read_table(table, target=target, features=names, **values(cells))
         for sentence in about_cohort(data):
             screen.say(sentence)
         notice = predict_table(fitted, data).shift_notice(data.labels)

@@ -71,7 +71,7 @@ class Opening:
 
 
 @dataclass(frozen=True)
-class Layout(Opening):
+class Cells(Opening):
     """How the cells of a file are laid out."""
 
     id: Annotated[
@@ -107,7 +107,7 @@ class Layout(Opening):
 
 
 @dataclass(frozen=True)
-class Roles:
+class Columns:
     """What the columns of a table are for."""
 
     target: Annotated[
@@ -185,7 +185,12 @@ class Batches:
     ] = None
     categorical: Annotated[
         list[str] | None,
-        _option(_READ, "Of --adjust, numbers that are codes of categories.", metavar="COLUMNS"),
+        _option(
+            _READ,
+            "Categories, text or codes, that may be chosen: all levels of a column or none. Those "
+            "of --adjust are in every panel. Commas between them, or @FILE.",
+            metavar="COLUMNS",
+        ),
     ] = None
 
 

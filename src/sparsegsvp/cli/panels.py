@@ -12,13 +12,14 @@ import typer
 from .command import Groups, changed, command, flag, spell, values
 from .options import (
     Batches,
+    Cells,
     Cohort,
+    Columns,
     DryRun,
     Figures,
     Folds,
     Force,
     Given,
-    Layout,
     Logging,
     Method,
     Opening,
@@ -26,26 +27,25 @@ from .options import (
     Permutations,
     Planning,
     Resamples,
-    Roles,
     Running,
     Showing,
     TablePath,
     Transform,
     Use,
 )
+from .reading import check_log, read_cohort, read_data
 from .screen import Screen, as_called
 
 if TYPE_CHECKING:
     from ..io import Table
-from .reading import check_log, read_cohort, read_data
 
 
 @command
 def select(
     table: TablePath,
-    roles: Roles,
+    columns: Columns,
     batches: Batches,
-    layout: Layout,
+    cells: Cells,
     cohort: Cohort,
     use: Use,
     method: Method,
@@ -93,14 +93,24 @@ def select(
         refused += ["dry_run"] if dry_run else []
         refused += ["figures"] if figures else []
         _select_lazily(
-            table, dask, refused, roles, layout, method, running, text, screen, out=out, force=force
+            table,
+            dask,
+            refused,
+            columns,
+            cells,
+            method,
+            running,
+            text,
+            screen,
+            out=out,
+            force=force,
         )
         return
     check_log(logging, out)
 
     def read() -> tuple[Table, Table | None]:
-        data = read_data(table, screen, roles, layout, transform, batches)
-        return data, read_cohort(cohort, data, roles, layout, screen)
+        data = read_data(table, screen, columns, cells, transform, batches)
+        return data, read_cohort(cohort, data, columns, cells, screen)
 
     asked = values(method, transform, folds, given, permutations, resamples, planning, running)
     asked["center_batches"] = batches.center_batches
@@ -156,8 +166,8 @@ def _select_lazily(
     path: Path,
     scheduler: str,
     refused: list[str],
-    roles: Roles,
-    layout: Layout,
+    columns: Columns,
+    cells: Cells,
     method: Method,
     running: Running,
     text: str,
@@ -176,13 +186,13 @@ def _select_lazily(
     with screen, results_folder(out, LazySelection, force=force) as folder:
         data = open_table(
             path,
-            target=roles.target,
-            group=roles.group,
-            positive=roles.positive,
-            id=layout.id,
-            layer=layout.layer,
-            drop=tuple(roles.drop or ()),
-            keep=tuple(roles.keep or ()),
+            target=columns.target,
+            group=columns.group,
+            positive=columns.positive,
+            id=cells.id,
+            layer=cells.layer,
+            drop=tuple(columns.drop or ()),
+            keep=tuple(columns.keep or ()),
         )
         screen.show_table(data)
         screen.show_roles(data)
@@ -237,12 +247,12 @@ def demo(
 
 
 @command
-def look(table: TablePath, showing: Showing, layout: Opening) -> None:
+def look(table: TablePath, showing: Showing, cells: Opening) -> None:
     """Show what is in a file, and which columns may hold the classes."""
     from ..io import preview_table
 
     screen = Screen.of(showing)
-    found = preview_table(table, **values(layout))
+    found = preview_table(table, **values(cells))
     screen.show_preview(found)
     screen.give(found.to_dict())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .command import values
-from .options import Batches, Cohort, Layout, Logging, Roles, Transform
+from .options import Batches, Cells, Cohort, Columns, Logging, Transform
 from .screen import Screen
 
 if TYPE_CHECKING:
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 def read_data(
     path: Path,
     screen: Screen,
-    roles: Roles,
-    layout: Layout,
+    columns: Columns,
+    cells: Cells,
     transform: Transform,
     batches: Batches | None = None,
 ) -> Table:
     """Read the table, show that it is being read, and say what was read."""
     from ..io import listed_names, read_table
 
-    options = {**values(roles, layout), "drop": tuple(roles.drop or ())}
-    options["keep"] = tuple(roles.keep or ())
+    options = {**values(columns, cells), "drop": tuple(columns.drop or ())}
+    options["keep"] = tuple(columns.keep or ())
     more = batches or Batches()
     options["batch"] = tuple(more.batch or ())
     for name in ("adjust", "categorical"):
@@ -39,7 +39,7 @@ def read_data(
 
 
 def read_cohort(
-    cohort: Cohort, data: Table, roles: Roles, layout: Layout, screen: Screen
+    cohort: Cohort, data: Table, columns: Columns, cells: Cells, screen: Screen
 ) -> Table | None:
     """Read an independent cohort, if one is named: the same features, and known labels."""
     from ..io import check_cohort, read_table
@@ -52,9 +52,10 @@ def read_cohort(
             target=data.target,
             features=data.feature_names,
             adjust=tuple(data.covariates),
+            categorical=tuple(data.categories),
             labels=cohort.test_labels,
-            on=None if cohort.test_labels is None else roles.on,
-            **values(layout),
+            on=None if cohort.test_labels is None else columns.on,
+            **values(cells),
         )
         test = check_cohort(test, data)
     for sentence in about_cohort(test):

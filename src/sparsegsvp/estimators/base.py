@@ -21,14 +21,13 @@ from sklearn.utils.validation import (
 )
 
 from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import check_integer
 from ..linalg import Matrix
 from ..linalg.matrix import in_memory, read_matrix
-from ..solvers.factors import penalty_factors
 from ..solvers.penalties import Penalty
 from ..solvers.working_set import Solution
 from .decision import Calibrator, margin, predicted_codes, probabilities, scores
-from .planes import PlaneProblems, Planes, PlaneSettings, feature_order, warn_about
+from .planes import PlaneProblems, PlaneSettings, feature_order
+from .refit import Planes, warn_about
 
 # What tau and pool of `GSVPSVM` are by default, but on the path to a given number of features.
 TAU, POOL = 1.0, 0.5
@@ -53,6 +52,7 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
     # for models that were saved before they had one
     penalty: str | Penalty | None = "l1"
     penalty_factor: Any = None
+    feature_groups: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -252,27 +252,6 @@ def given_penalty(estimator: Any) -> Penalty | None:
     """The penalty an estimator was given as an object; None for "l1", that of q and eps."""
     given = estimator.penalty
     return None if isinstance(given, str) and given == "l1" else given
-
-
-def check_panel(estimator: Any, n_features_in: int, names: Any) -> Float64Array | None:
-    """The penalty factors of an estimator; refuses sizes of the panel that contradict them."""
-    factors = penalty_factors(estimator.penalty_factor, n_features_in, names)
-    must, most = 0, n_features_in
-    if factors is not None:
-        must, most = int(np.sum(factors == 0.0)), int(np.sum(factors < np.inf))
-    for name in ("n_features", "max_features"):
-        size = getattr(estimator, name, None)
-        if size is None:
-            continue
-        if check_integer(name, size, least=1) < must:
-            raise ValueError(
-                f"{name}={size} is less than the {must} features of penalty_factor 0, which are "
-                "in every panel"
-            )
-        if name == "n_features" and size > most:
-            what = "there are" if most == n_features_in else "of finite penalty_factor"
-            raise ValueError(f"n_features={size} asks for more features than the {most} {what}")
-    return factors
 
 
 def validate_rows(

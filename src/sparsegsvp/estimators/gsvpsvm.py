@@ -22,12 +22,12 @@ from .base import (
     TAU,
     PlaneClassifier,
     check_class_sizes,
-    check_panel,
     given_penalty,
     make_settings,
     validate_rows,
 )
 from .decision import DECISIONS, SAMPLE, balanced_sample, fit_calibrator, log_distances
+from .groups import Steering
 from .planes import (
     POOL_FOR_SIZE,
     PlaneProblems,
@@ -97,6 +97,14 @@ class GSVPSVM(PlaneClassifier):
         others being 1: 0 for features that are always in the panel, infinity for those that
         never are, a feature's cost for those that may be. Features of factor 0 count among
         `n_features`. A constant feature is left out all the same, with a warning.
+    feature_groups : array of shape (n_features_in_,) or mapping, optional
+        A label of each feature, or of some by their names where X has any, None for those that go
+        by themselves. Features of one label, such as the levels of a category, are in the panel
+        together or not at all, and count as one among `n_features`. The penalty knows nothing of
+        groups: one is in as soon as one of its features is, and the others then come into the
+        panel, where the planes are refitted exactly; with ``refit=False`` they have no weight
+        there. The certificate is that of the penalised planes. A `penalty_factor` of 0 or infinity
+        holds for the whole group.
 
     Attributes
     ----------
@@ -183,6 +191,7 @@ class GSVPSVM(PlaneClassifier):
         max_iter: int = 1000,
         penalty: str | Penalty = "l1",
         penalty_factor: Any = None,
+        feature_groups: Any = None,
     ) -> None:
         self.q = q
         self.delta = delta
@@ -198,6 +207,7 @@ class GSVPSVM(PlaneClassifier):
         self.max_iter = max_iter
         self.penalty = penalty
         self.penalty_factor = penalty_factor
+        self.feature_groups = feature_groups
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GSVPSVM:
         """Select a panel and fit the planes.
@@ -220,7 +230,7 @@ class GSVPSVM(PlaneClassifier):
         settings = self._check_parameters()
         matrix, codes, weight = validate_rows(self, X, y, sample_weight)
         names = getattr(self, "feature_names_in_", None)
-        settings = replace(settings, factors=check_panel(self, matrix.shape[1], names))
+        settings = Steering.of(self, matrix.shape[1], names).applied(settings)
         self._forget_batches()
         with one_thread():
             cov = make_covariances(
@@ -267,8 +277,8 @@ class GSVPSVM(PlaneClassifier):
                 "with ClassMoments.from_data"
             )
         check_class_sizes(moments.classes, moments.counts)
-        factors = check_panel(self, moments.n_features, moments.feature_names)
-        settings = replace(settings, factors=factors)
+        steering = Steering.of(self, moments.n_features, moments.feature_names)
+        settings = steering.applied(settings)
         self.classes_ = moments.classes
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:

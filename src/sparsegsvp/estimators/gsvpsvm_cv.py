@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -13,10 +12,9 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn import get_config
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from .._parallel import Task, on_cluster, one_thread, run_tasks
 from .._typing import IntArray
@@ -26,12 +24,12 @@ from ..solvers.penalties import Penalty, exponent, make_penalties
 from ..solvers.working_set import Solution
 from .base import (
     PlaneClassifier,
-    check_panel,
     given_penalty,
     make_settings,
     validate_rows,
 )
 from .decision import DECISIONS, fit_calibrator
+from .groups import Steering
 from .planes import POOL_FOR_SIZE, PlaneProblems, tau_for_size
 from .search import (
     RULES,
@@ -49,6 +47,7 @@ from .search import (
     run_fold,
     sizes_up_to,
 )
+from .splits import given_splitter, route, split_rows
 from .tall import fold_of_rows, search_by_blocks
 
 _DEFAULT_SCORING = "balanced_log_loss"
@@ -119,6 +118,9 @@ class GSVPSVMCV(PlaneClassifier):
     penalty_factor : array of shape (n_features_in_,) or mapping, optional
         Features that are in every panel of every fold (0), in none (infinity), or cost more or
         less than others; see `GSVPSVM`.
+    feature_groups : array of shape (n_features_in_,) or mapping, optional
+        Features that are in a panel together or not at all, in every fold, and count as one in
+        every size; see `GSVPSVM`.
 
     Attributes
     ----------
@@ -130,7 +132,8 @@ class GSVPSVMCV(PlaneClassifier):
         Decision rule chosen.
     best_params_ : dict
         What was chosen, as `GSVPSVM` takes it: ``q`` (or ``penalty``), ``delta`` (or
-        ``n_features``), ``tau``, ``pool`` and ``decision``, and ``penalty_factor`` if given.
+        ``n_features``), ``tau``, ``pool`` and ``decision``, and ``penalty_factor`` and
+        ``feature_groups`` if given.
     best_score_ : float
         Mean score of the choice over the folds. It is the best of many, so it flatters; see
         `nested_evaluate`.
@@ -192,6 +195,7 @@ class GSVPSVMCV(PlaneClassifier):
         penalty: str | Penalty = "l1",
         max_features: int | None = None,
         penalty_factor: Any = None,
+        feature_groups: Any = None,
     ) -> None:
         self.q = q
         self.tau = tau
@@ -216,6 +220,7 @@ class GSVPSVMCV(PlaneClassifier):
         self.penalty = penalty
         self.max_features = max_features
         self.penalty_factor = penalty_factor
+        self.feature_groups = feature_groups
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any
@@ -245,13 +250,13 @@ class GSVPSVMCV(PlaneClassifier):
         search = self._check_parameters()
         rows = LabelledRows(*validate_rows(self, X, y, sample_weight), self.classes_)
         names = getattr(self, "feature_names_in_", None)
-        search = search.with_factors(check_panel(self, rows.X.shape[1], names))
+        search = search.steered(Steering.of(self, rows.X.shape[1], names))
         if search.sizes is not None:
             points = points_of(len(search.sizes), len(self.classes_), combine=False)
         else:
             points = points_of(len(search.rhos), len(self.classes_), bool(self.combine))
         search = replace(search, points=points)
-        splits = self._split(rows, _route(self, groups, params))
+        splits = split_rows(self, rows, route(self, groups, params))
         with one_thread():
             folds, cov = self._run(rows, search, splits)
             self._choose(rows, search, folds, cov)
@@ -266,7 +271,7 @@ class GSVPSVMCV(PlaneClassifier):
         MetadataRouter
         """
         router = MetadataRouter(owner=self).add_self_request(self)
-        if self._given_splitter:
+        if given_splitter(self):
             router.add(
                 splitter=check_cv(self.cv, classifier=True),
                 method_mapping=MethodMapping().add(caller="fit", callee="split"),
@@ -285,7 +290,11 @@ class GSVPSVMCV(PlaneClassifier):
             "tau": None if k is not None and self.tau is None else self.tau_,
             "pool": None if k is not None and self.pool is None else self.pool_,
             "decision": self.decision_,
-            **({} if self.penalty_factor is None else {"penalty_factor": self.penalty_factor}),
+            **{
+                name: getattr(self, name)
+                for name in ("penalty_factor", "feature_groups")
+                if getattr(self, name) is not None
+            },
         }
 
     @property
@@ -297,11 +306,6 @@ class GSVPSVMCV(PlaneClassifier):
     def _refuse_unfitted(self, name: str) -> None:
         if not hasattr(self, "best_index_"):
             raise AttributeError(f"there is no {name} before fit")
-
-    @property
-    def _given_splitter(self) -> bool:
-        """Whether `cv` is more than a number of folds."""
-        return not isinstance(self.cv, int | np.integer)
 
     def _check_parameters(self) -> Search:
         """The search, but for its points, which depend on the number of classes."""
@@ -353,56 +357,6 @@ class GSVPSVMCV(PlaneClassifier):
         if not values:
             raise ValueError(f"{name} must hold at least one value")
         return values
-
-    def _splitter(self, y: Any = None, *, grouped: bool, n_splits: int | None = None) -> Any:
-        """The splitter that `cv` stands for; ``n_splits`` replaces an integer."""
-        if self._given_splitter:
-            return check_cv(self.cv, y, classifier=True)
-        kind = StratifiedGroupKFold if grouped else StratifiedKFold
-        return kind(n_splits or int(self.cv), shuffle=True, random_state=self.random_state)
-
-    def _n_splits(self, rows: LabelledRows, groups: Any) -> int | None:
-        """An integer `cv`, or with a warning as many folds as classes and groups allow."""
-        if self._given_splitter:
-            return None
-        counts = np.bincount(rows.codes)
-        most = int(counts.min())
-        what = f"class {rows.classes.tolist()[counts.argmin()]!r} has {most} samples"
-        n_groups = most if groups is None else len(np.unique(groups))
-        if n_groups < most:
-            most, what = n_groups, f"there are {n_groups} groups"
-        if most >= self.cv:
-            return int(self.cv)
-        if most < 2:
-            raise ValueError("all rows are in one group: cross-validation needs at least two")
-        warnings.warn(
-            f"{what}: cross-validation uses {most} folds instead of cv={self.cv}",
-            UserWarning,
-            stacklevel=4,
-        )
-        return most
-
-    def _split(self, rows: LabelledRows, routed: dict[str, Any]) -> list[tuple[IntArray, IntArray]]:
-        """Training and test rows of each fold, checked; ``routed`` goes to the splitter."""
-        labels, k = rows.classes.tolist(), len(rows.classes)
-        groups = routed.get("groups")
-        n_splits = self._n_splits(rows, groups)
-        splitter = self._splitter(rows.y, grouped=groups is not None, n_splits=n_splits)
-        splits = [
-            (_narrow(train), _narrow(test))
-            for train, test in splitter.split(np.zeros(len(rows.codes)), rows.y, **routed)
-        ]
-        for train, _ in splits:
-            counts = np.bincount(rows.codes[train], minlength=k)
-            totals = np.bincount(rows.codes[train], rows.weight_of(train), minlength=k)
-            short = np.flatnonzero((counts < 2) | (totals == 0.0))
-            if len(short):
-                raise ValueError(
-                    f"a training fold has {counts[short[0]]} samples of class "
-                    f"{labels[short[0]]!r}, of total weight {totals[short[0]]:g}: use fewer "
-                    "folds or other groups"
-                )
-        return splits
 
     def _run(
         self, rows: LabelledRows, search: Search, splits: list[tuple[IntArray, IntArray]]
@@ -491,29 +445,3 @@ class GSVPSVMCV(PlaneClassifier):
                 features, rows.codes[index], len(rows.classes), rows.weight_of(index)
             )
             self.calibrator_ = (found.coef, found.intercept)
-
-
-def _narrow(index: Any) -> IntArray:
-    """Indices in half the memory: all folds together hold as many as rows times folds."""
-    index = np.asarray(index)
-    small = index.dtype.kind == "i" and len(index) and index.max() < np.iinfo(np.int32).max
-    return index.astype(np.int32) if small else index
-
-
-def _route(estimator: GSVPSVMCV, groups: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """The part of the metadata that goes to the splitter."""
-    given = {key: value for key, value in params.items() if value is not None}
-    if groups is not None:
-        given["groups"] = groups
-    if estimator._given_splitter and get_config()["enable_metadata_routing"]:
-        routed = dict(process_routing(estimator, "fit", **given).splitter.split)
-        if groups is not None and "groups" not in routed:
-            raise TypeError(
-                f"fit got groups, which cv={estimator.cv!r} does not request: use a splitter "
-                "that does, such as GroupKFold, or an integer"
-            )
-        return routed
-    unknown = sorted(set(given) - {"groups"})
-    if unknown:
-        raise TypeError(f"fit got unexpected arguments {unknown}: only groups is known")
-    return given

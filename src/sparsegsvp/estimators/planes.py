@@ -1,4 +1,4 @@
-"""From solutions of the penalised problems to planes on a panel of features.
+"""The penalised problems of all planes, their paths, and the panels that are cut from them.
 
 Everything here is in standardised units and knows nothing of scikit-learn.
 """
@@ -6,24 +6,12 @@ Everything here is in standardised units and knows nothing of scikit-learn.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.linalg.lapack import (
-    dormqr,
-    dpotrf,
-    dstebz,
-    dstein,
-    dsygst,
-    dsygvd,
-    dsytrd,
-    dtrtrs,
-)
 
 from .._typing import Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_real
@@ -31,14 +19,14 @@ from ..linalg import Covariances
 from ..solvers.exact import solve_unpenalized
 from ..solvers.path import PathSolver, walk_together
 from ..solvers.penalties import Penalty
-from ..solvers.quotient import OneVsRest, best_bias, check_definite, full_gradient
+from ..solvers.quotient import check_definite, full_gradient
 from ..solvers.working_set import Problem, Solution
 from .elbow import elbow_features
+from .groups import FeatureGroups
+from .refit import Planes, balanced_scale, cut_to_panel, refit_pair
 
 SelectionRule = Literal["nonzero", "elbow"]
 
-# Features below which all eigenvectors are found as fast as two.
-_FEW_FEATURES = 16
 # The path that leads to a panel of a given size: panels grow by few features a step.
 _RHOS_TO_SIZE = np.geomspace(1.0, 1e-3, 60)
 # How many times the features asked for a path must have before the heaviest are taken. At its
@@ -72,6 +60,7 @@ class PlaneSettings:
     refit_tau: float | None = None  # None: as on the path
     refit_pool: float | None = None
     factors: Float64Array | None = None  # of the penalty, of all features; None: all 1
+    groups: FeatureGroups | None = None  # features that go together; None: each by itself
 
     def __post_init__(self) -> None:
         check_real("tau", self.tau, least=0)
@@ -79,22 +68,6 @@ class PlaneSettings:
         check_real("tol", self.tol, least=0)
         check_integer("max_iter", self.max_iter, least=1)
         check_choice("selection", self.selection, get_args(SelectionRule))
-
-
-@dataclass(frozen=True, eq=False)
-class Planes:
-    """One plane per class on a common panel, in standardised units."""
-
-    panel: IntArray  # sorted indices of the selected features
-    w: Float64Array  # unit normals, (n_classes, n_selected)
-    b: Float64Array  # biases for centred features
-    scale: Float64Array  # class-balanced root mean square distances of the training rows
-    kept: bool = False  # some plane could not be refitted, so the penalised one was kept
-
-    def raw(self, center: Float64Array, inverse: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Coefficients on the panel and intercepts in the units of X."""
-        coef = self.w * inverse[self.panel]
-        return coef, self.b - coef @ center[self.panel]
 
 
 class PlaneProblems:
@@ -157,11 +130,14 @@ class PlaneProblems:
         return shared_paths([self], rhos, max_features=max_features)[0]
 
     def select(self, solutions: Sequence[Solution]) -> IntArray:
-        """The union over planes of the features each selects, and those that must be in."""
+        """The union over planes of the features each selects, and those that must be in.
+
+        Of features that go together all are selected where one of them is.
+        """
         if self.settings.selection == "nonzero":
-            return self.features(solutions)
+            return self._closed(self.features(solutions))
         chosen = [_up_to_elbow(solution, self.must) for solution in solutions]
-        return np.unique(np.concatenate([self.must, *chosen]))
+        return self._closed(np.unique(np.concatenate([self.must, *chosen])))
 
     def features(self, solutions: Sequence[Solution]) -> IntArray:
         """All features of some planes and those that must be in, sorted."""
@@ -169,17 +145,30 @@ class PlaneProblems:
             np.union1d(_features(solutions), self.must) if len(self.must) else _features(solutions)
         )
 
+    def size(self, features: IntArray) -> int:
+        """How many features these are, those that go together counted once."""
+        groups = self.settings.groups
+        return len(features) if groups is None else groups.count(features)
+
+    def _closed(self, features: IntArray) -> IntArray:
+        """These features and those that go together with them, as far as a panel may have them."""
+        groups = self.settings.groups
+        return features if groups is None else groups.close(features, self.problems[0].eligible)
+
     def heaviest(self, solutions: Sequence[Solution], k: int) -> IntArray:
         """The k features with the largest weight in any plane; all there are, if they are fewer.
 
         Those that must be in come first. Features without a weight come last, by the pull of
-        their gradients.
+        their gradients. Features that go together count as one.
         """
-        order = by_weight(solutions, self.must)
-        if len(order) < k:
+        groups = self.settings.groups
+        order = by_weight(solutions, self.must, groups)
+        if self.size(order) < k:
             order = feature_order(self, solutions)
             order = order[self.problems[0].eligible[order]]
-        return np.sort(order[:k])
+        if groups is None:
+            return np.sort(order[:k])
+        return self._closed(groups.first(order, k))
 
     def unpenalized(self) -> list[Solution] | None:
         """The best plane of each class on all features there are; None if one is at infinity."""
@@ -230,89 +219,8 @@ class PlaneProblems:
             if self.settings.refit:
                 chosen = solve_unpenalized(self.cov, plane, tau, panel)
                 kept |= chosen is None
-            w[i], b[i] = _on_panel(self.cov, plane, chosen or solution, panel)
+            w[i], b[i] = cut_to_panel(self.cov, plane, chosen or solution, panel)
         return Planes(panel, w, b, balanced_scale(self.cov, panel, w, b), kept)
-
-
-def refit_pair(cov: Covariances, plane: OneVsRest, tau: float, panel: IntArray) -> Planes | None:
-    """The best unpenalised planes of two classes on a panel, from one eigenproblem.
-
-    With M_k = [[S_k + tau I + mu_k mu_k', mu_k], [mu_k', 1]] the plane of the first class is
-    the first eigenvector (w, b) of the pair (M_1, M_1 + M_2). That of the second class is the
-    quotient turned over, so it is the last. None where one of them lies at infinity.
-    """
-    lift = None
-    features = panel
-    if len(panel) > cov.n_samples:
-        # tau counts against any part of w outside the row space, so the planes lie in it
-        reduced = cov.row_space(panel)
-        if reduced is not None:
-            cov, lift = reduced
-            features = np.arange(cov.means.shape[1])
-    cov.extend(features)
-    k = len(features)
-    within, means = cov.blocks(features, np.eye(2)), cov.means[:, features]
-    spreads = (plane.own, plane.other)
-    forms = np.empty((2, k + 1, k + 1))
-    for form, (first, second), mean in zip(forms, spreads, means):
-        block = form[:k, :k]
-        np.multiply(within[0], first, out=block)
-        block += second * within[1]
-        block += np.multiply.outer(mean, mean)
-        form[:k, k] = form[k, :k] = mean
-        form[k, k] = 1.0
-        form.flat[: -1 : k + 2] += tau
-    ends = _end_vectors(forms[0], forms[0] + forms[1]).T
-    w, norms = ends[:, :k], np.linalg.norm(ends[:, :k], axis=1)
-    if (norms <= 1e-8 * np.abs(ends[:, k])).any():
-        return None
-    w = w / norms[:, None]
-    # variances and means of the classes (columns) along the planes (rows)
-    variances = np.maximum(((w @ within) * w).sum(axis=2), 0.0).T
-    centers = w @ means.T
-    b = np.empty(2)
-    for i, j in ((0, 1), (1, 0)):
-        own, other = (float(spreads[c] @ variances[i]) + tau for c in (i, j))
-        bias = best_bias(own, other, float(centers[i, j] - centers[i, i]))
-        b[i] = bias.own - centers[i, i]
-        if bias.other < 0.0:  # the other class lies on the positive side
-            w[i], b[i], centers[i] = -w[i], -b[i], -centers[i]
-    scale = np.sqrt((variances + (centers + b[:, None]) ** 2).mean(axis=1))
-    if lift is not None:
-        w = np.stack([lift(row) for row in w])
-        w /= np.linalg.norm(w, axis=1, keepdims=True)
-    return Planes(panel, w, b, np.where(scale > 0.0, scale, 1.0))
-
-
-def _end_vectors(A: Float64Array, B: Float64Array) -> Float64Array:
-    """The first and the last eigenvector of the pair (A, B), as columns.
-
-    By way of a tridiagonal matrix, as LAPACK has it for some but not for both of them: all
-    eigenvectors take twice as long.
-    """
-    n = len(A)
-    if n < _FEW_FEATURES:
-        _, vectors, failed = dsygvd(A, B)
-        if not failed:
-            return vectors[:, [0, -1]]
-    else:
-        factor, failed = dpotrf(B.T, lower=1)
-        if not failed:
-            reduced, _ = dsygst(A.T, factor, lower=1)
-            reflectors, diagonal, beside, scales, _ = dsytrd(reduced, lower=1)
-            found = np.empty((n, 2), order="F")
-            for column, index in enumerate((1, n)):
-                _, values, block, split, wrong = dstebz(
-                    diagonal, beside, 2, 0.0, 0.0, index, index, 0.0, "B"
-                )
-                vector, stalled = dstein(diagonal, beside, values[:1], block, split)
-                found[:, column] = vector[:, 0]
-                failed |= wrong | stalled
-            found[1:], _, wrong = dormqr("L", "N", reflectors[1:, :-1], scales, found[1:], 128)
-            vectors, singular = dtrtrs(factor, found, lower=1, trans=1)
-            if not (failed or wrong or singular):
-                return vectors
-    return eigh(A, B)[1][:, [0, -1]]
 
 
 def shared_paths(
@@ -334,7 +242,7 @@ def shared_paths(
         end = len(paths[0])
         if max_features is not None:
             # the last point has too many, and on the way up others may have come to
-            sizes = [len(problems.features(solutions)) for solutions in zip(*paths)]
+            sizes = [problems.size(problems.features(solutions)) for solutions in zip(*paths)]
             end = next((i for i in range(1, end) if sizes[i] > max_features), end)
         out.append([path[:end] for path in paths])
     return out
@@ -349,7 +257,7 @@ def paths_to_sizes(
     that has at least 1.5 k, else of its end, else, where even that has fewer than k, the
     unpenalised ones. ``tol`` is as in `shared_paths`; `PlaneProblems.heaviest` cuts.
     """
-    n_must, there = len(every[0].must), len(every[0].eligible)
+    n_must, there = every[0].size(every[0].must), every[0].size(every[0].eligible)
     wanted = [n_must + _SURPLUS * (k - n_must) for k in sizes]
     enough = min(math.ceil(max(wanted)), there)
     # no path is needed to a panel of all
@@ -357,7 +265,7 @@ def paths_to_sizes(
     out = []
     for problems, paths in zip(every, _walk(every, rhos, tol, enough - 1)):
         points = [list(solutions) for solutions in zip(*paths)]
-        counts = np.array([len(problems.features(solutions)) for solutions in points])
+        counts = np.array([problems.size(problems.features(solutions)) for solutions in points])
         chosen = []
         for k, surplus in zip(sizes, wanted):
             large = np.flatnonzero(counts >= surplus)
@@ -388,6 +296,7 @@ def _walk(
         max_features=max_features,
         groups=[range(start, start + k) for start in starts],
         final=tol is None,
+        count=every[0].size,
     )
     return [found[start : start + k] for start in starts]
 
@@ -397,37 +306,22 @@ def _features(solutions: Sequence[Solution]) -> IntArray:
     return np.unique(np.concatenate([solution.features for solution in solutions]))
 
 
-def warn_about(solutions: Sequence[Solution], planes: Planes, labels: Sequence[object]) -> None:
-    """Warn of planes that were not refitted and of biases that were clipped."""
-    if planes.kept:
-        warnings.warn(
-            "on the selected features the best unpenalised plane of some class lies at "
-            "infinity, so its penalised plane was kept: the means of the classes may coincide. "
-            "Try a larger pool or tau",
-            RuntimeWarning,
-            stacklevel=5,
-        )
-    clipped = [label for label, s in zip(labels, solutions) if s.bias.clipped]
-    if clipped:
-        warnings.warn(
-            f"the best bias of the plane of class {clipped[0]!r} ran off to infinity and was "
-            "clipped: along its direction the class means coincide. Try a larger pool or tau",
-            RuntimeWarning,
-            stacklevel=5,
-        )
-
-
-def by_weight(solutions: Sequence[Solution], must: IntArray) -> IntArray:
+def by_weight(
+    solutions: Sequence[Solution], must: IntArray, groups: FeatureGroups | None = None
+) -> IntArray:
     """All features of some planes by their largest |w|, those of the better plane first in ties.
 
-    Those that ``must`` be in come before all others.
+    Those that ``must`` be in come before all others. Features that go together have the root of
+    their squared weights in a plane in common.
     """
     features = np.union1d(_features(solutions), must)
     weight, quotient = np.zeros(len(features)), np.zeros(len(features))
     for solution in sorted(solutions, key=lambda solution: solution.quotient):
         at = np.searchsorted(features, solution.features)
-        larger = np.abs(solution.w) > weight[at]
-        weight[at[larger]] = np.abs(solution.w)[larger]
+        own = np.abs(solution.w)
+        own = own if groups is None else groups.norms(solution.features, own)
+        larger = own > weight[at]
+        weight[at[larger]] = own[larger]
         quotient[at[larger]] = solution.quotient
     # lexsort: last key first; stable, so what ties still goes to the lowest index
     return features[np.lexsort((quotient, -weight, ~np.isin(features, must)))]
@@ -438,7 +332,8 @@ def feature_order(problems: PlaneProblems, solutions: Sequence[Solution]) -> Int
 
     Those that must be in a panel come first, then the selected ones by their largest weight,
     then the others by how close their gradient comes to the slope of the penalty, which is how
-    close they are to being selected. Those that may not be in a panel are the last.
+    close they are to being selected. Those that may not be in a panel are the last. Features that
+    go together stand where the first of them does.
     """
     m = problems.cov.means.shape[1]
     pull = np.zeros(m)
@@ -446,39 +341,12 @@ def feature_order(problems: PlaneProblems, solutions: Sequence[Solution]) -> Int
         if len(solution.gradient) == m:
             np.maximum(pull, problem.pull(solution.gradient), out=pull)
     pull[problems.problems[0].weights == np.inf] = -1.0
-    first = by_weight(solutions, problems.must)
+    groups = problems.settings.groups
+    first = by_weight(solutions, problems.must, groups)
     pull[first] = np.inf
     others = np.argsort(-pull, kind="stable")[len(first) :]
-    return np.concatenate([first, others])
-
-
-def balanced_scale(
-    cov: Covariances, panel: IntArray, w: Float64Array, b: Float64Array
-) -> Float64Array:
-    """Root of the mean over classes of the mean squared distance to each plane."""
-    offset = w @ cov.means[:, panel].T + b[:, None]
-    scale = np.sqrt((cov.class_variances(panel, w) + offset**2).mean(axis=1))
-    return np.where(scale > 0.0, scale, 1.0)
-
-
-def _on_panel(
-    cov: Covariances, plane: OneVsRest, solution: Solution, panel: IntArray
-) -> tuple[Float64Array, float]:
-    """Weights on the panel and bias, the other classes on the positive side.
-
-    The bias is the solution's own also where weights are cut off, as the paper has it.
-    """
-    dense = np.zeros(len(panel))
-    _, at, source = np.intersect1d(panel, solution.features, return_indices=True)
-    dense[at] = solution.w[source]
-    own = float((plane.own_mean @ cov.means[:, solution.features]) @ solution.w)
-    sign = -1.0 if solution.bias.other < 0.0 else 1.0
-    bias = sign * (solution.bias.own - own)
-    norm = float(np.linalg.norm(dense))
-    if norm == 0.0:
-        return dense, bias
-    # a truncated normal is made a unit vector again, so that distances stay distances
-    return sign * dense / norm, bias / norm
+    order = np.concatenate([first, others])
+    return order if groups is None else groups.together(order)
 
 
 def _up_to_elbow(solution: Solution, must: IntArray) -> IntArray:

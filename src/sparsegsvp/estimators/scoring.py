@@ -54,6 +54,7 @@ class RawPlanes:
     coef: Float64Array  # (n_classes, n_selected)
     intercept: Float64Array
     scale: Float64Array
+    size: int  # of the panel, features that go together counted once
 
 
 # The planes of each setting and point; None at points that a path did not reach.
@@ -81,7 +82,7 @@ class FoldScores:
         cls, planes: FoldPlanes, rows: IntArray, n_decisions: int, n_classes: int, n_scored: int
     ) -> FoldScores:
         """The sizes of these planes' panels, and no scores yet."""
-        sizes = np.array([[0 if p is None else len(p.panel) for p in points] for points in planes])
+        sizes = np.array([[0 if p is None else p.size for p in points] for points in planes])
         nothing = np.full((*sizes.shape, n_decisions), np.nan)
         features = np.zeros((*sizes.shape, len(rows), n_classes))
         losses = np.full(features.shape[:-1], np.nan)

@@ -19,6 +19,7 @@ from .._typing import BoolArray, Float64Array, IntArray
 from ..linalg import Covariances
 from ..solvers.penalties import exponent
 from ..solvers.working_set import Solution
+from .groups import Steering
 from .planes import PlaneProblems, PlaneSettings, paths_to_sizes, shared_paths
 from .scoring import FoldScores, LabelledRows, RawPlanes, Scorer, score_fold
 
@@ -53,13 +54,11 @@ class Search:
     sizes: Sequence[int] | None = None  # rising sizes of the panel instead of rhos
     max_features: int | None = None  # where paths end; None: at the number of rows
 
-    def with_factors(self, factors: Float64Array | None) -> Search:
-        """The same search with these penalty factors, and no panel too small for them."""
-        if factors is None:
-            return self
-        settings = [replace(setting, factors=factors) for setting in self.settings]
-        least, sizes = np.count_nonzero(factors == 0.0), self.sizes
-        sizes = None if sizes is None else [size for size in sizes if size >= least]
+    def steered(self, steering: Steering) -> Search:
+        """The same search with these factors and groups, and no panel too small for them."""
+        settings = [steering.applied(setting) for setting in self.settings]
+        sizes = self.sizes
+        sizes = None if sizes is None else [size for size in sizes if size >= steering.n_must]
         return replace(self, settings=settings, sizes=sizes)
 
     def paths(
@@ -130,7 +129,7 @@ def solve_fold(cov: Covariances, search: Search, n_rows: int) -> list[list[RawPl
             if key not in seen:
                 refitted = problems.planes(solutions, panel)
                 raw = refitted.raw(std.center, std.inverse)
-                seen[key] = RawPlanes(panel, *raw, refitted.scale)
+                seen[key] = RawPlanes(panel, *raw, refitted.scale, problems.size(panel))
             planes.append(seen[key])
         out.append(planes)
     return out
@@ -293,7 +292,7 @@ def path_table(
         "delta": deltas,
         "panel": panels,
         "weights": weights,
-        "n_features": np.array([len(panel) for panel in panels]),
+        "n_features": np.array([problems.size(panel) for panel in panels]),
         "score": scores.mean(axis=0),
         "score_error": standard_error(scores),
         "accuracy": accuracies.mean(axis=0),

@@ -1,6 +1,7 @@
 """Nested evaluation, permutation test, stability selection and comparison of methods."""
 
 from ..metrics import ThresholdRow, delong_variance
+from .adjusting import Adjustment
 from .audit import BatchAudit, BatchFromPanel, ClassFromBatch, UnseenBatches
 from .bounds import ErrorControl, error_bound, error_control
 from .catalogue import default_methods
@@ -31,6 +32,7 @@ from .substitutes import Substitute, find_substitutes
 from .summary import sizes_notice
 
 __all__ = [
+    "Adjustment",
     "BatchAudit",
     "BatchFromPanel",
     "ClassFromBatch",

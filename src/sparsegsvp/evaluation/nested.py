@@ -5,40 +5,23 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_array, check_consistent_length
+from sklearn.utils import check_array, check_consistent_length
 
-from .._parallel import Task
-from .._typing import Float64Array, IntArray, Progress
+from .._typing import Progress
 from .._validate import check_choice, check_integer, check_seed
-from .._versions import versions
-from .audit import BatchAudit
-from .batches import LEFT_OUT, audit_batch, check_batches, folds_without
-from .folds import Fold, check_labels, derive_seed, folds_from, repeated_samples
-from .journal import Journal, open_journal, run_logged
-from .panels import centring_steps, describe, fit_on, ready_to_predict, selected_features
-from .permutation import PermutationResult, permutation_test
-from .result import EvaluationResult, FoldResult
-from .scores import class_scores, counts_of, panel_score, score_fold
-from .summary import (
-    aggregate_control,
-    aggregate_scores,
-    calibration_of,
-    fit_notices,
-    panel_statistics,
-    signal_notices,
-    sizes_notice,
-)
-from .values import digest, message_of
-
-FOLDS = "nested cross-validation"
-_FIT, _CONTROL, _FINAL = 11, 12, 13  # seed streams
+from .adjusting import ALONE, Adjustment, adjusted_columns, always_with, only_with
+from .batches import check_batches
+from .folds import check_labels, folds_from, repeated_samples
+from .journal import Journal, open_journal
+from .outer import Asked, Procedure, evaluate, header_of
+from .paired import paired_difference
+from .result import EvaluationResult
 
 
 def nested_evaluate(
@@ -48,6 +31,7 @@ def nested_evaluate(
     *,
     groups: ArrayLike | None = None,
     batch: Any = None,
+    adjust: Sequence[str | int] | str | None = None,
     ids: ArrayLike | None = None,
     cv: Any = 5,
     n_repeats: int = 5,
@@ -97,6 +81,12 @@ def nested_evaluate(
         fitted once more without each batch. The ordinary folds are not changed by it. A step of a
         pipeline that takes ``batch``, such as `sparsegsvp.estimators.BatchCenterer`, gets the
         first of them.
+    adjust : sequence of str or int, optional
+        Names or numbers of features, such as age and sex, that are in every panel of every fold
+        without a penalty, and what the others add to them is measured: the procedure with these
+        features alone is scored on the same folds (:class:`~sparsegsvp.evaluation.Adjustment`).
+        For a procedure that ends in a method with ``penalty_factor``, such as `GSVPSVMCV`, and
+        whose other steps keep the columns.
     ids : array-like of shape (n_samples,), optional
         Identifiers of the samples' origin, only to notice repeats; a frame's index is
         looked at by itself.
@@ -135,8 +125,8 @@ def nested_evaluate(
         Continue ``log`` where it ends.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` when a stage begins and after each piece
-        of it; the stages are "nested cross-validation", "leaving batches out" and
-        "permutation test".
+        of it; the stages are "nested cross-validation", "leaving batches out", "permutation
+        test" and "covariates alone".
     check_repeats : bool, default=True
         Look for samples that occur more than once; False where that was done already.
     audit : bool, default=True
@@ -180,107 +170,49 @@ def nested_evaluate(
             f"{type(estimator).__name__} cannot predict; put a classifier after it in a pipeline."
         )
     matrix = _numeric(X)
-    positive = _positive(classes, pos_label)
     names = _names(X, feature_names, matrix.shape[1])
-    codes = np.searchsorted(classes, labels)
-    folds = folds_from(cv, labels, group_ids, X, n_repeats, seed)
+    adjusted = adjusted_columns(adjust, matrix.shape[1], names)
+    if adjusted:
+        estimator = always_with(estimator, adjusted, matrix.shape[1], names)
     batches = check_batches(batch, labels.size)
+    asked = Asked(
+        folds=folds_from(cv, labels, group_ids, X, n_repeats, seed),
+        positive=_positive(classes, pos_label),
+        names=names,
+        level=level,
+        n_random_panels=n_random_panels,
+        final_fit=final_fit,
+        permutation=permutation,
+        n_permutations=int(n_permutations),
+        max_permutations=int(max_permutations),
+        batches=batches,
+        audited=batches if audit else {},
+    )
     notices = []
     if check_repeats:
         notices += repeated_samples(matrix, _identifiers(X, ids), group_ids)
     for notice in notices:
         warnings.warn(notice.text, UserWarning, stacklevel=2)
-
-    description = {
-        "estimator": describe(estimator),
-        "folds": [[f.repeat, f.index, f.test.size] for f in folds],
-        "grouped": group_ids is not None,
-        "random_state": seed,
-        "level": level,
-        "n_random_panels": n_random_panels,
-        "permutation": permutation if n_permutations else None,
-        "n_permutations": int(n_permutations),
-        "max_permutations": int(max_permutations),
-        "final_fit": final_fit,
-        "positive": positive if classes.size == 2 else None,
-    }
-    if batches:
-        description["batches"] = list(batches)
-
-    def header() -> dict[str, Any]:
-        # more draws may be added to finished ones
-        settings = {k: v for k, v in description.items() if not k.endswith("_permutations")}
-        if batches:
-            settings["batches"] = digest(batches)
-        return {
-            "kind": "nested_evaluate",
-            "data": digest(matrix, labels, [] if group_ids is None else group_ids),
-            "splits": digest(*(f.test for f in folds)),
-            "versions": versions(),
-            **settings,
-        }
-
     # by the first of them a step of the procedure may centre
     first = next(iter(batches.values()), None)
-    procedure = _Procedure(estimator, X, matrix, labels, codes, classes, group_ids, seed, first)
-    with open_journal(log, header, resume=resume) as journal:
-        tasks = [
-            Task(("fold", f.repeat, f.index), _evaluate_fold, (f, positive, n_random_panels))
-            for f in folds
-        ]
-        run_logged(tasks, procedure, journal, stage=FOLDS, progress=progress, n_jobs=n_jobs)
-        found = tuple(
-            journal.read(task.key, partial(FoldResult.from_record, fold))
-            for task, fold in zip(tasks, folds)
-        )
-        audited = batches if audit else {}
-        audits = _audit(procedure, audited, found, level, journal, n_jobs, progress)
-        final = test = None
-        if final_fit:
-            run_logged([Task(("final",), _final_panel)], procedure, journal)
-            panel = journal.read(("final",), lambda record: record["panel"])
-            final = None if panel is None else tuple(int(j) for j in panel)
-        if n_permutations:
-            wanted = int(n_permutations), int(max_permutations)
-            test = _run_permutations(procedure, permutation, *wanted, journal, n_jobs, progress)
-        seconds = {
-            "/".join(map(str, key)): value
-            for key, value in journal.timings.items()
-            if key[0] in ("fold", "final", "batch")
-        }
+    codes = np.searchsorted(classes, labels)
+    procedure = Procedure(estimator, X, matrix, labels, codes, classes, group_ids, seed, first)
+    with open_journal(log, partial(header_of, procedure, asked), resume=resume) as journal:
+        found = evaluate(procedure, asked, notices, journal, n_jobs, progress)
+        if not adjusted:
+            return found
 
-    binary = positive if classes.size == 2 else None
-    scores = aggregate_scores(found, folds, codes, binary, level)
-    frequencies, stability, jaccard = panel_statistics(found, matrix.shape[1])
-    control = aggregate_control(found, folds, level)
-    notices += fit_notices(found)
-    notices += [notice for audit in audits for notice in audit.notices()]
-    notices += signal_notices(test, scores["balanced_accuracy"], classes.size, control)
-    if final is not None:
-        sizes = [f.panel.size for f in found if f.panel is not None]
-        notices += [n for n in [sizes_notice(len(final), sizes)] if n is not None]
-    return EvaluationResult(
-        classes=tuple(classes.tolist()),
-        positive=None if binary is None else classes.tolist()[positive],
-        class_counts=tuple(int(np.sum(codes == k)) for k in range(classes.size)),
-        n_samples=labels.size,
-        n_features=matrix.shape[1],
-        feature_names=names,
-        y=codes,
-        folds=found,
-        scores=scores,
-        selection_frequencies=frequencies,
-        stability=stability,
-        jaccard=jaccard,
-        control=control,
-        calibration=calibration_of(found, codes, binary),
-        permutation=test,
-        final_panel=final,
-        notices=tuple(notices),
-        description=description,
-        seconds=seconds,
-        batches=audits,
-    )
+        def report(_: str, done: int, total: int) -> None:
+            if progress is not None:
+                progress(ALONE, done, total)
+
+        alone = evaluate(
+            replace(procedure, estimator=only_with(estimator, adjusted)),
+            asked.alone(), [], journal.part(ALONE), n_jobs, report,
+        )  # fmt: skip
+    known = None if names is None else tuple(names[j] for j in adjusted)
+    added = paired_difference(found, alone, level=level)
+    return replace(found, adjusted=Adjustment(adjusted, known, alone, added))
 
 
 # ------------------------------------------------------------------------------ the input
@@ -323,178 +255,3 @@ def _identifiers(X: Any, ids: ArrayLike | None) -> ArrayLike | None:
         return ids
     index = getattr(X, "index", None)
     return None if index is None or callable(index) else np.asarray(index)
-
-
-# --------------------------------------------------------------------------- the pieces
-
-
-def _audit(
-    procedure: _Procedure,
-    batches: dict[str, NDArray[np.str_]],
-    ordinary: tuple[FoldResult, ...],
-    level: float,
-    journal: Journal,
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> tuple[BatchAudit, ...]:
-    """Leave every batch of every variable out once, and audit each variable."""
-    folds = folds_without(batches, procedure.codes, procedure.groups)
-    tasks = {
-        name: [Task(("batch", name, f.index), _evaluate_fold, (f, 0, 0)) for f in of_name]
-        for name, of_name in folds.items()
-    }
-    every = [task for of_name in tasks.values() for task in of_name]
-    if every:
-        run_logged(every, procedure, journal, stage=LEFT_OUT, progress=progress, n_jobs=n_jobs)
-    return tuple(
-        audit_batch(
-            name,
-            values,
-            procedure.matrix,
-            procedure.codes,
-            procedure.classes.tolist(),
-            procedure.groups,
-            ordinary,
-            [
-                journal.read(task.key, partial(FoldResult.from_record, fold))
-                for task, fold in zip(tasks[name], folds[name])
-            ],
-            level=level,
-            seed=procedure.seed,
-        )
-        for name, values in batches.items()
-    )
-
-
-def _run_permutations(
-    procedure: _Procedure,
-    permutation: str,
-    n_permutations: int,
-    max_permutations: int,
-    journal: Journal,
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> PermutationResult:
-    known = {key[1]: journal.read(key, float) for key in journal.records if key[0] == "permutation"}
-    found = permutation_test(
-        procedure.X if permutation == "full" else procedure.matrix,
-        procedure.y,
-        groups=procedure.groups,
-        estimator=procedure.estimator if permutation == "full" else None,
-        n_permutations=n_permutations,
-        max_permutations=max_permutations,
-        n_splits=min(5, _most_folds(procedure)),
-        batch=procedure.batch,
-        random_state=procedure.seed,
-        n_jobs=n_jobs,
-        known=known,
-        report=lambda draw, value: journal.add(("permutation", draw), value),
-        progress=progress,
-    )
-    journal.plan(("permutation", draw) for draw in range(len(found.distribution) + 1))
-    return found
-
-
-def _most_folds(procedure: _Procedure) -> int:
-    """Return how many folds can each test every class: samples, or groups, of the smallest."""
-    units = np.arange(procedure.y.size) if procedure.groups is None else procedure.groups
-    return min(np.unique(units[procedure.codes == k]).size for k in range(procedure.classes.size))
-
-
-# ----------------------------------------------------------------------------- one outer fold
-
-
-@dataclass(frozen=True)
-class _Procedure:
-    """A procedure and the samples it is evaluated on: what every fit needs."""
-
-    estimator: Any
-    X: Any  # as it was given
-    matrix: Any  # the same as numbers
-    y: NDArray[Any]
-    codes: IntArray
-    classes: NDArray[Any]
-    groups: NDArray[Any] | None
-    seed: int
-    batch: NDArray[np.str_] | None = None
-
-    def fit(self, rows: IntArray | None, seed: int) -> tuple[Any, list[str]]:
-        """Fit a clone on some rows (all by default); return it with its warnings."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = fit_on(self.estimator, self.X, self.y, self.groups, rows, seed, self.batch)
-        return model, [message_of(w.category, w.message) for w in caught]
-
-
-def _evaluate_fold(
-    procedure: _Procedure, fold: Fold, positive: int, n_random_panels: int
-) -> dict[str, Any]:
-    """Fit on the training part and predict the test part; return the record."""
-    n_classes = procedure.classes.size
-    model, caught = procedure.fit(
-        fold.train, derive_seed(procedure.seed, _FIT, fold.repeat, fold.index)
-    )
-    batch = None if procedure.batch is None else procedure.batch[fold.test]
-    last, X_test = ready_to_predict(model, _safe_indexing(procedure.X, fold.test), batch)
-    predicted = np.searchsorted(procedure.classes, last.predict(X_test))
-    decision, proba = class_scores(last, X_test, n_classes)
-    truth = procedure.codes[fold.test]
-    panel = selected_features(model, procedure.matrix.shape[1])
-    return {
-        "scores": score_fold(
-            truth, predicted, decision, proba, n_classes=n_classes, positive=positive
-        ),
-        "counts": counts_of(truth, predicted, n_classes),
-        "predicted": predicted,
-        "decision": decision,
-        "proba": proba,
-        "distances": _plane_distances(last, X_test, n_classes),
-        "panel": panel,
-        "control": _control(procedure, fold, model, panel, n_random_panels),
-        "warnings": caught,
-    }
-
-
-def _final_panel(procedure: _Procedure) -> dict[str, Any]:
-    """Fit on all samples; return the record, which holds the panel."""
-    model, _ = procedure.fit(None, derive_seed(procedure.seed, _FINAL))
-    return {"panel": selected_features(model, procedure.matrix.shape[1])}
-
-
-def _plane_distances(model: Any, X: Any, n_classes: int) -> Float64Array | None:
-    """Return the distances to the planes of a classifier that has one per class."""
-    if isinstance(model, Pipeline) and hasattr(model[-1], "distances"):
-        X, model = model[:-1].transform(X), model[-1]
-    distances = getattr(model, "distances", None)
-    if not callable(distances):
-        return None
-    values = np.asarray(distances(X), dtype=np.float64)
-    return values if values.ndim == 2 and values.shape[1] == n_classes else None
-
-
-def _seen(procedure: _Procedure, fold: Fold, model: Any) -> Any:
-    """Return the table as it is or, in a fold whose model centres batches, with these centred."""
-    if procedure.batch is None or not centring_steps(model):
-        return procedure.matrix
-    rows = np.concatenate([fold.train, fold.test])
-    given = _safe_indexing(procedure.X, rows)
-    _, seen = ready_to_predict(model, given, procedure.batch[rows])
-    if seen.shape[1] != procedure.matrix.shape[1]:
-        return procedure.matrix
-    table = np.zeros(procedure.matrix.shape, seen.dtype)
-    table[rows] = seen
-    return table
-
-
-def _control(
-    procedure: _Procedure, fold: Fold, model: Any, panel: IntArray | None, n_random_panels: int
-) -> dict[str, float] | None:
-    """Score the common classifier on the panel and on random panels of its size."""
-    if panel is None or not panel.size or n_random_panels < 1:
-        return None
-    rng = np.random.default_rng(derive_seed(procedure.seed, _CONTROL, fold.repeat, fold.index))
-    matrix = _seen(procedure, fold, model)
-    n_features = matrix.shape[1]
-    drawn = [rng.choice(n_features, panel.size, replace=False) for _ in range(n_random_panels)]
-    values = [panel_score(matrix, procedure.codes, fold, p)[0] for p in [panel, *drawn]]
-    return {"selected": values[0], "random": float(np.mean(values[1:]))}

@@ -31,6 +31,7 @@ from .permutation import PermutationResult, Verdict, verdict
 from .values import plain
 
 if TYPE_CHECKING:
+    from .adjusting import Adjustment
     from .audit import BatchAudit
 
 NOTES = (
@@ -189,6 +190,8 @@ class EvaluationResult:
         byte for byte.
     batches : tuple of BatchAudit
         What each batch variable that was given has to do with labels, panel and score.
+    adjusted : Adjustment or None
+        What the features that were adjusted for reach alone, and what the panel adds to them.
     """
 
     classes: tuple[Any, ...]
@@ -211,6 +214,7 @@ class EvaluationResult:
     description: dict[str, Any]
     seconds: dict[str, float] = field(compare=False)
     batches: tuple[BatchAudit, ...] = ()
+    adjusted: Adjustment | None = None
 
     def __repr__(self) -> str:
         return "\n".join([self._title(), *(f"  {name}: {text}" for name, text in self._lines())])
@@ -239,6 +243,10 @@ class EvaluationResult:
         for audit in self.batches:
             if audit.unseen is not None:
                 lines.append((f"unseen {audit.name}", ranged(audit.unseen.score)))
+        if self.adjusted is not None:
+            added = self.adjusted.added
+            text = f"{added.value:+.2f} ({added.low:+.2f} to {added.high:+.2f})"
+            lines.append(("added to what is adjusted for", text))
         return lines
 
     def to_frame(self) -> Any:
@@ -440,6 +448,7 @@ class EvaluationResult:
                 "permutation": self.permutation,
                 "verdict": self.verdict,
                 "batches": self.batches,
+                **({} if self.adjusted is None else {"adjusted": self.adjusted}),
                 "notices": self.notices,
                 "notes": NOTES,
             }

@@ -1,4 +1,4 @@
-"""Columns to adjust for: age and sex as features that the caller asks for by name.
+"""Columns that become features at the caller's word: age and sex to adjust for, categories.
 
 They are read as text, wherever they stand (in the table, in a second file of labels, in ``obs``),
 and become features when the other columns have got their roles: numbers as they are, and of a
@@ -17,42 +17,54 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .cells import MISSING, looks_numeric
-from .errors import InputError, listed, option, quote
-from .layout import ADJUST, IS, VERSUS, ColumnRole, RawTable, Roles, made_of
+from .errors import InputError, listed, quote
+from .layout import (
+    ADJUST,
+    CATEGORICAL,
+    IS,
+    VERSUS,
+    ColumnRole,
+    RawTable,
+    Roles,
+    made_of,
+    role_option,
+)
 
 
 def mark_covariates(text: dict[str, list[str | None]], codes: Collection[str]) -> None:
-    """Put None where a column to adjust for holds a code for missing values."""
+    """Put None where one of these columns holds a code for missing values."""
     for role, cells in text.items():
-        if role.startswith(ADJUST):
+        if role.startswith((ADJUST, CATEGORICAL)):
             text[role] = [None if cell in codes else cell for cell in cells]
 
 
 def append_covariates(raw: RawTable, roles: Roles) -> None:
-    """Make features of the columns to adjust for, in place, after all other columns."""
-    asked = {r.removeprefix(ADJUST): c for r, c in raw.text.items() if r.startswith(ADJUST)}
-    _refuse_other(roles, asked)
+    """Make features of the columns to adjust for and of categories, after all other columns."""
     made: dict[str, NDArray[np.float64]] = {}
-    for column, cells in asked.items():
+    for role, cells in raw.text.items():
+        if not role.startswith((ADJUST, CATEGORICAL)):
+            continue
+        column, adjusted = role.partition(":")[2], role.startswith(ADJUST)
+        what = f"column {quote(column)} ({role_option(role)})"
         known = [name for name in roles.features or () if made_of(name, column)]
-        number = column in known or (not known and column not in roles.categorical)
-        values = _numbers(column, cells, sure=column in known) if number else None
+        number = column in known or (adjusted and not known and column not in roles.categorical)
+        values = _numbers(what, cells, sure=column in known) if number else None
         if values is None:
-            found = _levels(column, cells, known)
+            found = _levels(column, what, cells, known)
         else:
             found = {column: values}
             if roles.features is None and len(set(cells)) == 1:
-                raise _one_value(column, cells)
+                raise _one_value(what, cells)
         taken = [name for name in found if name in raw.names]
         if taken:
             raise InputError(
                 f"the table has a feature {quote(taken[0])} besides the column of "
-                f"{option('adjust')}",
+                f"{role_option(role)}",
                 remedy="rename one of the two",
             )
         made |= found
-        raw.covariates[column] = tuple(found)
-        reason = "adjusted for: in every panel"
+        (raw.covariates if adjusted else raw.categories)[column] = tuple(found)
+        reason = "adjusted for: in every panel" if adjusted else "categories: in or out together"
         raw.roles += [ColumnRole(name, "feature", reason) for name in found]
     if not made:
         return
@@ -69,21 +81,12 @@ def _beside(X: Any, block: NDArray[Any]) -> Any:
     return sparse.hstack([X, block], format="csr") if sparse.issparse(X) else np.hstack([X, block])
 
 
-def _refuse_other(roles: Roles, asked: Collection[str]) -> None:
-    for name in roles.categorical:
-        if name not in asked:
-            raise InputError(
-                f"column {quote(name)} ({option('categorical')}) is not adjusted for",
-                remedy=f"name it in {option('adjust')} too; only such columns may be categories",
-            )
+def _one_value(what: str, cells: list[str | None]) -> InputError:
+    value = "no value" if cells[0] is None else f"only the value {quote(cells[0])}"
+    return InputError(f"{what} has {value}", remedy="leave out")
 
 
-def _one_value(column: str, cells: list[str | None]) -> InputError:
-    what = "no value" if cells[0] is None else f"only the value {quote(cells[0])}"
-    return InputError(f"column {quote(column)} ({option('adjust')}) has {what}", remedy="leave out")
-
-
-def _numbers(column: str, cells: list[str | None], *, sure: bool) -> NDArray[np.float64] | None:
+def _numbers(what: str, cells: list[str | None], *, sure: bool) -> NDArray[np.float64] | None:
     """Return a column as numbers, NaN where one is missing; None if it holds categories.
 
     Where most cells are numbers, or the column is known to hold them, others are refused.
@@ -98,7 +101,7 @@ def _numbers(column: str, cells: list[str | None], *, sure: bool) -> NDArray[np.
     if wrong:
         raise InputError(
             f"{quote(wrong[0])} is not a number ({len(wrong)} cells like this)",
-            where=f"column {quote(column)} ({option('adjust')})",
+            where=what,
             remedy="correct them, or leave the cells empty",
         )
     return values
@@ -109,10 +112,9 @@ def _number(text: str) -> float:
 
 
 def _levels(
-    column: str, cells: list[str | None], known: list[str]
+    column: str, what: str, cells: list[str | None], known: list[str]
 ) -> dict[str, NDArray[np.float64]]:
     """Return a column of 0 and 1 for each level but the first, or for those that are known."""
-    what = f"column {quote(column)} ({option('adjust')})"
     if None in cells:
         raise InputError(
             f"{what} has no value in row {cells.index(None) + 1}",
@@ -131,7 +133,7 @@ def _levels(
     else:
         levels = sorted(counts)
         if len(levels) == 1:
-            raise _one_value(column, cells)
+            raise _one_value(what, cells)
         rare = min(levels, key=lambda level: counts[level])
         if counts[rare] == 1:
             raise InputError(

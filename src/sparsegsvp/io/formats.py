@@ -425,6 +425,7 @@ def _read_h5ad(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
 
         X = structure.check_matrix(read_elem(stored), len(obs), len(var))
     X = as_floating(X.tocsr() if sparse.issparse(X) else np.asarray(X))
+    roles = roles.with_levels(set(obs.columns))
     text = columns_of_obs(obs, roles)
     names = [str(name) for name in var.index]
     kind = "AnnData" if options.layer is None else f"AnnData, layer {options.layer}"

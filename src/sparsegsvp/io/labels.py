@@ -16,7 +16,7 @@ from .cells import as_label
 from .errors import InputError, listed, locating, no_such, one_line, option, quote
 from .formats import header_of, read_file, rows_of
 from .guards import shown_name
-from .layout import ADJUST, RawTable, Roles, batch_role, names_in, refuse_duplicates
+from .layout import RawTable, Roles, batch_role, names_in, refuse_duplicates
 from .roles import match_names
 from .text import ReadOptions
 
@@ -293,9 +293,13 @@ def _roles_left(sheet: LabelSheet, roles: Roles, names: Sequence[str]) -> Roles:
     group = None if roles.group in sheet.columns else roles.group
     batch = tuple(name for name in roles.batch if name not in sheet.columns)
     adjust = tuple(name for name in roles.adjust if name not in sheet.columns)
+    others = tuple(name for name in roles.categorical if name not in sheet.columns)
     # what is not read from the table is no column of it either
     features = roles.measured()
-    roles = replace(roles, target=None, group=group, batch=batch, adjust=adjust, features=features)
+    roles = replace(
+        roles, target=None, group=group, batch=batch, adjust=adjust, categorical=others,
+        features=features,
+    )  # fmt: skip
     if sheet.target in names and sheet.target not in names_in(roles.drop, names):
         raise InputError(
             f"column {quote(sheet.target)} is in the table and in {one_line(sheet.source)}",
@@ -342,7 +346,7 @@ def join(raw: RawTable, sheet: LabelSheet, asked: Roles) -> None:
     raw.notes.append(f"labels come from {sheet.source}, matched by {quote(sheet.on)}")
     beside = {"target": sheet.target, "group": asked.group}
     beside |= {batch_role(name): name for name in asked.batch}
-    beside |= {f"{ADJUST}{name}": name for name in asked.adjust}
+    beside |= asked.coded()
     for role, name in beside.items():
         if name in sheet.columns:
             column = sheet.columns[name]

@@ -24,9 +24,10 @@ UNNAMED = ""  # the header cell that pandas and R leave above row names
 _READ_BACK = "Unnamed: 0"  # what pandas makes of it when it reads the file and writes it again
 _BATCH = "batch:"
 IS, VERSUS = "=", " vs "  # in the name of a feature that is a level of a column
-ADJUST = "adjust:"
-# Labels ("target"), identifiers ("id"), groups ("group"), batches ("batch:" and their name) and
-# what is adjusted for ("adjust:" and its name), None where a cell is empty.
+ADJUST, CATEGORICAL = "adjust:", "categorical:"
+# Labels ("target"), identifiers ("id"), groups ("group"), batches ("batch:" and their name), what
+# is adjusted for ("adjust:" and its name) and other categories ("categorical:" and their name),
+# None where a cell is empty.
 RoleText = dict[str, list[str | None]]
 Role = Literal["target", "id", "group", "batch", "covariate", "ignored", "feature"]
 
@@ -69,8 +70,8 @@ class RawTable:
     `lines` has the place of each sample in the file, if it has lines, and `place` is what
     messages call that place. `beside` has the columns of text that nobody gave a role,
     `first_column` the name of the first column of all, and `roles` what became of the columns.
-    `titles` are other names of the samples, if they have any, and `covariates` the features that
-    were made of columns to adjust for.
+    `titles` are other names of the samples, if they have any; `covariates` and `categories` are the
+    features that were made of columns to adjust for, and of other columns of categories.
     """
 
     X: Any
@@ -88,6 +89,7 @@ class RawTable:
     roles: list[ColumnRole] = field(default_factory=list)
     titles: list[str | None] | None = None
     covariates: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ class Roles:
     `features` are the columns to read as numbers; None is every column without another role.
     `collapse` says how features that share a name will be made one; None refuses them.
     Those of `keep` are features whatever they look like, those of `text` hold text. Those of
-    `adjust` are read as text and made features at the end, by their levels if `categorical`.
+    `adjust` and `categorical` are read as text and made features at the end, those of
+    `categorical` by their levels.
     """
 
     target: str | None = None
@@ -118,14 +121,25 @@ class Roles:
         found = {role: name for role, name in pairs if name is not None}
         # groups that are batches too are read once, and written down twice by `checked_table`
         found |= {batch_role(name): name for name in self.batch if name != self.group}
-        return found | {f"{ADJUST}{name}": name for name in self.adjust}
+        return found | self.coded()
+
+    def coded(self) -> dict[str, str]:
+        """Return the columns that features are made of at the end, by their key in `RoleText`."""
+        others = [name for name in self.categorical if name not in self.adjust]
+        found = {f"{ADJUST}{name}": name for name in self.adjust}
+        return found | {f"{CATEGORICAL}{name}": name for name in others}
+
+    def with_levels(self, there: Collection[str]) -> Roles:
+        """Return the roles with the columns ``there`` whose levels are among `features`."""
+        behind = columns_behind(self.features or (), there)
+        return replace(self, categorical=tuple(dict.fromkeys((*self.categorical, *behind))))
 
     def measured(self) -> tuple[str, ...] | None:
-        """Return the columns to read as numbers: those of `features` that `adjust` has not."""
-        if self.features is None or not self.adjust:
+        """Return the columns to read as numbers: those of `features` that are not `coded`."""
+        coded = self.coded().values()
+        if self.features is None or not coded:
             return self.features
-        adjust = self.adjust
-        return tuple(n for n in self.features if not any(made_of(n, column) for column in adjust))
+        return tuple(n for n in self.features if not any(made_of(n, column) for column in coded))
 
     def asked(self) -> set[str]:
         """Return all names the caller gave."""
@@ -215,8 +229,7 @@ def columns_behind(features: Iterable[str], there: Collection[str]) -> tuple[str
 def lay_out(header: Sequence[str], roles: Roles, what: str = "column") -> Layout:
     """Give every column of a header its role, or say which name is wrong."""
     roles = replace(roles, drop=names_in(roles.drop, set(header)))
-    behind = columns_behind(roles.features or (), set(header))
-    roles = replace(roles, adjust=tuple(dict.fromkeys((*roles.adjust, *behind))))
+    roles = roles.with_levels(set(header))
     roles.check()
     refuse_shared_names(header, roles, what=what)
     position = {name: i for i, name in reversed(list(enumerate(header)))}
@@ -380,8 +393,9 @@ def from_matrix(X: Any, names: Sequence[str], roles: Roles, kind: str, text: Rol
     """Make a table of a matrix whose columns are all features, and of the text beside it."""
     named = [name or f"column {i}" for i, name in enumerate(names)]
     own = replace(
-        roles, target=None, id=None, group=None, batch=(), adjust=(), features=roles.measured()
-    )
+        roles, target=None, id=None, group=None, batch=(), adjust=(), categorical=(),
+        features=roles.measured(),
+    )  # fmt: skip
     layout = lay_out(named, own, "feature")
     if layout.features != list(range(len(named))):
         X = X[:, layout.features]

@@ -92,7 +92,7 @@ def make_table(
         Columns that say where or when samples were measured, or such values under their names
         if they are not in `data`; see `read_table`.
     adjust, categorical : str or sequence of str, default=()
-        Columns to adjust for, and which of them hold codes of categories; see `read_table`.
+        Columns to adjust for, and columns of categories; see `read_table`.
     drop, keep, features, na, collapse, layer
         Which columns are features, and how they are read, as in `read_table`.
     feature_names : sequence of str or None, default=None
@@ -389,6 +389,7 @@ def _from_anndata(adata: Any, roles: Roles, layer: str | None) -> RawTable:
     _package_of(X)  # refuses what is lazy
     X = X[:] if adata.isbacked else X
     X = X if sparse.issparse(X) else np.asarray(X)
+    roles = roles.with_levels(set(adata.obs.columns))
     text = columns_of_obs(adata.obs, roles)
     kind = "in memory" if layer is None else f"layer {layer}"
     raw = from_matrix(X, [str(n) for n in adata.var_names], roles, kind, text)

@@ -72,6 +72,8 @@ class Table:
         Where or when samples were measured, by the name of each column asked for.
     covariates : dict of str to tuple of str
         The features that columns to adjust for became, by the name of the column.
+    categories : dict of str to tuple of str
+        The features that other columns of categories became, likewise.
 
     See Also
     --------
@@ -108,12 +110,35 @@ class Table:
     roles: tuple[ColumnRole, ...] = ()
     batches: dict[str, NDArray[np.object_]] = field(default_factory=dict)
     covariates: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def covariate_columns(self) -> list[int]:
         """The numbers of the features that are adjusted for."""
-        names = {name for made in self.covariates.values() for name in made}
+        return self._places(self.covariates)
+
+    @property
+    def clinical_columns(self) -> list[int]:
+        """The numbers of the features that a logarithm and centring leave alone.
+
+        They are what is adjusted for, and the levels of categories.
+        """
+        return self._places(self.covariates | self.categories)
+
+    def _places(self, columns: dict[str, tuple[str, ...]]) -> list[int]:
+        names = {name for made in columns.values() for name in made}
         return [j for j, name in enumerate(self.feature_names) if name in names]
+
+    @property
+    def feature_groups(self) -> NDArray[np.intp] | None:
+        """A number for each feature, the same for the levels of a column; None if all differ."""
+        codes, place = np.arange(len(self.feature_names)), None
+        for made in (self.covariates | self.categories).values():
+            if len(made) > 1:
+                place = place or {name: j for j, name in enumerate(self.feature_names)}
+                members = [place[name] for name in made]
+                codes[members] = min(members)
+        return None if place is None else codes
 
     def class_counts(self) -> dict[str, int]:
         """Count the samples of each class, classes in the order scikit-learn gives them."""
@@ -221,7 +246,9 @@ def read_table(
         all others. Numbers stay as they are; of text, all levels but the first become features of
         0 and 1, such as "sex=M vs F".
     categorical : str or sequence of str, default=()
-        Those of `adjust` whose numbers are codes of categories.
+        Columns of categories, text or numbers that are codes. Those of `adjust` are in every
+        panel; the others may be chosen among the features, all levels of a column in or out
+        together.
     drop : str or sequence of str, default=()
         Columns to leave out. "a,b,c" stands for three, unless a column is called so.
     keep : sequence of str, default=()
@@ -405,6 +432,7 @@ def table_of(
             name: np.array(cells, dtype=object) for name, cells in batches_of(raw.text).items()
         },
         covariates=dict(raw.covariates),
+        categories=dict(raw.categories),
     )
 
 

@@ -238,8 +238,10 @@ def path_weights(found: Part, *, by_penalty: bool = False, label: int = 0) -> Ch
     order = range(len(table))
     for f in order if by_penalty else sorted(order, key=lambda f: f in mine):
         row, name = table[f], found["features"][f]
-        # on the page a line begins one step before its feature enters
-        start = 0 if by_penalty else max(next(i for i, v in enumerate(row) if v > 0.0) - 1, 0)
+        # on the page a line begins one step before its feature enters; of features that go
+        # together some may be in the panel without a weight of their own
+        enters = next((i for i, v in enumerate(row) if v > 0.0), 0)
+        start = 0 if by_penalty else max(enters - 1, 0)
         kind = "thread mine" if f in mine else "thread"
         kind += f" c{named.index(f) % 8}" if f in named else ""
         chart.line(at[start:], row[start:], kind, tips=[name], label=name if f in named else "")

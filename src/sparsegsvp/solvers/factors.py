@@ -36,11 +36,10 @@ def penalty_factors(given: Any, n_features: int, names: Any = None) -> Float64Ar
     """
     if given is None:
         return None
-    labels = getattr(given, "index", None)  # of a Series; that of a list is a method
-    if labels is not None and not callable(labels) and all(isinstance(a, str) for a in labels):
-        given = dict(zip(labels, np.asarray(given).tolist()))
-    if isinstance(given, Mapping):
-        factors = _by_name(given, n_features, names)
+    mapping = as_mapping(given)
+    if mapping is not None:
+        numbers = dict(zip(mapping, _numbers(list(mapping.values())).tolist()))
+        factors = np.array(by_name(numbers, names, "penalty_factor", 1.0, "one number"))
     else:
         factors = _numbers(given)
         if factors.shape != (n_features,):
@@ -62,11 +61,20 @@ def penalty_factors(given: Any, n_features: int, names: Any = None) -> Float64Ar
     return factors
 
 
-def _by_name(given: Mapping[Any, Any], n_features: int, names: Any) -> Float64Array:
+def as_mapping(given: Any) -> Mapping[Any, Any] | None:
+    """A mapping as it is, and a pandas Series by its index if that holds names; else None."""
+    labels = getattr(given, "index", None)  # that of a list is a method
+    if labels is not None and not callable(labels) and all(isinstance(a, str) for a in labels):
+        return dict(zip(labels, np.asarray(given).tolist()))
+    return given if isinstance(given, Mapping) else None
+
+
+def by_name(given: Mapping[Any, Any], names: Any, what: str, other: Any, each: str) -> list[Any]:
+    """The value of each feature, ``other`` for those that the parameter ``what`` does not name."""
     if names is None:
         raise ValueError(
-            "penalty_factor names features, but the data has no names: fit on a data frame, or "
-            "give one number per feature"
+            f"{what} names features, but the data has no names: fit on a data frame, or "
+            f"give {each} per feature"
         )
     names = [str(name) for name in names]
     known = set(names)
@@ -76,11 +84,8 @@ def _by_name(given: Mapping[Any, Any], n_features: int, names: Any) -> Float64Ar
         more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
         close = close_names(str(unknown[0]), names)
         meant = f"did you mean {' or '.join(map(repr, close))}?" if close else "check the spelling"
-        raise ValueError(
-            f"penalty_factor names features that are not there: {shown}{more}; {meant}"
-        )
-    values = dict(zip(given, _numbers(list(given.values())).tolist()))
-    return np.array([values.get(name, 1.0) for name in names])
+        raise ValueError(f"{what} names features that are not there: {shown}{more}; {meant}")
+    return [given.get(name, other) for name in names]
 
 
 def _numbers(given: Any) -> Float64Array:

@@ -6,13 +6,13 @@ covariances, one pass over the data serving all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
 import numpy as np
 
-from .._typing import Float64Array
+from .._typing import Float64Array, IntArray
 from .penalties import L1, slope_at_zero
 from .rounds import Rounds, run, together
 from .start import Start, path_start, penalty_of
@@ -268,6 +268,7 @@ def walk_together(
     max_features: int | None = None,
     groups: Sequence[Sequence[int]] | None = None,
     final: bool = False,
+    count: Callable[[IntArray], int] = len,
 ) -> list[list[Solution]]:
     """The paths of problems that share their covariances, one pass serving all of them.
 
@@ -275,7 +276,8 @@ def walk_together(
     and its solutions are those it would have alone, but for rounding. ``groups`` holds the
     indices of problems that share a panel, those of the planes of one setting; by default
     every problem is a group of its own. The paths of a group end, all at the same rho, with
-    the first at which the features of its solutions are more than ``max_features`` in all.
+    the first at which the features of its solutions are more than ``max_features`` in all, as
+    ``count`` counts distinct features.
 
     With ``final`` the paths are those of a final fit: ``tol`` is relative to the largest
     delta instead of to each, the coefficients are settled and the path is walked up again.
@@ -290,7 +292,9 @@ def walk_together(
     for group in groups:
         members = [solvers[i] for i in group]
         deltas = [rhos * member.linear_max for member in members]
-        walks.append(_walk_group(members, deltas, upward=final, max_features=max_features))
+        walks.append(
+            _walk_group(members, deltas, upward=final, max_features=max_features, count=count)
+        )
     paths: list[list[Solution]] = [[] for _ in problems]
     for group, found in zip(groups, run(together(walks))):
         for i, path in zip(group, found):
@@ -304,6 +308,7 @@ def _walk_group(
     *,
     upward: bool,
     max_features: int | None,
+    count: Callable[[IntArray], int] = len,
 ) -> Rounds[list[list[Solution]]]:
     """The paths of problems that share a panel, each at its own falling deltas."""
     levels = [[float(delta) for delta in level] for level in zip(*deltas)]
@@ -317,7 +322,7 @@ def _walk_group(
             for solver, some, before in zip_longest(solvers, own, last)
         ]
         found = list(zip(*(yield from together(walks))))  # the solutions at each level
-        sizes = [_n_features(solutions) for solutions in found]
+        sizes = [count(_features(solutions)) for solutions in found]
         within = [max_features is None or size <= max_features for size in sizes]
         ended = not all(within)
         if ended:
@@ -335,6 +340,6 @@ def _walk_group(
     return paths
 
 
-def _n_features(solutions: Sequence[Solution]) -> int:
-    """The size of the panel of solutions that share one."""
-    return len(np.unique(np.concatenate([solution.features for solution in solutions])))
+def _features(solutions: Sequence[Solution]) -> IntArray:
+    """The panel of solutions that share one."""
+    return np.unique(np.concatenate([solution.features for solution in solutions]))

@@ -25,7 +25,8 @@ from .predict import (
     recalibrate_model,
     validate_table,
 )
-from .selection import Selection, demo_table, select_panel
+from .result import Selection
+from .selection import demo_table, select_panel
 
 __all__ = [
     "ComparedMethods",

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..evaluation import EvaluationResult, paired_difference
+from ..evaluation.adjusting import ALONE
 from ..io import InputError, Table
 from ..io.errors import option
 from ..report.words import interval, listed, number, plural
 from .settings import Settings
 from .steering import columns_of
 
-GIVEN, COVARIATES = "given panel", "covariates alone"
+GIVEN, COVARIATES = "given panel", ALONE
 _LEVEL = 0.95
 
 
@@ -21,14 +22,14 @@ class FixedPanel:
     """Columns that are scored as they are, beside those that a procedure selects.
 
     ``kind`` is `GIVEN` for a panel that the caller names, `COVARIATES` for what is adjusted for.
-    It is also the stage, and the part of the log, in which the panel is scored. ``covariates``
-    are the places, among ``columns``, of what is adjusted for.
+    It is also the stage, and the part of the log, in which the panel is scored. ``adjusted`` says
+    that the last of the columns are what is adjusted for, which ``names`` leaves out.
     """
 
     kind: str
     names: tuple[str, ...]
     columns: tuple[int, ...]
-    covariates: tuple[int, ...] = ()
+    adjusted: bool = False
     published: bool = False
 
     def describe(self, own: EvaluationResult, selected: EvaluationResult) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def _given_words(
             "its score is as honest as that of the selection."
         )
     what = f"{plural(len(panel.names), 'feature')}: {listed(panel.names)}"
-    what += "; and what is adjusted for" if panel.covariates else ""
+    what += "; and what is adjusted for" if panel.adjusted else ""
     return [
         f"The given panel ({what}) reaches a balanced accuracy of {mine}, the selection {other}, "
         "both on the same folds.",
@@ -115,7 +116,7 @@ def fixed_panels(settings: Settings, table: Table) -> list[FixedPanel]:
     found = []
     if adjusted:
         names = tuple(table.feature_names[j] for j in adjusted)
-        found.append(FixedPanel(COVARIATES, names, tuple(adjusted), tuple(range(len(adjusted)))))
+        found.append(FixedPanel(COVARIATES, names, tuple(adjusted)))
     if settings.panel:
         columns = [j for j in columns_of(settings.panel, table, "panel") if j not in adjusted]
         if not columns:
@@ -124,6 +125,6 @@ def fixed_panels(settings: Settings, table: Table) -> list[FixedPanel]:
                 remedy="name its features, or leave it out",
             )
         names = tuple(table.feature_names[j] for j in columns)
-        places = tuple(range(len(columns), len(columns) + len(adjusted)))
-        found.append(FixedPanel(GIVEN, names, (*columns, *adjusted), places, settings.published))
+        every = (*columns, *adjusted)
+        found.append(FixedPanel(GIVEN, names, every, bool(adjusted), settings.published))
     return found

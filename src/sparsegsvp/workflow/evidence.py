@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._typing import Float64Array, Progress
 from .._versions import versions
 from ..estimators import Panel
 from ..evaluation import Comparison, EvaluationResult, compare, default_methods, nested_evaluate
+from ..evaluation.adjusting import only_with
 from ..evaluation.baselines import common_classifier
 from ..evaluation.catalogue import KNOWN_AS
 from ..evaluation.journal import Journal, open_journal
@@ -26,7 +26,7 @@ from ..io import InputError, Table, csv_text
 from ..io.errors import option, quote, suggestion
 from ..io.models import log2_floor
 from ..report import build_comparison, comparison_verdict, known_scores, verdict
-from .beside import FixedPanel, fixed_panels
+from .beside import COVARIATES, FixedPanel, fixed_panels
 from .files import json_text, out_of_fold_csv, timings_text, write_texts
 from .settings import (
     Settings,
@@ -56,7 +56,8 @@ def evaluate_procedure(
 ) -> EvaluationResult:
     """Estimate a procedure on a table by nested cross-validation.
 
-    Of one that only stands beside another the batches are not audited, nor random panels drawn.
+    Of one that only stands beside another the batches are not audited, nor random panels drawn,
+    nor is it asked what it adds to the covariates.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the result carries them as notices
@@ -66,6 +67,7 @@ def evaluate_procedure(
             table.labels,
             groups=table.groups,
             batch=table.batches or None,
+            adjust=(alone and table.covariate_columns) or None,
             ids=table.ids,
             cv=n_outer,
             n_repeats=settings.repeats,
@@ -97,16 +99,22 @@ def evaluate_beside(
     log: Journal,
     progress: Progress,
 ) -> list[dict[str, Any]]:
-    """Score fixed panels on the folds of a selection, each in a part of the log of its own."""
+    """Score fixed panels on the folds of a selection, each in a part of the log of its own.
+
+    What is adjusted for was scored alone with the selection.
+    """
     untested = replace(settings, permutations=0)
     described = []
     for panel in fixed:
+        if panel.kind == COVARIATES and selected.adjusted is not None:
+            described.append(panel.describe(selected.adjusted.alone, selected))
+            continue
 
         def report(_: str, done: int, total: int, kind: str = panel.kind) -> None:
             progress(kind, done, total)
 
         own = evaluate_procedure(
-            fixed_procedure(method, settings, panel), table, untested, n_outer,
+            fixed_procedure(method, settings, panel, table), table, untested, n_outer,
             n_jobs=n_jobs, log=log.part(panel.kind), progress=report, alone=False,
         )  # fmt: skip
         described.append(panel.describe(own, selected))
@@ -184,7 +192,7 @@ def evaluate_table(
     refuse_missing(table, settings)
     n_outer = outer_folds(table, settings)
     factors = steering_factors(settings, table)
-    procedure = procedure_of(method, settings, factors, table.covariate_columns)
+    procedure = procedure_of(method, settings, factors, table)
     fixed = fixed_panels(settings, table)
     stages = Stages(progress, cancel)
     # more draws may be added to finished ones
@@ -243,17 +251,19 @@ def procedure_of(
     method: str,
     settings: Settings,
     factors: Float64Array | None = None,
-    covariates: Sequence[int] = (),
+    table: Table | None = None,
 ) -> Any:
     """Return a method with what comes before and, if it only selects, after it."""
     if method == OWN:
-        return make_procedure(settings, factors, covariates)
+        return make_procedure(settings, factors, table)
     if factors is not None:
         asked = [option(name) for name in ("must", "ban", "costs", "adjust")]
         raise InputError(
             f"{', '.join(asked[:-1])} and {asked[-1]} are for the method {OWN}",
             remedy="leave them out",
         )
+    if table is not None:
+        refuse_categories(table)
     model = method_named(method)
     if settings.n_features is not None:
         model = with_size(model, settings.n_features)
@@ -263,14 +273,24 @@ def procedure_of(
     return Pipeline(steps)
 
 
-def fixed_procedure(method: str, settings: Settings, panel: FixedPanel) -> Any:
+def refuse_categories(table: Table) -> None:
+    """Refuse categories that may be chosen: other methods would choose their levels one by one."""
+    if table.categories:
+        raise InputError(
+            f"{option('categorical')} is for the method {OWN}: others choose levels one by one",
+            where=table.source,
+            remedy="leave it out",
+        )
+
+
+def fixed_procedure(method: str, settings: Settings, panel: FixedPanel, table: Table) -> Any:
     """Return a method that sees the columns of a panel only, and takes all of them."""
-    k = len(panel.columns)
-    free = method == OWN and settings.n_features is None  # tuned as the selection is
-    sized = replace(settings, n_features=None if free else k)
-    model = procedure_of(method, sized, np.zeros(k) if method == OWN else None, panel.covariates)
-    steps = model.steps if hasattr(model, "steps") else [("model", model)]
-    return Pipeline([("panel", Panel(panel.columns)), *steps])
+    if method == OWN:
+        return only_with(make_procedure(settings, None, table), panel.columns)
+    sized = procedure_of(method, replace(settings, n_features=len(panel.columns)), None, table)
+    n = len(preparing_steps(settings))
+    steps = [*sized.steps[:n], ("panel", Panel(panel.columns)), *sized.steps[n:]]
+    return Pipeline(steps)
 
 
 def possible_sizes(table: Table, sizes: Sequence[int]) -> list[int]:
@@ -364,13 +384,14 @@ def compare_table(
     """
     settings = make_settings(**parameters)
     refuse_missing(table, settings)
+    refuse_categories(table)
     n_outer = outer_folds(table, settings)
     chosen = {method_name(name): method_named(name) for name in methods} if methods else None
     possible = possible_sizes(table, sizes)
     stages = Stages(progress, cancel)
     X = table.X
     if settings.log2:
-        X = log2_floor(X, settings.floor, table.covariate_columns)
+        X = log2_floor(X, settings.floor, table.clinical_columns)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = compare(

@@ -19,7 +19,7 @@ from ..io import InputError, Table, csv_text, save_model
 from ..io.errors import need, option
 from ..linalg.lazy import DaskMatrix
 from .files import json_text, timings_text, write_texts
-from .selection import Selection
+from .result import Selection
 from .settings import Settings, make_procedure, make_settings, outer_folds
 from .stages import TUNING, Stages
 from .steering import steering_factors

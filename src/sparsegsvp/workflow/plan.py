@@ -26,14 +26,22 @@ from ..evaluation.batches import LEFT_OUT, folds_without
 from ..evaluation.folds import make_folds
 from ..evaluation.learning import FRACTIONS, LEARNING
 from ..evaluation.learning import REPEATS as LEARNING_REPEATS
-from ..evaluation.nested import FOLDS
+from ..evaluation.outer import FOLDS
 from ..evaluation.panels import fit_with_groups, size_is_a_cut, with_size
 from ..evaluation.permutation import PERMUTATIONS, fixed_statistic
 from ..evaluation.stability import HALVES
 from ..io import Table
 from ..io.models import log2_floor
 from .beside import fixed_panels
-from .evidence import OWN, fixed_procedure, method_name, method_named, possible_sizes, procedure_of
+from .evidence import (
+    OWN,
+    fixed_procedure,
+    method_name,
+    method_named,
+    possible_sizes,
+    procedure_of,
+    refuse_categories,
+)
 from .settings import (
     INNER_FOLDS,
     Settings,
@@ -170,7 +178,8 @@ class _Estimate:
         n_folds = self.n_outer * settings.repeats
         self.add(FOLDS, n_folds, one)
         for panel in self.fixed:
-            self.add(panel.kind, n_folds, self.time(fixed_procedure(method, settings, panel)))
+            fixed = fixed_procedure(method, settings, panel, self.table)
+            self.add(panel.kind, n_folds, self.time(fixed))
         if self.table.batches:
             codes = np.unique(self.table.labels, return_inverse=True)[1]
             without = folds_without(self.table.batches, codes, self.table.groups)
@@ -212,7 +221,7 @@ def plan_selection(
     settings = found.settings
     refuse_plan(table, settings)
     factors = steering_factors(settings, table)
-    procedure = make_procedure(settings, factors, table.covariate_columns)
+    procedure = make_procedure(settings, factors, table)
     halves = settings.resamples > 0 and can_be_halved(table)
     with found.stages.stage(TIMING):
         one = found.time(procedure)
@@ -261,7 +270,7 @@ def plan_evaluation(
     found = _Estimate(table, make_settings(**parameters), n_jobs, progress)
     with found.stages.stage(TIMING):
         factors = steering_factors(found.settings, table)
-        procedure = procedure_of(method, found.settings, factors, table.covariate_columns)
+        procedure = procedure_of(method, found.settings, factors, table)
         found.evaluation(found.time(procedure), method)
     return found.plan()
 
@@ -292,12 +301,13 @@ def plan_comparison(
     """
     settings = make_settings(**parameters)
     found = _Estimate(table, settings, n_jobs, progress)
+    refuse_categories(table)
     possible = possible_sizes(table, sizes)
     chosen = default_methods()
     if methods:
         chosen = {method_name(name): method_named(name) for name in methods}
     if settings.log2:
-        found.X = log2_floor(found.X, settings.floor, table.covariate_columns)
+        found.X = log2_floor(found.X, settings.floor, table.clinical_columns)
     found.X = MedianImputer().fit_transform(found.X)
     folds = found.n_outer * settings.repeats
     found.stages(TIMING, 0, len(chosen))

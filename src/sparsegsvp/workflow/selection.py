@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from joblib import parallel_config
 from sklearn.base import clone
@@ -21,7 +17,6 @@ from .._typing import Progress
 from ..datasets import load_breast_cancer
 from ..estimators.pipeline import last_step
 from ..evaluation import (
-    EvaluationResult,
     ExternalValidation,
     LearningCurve,
     StabilitySelection,
@@ -30,37 +25,13 @@ from ..evaluation import (
 )
 from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import fit_with_groups
-from ..io import InputError, Table, check_cohort, csv_text, make_table, save_model
+from ..io import InputError, Table, make_table
 from ..io.errors import option
-from ..report import (
-    build_report,
-    checklist_markdown,
-    describe_model,
-    describe_panel,
-    summarize,
-    summarize_test,
-)
-from ..report.methods import methods
-from ..report.words import interval
+from ..report import describe_model, describe_panel, summarize, summarize_test
 from .beside import fixed_panels
 from .evidence import evaluate_beside, evaluate_procedure
-from .files import (
-    json_text,
-    out_of_fold_csv,
-    panel_rows,
-    panel_workbook,
-    results_folder,
-    timings_text,
-    write_figures,
-    write_texts,
-)
-from .predict import (
-    Predictions,
-    check_prevalence,
-    predict_table,
-    predictions_csv,
-    recalibrate_model,
-)
+from .predict import Predictions, check_prevalence, predict_table
+from .result import Selection, cohort_table
 from .settings import (
     Settings,
     batch_of,
@@ -75,191 +46,6 @@ from .settings import (
 )
 from .stages import SUMMARY, TUNING, Stages
 from .steering import centring_notices, steering_factors, steering_notices
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Selection:
-    """What `select_panel` found.
-
-    Attributes
-    ----------
-    model : estimator
-        The procedure fitted on all samples: a `GSVPSVMCV`, or a `PanelPipeline` that ends in
-        one. It predicts from a data frame that has the panel's columns alone.
-    evaluation : EvaluationResult
-        How well the procedure predicts samples it has not seen.
-    stability : StabilitySelection or None
-        Panels of half samples; None where that was left out.
-    document : dict
-        Everything the page shows, as ``results.json`` holds it
-        (`sparsegsvp.report.schema.Results`).
-    table : Table
-        The samples.
-    cohort : Predictions or None
-        Predictions of the independent cohort, if one was given.
-    validation : ExternalValidation or None
-        What that cohort says of the model.
-    seconds : dict of str to float
-        How long each stage took; not part of `document`, which repeats byte for byte.
-    learning : LearningCurve or None
-        Accuracy and stability at growing parts of the samples, where that was asked for.
-    """
-
-    model: Any
-    evaluation: EvaluationResult
-    stability: StabilitySelection | None
-    document: dict[str, Any]
-    table: Table
-    cohort: Predictions | None
-    cohort_table: Table | None
-    seconds: dict[str, float]
-    learning: LearningCurve | None = None
-    validation: ExternalValidation | None = None
-
-    FILES = (
-        "report.html",
-        "checklist.md",
-        "panel.csv",
-        "panel.xlsx",
-        "figures/",
-        "model.skops",
-        "results.json",
-        "predictions.csv",
-        "test-predictions.csv",
-        "timings.json",
-    )
-    NEEDS = ("jinja2", "skops")
-
-    @property
-    def panel(self) -> pd.DataFrame:
-        """The panel, one row per feature, the heaviest first."""
-        import pandas as pd
-
-        rows = []
-        for row in self.document["panel"]:
-            cells = {"higher_in": row["higher_in"]}
-            for label, weight in zip(self.document["data"]["classes"], row["weights"]):
-                cells[f"weight_{label}"] = weight
-            cells |= {name: row[name] for name in ("auc", "frequency", "group_frequency")}
-            cells["substitutes"] = "; ".join(s["feature"] for s in row["substitutes"])
-            rows.append(cells)
-        names = [row["feature"] for row in self.document["panel"]]
-        return pd.DataFrame(rows, index=pd.Index(names, name="feature", dtype=object))
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the panel, one row per feature, the heaviest first."""
-        return self.panel
-
-    def __repr__(self) -> str:
-        """Say in a few lines what was found: the headline, the score and the sizes."""
-        score = self.evaluation.scores["balanced_accuracy"].to_dict()
-        sizes = self.evaluation.panel_sizes
-        lines = [
-            self.document["verdict"]["headline"],
-            f"balanced accuracy {interval(score)}",
-            f"panels: {len(self.document['panel'])} on all samples, {min(sizes)} to {max(sizes)} "
-            f"in the outer folds, {median(sizes):g} in the median",
-        ]
-        return "Selection: " + "\n  ".join(lines)
-
-    @property
-    def notices(self) -> tuple[Notice, ...]:
-        """What the reader has to know, the most serious first."""
-        return tuple(Notice(n["code"], n["severity"], n["text"]) for n in self.document["notices"])
-
-    @property
-    def verdict(self) -> str:
-        """Whether there is signal: "signal", "inconclusive", "none" or "not tested"."""
-        return str(self.document["verdict"]["level"])
-
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the page, and write it if a path is given."""
-        page = build_report(self.document)
-        if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
-        return page
-
-    def save(
-        self, folder: str | os.PathLike[str], *, force: bool = False, figures: bool = False
-    ) -> None:
-        """Write page, checklist, panel, predictions, results and model into a folder, all or none.
-
-        Results of an earlier run are replaced only with `force`, other files never. With
-        `figures` every figure is written too, as SVG, PNG and CSV.
-        """
-        with results_folder(folder, type(self), force=force) as part:
-            self.write(part, figures=figures)
-
-    def write(self, folder: Path, *, figures: bool = False) -> None:
-        """Write the files into a folder that exists, one after the other."""
-        cohort = None
-        if self.cohort is not None and self.cohort_table is not None:
-            cohort = predictions_csv(self.cohort_table, self.cohort)
-        write_texts(
-            folder,
-            {
-                "results.json": json_text(self.document),
-                "panel.csv": csv_text(*panel_rows(self.document)),
-                "predictions.csv": out_of_fold_csv(self.table, self.document["evaluation"]),
-                "test-predictions.csv": cohort,
-                "report.html": self.to_html(),
-                "checklist.md": checklist_markdown(self.document),
-                "timings.json": timings_text(self.seconds),
-            },
-        )
-        (folder / "panel.xlsx").write_bytes(panel_workbook(self.document))
-        if figures:
-            write_figures(folder / "figures", self.document)
-        save_model(self.model, folder / "model.skops")
-
-    def recalibrated(
-        self,
-        cohort: Any = None,
-        *,
-        prevalence: float | None = None,
-        method: str = "intercept",
-        **reading: Any,
-    ) -> Selection:
-        """Return the same with probabilities fitted to a prevalence, to a cohort, or both.
-
-        The estimates stay those of before; page, checklist and methods paragraph say what was
-        done. See `sparsegsvp.evaluation.recalibrate`.
-
-        Parameters
-        ----------
-        cohort : like the data of `select_panel`, optional
-            Samples with labels.
-        prevalence : float, optional
-            Share of the positive class that probabilities are to be for.
-        method : {"intercept", "slope"}, default="intercept"
-            What the cohort sets: an intercept of the log odds, or slope and intercept.
-        **reading
-            How to read `cohort`, as in `select_panel`.
-
-        Returns
-        -------
-        Selection
-        """
-        model = recalibrate_model(
-            self.model,
-            None if cohort is None else _cohort_table(cohort, self.table, reading),
-            positive=self.table.positive_class,
-            prevalence=prevalence,
-            method=method,
-        )
-        document = {**self.document, "model": describe_model(model)}
-        return replace(self, model=model, document={**document, "methods": methods(document)})
-
-    def _repr_html_(self) -> str:
-        """Show the page in a notebook, in a frame that can reach neither it nor the network."""
-        page = html.escape(self.to_html(), quote=True)
-        return (
-            f'<iframe sandbox="allow-scripts allow-downloads" srcdoc="{page}" '
-            'style="width: 100%; height: 720px; border: 1px solid #ccc"></iframe>'
-        )
 
 
 def select_panel(
@@ -331,7 +117,10 @@ def select_panel(
         Columns such as age and sex that are in the decision in every fold: what the panel adds to
         them alone is shown on the same folds. They are counted in the size of the panel.
     categorical : str or sequence of str, optional
-        Those of `adjust` whose numbers are codes. Text is categories by itself.
+        Columns of categories, text or codes, that may be chosen among the features: all levels of
+        a column but the first, or none, each a feature of 0 and 1, in every fold. A column counts
+        as one in `n_features`. Those of `adjust` are in every panel; its text is categories by
+        itself.
     positive : str, optional
         The class of interest of two; by default guessed from the names (case, cancer, died,
         yes, 1, ...), and else the last in sorted order.
@@ -430,9 +219,7 @@ def select_panel(
         positive=positive, **named, **reading,
     )  # fmt: skip
     table = table.without_notice("raw") if asked.log2 else table
-    cohort = None
-    if test is not None:
-        cohort = _cohort_table(test, table, reading)
+    cohort = None if test is None else cohort_table(test, table, reading)
     if prevalence is not None:
         check_prevalence(prevalence, list(table.class_counts()))
     settings = asked.fast() if fast else asked
@@ -441,7 +228,7 @@ def select_panel(
     refuse_plan(table, settings)
     stages = Stages(progress, cancel)
     factors = steering_factors(settings, table)
-    procedure = make_procedure(settings, factors, table.covariate_columns)
+    procedure = make_procedure(settings, factors, table)
     fixed = fixed_panels(settings, table)
     parameters = {**settings.to_dict(), "outer_folds": n_outer}
     header = partial(run_header, "select_panel", table, parameters)
@@ -467,18 +254,11 @@ def select_panel(
             if evaluation.verdict == "none":  # the outer folds and the test know better
                 learning = learning.without_forecast("chance")
     steered = [*steering_notices(factors, table), *centring_notices(settings, table)]
-    scored = found = validation = None
-    spelled: list[Notice] = []
+    found = validation = scored = None
     if cohort is not None:
-        spelled = [notice for notice in cohort.notices if notice.code == "spelling"]
-        found = predict_table(model, cohort)
-        validation = found.validate(
-            cohort.labels, positive=table.positive_class, prevalence=prevalence
-        )
+        found, validation, said_of_it = _validate(model, cohort, table, prevalence)
         scored = summarize_test(validation, source=cohort.source, digest=cohort.digest)
-        odd = shift_notice(validation.shift, cohort.source or "the other cohort")
-        spelled += [*([] if odd is None else [odd]), *validation.notices]
-        spelled += [Notice("centred", "caution", text) for text in [found.centred_text()] if text]
+        said = [*said, *said_of_it]
     with stages.stage(SUMMARY):
         document = summarize(
             table,
@@ -494,20 +274,12 @@ def select_panel(
             parameters=parameters,
             seed=settings.random_state,
             skipped=_skipped(asked, fast, stability is None),
-            notices=[*steered, *said, *spelled],
+            notices=[*steered, *said],
         )
     return Selection(
-        model,
-        evaluation,
-        stability,
-        document,
-        table,
-        found,
-        cohort,
-        stages.seconds,
-        learning,
+        model, evaluation, stability, document, table, found, cohort, stages.seconds, learning,
         validation,
-    )
+    )  # fmt: skip
 
 
 def demo_table() -> Table:
@@ -531,18 +303,6 @@ def demo_table() -> Table:
     )
 
 
-def _cohort_table(test: Any, table: Table, reading: dict[str, Any]) -> Table:
-    """Read an independent cohort: the same features, and labels the table knows."""
-    if isinstance(test, Table):
-        cohort = test
-    else:
-        same = ("id", "transpose", "layer", "sheet", "separator", "decimal", "na", "collapse")
-        kept = {name: reading[name] for name in same if name in reading}
-        kept |= {"adjust": tuple(table.covariates), "features": table.feature_names}
-        cohort = make_table(test, target=table.target, **kept)
-    return check_cohort(cohort, table)
-
-
 def _fit(
     procedure: Any, table: Table, n_jobs: int | None, stages: Stages
 ) -> tuple[Any, list[Notice]]:
@@ -558,6 +318,19 @@ def _fit(
     kept = [w for w in caught if issubclass(w.category, ConvergenceWarning | UserWarning)]
     texts = dict.fromkeys(str(w.message) for w in kept)
     return model, [Notice("final", "caution", text) for text in texts]
+
+
+def _validate(
+    model: Any, cohort: Table, table: Table, prevalence: float | None
+) -> tuple[Predictions, ExternalValidation, list[Notice]]:
+    """Predict an independent cohort and hold it against its labels; say what is odd about it."""
+    found = predict_table(model, cohort)
+    validation = found.validate(cohort.labels, positive=table.positive_class, prevalence=prevalence)
+    notices = [notice for notice in cohort.notices if notice.code == "spelling"]
+    odd = shift_notice(validation.shift, cohort.source or "the other cohort")
+    notices += [*([] if odd is None else [odd]), *validation.notices]
+    notices += [Notice("centred", "caution", text) for text in [found.centred_text()] if text]
+    return found, validation, notices
 
 
 def _with_tau_of(model: Any, procedure: Any, settings: Settings) -> Any:

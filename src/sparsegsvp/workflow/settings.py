@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -114,6 +113,8 @@ def run_header(kind: str, table: Table, parameters: dict[str, Any]) -> dict[str,
     more = {"batches": digest(table.batches)} if table.batches else {}
     if table.covariates:  # of data in memory their values are no part of the digest
         more["covariates"] = digest(table.covariates, table.X[:, table.covariate_columns])
+    if table.categories:
+        more["categories"] = digest(table.categories, table.X[:, table.clinical_columns])
     return {
         "kind": kind,
         **more,
@@ -169,15 +170,19 @@ def refuse_plan(table: Table, settings: Settings) -> None:
         ) from None
 
 
-def preparing_steps(settings: Settings, covariates: Sequence[int] = ()) -> list[tuple[str, Any]]:
-    """Return what comes before any method: logarithm, medians of missing values, centring."""
+def preparing_steps(settings: Settings, table: Table | None = None) -> list[tuple[str, Any]]:
+    """Return what comes before any method: logarithm, medians of missing values, centring.
+
+    Logarithm and centring leave alone what is adjusted for in a table, and its categories.
+    """
+    skip = () if table is None else tuple(table.clinical_columns)
     steps: list[tuple[str, Any]] = []
     if settings.log2:
-        steps.append(("log2", Log2(floor=settings.floor, skip=tuple(covariates))))
+        steps.append(("log2", Log2(floor=settings.floor, skip=skip)))
     if settings.impute == "median":
         steps.append(("impute", MedianImputer()))
     if settings.center_batches:
-        steps.append(("center", BatchCenterer(skip=tuple(covariates))))
+        steps.append(("center", BatchCenterer(skip=skip)))
     return steps
 
 
@@ -204,14 +209,15 @@ def refuse_centring(table: Table, settings: Settings) -> None:
 
 
 def make_procedure(
-    settings: Settings, factors: Float64Array | None = None, covariates: Sequence[int] = ()
+    settings: Settings, factors: Float64Array | None = None, table: Table | None = None
 ) -> Any:
     """Build everything that looks at the data as one estimator.
 
     The object that is fitted on all samples is the one that is evaluated: clones of it are
     fitted in the outer folds. Small classes shorten the folds of its tuning by themselves.
     Fitted on a data frame, it predicts from one that has the panel's columns alone.
-    ``factors`` are the penalty factors of all features, ``covariates`` the columns to adjust for.
+    ``factors`` are the penalty factors of all features; the table says which of them are levels
+    of one category, and what is no measurement.
     """
     model = GSVPSVMCV(
         q=settings.q,
@@ -223,8 +229,9 @@ def make_procedure(
         cv=INNER_FOLDS,
         random_state=settings.random_state,
         penalty_factor=factors,
+        feature_groups=None if table is None else table.feature_groups,
     )
-    steps = preparing_steps(settings, covariates)
+    steps = preparing_steps(settings, table)
     return PanelPipeline([*steps, ("model", model)]) if steps else model
 
 

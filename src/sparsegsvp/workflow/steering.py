@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from .._notices import Notice, Severity
-from .._typing import Float64Array
+from .._typing import Float64Array, IntArray
+from ..estimators.groups import FeatureGroups
 from ..io import InputError, Table
 from ..io.errors import listed, option, quote, suggestion
 from ..io.layout import names_in
@@ -22,8 +23,11 @@ def steering_factors(settings: Settings, table: Table) -> Float64Array | None:
     adjusted = table.covariate_columns
     if not (settings.must or settings.ban or settings.costs or adjusted):
         return None
-    must, banned = (columns_of(getattr(settings, name), table, name) for name in ("must", "ban"))
-    must = [*must, *adjusted]
+    groups = FeatureGroups.of(table.feature_groups, len(table.feature_names))
+    must, banned = (
+        _whole(columns_of(getattr(settings, name), table, name), groups) for name in ("must", "ban")
+    )
+    must = np.union1d(must, adjusted).astype(np.intp)
     both = np.intersect1d(must, banned)
     if len(both):
         name = quote(table.feature_names[both[0]])
@@ -33,13 +37,18 @@ def steering_factors(settings: Settings, table: Table) -> Float64Array | None:
             remedy="leave it out of one of the two",
         )
     factors = np.ones(len(table.feature_names))
-    costs = settings.costs or {}
-    factors[columns_of(costs, table, "costs")] = list(costs.values())
+    for name, cost in (settings.costs or {}).items():
+        factors[columns_of([name], table, "costs")] = cost
     factors[must], factors[banned] = 0.0, np.inf
-    n_must, n_left = int(np.sum(factors == 0.0)), int(np.sum(factors < np.inf))
-    size = settings.n_features
-    if n_left == 0:
+    if np.isinf(factors).all():
         raise InputError(f"{option('ban')} leaves no feature", remedy="name fewer")
+    if groups is not None:
+        factors = groups.steered(factors)  # a cost of 0 is a word for must
+    n_must, n_left = (
+        len(which) if groups is None else groups.count(which)
+        for which in (np.flatnonzero(factors == 0.0), np.flatnonzero(factors < np.inf))
+    )
+    size = settings.n_features
     if size is not None and not n_must <= size <= n_left:
         asked = option("adjust" if adjusted else "must")
         few = f"fewer than the {n_must} that are to be in every panel ({asked})"
@@ -51,10 +60,15 @@ def steering_factors(settings: Settings, table: Table) -> Float64Array | None:
     return factors
 
 
+def _whole(columns: list[int], groups: FeatureGroups | None) -> IntArray:
+    """Return these features and the other levels of their columns."""
+    found = np.array(columns, dtype=np.intp)
+    return found if groups is None else groups.close(found, np.ones(len(groups.codes), dtype=bool))
+
+
 def steering_notices(factors: Float64Array | None, table: Table) -> list[Notice]:
-    """Say what is in the panel by request, and what was kept out of it."""
-    if factors is None:
-        return []
+    """Say what is in the panel by request, what was kept out of it, and what goes together."""
+    factors = np.ones(len(table.feature_names)) if factors is None else factors
     names = np.array(table.feature_names, dtype=object)
     adjusted = table.covariate_columns
     must = names[np.setdiff1d(np.flatnonzero(factors == 0.0), adjusted)]
@@ -80,6 +94,13 @@ def steering_notices(factors: Float64Array | None, table: Table) -> list[Notice]
         parts.append(f"In no panel by request: {listed(banned)}.")
     if costly:
         parts.append(f"{costly} features cost more or less than the others, as asked.")
+    columns = table.covariates | table.categories
+    several = [f"{name} ({len(made)} features)" for name, made in columns.items() if len(made) > 1]
+    if several:
+        parts.append(
+            f"The levels of a column are in a panel together or not at all, and count as one where "
+            f"panels are chosen by their size: {listed(several)}."
+        )
     return [Notice("steered", severity, " ".join(parts))] if parts else []
 
 
@@ -99,8 +120,13 @@ def centring_notices(settings: Settings, table: Table) -> list[Notice]:
 
 
 def columns_of(given: Iterable[str], table: Table, role: str) -> list[int]:
-    """Return the numbers of the features that are named; ``role`` is the parameter they are for."""
-    places = {name: place for place, name in enumerate(table.feature_names)}
+    """Return the numbers of the features that are named; ``role`` is the parameter they are for.
+
+    The name of a column of categories stands for all its levels.
+    """
+    places = {name: [place] for place, name in enumerate(table.feature_names)}
+    for column, made in (table.covariates | table.categories).items():
+        places.setdefault(column, [places[name][0] for name in made])
     names = list(given) if role == "costs" else names_in(given, places)
     for name in names:
         if name in places:
@@ -116,6 +142,6 @@ def columns_of(given: Iterable[str], table: Table, role: str) -> list[int]:
         raise InputError(
             f"there is no feature {quote(name)} ({option(role)})",
             where=table.source,
-            remedy=suggestion(name, table.feature_names),
+            remedy=suggestion(name, list(places)),
         )
-    return [places[name] for name in names]
+    return list(dict.fromkeys(place for name in names for place in places[name]))

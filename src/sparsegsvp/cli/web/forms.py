@@ -20,9 +20,9 @@ from .. import options
 from ..command import spell
 
 GROUPS = (
-    options.Roles,
+    options.Columns,
     options.Batches,
-    options.Layout,
+    options.Cells,
     options.Cohort,
     options.Use,
     options.Method,
@@ -37,7 +37,8 @@ GROUPS = (
 # Options that are files, by the name under which a file is uploaded.
 FILES = ("labels", "test", "test_labels", "costs")
 _OWN = {"n_jobs"}  # the server's to decide
-_LISTS_OR_FILES = {"must", "ban", "panel"}  # where a word that begins with @ names a file
+# where a word that begins with @ names a file
+_LISTS_OR_FILES = {"must", "ban", "panel", "adjust", "categorical"}
 _LONGEST = 10_000  # characters of a text, words of a list
 
 
@@ -112,7 +113,7 @@ def command_words(
             elif choices.get(field.name) not in (None, "", []):
                 kind, many = _kind(get_args(hints[field.name])[0])
                 given[field.name] = _value(field.name, choices[field.name], kind, many)
-        if group is options.Roles and "target" not in given:
+        if group is options.Columns and "target" not in given:
             raise InputError("no column of labels is chosen", remedy="choose one")
         groups.append(group(**given))
     return shlex.split(spell(command, Path(path), *groups, **more))[1:]

@@ -1,0 +1,335 @@
+"""The outer folds: a procedure fitted on every training part, and what is made of its predictions.
+
+`evaluate` runs what a journal does not hold yet and gathers it; `evaluate_fold` is one fold.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+
+from .._notices import Notice
+from .._parallel import Task
+from .._typing import Float64Array, IntArray, Progress
+from .._versions import versions
+from .audit import BatchAudit
+from .batches import LEFT_OUT, audit_batch, folds_without
+from .folds import Fold, derive_seed
+from .journal import Journal, run_logged
+from .panels import centring_steps, describe, fit_on, ready_to_predict, selected_features
+from .permutation import PermutationResult, permutation_test
+from .result import EvaluationResult, FoldResult
+from .scores import class_scores, counts_of, panel_score, score_fold
+from .summary import (
+    aggregate_control,
+    aggregate_scores,
+    calibration_of,
+    fit_notices,
+    panel_statistics,
+    signal_notices,
+    sizes_notice,
+)
+from .values import digest, message_of
+
+FOLDS = "nested cross-validation"
+_FIT, _CONTROL, _FINAL = 11, 12, 13  # seed streams
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A procedure and the samples it is evaluated on: what every fit needs."""
+
+    estimator: Any
+    X: Any  # as it was given
+    matrix: Any  # the same as numbers
+    y: NDArray[Any]
+    codes: IntArray
+    classes: NDArray[Any]
+    groups: NDArray[Any] | None
+    seed: int
+    batch: NDArray[np.str_] | None = None
+
+    def fit(self, rows: IntArray | None, seed: int) -> tuple[Any, list[str]]:
+        """Fit a clone on some rows (all by default); return it with its warnings."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = fit_on(self.estimator, self.X, self.y, self.groups, rows, seed, self.batch)
+        return model, [message_of(w.category, w.message) for w in caught]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be done with a procedure, checked."""
+
+    folds: list[Fold]
+    positive: int
+    names: tuple[str, ...] | None
+    level: float
+    n_random_panels: int
+    final_fit: bool
+    permutation: str
+    n_permutations: int
+    max_permutations: int
+    batches: dict[str, NDArray[np.str_]]
+    audited: dict[str, NDArray[np.str_]]  # those of the batches that are to be left out
+
+    def alone(self) -> Asked:
+        """Ask for the scores of the folds alone."""
+        return replace(self, n_random_panels=0, final_fit=False, n_permutations=0, audited={})
+
+
+def _description(procedure: Procedure, asked: Asked) -> dict[str, Any]:
+    """Say what is evaluated, and how."""
+    found = {
+        "estimator": describe(procedure.estimator),
+        "folds": [[f.repeat, f.index, f.test.size] for f in asked.folds],
+        "grouped": procedure.groups is not None,
+        "random_state": procedure.seed,
+        "level": asked.level,
+        "n_random_panels": asked.n_random_panels,
+        "permutation": asked.permutation if asked.n_permutations else None,
+        "n_permutations": asked.n_permutations,
+        "max_permutations": asked.max_permutations,
+        "final_fit": asked.final_fit,
+        "positive": asked.positive if procedure.classes.size == 2 else None,
+    }
+    return found | ({"batches": list(asked.batches)} if asked.batches else {})
+
+
+def header_of(procedure: Procedure, asked: Asked) -> dict[str, Any]:
+    """Return what a log must agree on before it is continued; more draws may be added."""
+    settings = _description(procedure, asked)
+    settings = {k: v for k, v in settings.items() if not k.endswith("_permutations")}
+    if asked.batches:
+        settings["batches"] = digest(asked.batches)
+    groups: Any = [] if procedure.groups is None else procedure.groups
+    return {
+        "kind": "nested_evaluate",
+        "data": digest(procedure.matrix, procedure.y, groups),
+        "splits": digest(*(f.test for f in asked.folds)),
+        "versions": versions(),
+        **settings,
+    }
+
+
+def evaluate(
+    procedure: Procedure,
+    asked: Asked,
+    notices: list[Notice],
+    journal: Journal,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> EvaluationResult:
+    """Run what a journal does not hold yet, and gather the result."""
+    folds, codes, classes = asked.folds, procedure.codes, procedure.classes
+    n_features, positive = procedure.matrix.shape[1], asked.positive
+    tasks = [
+        Task(("fold", f.repeat, f.index), evaluate_fold, (f, positive, asked.n_random_panels))
+        for f in folds
+    ]
+    run_logged(tasks, procedure, journal, stage=FOLDS, progress=progress, n_jobs=n_jobs)
+    found = tuple(
+        journal.read(task.key, partial(FoldResult.from_record, fold))
+        for task, fold in zip(tasks, folds)
+    )
+    audits = _audit(procedure, asked, found, journal, n_jobs, progress)
+    final = test = None
+    if asked.final_fit:
+        run_logged([Task(("final",), final_panel)], procedure, journal)
+        panel = journal.read(("final",), lambda record: record["panel"])
+        final = None if panel is None else tuple(int(j) for j in panel)
+    if asked.n_permutations:
+        test = _run_permutations(procedure, asked, journal, n_jobs, progress)
+    seconds = {
+        "/".join(map(str, key)): value
+        for key, value in journal.timings.items()
+        if key[0] in ("fold", "final", "batch")
+    }
+
+    binary = positive if classes.size == 2 else None
+    scores = aggregate_scores(found, folds, codes, binary, asked.level)
+    frequencies, stability, jaccard = panel_statistics(found, n_features)
+    control = aggregate_control(found, folds, asked.level)
+    notices = [*notices, *fit_notices(found)]
+    notices += [notice for audit in audits for notice in audit.notices()]
+    notices += signal_notices(test, scores["balanced_accuracy"], classes.size, control)
+    if final is not None:
+        sizes = [f.panel.size for f in found if f.panel is not None]
+        notices += [n for n in [sizes_notice(len(final), sizes)] if n is not None]
+    return EvaluationResult(
+        classes=tuple(classes.tolist()),
+        positive=None if binary is None else classes.tolist()[positive],
+        class_counts=tuple(int(np.sum(codes == k)) for k in range(classes.size)),
+        n_samples=codes.size,
+        n_features=n_features,
+        feature_names=asked.names,
+        y=codes,
+        folds=found,
+        scores=scores,
+        selection_frequencies=frequencies,
+        stability=stability,
+        jaccard=jaccard,
+        control=control,
+        calibration=calibration_of(found, codes, binary),
+        permutation=test,
+        final_panel=final,
+        notices=tuple(notices),
+        description=_description(procedure, asked),
+        seconds=seconds,
+        batches=audits,
+    )
+
+
+def _audit(
+    procedure: Procedure,
+    asked: Asked,
+    ordinary: tuple[FoldResult, ...],
+    journal: Journal,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> tuple[BatchAudit, ...]:
+    """Leave every batch of every variable out once, and audit each variable."""
+    folds = folds_without(asked.audited, procedure.codes, procedure.groups)
+    tasks = {
+        name: [Task(("batch", name, f.index), evaluate_fold, (f, 0, 0)) for f in of_name]
+        for name, of_name in folds.items()
+    }
+    every = [task for of_name in tasks.values() for task in of_name]
+    if every:
+        run_logged(every, procedure, journal, stage=LEFT_OUT, progress=progress, n_jobs=n_jobs)
+    return tuple(
+        audit_batch(
+            name,
+            values,
+            procedure.matrix,
+            procedure.codes,
+            procedure.classes.tolist(),
+            procedure.groups,
+            ordinary,
+            [
+                journal.read(task.key, partial(FoldResult.from_record, fold))
+                for task, fold in zip(tasks[name], folds[name])
+            ],
+            level=asked.level,
+            seed=procedure.seed,
+        )
+        for name, values in asked.audited.items()
+    )
+
+
+def _run_permutations(
+    procedure: Procedure,
+    asked: Asked,
+    journal: Journal,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> PermutationResult:
+    known = {key[1]: journal.read(key, float) for key in journal.records if key[0] == "permutation"}
+    full = asked.permutation == "full"
+    found = permutation_test(
+        procedure.X if full else procedure.matrix,
+        procedure.y,
+        groups=procedure.groups,
+        estimator=procedure.estimator if full else None,
+        n_permutations=asked.n_permutations,
+        max_permutations=asked.max_permutations,
+        n_splits=min(5, _most_folds(procedure)),
+        batch=procedure.batch,
+        random_state=procedure.seed,
+        n_jobs=n_jobs,
+        known=known,
+        report=lambda draw, value: journal.add(("permutation", draw), value),
+        progress=progress,
+    )
+    journal.plan(("permutation", draw) for draw in range(len(found.distribution) + 1))
+    return found
+
+
+def _most_folds(procedure: Procedure) -> int:
+    """Return how many folds can each test every class: samples, or groups, of the smallest."""
+    units = np.arange(procedure.y.size) if procedure.groups is None else procedure.groups
+    return min(np.unique(units[procedure.codes == k]).size for k in range(procedure.classes.size))
+
+
+# ----------------------------------------------------------------------------- one outer fold
+
+
+def evaluate_fold(
+    procedure: Procedure, fold: Fold, positive: int, n_random_panels: int
+) -> dict[str, Any]:
+    """Fit on the training part and predict the test part; return the record."""
+    n_classes = procedure.classes.size
+    model, caught = procedure.fit(
+        fold.train, derive_seed(procedure.seed, _FIT, fold.repeat, fold.index)
+    )
+    batch = None if procedure.batch is None else procedure.batch[fold.test]
+    last, X_test = ready_to_predict(model, _safe_indexing(procedure.X, fold.test), batch)
+    predicted = np.searchsorted(procedure.classes, last.predict(X_test))
+    decision, proba = class_scores(last, X_test, n_classes)
+    truth = procedure.codes[fold.test]
+    panel = selected_features(model, procedure.matrix.shape[1])
+    return {
+        "scores": score_fold(
+            truth, predicted, decision, proba, n_classes=n_classes, positive=positive
+        ),
+        "counts": counts_of(truth, predicted, n_classes),
+        "predicted": predicted,
+        "decision": decision,
+        "proba": proba,
+        "distances": _plane_distances(last, X_test, n_classes),
+        "panel": panel,
+        "control": _control(procedure, fold, model, panel, n_random_panels),
+        "warnings": caught,
+    }
+
+
+def final_panel(procedure: Procedure) -> dict[str, Any]:
+    """Fit on all samples; return the record, which holds the panel."""
+    model, _ = procedure.fit(None, derive_seed(procedure.seed, _FINAL))
+    return {"panel": selected_features(model, procedure.matrix.shape[1])}
+
+
+def _plane_distances(model: Any, X: Any, n_classes: int) -> Float64Array | None:
+    """Return the distances to the planes of a classifier that has one per class."""
+    if isinstance(model, Pipeline) and hasattr(model[-1], "distances"):
+        X, model = model[:-1].transform(X), model[-1]
+    distances = getattr(model, "distances", None)
+    if not callable(distances):
+        return None
+    values = np.asarray(distances(X), dtype=np.float64)
+    return values if values.ndim == 2 and values.shape[1] == n_classes else None
+
+
+def _seen(procedure: Procedure, fold: Fold, model: Any) -> Any:
+    """Return the table as it is or, in a fold whose model centres batches, with these centred."""
+    if procedure.batch is None or not centring_steps(model):
+        return procedure.matrix
+    rows = np.concatenate([fold.train, fold.test])
+    given = _safe_indexing(procedure.X, rows)
+    _, seen = ready_to_predict(model, given, procedure.batch[rows])
+    if seen.shape[1] != procedure.matrix.shape[1]:
+        return procedure.matrix
+    table = np.zeros(procedure.matrix.shape, seen.dtype)
+    table[rows] = seen
+    return table
+
+
+def _control(
+    procedure: Procedure, fold: Fold, model: Any, panel: IntArray | None, n_random_panels: int
+) -> dict[str, float] | None:
+    """Score the common classifier on the panel and on random panels of its size."""
+    if panel is None or not panel.size or n_random_panels < 1:
+        return None
+    rng = np.random.default_rng(derive_seed(procedure.seed, _CONTROL, fold.repeat, fold.index))
+    matrix = _seen(procedure, fold, model)
+    n_features = matrix.shape[1]
+    drawn = [rng.choice(n_features, panel.size, replace=False) for _ in range(n_random_panels)]
+    values = [panel_score(matrix, procedure.codes, fold, p)[0] for p in [panel, *drawn]]
+    return {"selected": values[0], "random": float(np.mean(values[1:]))}
