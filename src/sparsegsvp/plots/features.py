@@ -9,9 +9,11 @@ from numpy.typing import ArrayLike
 
 from ..evaluation import find_substitutes
 from ..report import feature_charts, features
-from .shared import check_ax, plain_of, samples_of, shown_on
+from ..report.charts import Chart
+from .shared import plain_of, plot, samples_of
 
 
+@plot
 def heatmap(
     selector: Any,
     X: Any,
@@ -20,7 +22,7 @@ def heatmap(
     evaluation: Any = None,
     feature_names: Sequence[str] | None = None,
     ax: Any = None,
-) -> Any:
+) -> Chart:
     """Draw the panel's values over the samples, like beside like, with a bar for the classes.
 
     Parameters
@@ -34,11 +36,7 @@ def heatmap(
     evaluation : EvaluationResult or its ``to_dict()``, optional
         Of the same samples: marks those that fits without them predict wrongly.
     feature_names : sequence of str, optional
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -48,7 +46,6 @@ def heatmap(
     >>> plots.heatmap(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).x.title
     'samples, like beside like'
     """
-    check_ax(ax)
     s = samples_of(selector, X, y, feature_names, "heatmap")
     found = None
     if evaluation is not None:
@@ -56,9 +53,10 @@ def heatmap(
     shown = features.heatmap(s.X, s.codes, s.classes, s.names, s.panel, ids=s.ids, evaluation=found)
     if shown is None:
         raise ValueError("the selector has selected no feature.")
-    return shown_on(feature_charts.heatmap_chart(shown, _tones(s.classes)), ax)
+    return feature_charts.heatmap_chart(shown, _tones(s.classes))
 
 
+@plot
 def volcano(
     selector: Any,
     X: Any,
@@ -67,7 +65,7 @@ def volcano(
     pos_label: Any = None,
     feature_names: Sequence[str] | None = None,
     ax: Any = None,
-) -> Any:
+) -> Chart:
     """Draw every feature's difference between two classes against its q-value, the panel named.
 
     Parameters
@@ -77,11 +75,7 @@ def volcano(
     pos_label : label, optional
         The class whose larger values are on the right, by default the last.
     feature_names : sequence of str, optional
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -91,16 +85,16 @@ def volcano(
     >>> plots.volcano(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).x.title
     'mean 1 − 0, in units of the table'
     """
-    check_ax(ax)
     s = samples_of(selector, X, y, feature_names, "volcano")
     positive = None if pos_label is None else str(pos_label)
     shown = features.volcano(s.X, s.codes, s.classes, s.names, s.panel, positive)
     if shown is None:
         raise ValueError("plots.volcano takes two classes and features that vary.")
     tones = dict(zip(s.classes, _tones(s.classes)))
-    return shown_on(feature_charts.volcano_chart(shown, tones), ax)
+    return feature_charts.volcano_chart(shown, tones)
 
 
+@plot
 def boxes(
     selector: Any,
     X: Any,
@@ -109,7 +103,7 @@ def boxes(
     feature: int | str = 0,
     feature_names: Sequence[str] | None = None,
     ax: Any = None,
-) -> Any:
+) -> Chart:
     """Draw the values of one feature by class as box plots.
 
     Parameters
@@ -119,11 +113,7 @@ def boxes(
     feature : int or str, default=0
         The name of any feature, or a position in the panel.
     feature_names : sequence of str, optional
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -133,7 +123,6 @@ def boxes(
     >>> plots.boxes(GSVPSVM(n_features=3).fit(X, y), X, y, feature="7", ax=False).title
     '7'
     """
-    check_ax(ax)
     s = samples_of(selector, X, y, feature_names, "boxes")
     if isinstance(feature, str):
         if feature not in s.names:
@@ -149,9 +138,10 @@ def boxes(
     parts = [part for part in found if part is not None]
     if not parts:
         raise ValueError(f"all values of {s.names[at]} are missing.")
-    return shown_on(feature_charts.boxes(s.names[at], parts, tones), ax)
+    return feature_charts.boxes(s.names[at], parts, tones)
 
 
+@plot
 def correlations(
     selector: Any,
     X: Any,
@@ -160,7 +150,7 @@ def correlations(
     stability: Any = None,
     feature_names: Sequence[str] | None = None,
     ax: Any = None,
-) -> Any:
+) -> Chart:
     """Draw the correlations of the panel within the classes, with its substitutes.
 
     Parameters
@@ -170,11 +160,7 @@ def correlations(
     stability : StabilitySelection, optional
         Fitted on the same table: adds the features that stand in for those of the panel.
     feature_names : sequence of str, optional
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -184,7 +170,6 @@ def correlations(
     >>> plots.correlations(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).description
     'correlations of the panel within the classes'
     """
-    check_ax(ax)
     s = samples_of(selector, X, y, feature_names, "correlations")
     found = {} if stability is None else find_substitutes(s.X, s.codes, stability.selections_)
     rows = [
@@ -198,7 +183,7 @@ def correlations(
     shown = features.correlations(s.X, s.codes, s.names, rows)
     if shown is None:
         raise ValueError("correlations take a panel of two features at least.")
-    return shown_on(feature_charts.correlations_chart(shown), ax)
+    return feature_charts.correlations_chart(shown)
 
 
 def _tones(classes: Sequence[str]) -> list[int]:

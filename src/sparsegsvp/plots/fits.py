@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..report import drawings, figures, projections
-from .shared import check_ax, kind_of, names_of, plain_of, search_of, shown_on
+from ..report.charts import Chart
+from .shared import kind_of, names_of, plain_of, plot, search_of
 
 
+@plot
 def path(
     model: Any, *, feature_names: Sequence[str] | None = None, label: int = 8, ax: Any = None
-) -> Any:
+) -> Chart:
     """Draw the weight of every feature along the path, the chosen step marked.
 
     Parameters
@@ -21,11 +23,7 @@ def path(
     feature_names : sequence of str, optional
     label : int, default=8
         How many of the chosen panel's heaviest features are named in the legend.
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -40,15 +38,15 @@ def path(
     >>> ax.get_xscale(), ax.get_ylabel()
     ('log', 'largest |weight|')
     """
-    check_ax(ax)
     search, names = search_of(model, "path", feature_names)
     shown = figures.path(search, names)
-    return shown_on(drawings.path_weights(shown, by_penalty=True, label=label), ax)
+    return drawings.path_weights(shown, by_penalty=True, label=label)
 
 
+@plot
 def weights(
     model: Any, *, plane: int = 0, feature_names: Sequence[str] | None = None, ax: Any = None
-) -> Any:
+) -> Chart:
     """Draw the sorted weights of one plane with their elbow.
 
     Parameters
@@ -58,11 +56,7 @@ def weights(
     plane : int, default=0
         Which class's plane, by its position in ``classes_``.
     feature_names : sequence of str, optional
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -73,15 +67,15 @@ def weights(
     >>> plots.weights(model, plane=1, ax=False).title
     'plane of 1'
     """
-    check_ax(ax)
     search, names = search_of(model, "weights", feature_names)
     curves = figures.weight_curves(search, names)
     if not 0 <= plane < len(curves):
         raise ValueError(f"plane={plane} must be between 0 and {len(curves) - 1}.")
-    return shown_on(drawings.weights_chart(curves[plane], plane % 8), ax)
+    return drawings.weights_chart(curves[plane], plane % 8)
 
 
-def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -> Any:
+@plot
+def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -> Chart:
     """Draw out-of-fold samples in the plane of their distances to two planes.
 
     Parameters
@@ -90,11 +84,7 @@ def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -
         Of an estimator with planes, such as `GSVPSVMCV`.
     pair : (int, int), default=(0, 1)
         Classes whose planes span the picture.
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -106,7 +96,6 @@ def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -
     >>> plots.planes(found, ax=False).x.title
     'distance to the plane of 0'
     """
-    check_ax(ax)
     found = plain_of(evaluation, "planes", "out_of_fold", "what nested_evaluate returns")
     shown = projections.planes(found, pair=pair)
     if shown is None:
@@ -114,12 +103,13 @@ def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -
             "the evaluation holds no distances to planes: evaluate GSVPSVM, GSVPSVMCV or a "
             "pipeline that ends in one."
         )
-    return shown_on(drawings.scatter_chart(shown, diagonal=True), ax)
+    return drawings.scatter_chart(shown, diagonal=True)
 
 
+@plot
 def stability(
     found: Any, *, feature_names: Sequence[str] | None = None, most: int = 25, ax: Any = None
-) -> Any:
+) -> Chart:
     """Draw how often each feature is selected, most often first.
 
     Parameters
@@ -129,11 +119,7 @@ def stability(
     feature_names : sequence of str, optional
     most : int, default=25
         Largest number of bars.
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -144,7 +130,6 @@ def stability(
     >>> plots.stability(stable, ax=False).x.title
     'share of refits that choose the feature'
     """
-    check_ax(ax)
     if hasattr(found, "selection_frequencies_"):
         bars = figures.stability_bars(
             found.selection_frequencies_,
@@ -152,7 +137,7 @@ def stability(
             found.get_support(indices=True).tolist(),
             group_frequencies=found.group_frequencies_,
         )
-        return shown_on(drawings.stability_chart(bars[:most], float(found.threshold)), ax)
+        return drawings.stability_chart(bars[:most], float(found.threshold))
     if getattr(found, "selection_frequencies", None) is None:
         raise ValueError(
             "plots.stability draws a fitted StabilitySelection, or what nested_evaluate returns, "
@@ -161,4 +146,4 @@ def stability(
     names = found.feature_names if feature_names is None else feature_names
     names = [str(j) for j in range(found.n_features)] if names is None else names
     bars = figures.stability_bars(found.selection_frequencies, names, found.final_panel or ())
-    return shown_on(drawings.stability_chart(bars[:most]), ax)
+    return drawings.stability_chart(bars[:most])

@@ -82,7 +82,7 @@ def calibration(evaluation: Mapping[str, Any]) -> Part | None:
     }
 
 
-def out_of_fold(
+def positive_probabilities(
     evaluation: Mapping[str, Any], prevalence: float | None
 ) -> tuple[BoolArray, Float64Array, float] | None:
     """Which samples are positive, the first repeat's probabilities at a prevalence, and that.
@@ -105,7 +105,7 @@ def out_of_fold(
 
 def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> Part | None:
     """The decision curve of the first repeat's probabilities, at a prevalence."""
-    there = out_of_fold(evaluation, prevalence)
+    there = positive_probabilities(evaluation, prevalence)
     if there is None:
         return None
     y, p, share = there
