@@ -8,8 +8,7 @@ from typing import Any
 
 from .._notices import Notice, Severity
 from ..metrics import Interval
-from .result import ranged
-from .values import plain
+from .values import plain, ranged
 
 #: Batches above which several are left out at a time.
 MOST_LEFT_OUT = 20

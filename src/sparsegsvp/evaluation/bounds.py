@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import Float64Array
+from .._typing import Float64Array, Record
 
 
 def error_bound(
@@ -74,7 +73,7 @@ def error_bound(
 
 
 @dataclass(frozen=True)
-class ErrorControl:
+class ErrorControl(Record):
     """How many wrong features there are at most, on average, among those found.
 
     Attributes
@@ -96,10 +95,6 @@ class ErrorControl:
     bound: float
     assumption: str
     is_raised: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a dictionary."""
-        return asdict(self)
 
 
 def error_control(

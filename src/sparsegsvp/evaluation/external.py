@@ -40,14 +40,13 @@ from ..metrics import (
 from ..metrics.calibration import mean_by_class
 from ..metrics.ranking import mean_area
 from .recalibration import recalibrated_share
-from .result import data_frame, html_table, ranged
 from .scores import TITLES, class_scores
 from .shift import FeatureShift
-from .values import plain
+from .values import Shown, data_frame, plain, ranged
 
 
 @dataclass(frozen=True, repr=False)
-class ExternalValidation:
+class ExternalValidation(Shown):
     """What a cohort says of a model; the result of `validate_external`.
 
     Attributes
@@ -115,12 +114,6 @@ class ExternalValidation:
     def notices(self) -> tuple[Notice, ...]:
         """What could not be said, as notices."""
         return tuple(Notice("cohort", "note", text) for text in self.remarks)
-
-    def __repr__(self) -> str:
-        return "\n".join([self._title(), *(f"  {name}: {text}" for name, text in self._lines())])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._title(), ["", ""], self._lines())
 
     def _title(self) -> str:
         counts = ", ".join(f"{n} {c}" for n, c in zip(self.class_counts, self.classes))

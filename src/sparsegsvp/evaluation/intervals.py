@@ -16,19 +16,19 @@ exact one of the samples counted where there is nothing to add up, at a perfect 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from .._typing import Float64Array
+from .._typing import Float64Array, Record
 from ..metrics import Interval, proportion_interval
 
 
 @dataclass(frozen=True)
-class PairedDifference:
+class PairedDifference(Record):
     """A difference of two methods over the same folds.
 
     Attributes
@@ -51,10 +51,6 @@ class PairedDifference:
     p_value: float
     p_adjusted: float
     n_comparisons: int
-
-    def to_dict(self) -> dict[str, float | int]:
-        """Return the fields as a dictionary."""
-        return asdict(self)
 
 
 def corrected_error(scores: Float64Array, test_train_ratio: float) -> float:

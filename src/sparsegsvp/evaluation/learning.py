@@ -33,8 +33,7 @@ from .panels import (
     selected_features,
 )
 from .power_law import Forecast, PowerLaw, Reason, look_ahead
-from .result import html_table, ranged
-from .values import digest, plain
+from .values import Shown, digest, plain, ranged
 
 LEARNING = "learning curve"
 FRACTIONS = (0.3, 0.4, 0.5, 0.65, 0.8)
@@ -44,7 +43,7 @@ _LEAST = 3  # samples of a class that a part needs, to be tuned on
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningCurve:
+class LearningCurve(Shown):
     """What `learning_curve` found; one entry per size of the parts, the smallest first.
 
     Attributes
@@ -88,11 +87,7 @@ class LearningCurve:
     reason: Reason | None
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def __repr__(self) -> str:
-        return "\n".join([self._title(), *(f"  {name}: {text}" for name, text in self._lines())])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._title(), ["samples", "balanced accuracy"], self._lines())
+    _heads = ("samples", "balanced accuracy")
 
     def _title(self) -> str:
         return f"Learning curve: {self.sentence()}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -28,7 +26,7 @@ from ..metrics import (
 )
 from .folds import Fold
 from .permutation import PermutationResult, Verdict, verdict
-from .values import plain
+from .values import Shown, data_frame, plain, ranged
 
 if TYPE_CHECKING:
     from .audit import BatchAudit
@@ -144,7 +142,7 @@ def _finite(value: float | None) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class EvaluationResult:
+class EvaluationResult(Shown):
     """Result of :func:`~sparsegsvp.nested_evaluate`.
 
     Attributes
@@ -211,12 +209,6 @@ class EvaluationResult:
     description: dict[str, Any]
     seconds: dict[str, float] = field(compare=False)
     batches: tuple[BatchAudit, ...] = ()
-
-    def __repr__(self) -> str:
-        return "\n".join([self._title(), *(f"  {name}: {text}" for name, text in self._lines())])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._title(), ["", ""], self._lines())
 
     def _title(self) -> str:
         return (
@@ -444,30 +436,3 @@ class EvaluationResult:
                 "notes": NOTES,
             }
         )
-
-
-# ------------------------------------------------------------------------------ text and tables
-
-
-def ranged(score: Interval | None) -> str:
-    """Return a score with its interval as text."""
-    return "-" if score is None else f"{score.value:.2f} ({score.low:.2f} to {score.high:.2f})"
-
-
-def html_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a plain table for notebooks."""
-    lines = ["".join(f"<th>{html.escape(head)}</th>" for head in heads)]
-    lines += ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
-    body = "".join(f"<tr>{line}</tr>" for line in lines if line != "<th></th>" * len(heads))
-    return f"<table><caption>{html.escape(title)}</caption>{body}</table>"
-
-
-def data_frame(rows: Sequence[dict[str, Any]]) -> Any:
-    """Return rows as a pandas data frame; say how to get pandas where it is missing."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            'to_frame needs pandas: pip install "sparsegsvp[cli]". to_dict needs nothing.'
-        ) from error
-    return pd.DataFrame(rows)

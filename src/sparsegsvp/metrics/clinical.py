@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 
-from .._typing import Float64Array, IntArray
+from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real
 from .calibration import checked
 from .scores import Interval, clopper_pearson
@@ -80,7 +80,7 @@ def predictive_values(
 
 
 @dataclass(frozen=True)
-class DecisionCurve:
+class DecisionCurve(Record):
     """Net benefit of acting on a model, against the probability at which one would act.
 
     Attributes
@@ -101,13 +101,6 @@ class DecisionCurve:
     low: Float64Array
     high: Float64Array
     treat_all: Float64Array
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as numbers and lists."""
-        return {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in vars(self).items()
-        }
 
 
 def net_benefit(
@@ -198,7 +191,7 @@ _MOST = 200  # thresholds that are listed where none are given
 
 
 @dataclass(frozen=True)
-class ThresholdCounts:
+class ThresholdCounts(Record):
     """How many samples are called positive by acting from each of some probabilities on.
 
     All that depends on the prevalence follows from these counts, for any prevalence.
@@ -226,10 +219,6 @@ class ThresholdCounts:
     def specificity(self) -> Float64Array:
         """Share of the negatives that are called so."""
         return self.tn / (self.tn + self.fp)
-
-    def to_dict(self) -> dict[str, list[float]]:
-        """Return the fields as lists."""
-        return {name: value.tolist() for name, value in vars(self).items()}
 
 
 def threshold_counts(

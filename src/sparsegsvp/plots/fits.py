@@ -1,13 +1,16 @@
-"""Plots of a fit: its path, weights and planes, and how often features are selected."""
+"""Plots of a fit: its path, weights and planes, its panel in the data, and how steady that is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ..report import drawings, figures, projections
+from numpy.typing import ArrayLike
+
+from ..evaluation import find_substitutes
+from ..report import drawings, feature_charts, features, figures, projections
 from ..report.charts import Chart
-from .shared import kind_of, names_of, plain_of, plot, search_of
+from .shared import kind_of, names_of, plain_of, plot, samples_of, search_of
 
 
 @plot
@@ -147,3 +150,183 @@ def stability(
     names = [str(j) for j in range(found.n_features)] if names is None else names
     bars = figures.stability_bars(found.selection_frequencies, names, found.final_panel or ())
     return drawings.stability_chart(bars[:most])
+
+
+# ---------------------------------------------------------------------- the panel in the data
+
+
+@plot
+def heatmap(
+    selector: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    evaluation: Any = None,
+    feature_names: Sequence[str] | None = None,
+    ax: Any = None,
+) -> Chart:
+    """Draw the panel's values over the samples, like beside like, with a bar for the classes.
+
+    Parameters
+    ----------
+    selector : estimator with ``get_support``
+        Fitted, such as `GSVPSVM`; or a pipeline that ends in one.
+    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        The table it was fitted on.
+    y : array-like of shape (n_samples,)
+        Labels.
+    evaluation : EvaluationResult or its ``to_dict()``, optional
+        Of the same samples: marks those that fits without them predict wrongly.
+    feature_names : sequence of str, optional
+    %(drawn)s
+
+    Examples
+    --------
+    >>> from sparsegsvp import GSVPSVM, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> plots.heatmap(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).x.title
+    'samples, like beside like'
+    """
+    s = samples_of(selector, X, y, feature_names, "heatmap")
+    found = None
+    if evaluation is not None:
+        found = plain_of(evaluation, "heatmap", "out_of_fold", "what nested_evaluate returns")
+    shown = features.heatmap(s.X, s.codes, s.classes, s.names, s.panel, ids=s.ids, evaluation=found)
+    if shown is None:
+        raise ValueError("the selector has selected no feature.")
+    return feature_charts.heatmap_chart(shown, _tones(s.classes))
+
+
+@plot
+def volcano(
+    selector: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    pos_label: Any = None,
+    feature_names: Sequence[str] | None = None,
+    ax: Any = None,
+) -> Chart:
+    """Draw every feature's difference between two classes against its q-value, the panel named.
+
+    Parameters
+    ----------
+    selector, X, y
+        As for `heatmap`.
+    pos_label : label, optional
+        The class whose larger values are on the right, by default the last.
+    feature_names : sequence of str, optional
+    %(drawn)s
+
+    Examples
+    --------
+    >>> from sparsegsvp import GSVPSVM, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> plots.volcano(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).x.title
+    'mean 1 − 0, in units of the table'
+    """
+    s = samples_of(selector, X, y, feature_names, "volcano")
+    positive = None if pos_label is None else str(pos_label)
+    shown = features.volcano(s.X, s.codes, s.classes, s.names, s.panel, positive)
+    if shown is None:
+        raise ValueError("plots.volcano takes two classes and features that vary.")
+    tones = dict(zip(s.classes, _tones(s.classes)))
+    return feature_charts.volcano_chart(shown, tones)
+
+
+@plot
+def boxes(
+    selector: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    feature: int | str = 0,
+    feature_names: Sequence[str] | None = None,
+    ax: Any = None,
+) -> Chart:
+    """Draw the values of one feature by class as box plots.
+
+    Parameters
+    ----------
+    selector, X, y
+        As for `heatmap`.
+    feature : int or str, default=0
+        The name of any feature, or a position in the panel.
+    feature_names : sequence of str, optional
+    %(drawn)s
+
+    Examples
+    --------
+    >>> from sparsegsvp import GSVPSVM, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> plots.boxes(GSVPSVM(n_features=3).fit(X, y), X, y, feature="7", ax=False).title
+    '7'
+    """
+    s = samples_of(selector, X, y, feature_names, "boxes")
+    if isinstance(feature, str):
+        if feature not in s.names:
+            raise ValueError(f"there is no feature {feature!r}.")
+        at = list(s.names).index(feature)
+    elif 0 <= feature < len(s.panel):
+        at = s.panel[feature]
+    else:
+        raise ValueError(f"feature={feature} must be a name, or below {len(s.panel)}.")
+    values = features.column(s.X, at)
+    found = [features.box(values[s.codes == k], name) for k, name in enumerate(s.classes)]
+    tones = [tone for tone, part in zip(_tones(s.classes), found) if part is not None]
+    parts = [part for part in found if part is not None]
+    if not parts:
+        raise ValueError(f"all values of {s.names[at]} are missing.")
+    return feature_charts.boxes(s.names[at], parts, tones)
+
+
+@plot
+def correlations(
+    selector: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    stability: Any = None,
+    feature_names: Sequence[str] | None = None,
+    ax: Any = None,
+) -> Chart:
+    """Draw the correlations of the panel within the classes, with its substitutes.
+
+    Parameters
+    ----------
+    selector, X, y
+        As for `heatmap`.
+    stability : StabilitySelection, optional
+        Fitted on the same table: adds the features that stand in for those of the panel.
+    feature_names : sequence of str, optional
+    %(drawn)s
+
+    Examples
+    --------
+    >>> from sparsegsvp import GSVPSVM, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> plots.correlations(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).description
+    'correlations of the panel within the classes'
+    """
+    s = samples_of(selector, X, y, feature_names, "correlations")
+    found = {} if stability is None else find_substitutes(s.X, s.codes, stability.selections_)
+    rows = [
+        {
+            "index": j,
+            "feature": s.names[j],
+            "substitutes": [{"index": other.feature} for other in found.get(j, ())],
+        }
+        for j in s.panel
+    ]
+    shown = features.correlations(s.X, s.codes, s.names, rows)
+    if shown is None:
+        raise ValueError("correlations take a panel of two features at least.")
+    return feature_charts.correlations_chart(shown)
+
+
+def _tones(classes: Sequence[str]) -> list[int]:
+    return [k % 8 for k in range(len(classes))]

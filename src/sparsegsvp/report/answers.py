@@ -213,81 +213,69 @@ def _about_stability(panel: Sequence[Part], stability: Part | None) -> Iterator[
 
 def next_steps(results: Part) -> list[tuple[str, str]]:
     """What the results suggest to do, the most important first: a title and a sentence each."""
-    steps = []
     codes = {notice["code"] for notice in results["notices"]}
     level, test = results["verdict"]["level"], results["test"]
-    if level == "none":
-        steps.append(
-            (
-                "Do not follow up these features",
-                "The procedure finds a panel in any table; in this one it predicts no better than "
-                "chance. Other samples, other measurements or another question come first.",
-            )
-        )
-    if codes & {"confounded", "batch", "batch shows"}:
-        steps.append(
-            (
-                "Separate the classes from the batches",
-                "Measure samples of every class in every batch: no analysis of these data can "
-                "tell the one from the other.",
-            )
-        )
-    if "raw" in codes:
-        steps.append(
-            (
-                "Take logarithms and repeat the run",
-                "The values look raw; on their scale a few large ones decide everything.",
-            )
-        )
-    if level in ("not tested", "inconclusive"):
-        steps.append(
-            (
-                "Test it against chance",
-                "Repeat the run with the permutation test."
-                if level == "not tested"
-                else "More samples, or more draws of the permutation test, would decide it.",
-            )
-        )
-    if test is None:
-        steps.append(
-            (
-                "Try the panel on samples from elsewhere",
-                "An estimate from one data set knows nothing of other sites, days and machines. "
-                "The model needs the panel's columns alone.",
-            )
-        )
-    elif test["calibration"] is not None and _miscalibrated(test["calibration"]["line"]):
-        steps.append(
-            (
-                "Recalibrate before using probabilities elsewhere",
-                "In the other cohort they are off; a few labelled samples of the place where the "
-                "panel is to be used mend them.",
-            )
-        )
-    if "unstable" in codes and level != "none":
-        steps.append(
-            (
-                "Do not single out one feature",
-                "Other samples would have given another panel: what is shown to predict is the "
-                "procedure, and features that come back are the ones to follow up.",
-            )
-        )
-    if any(row["substitutes"] for row in results["panel"]):
-        steps.append(
-            (
-                "Measure the substitutes too",
-                "They stood in for features of the panel in other parts of the samples, and may "
-                "do so in other samples.",
-            )
-        )
-    if results["learning"] is None:
-        steps.append(
-            (
-                "Ask whether more samples would help",
-                "A learning curve tells before they are collected; this run did not draw one.",
-            )
-        )
-    return steps or [("Use it, and watch how it does", "The checklist names what is to be said.")]
+    line = None if test is None or test["calibration"] is None else test["calibration"]["line"]
+    steps = [
+        (
+            level == "none",
+            "Do not follow up these features",
+            "The procedure finds a panel in any table; in this one it predicts no better than "
+            "chance. Other samples, other measurements or another question come first.",
+        ),
+        (
+            bool(codes & {"confounded", "batch", "batch shows"}),
+            "Separate the classes from the batches",
+            "Measure samples of every class in every batch: no analysis of these data can tell "
+            "the one from the other.",
+        ),
+        (
+            "raw" in codes,
+            "Take logarithms and repeat the run",
+            "The values look raw; on their scale a few large ones decide everything.",
+        ),
+        (
+            level == "not tested",
+            "Test it against chance",
+            "Repeat the run with the permutation test.",
+        ),
+        (
+            level == "inconclusive",
+            "Test it against chance",
+            "More samples, or more draws of the permutation test, would decide it.",
+        ),
+        (
+            test is None,
+            "Try the panel on samples from elsewhere",
+            "An estimate from one data set knows nothing of other sites, days and machines. "
+            "The model needs the panel's columns alone.",
+        ),
+        (
+            line is not None and _miscalibrated(line),
+            "Recalibrate before using probabilities elsewhere",
+            "In the other cohort they are off; a few labelled samples of the place where the "
+            "panel is to be used mend them.",
+        ),
+        (
+            "unstable" in codes and level != "none",
+            "Do not single out one feature",
+            "Other samples would have given another panel: what is shown to predict is the "
+            "procedure, and features that come back are the ones to follow up.",
+        ),
+        (
+            any(row["substitutes"] for row in results["panel"]),
+            "Measure the substitutes too",
+            "They stood in for features of the panel in other parts of the samples, and may do "
+            "so in other samples.",
+        ),
+        (
+            results["learning"] is None,
+            "Ask whether more samples would help",
+            "A learning curve tells before they are collected; this run did not draw one.",
+        ),
+    ]
+    wanted = [(title, text) for holds, title, text in steps if holds]
+    return wanted or [("Use it, and watch how it does", "The checklist names what is to be said.")]
 
 
 def _miscalibrated(line: Part) -> bool:

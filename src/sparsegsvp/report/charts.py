@@ -26,7 +26,7 @@ from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import Any
 
-from ..io.cells import csv_text
+from ..io import csv_text
 from .marks import (
     POINT,
     Line,
