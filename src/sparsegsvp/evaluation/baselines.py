@@ -1,4 +1,4 @@
-"""Methods of selection made of scikit-learn's parts, for every comparison to hold.
+"""Baseline selectors of a comparison, made of scikit-learn's parts.
 
 Each gives a panel of a chosen size, and an order of the features to cut or fill it by.
 """

@@ -1,4 +1,4 @@
-"""How many of the features that stability selection keeps may be wrong."""
+"""Bounds on the number of wrong features among those that stability selection keeps."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def error_bound(
 
 @dataclass(frozen=True)
 class ErrorControl(Record):
-    """How many wrong features there are at most, on average, among those found.
+    """A bound on the expected number of wrong features among those found.
 
     Attributes
     ----------

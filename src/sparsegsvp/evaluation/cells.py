@@ -1,4 +1,4 @@
-"""What each method reached at each size: from the log of a comparison to its rows."""
+"""The rows of a comparison, from its log: the scores of each method at each size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEAST_SPREAD = 0.5
 
 @dataclass(frozen=True)
 class MethodAtSize:
-    """What a method reached with panels of one size, over all folds."""
+    """The scores and panels of a method at one size, over all folds."""
 
     entries: tuple[dict[str, Any], ...]
     n_classes: int

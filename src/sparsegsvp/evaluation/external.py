@@ -39,7 +39,7 @@ from ..metrics import (
 )
 from ..metrics.calibration import mean_by_class
 from ..metrics.ranking import mean_area
-from .recalibration import recalibrated_share
+from .recalibration import check_known, recalibrated_share
 from .scores import TITLES, class_scores
 from .shift import FeatureShift
 from .values import Shown, data_frame, plain, ranged
@@ -47,7 +47,7 @@ from .values import Shown, data_frame, plain, ranged
 
 @dataclass(frozen=True, repr=False)
 class ExternalValidation(Shown):
-    """What a cohort says of a model; the result of `validate_external`.
+    """Scores, curves and remarks of a model on a cohort; the result of `validate_external`.
 
     Attributes
     ----------
@@ -252,9 +252,7 @@ def validate_predictions(
     if prevalence is not None:
         check_real("prevalence", prevalence, above=0, below=1)
     truth, predicted, labels = np.asarray(y_true), np.asarray(y_pred), list(classes)
-    unknown = sorted({str(label) for label in truth.tolist()} - {str(c) for c in labels})
-    if unknown:
-        raise ValueError(f"the cohort has class {unknown[0]!r}, which the model does not know.")
+    check_known(truth, labels)
     if not truth.size:
         raise ValueError("the cohort has no samples.")
     counts = confusion_matrix(truth, predicted, labels=labels)

@@ -180,16 +180,10 @@ def rate_interval(
 
     Parameters
     ----------
-    scores : array-like of shape (J,)
-        Fold scores.
-    test_train_ratio : float
-        :math:`n_{test}/n_{train}`.
+    scores, test_train_ratio, value, level
+        As in :func:`score_interval`.
     counts : sequence of (correct, total)
         One pair per rate, over one repeat, or the mean over repeats.
-    value : float, optional
-        The estimate; the mean of the scores by default.
-    level : float, default=0.95
-        Nominal coverage.
 
     Returns
     -------
@@ -229,10 +223,8 @@ def auc_interval(
 
     Parameters
     ----------
-    scores : array-like of shape (J,)
-        Areas of the folds.
-    test_train_ratio : float
-        :math:`n_{test}/n_{train}`.
+    scores, test_train_ratio, level
+        As in :func:`score_interval`; the scores are the areas of the folds.
     variances : array-like of shape (J,)
         DeLong's variance of each (:func:`delong_variance`); ``nan`` where a fold has one sample
         of a class. If all are, the largest possible one, A (1 - A) / n_smallest, is taken.
@@ -240,8 +232,6 @@ def auc_interval(
         Folds in a repeat.
     n_smallest : float
         Samples of the smallest class.
-    level : float, default=0.95
-        Nominal coverage.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-r"""The learning curve: what growing parts of the samples reach, and what more would.
+r"""The learning curve: accuracy and stability on growing parts of the samples, and a forecast.
 
 The procedure is fitted on nested parts of the samples and predicts all that a part leaves out.
 An inverse power law :math:`a - b n^{-c}` is fitted to the mean accuracies; draws of the repeats
@@ -33,7 +33,7 @@ from .panels import (
     selected_features,
 )
 from .power_law import Forecast, PowerLaw, Reason, look_ahead
-from .values import Shown, digest, plain, ranged
+from .values import Shown, digest, number, plain, ranged
 
 LEARNING = "learning curve"
 FRACTIONS = (0.3, 0.4, 0.5, 0.65, 0.8)
@@ -44,7 +44,7 @@ _LEAST = 3  # samples of a class that a part needs, to be tuned on
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearningCurve(Shown):
-    """What `learning_curve` found; one entry per size of the parts, the smallest first.
+    """The result of `learning_curve`; one entry per size of the parts, the smallest first.
 
     Attributes
     ----------
@@ -104,9 +104,9 @@ class LearningCurve(Shown):
             found = end.accuracy
             return (
                 f"Twice the samples ({end.n_samples:,}) would reach a balanced accuracy of about "
-                f"{_two(found.value)} ({found.level:.0%} interval {_two(found.low)} to "
+                f"{number(found.value)} ({found.level:.0%} interval {number(found.low)} to "
                 f"{found.high:.2f}), where all {self.n_samples:,} that there are reach about "
-                f"{_two(now.accuracy.value)}."
+                f"{number(now.accuracy.value)}."
             )
         why = {
             "chance": f"with {last:,} of them the procedure is not clearly better than guessing",
@@ -401,8 +401,3 @@ def _counting_error(largest: list[_Piece], class_counts: IntArray) -> float:
     total = np.sum([piece.total for piece in largest], axis=0)
     p = (right / total * class_counts + 0.5) / (class_counts + 1)
     return float(np.sqrt(np.sum(p * (1 - p) / class_counts)) / class_counts.size)
-
-
-def _two(value: float) -> str:
-    """Write a score, never rounding an imperfect one up to 1."""
-    return "0.99" if 0.99 < value < 1 else f"{value:.2f}"

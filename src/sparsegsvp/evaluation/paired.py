@@ -25,7 +25,7 @@ def paired_difference(
     *,
     level: float = 0.95,
 ) -> PairedDifference:
-    """How much better the first of two procedures is, fold by fold.
+    """Estimate the difference of two procedures over the same folds, with its interval.
 
     Both have met the same samples in every fold, so what makes a fold hard or easy cancels:
     the interval is narrower than those of the two scores suggest, and corrected, as they are,

@@ -319,7 +319,7 @@ class EvaluationResult(Shown):
         return None if found is None else decision_curve(*found[:2], prevalence=found[2])
 
     def thresholds(self, prevalence: float | None = None) -> tuple[ThresholdRow, ...]:
-        """Return what acting from a probability on means, by the first repeat's probabilities.
+        """Return rates, predictive values and net benefit at thresholds, in the first repeat.
 
         For two classes; empty without probabilities. The intervals are of the samples alone, as
         if one model had predicted all of them.

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
 from .._typing import BoolArray, Float64Array, IntArray, Record
+from ..linalg.matrix import dense
 
 MIN_CORRELATION = 0.8
 #: Largest p-value at which g is taken to be selected more often where f is not.
@@ -53,8 +54,7 @@ def within_class_scores(X: Any, y: NDArray[Any], columns: IntArray) -> Float64Ar
 
     The products of these columns are the pooled within-class correlations.
     """
-    part = X[:, columns]
-    C = np.array(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
+    C = np.array(dense(X[:, columns]), dtype=np.float64)
     missing = np.isnan(C)
     C[missing] = 0.0
     # a column constant within each class keeps only rounding errors, which must not correlate

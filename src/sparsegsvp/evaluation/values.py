@@ -70,6 +70,21 @@ def dumps(value: Any) -> str:
 # ------------------------------------------------------------------------------ text and tables
 
 
+def number(value: float, digits: int = 2) -> str:
+    """Write a score, never rounding an imperfect one up to 1.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation.values import number
+    >>> number(0.914), number(0.998), number(1.0)
+    ('0.91', '0.99', '1.00')
+    """
+    text = f"{value:.{digits}f}"
+    if value < 1.0 and float(text) == 1.0:
+        text = f"{1.0 - 10.0**-digits:.{digits}f}"
+    return text
+
+
 def ranged(score: Interval | None) -> str:
     """Return a score with its interval as text."""
     return "-" if score is None else f"{score.value:.2f} ({score.low:.2f} to {score.high:.2f})"

@@ -1,4 +1,4 @@
-r"""Whether probabilities mean what they say, and what they are for another share of a class.
+r"""Calibration of probabilities, and probabilities for another share of a class.
 
 Probabilities of this package are for equal class shares. Where a model is used, the positive class
 has another share, its prevalence; :func:`at_prevalence` moves probabilities there. Curve, line and

@@ -1,4 +1,4 @@
-r"""What acting on a probability means: predictive values, thresholds and net benefit.
+r"""Predictive values, thresholds and net benefit: the use of acting on a probability.
 
 A study seldom holds as many positives as the world does, so everything here that depends on the
 prevalence :math:`\pi` is put together from what does not: sensitivity and specificity.
@@ -145,12 +145,8 @@ def decision_curve(
 
     Parameters
     ----------
-    y_true : array-like of bool of shape (n_samples,)
-        Which samples are positive.
-    y_proba : array-like of shape (n_samples,)
-        Probabilities of the positive class, for this prevalence (:func:`at_prevalence`).
-    prevalence : float, optional
-        The classes are weighted to this share of positives; by default that of the samples.
+    y_true, y_proba, prevalence
+        As in :func:`brier_score`.
     thresholds : sequence of float, optional
         From 0.01 to 0.99 in steps of 0.01 by default.
 
@@ -228,10 +224,8 @@ def threshold_counts(
 
     Parameters
     ----------
-    y_true : array-like of bool of shape (n_samples,)
-        Which samples are positive.
-    y_proba : array-like of shape (n_samples,)
-        Probabilities of the positive class.
+    y_true, y_proba
+        As in :func:`brier_score`, for any prevalence.
     thresholds : array-like, optional
         Rising, between 0 and 1. By default every probability that occurs, since nothing changes
         between them; of more than 200, so many evenly spread ones.
@@ -261,7 +255,7 @@ def threshold_counts(
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """What acting from a probability on means.
+    """Rates, predictive values and net benefit of acting from a probability on.
 
     Attributes
     ----------
@@ -303,12 +297,8 @@ def threshold_table(
 
     Parameters
     ----------
-    y_true : array-like of bool of shape (n_samples,)
-        Which samples are positive.
-    y_proba : array-like of shape (n_samples,)
-        Probabilities of the positive class, for this prevalence (:func:`at_prevalence`).
-    prevalence : float, optional
-        Share of the positive class; by default that of the samples.
+    y_true, y_proba, prevalence
+        As in :func:`brier_score`.
     own : float, optional
         The threshold of the model's own labels, shown too and marked: the prevalence, if they
         are those that are likelier at equal class shares.

@@ -1,4 +1,4 @@
-"""What readers ask of a run: five questions, each answered in a line, doubts, and what is next."""
+"""Answers to five questions that readers ask of a run, reasons for doubt, and next steps."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def describe_model(model: Any) -> Part:
 
 
 def _thresholds(found: Mapping[str, Any] | None, prevalence: float | None) -> list[Part]:
-    """What acting from a probability on means, out of fold, by the first repeat."""
+    """Rates, predictive values and net benefit at thresholds, out of fold, of the first repeat."""
     there = None if found is None else figures.positive_probabilities(found, prevalence)
     if there is None:
         return []

@@ -17,6 +17,7 @@ from .._typing import Float64Array
 from ..estimators.pipeline import last_step
 from ..evaluation import find_substitutes
 from ..evaluation.substitutes import group_frequency, within_class_scores
+from ..linalg.matrix import dense
 from .projections import out_of_fold, thin
 
 Part = dict[str, Any]
@@ -36,9 +37,7 @@ _LIKE = 10.0
 
 def column(X: Any, index: int) -> Float64Array:
     """One column of a dense or sparse table, as dense numbers."""
-    part = X[:, [index]]
-    part = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
-    return part.ravel().astype(np.float64)
+    return dense(X[:, [index]]).ravel().astype(np.float64)
 
 
 def box(values: Float64Array, label: str) -> Part | None:
@@ -263,8 +262,7 @@ def volcano(
     counts, means, squares = (np.zeros((2, X.shape[1])) for _ in range(3))
     for start in range(0, X.shape[1], _BLOCK):  # never a dense copy of the table
         here = slice(start, start + _BLOCK)
-        block = X[:, here]
-        block = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
+        block = dense(X[:, here])
         for k in (0, 1):
             rows = np.asarray(block[codes == k], dtype=np.float64)
             known = np.isfinite(rows)

@@ -214,7 +214,7 @@ _SEARCHED = ("validation", "test", "test_printed")
 
 
 def search_rows(labels: Mapping[str, str], results: Results) -> list[Row]:
-    """What the search for delta and step picks, and what its score is worth elsewhere."""
+    """Rows on the search for delta and step: what it picks, and its score on other samples."""
     rows = []
     for method, label in labels.items():
         found = {
@@ -248,7 +248,7 @@ def search_rows(labels: Mapping[str, str], results: Results) -> list[Row]:
 
 
 def claim_rows(study: Study, results: Results, data: Dataset) -> list[Row]:
-    """Claims of the text about other methods and other data, and what was found."""
+    """Rows on claims of the text about other methods and other data, and what was found."""
     rows = []
     if "claim/filters" in results:
         rows += _filter_rows(study, results)
