@@ -26,6 +26,8 @@ from scipy.stats import t as student
 from .._typing import Float64Array, Record
 from ..metrics import Interval, proportion_interval
 
+_LEAST_SPREAD = 0.5  # of what counting alone would give
+
 
 @dataclass(frozen=True)
 class PairedDifference(Record):
@@ -255,15 +257,19 @@ def auc_interval(
     return score_interval(scores, test_train_ratio, variance, 2 * n_smallest, level=level)
 
 
-def counting_deviation(counts: Sequence[tuple[float, float]], n_folds: float) -> float:
-    """Return the standard deviation that a fold's mean rate would have by counting alone.
+def least_spread(counts: ArrayLike, n_folds: float) -> float:
+    """Return the spread of fold-wise differences below which it is not believed.
 
-    ``counts`` holds (correct, total) of each class over all folds of one repeat; rates are
-    smoothed (Laplace), so that a perfect count still has a deviation.
+    Half the standard deviation that a fold's mean rate would have by counting alone: two folds
+    with the same difference are no proof of it. ``counts`` holds (correct, total, ...) of each
+    class over all folds of one repeat; rates are smoothed (Laplace), so that a perfect count
+    still has a deviation.
     """
-    right, total = np.asarray(counts, dtype=np.float64).T
+    right, total = np.asarray(counts, dtype=np.float64)[:, :2].T
     rates = (right + 1) / (total + 2)
-    return float(np.sqrt(np.sum(rates * (1 - rates) / (total / n_folds)))) / total.size
+    return _LEAST_SPREAD * (
+        float(np.sqrt(np.sum(rates * (1 - rates) / (total / n_folds)))) / total.size
+    )
 
 
 def holm(p_values: ArrayLike) -> Float64Array:

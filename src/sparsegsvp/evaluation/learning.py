@@ -21,7 +21,6 @@ from sklearn.utils import _safe_indexing, check_array, check_consistent_length, 
 from .._parallel import Task
 from .._typing import Float64Array, IntArray, Progress
 from .._validate import check_integer, check_real, check_seed
-from .._versions import versions
 from ..metrics import Interval
 from .folds import check_labels, derive_seed, growing_parts
 from .journal import Journal, open_journal, run_logged
@@ -33,7 +32,7 @@ from .panels import (
     selected_features,
 )
 from .power_law import Forecast, PowerLaw, Reason, look_ahead
-from .values import Shown, digest, number, plain, ranged
+from .values import Shown, identity, number, plain, ranged
 
 LEARNING = "learning curve"
 FRACTIONS = (0.3, 0.4, 0.5, 0.65, 0.8)
@@ -247,15 +246,8 @@ def learning_curve(
 
     def header() -> dict[str, Any]:
         # a repeat depends on its number, not on how many there are: more may be added
-        return {
-            "kind": "learning_curve",
-            "data": digest(matrix, labels, [] if ids is None else ids),
-            **({} if batch is None else {"batches": digest(batch)}),
-            "estimator": describe(procedure),
-            "fractions": shares,
-            "random_state": seed,
-            "versions": versions(),
-        }
+        settings = {"estimator": describe(procedure), "fractions": shares, "random_state": seed}
+        return identity("learning_curve", matrix, labels, ids, batch, **settings)
 
     tasks = [
         Task(("part", repeat, i), _learn, (rows, derive_seed(seed, _FIT, repeat, i)))

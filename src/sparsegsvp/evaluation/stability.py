@@ -18,13 +18,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from .._parallel import Task
 from .._typing import BoolArray, IntArray, Progress
 from .._validate import check_choice, check_integer, check_real, check_seed
-from .._versions import versions
 from .bounds import error_control
 from .folds import complementary_pair, derive_seed, subsample
 from .journal import Journal, open_journal, run_logged
 from .panels import describe, fit_on, panel_stability, selected_features
 from .substitutes import Substitute, find_substitutes, group_frequency
-from .values import digest
+from .values import identity
 
 HALVES = "stability in half samples"
 _RESAMPLING = ("complementary_pairs", "subsample", "bootstrap")
@@ -175,13 +174,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         def header() -> dict[str, Any]:
             # a subset depends on its number, not on how many there are: more may be added
             names = ("estimator", "sample_fraction", "resampling", "random_state")
-            return {
-                "kind": "stability",
-                "data": digest(X, labels, [] if ids is None else ids),
-                **({} if batch is None else {"batches": digest(batch)}),
-                "versions": versions(),
-                **{name: describe(getattr(self, name)) for name in names},
-            }
+            settings = {name: describe(getattr(self, name)) for name in names}
+            return identity("stability", X, labels, ids, batch, **settings)
 
         tasks = [
             Task(("half", i), _select, (subset, derive_seed(seed, 1, i)))

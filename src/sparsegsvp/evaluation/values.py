@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._versions import versions
 from ..metrics import Interval
 
 
@@ -54,6 +55,19 @@ def digest(*parts: Any) -> str:
             state.update(dumps(part).encode())
         state.update(b"\0")
     return state.hexdigest()[:32]
+
+
+def identity(
+    kind: str, X: Any, y: Any, groups: Any = None, batch: Any = None, **settings: Any
+) -> dict[str, Any]:
+    """Return what identifies work on samples in a log: its kind and settings, data and versions."""
+    return {
+        "kind": kind,
+        "data": digest(X, y, [] if groups is None else groups),
+        **({} if batch is None else {"batches": digest(batch)}),
+        "versions": versions(),
+        **settings,
+    }
 
 
 def message_of(kind: type, said: object) -> str:

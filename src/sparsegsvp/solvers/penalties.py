@@ -198,7 +198,7 @@ def penalty_factors(given: Any, n_features: int, names: Any = None) -> Float64Ar
     if labels is not None and not callable(labels) and all(isinstance(a, str) for a in labels):
         given = dict(zip(labels, np.asarray(given).tolist()))
     if isinstance(given, Mapping):
-        factors = _by_name(given, n_features, names)
+        factors = _by_name(given, names)
     else:
         factors = _numbers(given)
         if factors.shape != (n_features,):
@@ -220,7 +220,7 @@ def penalty_factors(given: Any, n_features: int, names: Any = None) -> Float64Ar
     return factors
 
 
-def _by_name(given: Mapping[Any, Any], n_features: int, names: Any) -> Float64Array:
+def _by_name(given: Mapping[Any, Any], names: Any) -> Float64Array:
     if names is None:
         raise ValueError(
             "penalty_factor names features, but the data has no names: fit on a data frame, or "
