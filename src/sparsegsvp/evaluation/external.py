@@ -228,13 +228,13 @@ def validate_predictions(
     positive : label, optional
         The positive one of two classes, by default the last.
     prevalence : float, optional
-        Share of the positive class where the model is to be used; by default that of the cohort.
+        As for `validate_external`; by default that of the cohort.
     prior : float, default=0.5
         The share that the probabilities are for.
     shift : sequence of FeatureShift, optional
         What `check_shift` found.
     level : float, default=0.95
-        Coverage of the intervals.
+        As for `validate_external`.
 
     Returns
     -------

@@ -26,8 +26,6 @@ from scipy.stats import t as student
 from .._typing import Float64Array, Record
 from ..metrics import Interval, proportion_interval
 
-_LEAST_SPREAD = 0.5  # of what counting alone would give
-
 
 @dataclass(frozen=True)
 class PairedDifference(Record):
@@ -123,18 +121,14 @@ def score_interval(
 
     Parameters
     ----------
-    scores : array-like of shape (J,)
-        Fold scores; those that are ``nan`` (undefined in their fold) are left out.
-    test_train_ratio : float
-        :math:`n_{test}/n_{train}`.
+    scores, test_train_ratio, level
+        As in :func:`corrected_interval`.
     sampling_variance : float
         :math:`V_{sampling}`, of the score on as many samples as one repeat tests.
     trials : float
         n: how many trials a perfect score would stand for.
     value : float, optional
         The estimate p; the mean of the scores by default.
-    level : float, default=0.95
-        Nominal coverage.
 
     Returns
     -------
@@ -257,19 +251,23 @@ def auc_interval(
     return score_interval(scores, test_train_ratio, variance, 2 * n_smallest, level=level)
 
 
-def least_spread(counts: ArrayLike, n_folds: float) -> float:
-    """Return the spread of fold-wise differences below which it is not believed.
+def counting_deviation(counts: ArrayLike, n_folds: float) -> float:
+    """Return the standard deviation that a fold's mean rate would have by counting alone.
 
-    Half the standard deviation that a fold's mean rate would have by counting alone: two folds
-    with the same difference are no proof of it. ``counts`` holds (correct, total, ...) of each
-    class over all folds of one repeat; rates are smoothed (Laplace), so that a perfect count
-    still has a deviation.
+    ``counts`` holds (correct, total, ...) of each class over all folds of one repeat; rates are
+    smoothed (Laplace), so that a perfect count still has a deviation.
     """
     right, total = np.asarray(counts, dtype=np.float64)[:, :2].T
     rates = (right + 1) / (total + 2)
-    return _LEAST_SPREAD * (
-        float(np.sqrt(np.sum(rates * (1 - rates) / (total / n_folds)))) / total.size
-    )
+    return float(np.sqrt(np.sum(rates * (1 - rates) / (total / n_folds)))) / total.size
+
+
+def least_spread(counts: ArrayLike, n_folds: float) -> float:
+    """Return the spread of fold-wise differences below which it is not believed.
+
+    Half of `counting_deviation`: two folds with the same difference are no proof of it.
+    """
+    return 0.5 * counting_deviation(counts, n_folds)
 
 
 def holm(p_values: ArrayLike) -> Float64Array:

@@ -327,8 +327,7 @@ class EvaluationResult(Shown):
         Parameters
         ----------
         prevalence : float, optional
-            Share of the positive class where the model is to be used; by default that of the
-            samples.
+            As for `decision_curve`.
 
         Returns
         -------

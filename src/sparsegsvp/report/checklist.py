@@ -90,7 +90,7 @@ def checklist_markdown(results: Part) -> str:
     Parameters
     ----------
     results : dict
-        The document of `summarize`, or ``results.json`` as read by `json.load`.
+        As for `checklist`.
 
     Returns
     -------

@@ -104,7 +104,7 @@ def draw_figures(results: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     results : dict
-        The document of `summarize`, or ``results.json`` as read by `json.load`.
+        As for `build_report`.
 
     Returns
     -------
