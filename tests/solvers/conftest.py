@@ -48,6 +48,12 @@ def penalty(request):
     return request.param
 
 
+@pytest.fixture(scope="session")
+def one_minimum():
+    """Penalties with which every way to solve the problems of these tests ends at one point."""
+    return [L1(), Lq(0.5, 1e-3), LogSum(0.05)]
+
+
 @pytest.fixture(scope="session", params=PENALTIES + MORE, ids=repr)
 def any_penalty(request):
     return request.param

@@ -1,4 +1,4 @@
-"""Every penalty is concave, increasing, zero at zero, and majorised by its tangent.
+"""Every penalty is concave, rising, zero at zero, and majorised by its tangent.
 
 A new penalty joins by one entry in PENALTIES of conftest.py.
 """
@@ -17,9 +17,12 @@ T = np.linspace(0.0, 1.0, 101)
 
 
 def test_value_is_zero_at_zero_and_increases(any_penalty):
-    value = any_penalty.value(T)
+    """Everywhere, or up to where its slope is zero for good."""
+    value, slope = any_penalty.value(T), any_penalty.slope(T)
     assert value[0] == 0.0
-    assert (np.diff(value) > 0.0).all()
+    assert slope[0] > 0.0
+    assert ((np.diff(value) > 0.0) == (slope[:-1] > 0.0)).all()
+    assert (np.diff(value) >= 0.0).all()
 
 
 def test_slope_and_curvature_by_finite_differences(any_penalty):

@@ -1,4 +1,4 @@
-"""What an audit of batches found, and how it is said; `batches` has the questions and the sums."""
+"""The result of an audit of batches, and its sentences; `batches` computes it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 from .._notices import Notice, Severity
 from ..metrics import Interval
-from .result import ranged
-from .values import plain
+from .values import plain, ranged
 
 #: Batches above which several are left out at a time.
 MOST_LEFT_OUT = 20
@@ -22,7 +21,7 @@ _CLOSELY, _SHOWS = 0.5, 0.7
 
 @dataclass(frozen=True)
 class ClassFromBatch:
-    """How well the class is told from the batch alone.
+    """The accuracy of telling the class from the batch alone.
 
     Attributes
     ----------
@@ -45,7 +44,7 @@ class ClassFromBatch:
 
 @dataclass(frozen=True)
 class BatchFromPanel:
-    """How well the batch is told from the panel, among samples of one class.
+    """The area under the curve of telling the batch from the panel, within classes.
 
     Attributes
     ----------
@@ -65,7 +64,7 @@ class BatchFromPanel:
 
 @dataclass(frozen=True)
 class UnseenBatches:
-    """How well the procedure predicts batches that it has not seen.
+    """The score of the procedure on batches that it was not fitted on.
 
     Attributes
     ----------
@@ -98,7 +97,7 @@ class UnseenBatches:
 
 @dataclass(frozen=True, repr=False)
 class BatchAudit:
-    """What one batch variable has to do with the labels, the panel and the score.
+    """The audit of one batch variable: against the labels, the panel and the score.
 
     Attributes
     ----------
@@ -200,7 +199,7 @@ class BatchAudit:
         return [*said, text]
 
     def notices(self) -> list[Notice]:
-        """Return what the reader has to know of it; nothing where all is well."""
+        """Return the notices; none where nothing is wrong."""
         return list(self._notices())
 
     def _notices(self) -> Iterator[Notice]:

@@ -1,4 +1,4 @@
-"""Methods of selection made of scikit-learn's parts, for every comparison to hold.
+"""Baseline selectors of a comparison, made of scikit-learn's parts.
 
 Each gives a panel of a chosen size, and an order of the features to cut or fill it by.
 """
@@ -64,12 +64,20 @@ class _OrderedSelector(SelectorMixin, BaseEstimator):
         mask[self.feature_order_[: self.n_features]] = True
         return mask
 
-    def _check_size(self) -> None:
+    def _read(self, X: Any, y: Any, **options: Any) -> tuple[Any, NDArray[Any]]:
+        """Return the table and the labels, checked, as is the size of the panel."""
+        X, y = validate_data(self, X, y, **options)
+        check_classification_targets(y)
         if not 1 <= self.n_features <= self.n_features_in_:
             raise ValueError(
                 f"n_features={self.n_features} must lie in 1..{self.n_features_in_}, "
                 "the number of columns of X."
             )
+        return X, y
+
+    def _order_by(self, weights: Float64Array) -> None:
+        """Order the features that have a weight by its size."""
+        self.feature_order_ = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -104,8 +112,7 @@ class RandomPanel(_OrderedSelector):
 
     def fit(self, X: Any, y: ArrayLike) -> RandomPanel:
         """Draw an order of the features."""
-        X, _ = validate_data(self, X, y, accept_sparse="csr")
-        self._check_size()
+        X, _ = self._read(X, y, accept_sparse="csr")
         self.feature_order_ = check_random_state(self.random_state).permutation(X.shape[1])
         return self
 
@@ -159,9 +166,7 @@ class RecursiveElimination(_OrderedSelector):
 
     def fit(self, X: Any, y: ArrayLike) -> RecursiveElimination:
         """Drop features until one is left."""
-        X, y = validate_data(self, X, y)
-        check_classification_targets(y)
-        self._check_size()
+        X, y = self._read(X, y)
         svm = LinearSVC(C=self.C, class_weight="balanced", dual="auto", random_state=0)
         left = np.arange(X.shape[1])
         dropped: list[IntArray] = []  # the last to go comes first
@@ -179,7 +184,35 @@ class RecursiveElimination(_OrderedSelector):
         return self
 
 
-class L1Logistic(ClassifierMixin, _OrderedSelector):
+class _LinearSelector(ClassifierMixin, _OrderedSelector):
+    """A selector that is a linear classifier: of two classes, or of each against the rest."""
+
+    classes_: NDArray[Any]
+    coef_: Float64Array
+    intercept_: Float64Array
+
+    def _class_codes(self, y: NDArray[Any]) -> IntArray:
+        """Set ``classes_`` and return the code of each sample."""
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError("y holds one class; at least two are needed.")
+        return codes
+
+    def decision_function(self, X: Any) -> Float64Array:
+        """Return the signed value (two classes) or one value per class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False)
+        values = X @ self.coef_.T + self.intercept_
+        return values[:, 0] if self.classes_.size == 2 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labels."""
+        values = self.decision_function(X)
+        codes = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        return self.classes_[codes]
+
+
+class L1Logistic(_LinearSelector):
     r"""l1 logistic regression with at least a given number of features.
 
     .. math:: \min_{w, b} \; \|w\|_1 + C \sum_i s_i \log(1 + e^{-y_i (x_i'w + b)})
@@ -220,12 +253,8 @@ class L1Logistic(ClassifierMixin, _OrderedSelector):
 
     def fit(self, X: Any, y: ArrayLike) -> L1Logistic:
         """Find the penalty, then keep its model."""
-        X, y = validate_data(self, X, y)
-        check_classification_targets(y)
-        self._check_size()
-        self.classes_ = np.unique(y)
-        if self.classes_.size < 2:
-            raise ValueError("y holds one class; at least two are needed.")
+        X, y = self._read(X, y)
+        self._class_codes(y)
         low, C = None, l1_min_c(X, y, loss="log")
         models = self._solve(X, y, C)
         while self._size(models) < self.n_features and C < 1e8:
@@ -241,8 +270,7 @@ class L1Logistic(ClassifierMixin, _OrderedSelector):
         self.C_ = float(C)
         self.coef_ = np.vstack([model.coef_ for model in models])
         self.intercept_ = np.concatenate([model.intercept_ for model in models])
-        weights = np.linalg.norm(self.coef_, axis=0)
-        self.feature_order_ = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+        self._order_by(np.linalg.norm(self.coef_, axis=0))
         return self
 
     def _solve(self, X: Any, y: Any, C: float) -> list[LogisticRegression]:
@@ -255,21 +283,8 @@ class L1Logistic(ClassifierMixin, _OrderedSelector):
     def _size(models: list[LogisticRegression]) -> int:
         return int(np.count_nonzero(np.any([m.coef_[0] != 0 for m in models], axis=0)))
 
-    def decision_function(self, X: Any) -> Float64Array:
-        """Return the signed value (two classes) or one value per class."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
-        values = X @ self.coef_.T + self.intercept_
-        return values[:, 0] if self.classes_.size == 2 else values
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels."""
-        values = self.decision_function(X)
-        codes = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[codes]
-
-
-class ElasticNetSelector(ClassifierMixin, _OrderedSelector):
+class ElasticNetSelector(_LinearSelector):
     r"""Elastic net with at least a given number of features.
 
     .. math:: \min_w \; \frac{1}{2n} \sum_i s_i (y_i - x_i'w)^2
@@ -323,13 +338,9 @@ class ElasticNetSelector(ClassifierMixin, _OrderedSelector):
 
     def fit(self, X: Any, y: ArrayLike) -> ElasticNetSelector:
         """Walk down the path until enough features have entered."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        self._check_size()
+        X, y = self._read(X, y, dtype=np.float64)
         check_real("l1_ratio", self.l1_ratio, above=0, most=1)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError("y holds one class; at least two are needed.")
+        codes = self._class_codes(y)
         weight = (codes.size / self.classes_.size / np.bincount(codes))[codes]
         target = np.eye(self.classes_.size)[codes]
         if self.classes_.size == 2:
@@ -355,21 +366,8 @@ class ElasticNetSelector(ClassifierMixin, _OrderedSelector):
         self.alpha_ = alpha
         self.coef_ = np.atleast_2d(coef)
         self.intercept_ = level - self.coef_ @ mean
-        self.feature_order_ = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+        self._order_by(weights)
         return self
-
-    def decision_function(self, X: Any) -> Float64Array:
-        """Return the signed value (two classes) or one value per class."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
-        values = X @ self.coef_.T + self.intercept_
-        return values[:, 0] if self.classes_.size == 2 else values
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels."""
-        values = self.decision_function(X)
-        codes = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[codes]
 
 
 class TreeImportance(_OrderedSelector):
@@ -427,9 +425,7 @@ class TreeImportance(_OrderedSelector):
 
     def fit(self, X: Any, y: ArrayLike) -> TreeImportance:
         """Grow the trees, and order the features."""
-        X, y = validate_data(self, X, y)
-        check_classification_targets(y)
-        self._check_size()
+        X, y = self._read(X, y)
         trees: dict[str, Any] = {"n_estimators": self.n_trees, "random_state": self.random_state}
         if self.boosted:
             trees |= {"subsample": 0.5, "max_features": min(1000, X.shape[1])}
@@ -438,6 +434,5 @@ class TreeImportance(_OrderedSelector):
         else:
             model = RandomForestClassifier(class_weight="balanced", **trees).fit(X, y)
         self.feature_importances_ = model.feature_importances_
-        used = np.count_nonzero(self.feature_importances_)
-        self.feature_order_ = np.argsort(-self.feature_importances_, kind="stable")[:used]
+        self._order_by(self.feature_importances_)
         return self

@@ -1,14 +1,13 @@
-"""How many of the features that stability selection keeps may be wrong."""
+"""Bounds on the number of wrong features among those that stability selection keeps."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import Float64Array
+from .._typing import Float64Array, Record
 
 
 def error_bound(
@@ -74,8 +73,8 @@ def error_bound(
 
 
 @dataclass(frozen=True)
-class ErrorControl:
-    """How many wrong features there are at most, on average, among those found.
+class ErrorControl(Record):
+    """A bound on the expected number of wrong features among those found.
 
     Attributes
     ----------
@@ -96,10 +95,6 @@ class ErrorControl:
     bound: float
     assumption: str
     is_raised: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a dictionary."""
-        return asdict(self)
 
 
 def error_control(

@@ -1,4 +1,4 @@
-"""The methods of a comparison that names none: their names, and what each does."""
+"""The default methods of a comparison: their names, and a line on each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each method reached at each size: from the log of a comparison to its rows."""
+"""The rows of a comparison, from its log: the scores of each method at each size."""
 
 from __future__ import annotations
 
@@ -16,36 +16,29 @@ from .intervals import (
     PairedDifference,
     auc_interval,
     corrected_error,
-    counting_deviation,
+    least_spread,
     paired_differences,
     rate_interval,
 )
 from .journal import Journal
 from .panels import panel_stability
 
-#: Fold-wise differences that vary less than this share of what counting alone would give a
-#: fold's score are not believed: two folds with the same difference are no proof of it.
-LEAST_SPREAD = 0.5
-
 
 @dataclass(frozen=True)
 class MethodAtSize:
-    """What a method reached with panels of one size, over all folds."""
+    """The scores and panels of a method at one size, over all folds."""
 
     entries: tuple[dict[str, Any], ...]
-    n_classes: int
     n_repeats: int
 
     @classmethod
-    def collect(
-        cls, journal: Journal, name: str, size: int, folds: list[Fold], n_classes: int
-    ) -> MethodAtSize:
+    def collect(cls, journal: Journal, name: str, size: int, folds: list[Fold]) -> MethodAtSize:
         """Gather what the journal holds of a method at a size, in the order of the folds."""
         entries = []
         for fold in folds:
             record = journal.records[name, fold.repeat, fold.index]
             entries.append(next(e for e in record["sizes"] if e["size"] == size))
-        return cls(tuple(entries), n_classes, len({f.repeat for f in folds}))
+        return cls(tuple(entries), len({f.repeat for f in folds}))
 
     @property
     def complete(self) -> bool:
@@ -62,8 +55,7 @@ class MethodAtSize:
 
     def least_spread(self) -> float:
         """Return the spread of fold scores below which they are not believed."""
-        pairs = [(tp, p) for tp, p, _, _ in self.counts()]
-        return LEAST_SPREAD * counting_deviation(pairs, len(self.entries) / self.n_repeats)
+        return least_spread(self.counts(), len(self.entries) / self.n_repeats)
 
     def score(self, ratio: float, level: float) -> Interval:
         pairs = [(tp, p) for tp, p, _, _ in self.counts()]

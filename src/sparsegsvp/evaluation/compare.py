@@ -17,7 +17,6 @@ from sklearn.utils import check_array, check_consistent_length
 from .._parallel import Outcome, Task
 from .._typing import IntArray, Progress
 from .._validate import check_real, check_seed
-from .._versions import versions
 from .baselines import RandomPanel
 from .catalogue import default_methods
 from .cells import MethodAtSize, comparison_rows, mean_seconds
@@ -32,7 +31,7 @@ from .panels import (
     with_size,
 )
 from .scores import area_variance, counts_of, mean_recall, panel_score, score_fold
-from .values import digest, message_of
+from .values import identity, message_of
 
 COMPARISON = "comparison"
 _FIT = 21  # seed stream
@@ -166,12 +165,7 @@ def compare(
     }
 
     def header() -> dict[str, Any]:
-        return {
-            "kind": "compare",
-            "data": digest(matrix, labels, [] if ids is None else ids),
-            "versions": versions(),
-            **description,
-        }
+        return identity("compare", matrix, labels, ids, **description)
 
     with open_journal(log, header, resume=resume) as journal:
         journal.plan((name, f.repeat, f.index) for name in chosen for f in folds)
@@ -182,7 +176,7 @@ def compare(
         ]
         _run(tasks, shared, panel_sizes, n_jobs, time_limit, journal, progress)
     cells = {
-        (name, size): MethodAtSize.collect(journal, name, size, folds, classes.size)
+        (name, size): MethodAtSize.collect(journal, name, size, folds)
         for name in chosen
         for size in panel_sizes
     }

@@ -10,11 +10,8 @@ from numpy.typing import ArrayLike
 
 from .._typing import BoolArray
 from ..metrics import Interval, StabilityIndex
-from .intervals import (
-    PairedDifference,
-)
-from .result import data_frame, html_table, ranged
-from .values import plain
+from .intervals import PairedDifference
+from .values import data_frame, html_table, plain, ranged
 
 RANDOM_PANEL = "random panel"
 

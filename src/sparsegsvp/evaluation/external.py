@@ -39,16 +39,15 @@ from ..metrics import (
 )
 from ..metrics.calibration import mean_by_class
 from ..metrics.ranking import mean_area
-from .recalibration import recalibrated_share
-from .result import data_frame, html_table, ranged
+from .recalibration import check_known, recalibrated_share
 from .scores import TITLES, class_scores
 from .shift import FeatureShift
-from .values import plain
+from .values import Shown, data_frame, plain, ranged
 
 
 @dataclass(frozen=True, repr=False)
-class ExternalValidation:
-    """What a cohort says of a model; the result of `validate_external`.
+class ExternalValidation(Shown):
+    """Scores, curves and remarks of a model on a cohort; the result of `validate_external`.
 
     Attributes
     ----------
@@ -115,12 +114,6 @@ class ExternalValidation:
     def notices(self) -> tuple[Notice, ...]:
         """What could not be said, as notices."""
         return tuple(Notice("cohort", "note", text) for text in self.remarks)
-
-    def __repr__(self) -> str:
-        return "\n".join([self._title(), *(f"  {name}: {text}" for name, text in self._lines())])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._title(), ["", ""], self._lines())
 
     def _title(self) -> str:
         counts = ", ".join(f"{n} {c}" for n, c in zip(self.class_counts, self.classes))
@@ -235,13 +228,13 @@ def validate_predictions(
     positive : label, optional
         The positive one of two classes, by default the last.
     prevalence : float, optional
-        Share of the positive class where the model is to be used; by default that of the cohort.
+        As for `validate_external`; by default that of the cohort.
     prior : float, default=0.5
         The share that the probabilities are for.
     shift : sequence of FeatureShift, optional
         What `check_shift` found.
     level : float, default=0.95
-        Coverage of the intervals.
+        As for `validate_external`.
 
     Returns
     -------
@@ -259,9 +252,7 @@ def validate_predictions(
     if prevalence is not None:
         check_real("prevalence", prevalence, above=0, below=1)
     truth, predicted, labels = np.asarray(y_true), np.asarray(y_pred), list(classes)
-    unknown = sorted({str(label) for label in truth.tolist()} - {str(c) for c in labels})
-    if unknown:
-        raise ValueError(f"the cohort has class {unknown[0]!r}, which the model does not know.")
+    check_known(truth, labels)
     if not truth.size:
         raise ValueError("the cohort has no samples.")
     counts = confusion_matrix(truth, predicted, labels=labels)

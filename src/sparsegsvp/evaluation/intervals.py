@@ -16,19 +16,19 @@ exact one of the samples counted where there is nothing to add up, at a perfect 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from .._typing import Float64Array
+from .._typing import Float64Array, Record
 from ..metrics import Interval, proportion_interval
 
 
 @dataclass(frozen=True)
-class PairedDifference:
+class PairedDifference(Record):
     """A difference of two methods over the same folds.
 
     Attributes
@@ -51,10 +51,6 @@ class PairedDifference:
     p_value: float
     p_adjusted: float
     n_comparisons: int
-
-    def to_dict(self) -> dict[str, float | int]:
-        """Return the fields as a dictionary."""
-        return asdict(self)
 
 
 def corrected_error(scores: Float64Array, test_train_ratio: float) -> float:
@@ -125,18 +121,14 @@ def score_interval(
 
     Parameters
     ----------
-    scores : array-like of shape (J,)
-        Fold scores; those that are ``nan`` (undefined in their fold) are left out.
-    test_train_ratio : float
-        :math:`n_{test}/n_{train}`.
+    scores, test_train_ratio, level
+        As in :func:`corrected_interval`.
     sampling_variance : float
         :math:`V_{sampling}`, of the score on as many samples as one repeat tests.
     trials : float
         n: how many trials a perfect score would stand for.
     value : float, optional
         The estimate p; the mean of the scores by default.
-    level : float, default=0.95
-        Nominal coverage.
 
     Returns
     -------
@@ -184,16 +176,10 @@ def rate_interval(
 
     Parameters
     ----------
-    scores : array-like of shape (J,)
-        Fold scores.
-    test_train_ratio : float
-        :math:`n_{test}/n_{train}`.
+    scores, test_train_ratio, value, level
+        As in :func:`score_interval`.
     counts : sequence of (correct, total)
         One pair per rate, over one repeat, or the mean over repeats.
-    value : float, optional
-        The estimate; the mean of the scores by default.
-    level : float, default=0.95
-        Nominal coverage.
 
     Returns
     -------
@@ -233,10 +219,8 @@ def auc_interval(
 
     Parameters
     ----------
-    scores : array-like of shape (J,)
-        Areas of the folds.
-    test_train_ratio : float
-        :math:`n_{test}/n_{train}`.
+    scores, test_train_ratio, level
+        As in :func:`score_interval`; the scores are the areas of the folds.
     variances : array-like of shape (J,)
         DeLong's variance of each (:func:`delong_variance`); ``nan`` where a fold has one sample
         of a class. If all are, the largest possible one, A (1 - A) / n_smallest, is taken.
@@ -244,8 +228,6 @@ def auc_interval(
         Folds in a repeat.
     n_smallest : float
         Samples of the smallest class.
-    level : float, default=0.95
-        Nominal coverage.
 
     Returns
     -------
@@ -269,15 +251,23 @@ def auc_interval(
     return score_interval(scores, test_train_ratio, variance, 2 * n_smallest, level=level)
 
 
-def counting_deviation(counts: Sequence[tuple[float, float]], n_folds: float) -> float:
+def counting_deviation(counts: ArrayLike, n_folds: float) -> float:
     """Return the standard deviation that a fold's mean rate would have by counting alone.
 
-    ``counts`` holds (correct, total) of each class over all folds of one repeat; rates are
+    ``counts`` holds (correct, total, ...) of each class over all folds of one repeat; rates are
     smoothed (Laplace), so that a perfect count still has a deviation.
     """
-    right, total = np.asarray(counts, dtype=np.float64).T
+    right, total = np.asarray(counts, dtype=np.float64)[:, :2].T
     rates = (right + 1) / (total + 2)
     return float(np.sqrt(np.sum(rates * (1 - rates) / (total / n_folds)))) / total.size
+
+
+def least_spread(counts: ArrayLike, n_folds: float) -> float:
+    """Return the spread of fold-wise differences below which it is not believed.
+
+    Half of `counting_deviation`: two folds with the same difference are no proof of it.
+    """
+    return 0.5 * counting_deviation(counts, n_folds)
 
 
 def holm(p_values: ArrayLike) -> Float64Array:

@@ -1,4 +1,4 @@
-r"""The learning curve: what growing parts of the samples reach, and what more would.
+r"""The learning curve: accuracy and stability on growing parts of the samples, and a forecast.
 
 The procedure is fitted on nested parts of the samples and predicts all that a part leaves out.
 An inverse power law :math:`a - b n^{-c}` is fitted to the mean accuracies; draws of the repeats
@@ -21,7 +21,6 @@ from sklearn.utils import _safe_indexing, check_array, check_consistent_length, 
 from .._parallel import Task
 from .._typing import Float64Array, IntArray, Progress
 from .._validate import check_integer, check_real, check_seed
-from .._versions import versions
 from ..metrics import Interval
 from .folds import check_labels, derive_seed, growing_parts
 from .journal import Journal, open_journal, run_logged
@@ -33,8 +32,7 @@ from .panels import (
     selected_features,
 )
 from .power_law import Forecast, PowerLaw, Reason, look_ahead
-from .result import html_table, ranged
-from .values import digest, plain
+from .values import Shown, identity, number, plain, ranged
 
 LEARNING = "learning curve"
 FRACTIONS = (0.3, 0.4, 0.5, 0.65, 0.8)
@@ -44,8 +42,8 @@ _LEAST = 3  # samples of a class that a part needs, to be tuned on
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningCurve:
-    """What `learning_curve` found; one entry per size of the parts, the smallest first.
+class LearningCurve(Shown):
+    """The result of `learning_curve`; one entry per size of the parts, the smallest first.
 
     Attributes
     ----------
@@ -88,11 +86,7 @@ class LearningCurve:
     reason: Reason | None
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def __repr__(self) -> str:
-        return "\n".join([self._title(), *(f"  {name}: {text}" for name, text in self._lines())])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._title(), ["samples", "balanced accuracy"], self._lines())
+    _heads = ("samples", "balanced accuracy")
 
     def _title(self) -> str:
         return f"Learning curve: {self.sentence()}"
@@ -109,9 +103,9 @@ class LearningCurve:
             found = end.accuracy
             return (
                 f"Twice the samples ({end.n_samples:,}) would reach a balanced accuracy of about "
-                f"{_two(found.value)} ({found.level:.0%} interval {_two(found.low)} to "
+                f"{number(found.value)} ({found.level:.0%} interval {number(found.low)} to "
                 f"{found.high:.2f}), where all {self.n_samples:,} that there are reach about "
-                f"{_two(now.accuracy.value)}."
+                f"{number(now.accuracy.value)}."
             )
         why = {
             "chance": f"with {last:,} of them the procedure is not clearly better than guessing",
@@ -252,15 +246,8 @@ def learning_curve(
 
     def header() -> dict[str, Any]:
         # a repeat depends on its number, not on how many there are: more may be added
-        return {
-            "kind": "learning_curve",
-            "data": digest(matrix, labels, [] if ids is None else ids),
-            **({} if batch is None else {"batches": digest(batch)}),
-            "estimator": describe(procedure),
-            "fractions": shares,
-            "random_state": seed,
-            "versions": versions(),
-        }
+        settings = {"estimator": describe(procedure), "fractions": shares, "random_state": seed}
+        return identity("learning_curve", matrix, labels, ids, batch, **settings)
 
     tasks = [
         Task(("part", repeat, i), _learn, (rows, derive_seed(seed, _FIT, repeat, i)))
@@ -406,8 +393,3 @@ def _counting_error(largest: list[_Piece], class_counts: IntArray) -> float:
     total = np.sum([piece.total for piece in largest], axis=0)
     p = (right / total * class_counts + 0.5) / (class_counts + 1)
     return float(np.sqrt(np.sum(p * (1 - p) / class_counts)) / class_counts.size)
-
-
-def _two(value: float) -> str:
-    """Write a score, never rounding an imperfect one up to 1."""
-    return "0.99" if 0.99 < value < 1 else f"{value:.2f}"

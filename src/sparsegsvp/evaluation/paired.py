@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 
 from .._typing import BoolArray, Float64Array
 from ..metrics import PairedAreas, PairedLabels, delong_test, mcnemar_test
-from .cells import LEAST_SPREAD
 from .folds import Fold, holdout_ratio
-from .intervals import PairedDifference, counting_deviation, paired_differences
+from .intervals import PairedDifference, least_spread, paired_differences
 from .result import EvaluationResult
 from .scores import class_scores
 from .values import plain
@@ -25,7 +24,7 @@ def paired_difference(
     *,
     level: float = 0.95,
 ) -> PairedDifference:
-    """How much better the first of two procedures is, fold by fold.
+    """Estimate the difference of two procedures over the same folds, with its interval.
 
     Both have met the same samples in every fold, so what makes a fold hard or easy cancels:
     the interval is narrower than those of the two scores suggest, and corrected, as they are,
@@ -93,7 +92,7 @@ def _least_spread(result: EvaluationResult) -> float:
     """The spread of fold scores below which they are not believed."""
     n_repeats = len({fold.repeat for fold in result.folds})
     counts = np.sum([fold.counts for fold in result.folds], axis=0) / n_repeats
-    return LEAST_SPREAD * counting_deviation(counts[:, :2].tolist(), len(result.folds) / n_repeats)
+    return least_spread(counts, len(result.folds) / n_repeats)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._typing import Float64Array, IntArray
 from ..estimators.center import takes_batch
+from ..linalg.matrix import dense
 from ..metrics import StabilityIndex, nogueira_stability
 
 # ------------------------------------------------------------------ reading a fitted one
@@ -149,8 +150,7 @@ def _weights(step: Any) -> Float64Array | None:
     """Return one non-negative weight per feature of a linear model or a forest."""
     coef = getattr(step, "coef_", None)
     if coef is not None:
-        coef = coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef)
-        return np.linalg.norm(np.atleast_2d(coef), axis=0)
+        return np.linalg.norm(np.atleast_2d(dense(coef)), axis=0)
     importances = getattr(step, "feature_importances_", None)
     return None if importances is None else np.abs(np.asarray(importances))
 

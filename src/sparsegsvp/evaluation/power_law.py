@@ -50,7 +50,7 @@ class PowerLaw:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a number of samples would reach.
+    """The accuracy that a number of samples would reach.
 
     Attributes
     ----------

@@ -9,11 +9,11 @@ a slope below 0, which is refused); labels follow the new probabilities.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
 from .._validate import check_choice, check_real
@@ -90,9 +90,7 @@ def recalibrate(
     slope, shift, n_samples = 1.0, 0.0, None
     if X is not None:
         truth = np.asarray(y).astype(str)
-        unknown = sorted(set(truth.tolist()) - {str(c) for c in classes})
-        if unknown:
-            raise ValueError(f"the cohort has class {unknown[0]!r}, which the model does not know.")
+        check_known(truth, classes)
         slope, shift = _line(model, X, truth == str(classes[one]), one, before, method)
         n_samples = int(truth.size)
     # log odds of the positive class: (b x - prior) * slope + shift + prior of the new share
@@ -114,6 +112,13 @@ def recalibrate(
         "digest": "",
     }
     return again
+
+
+def check_known(labels: NDArray[Any], classes: Iterable[Any]) -> None:
+    """Raise ValueError if a cohort has a class that a model does not know."""
+    unknown = sorted({str(label) for label in labels.tolist()} - {str(c) for c in classes})
+    if unknown:
+        raise ValueError(f"the cohort has class {unknown[0]!r}, which the model does not know.")
 
 
 def _line(

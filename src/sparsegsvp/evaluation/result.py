@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -28,7 +26,7 @@ from ..metrics import (
 )
 from .folds import Fold
 from .permutation import PermutationResult, Verdict, verdict
-from .values import plain
+from .values import Shown, data_frame, plain, ranged
 
 if TYPE_CHECKING:
     from .adjusting import Adjustment
@@ -145,7 +143,7 @@ def _finite(value: float | None) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class EvaluationResult:
+class EvaluationResult(Shown):
     """Result of :func:`~sparsegsvp.nested_evaluate`.
 
     Attributes
@@ -215,12 +213,6 @@ class EvaluationResult:
     seconds: dict[str, float] = field(compare=False)
     batches: tuple[BatchAudit, ...] = ()
     adjusted: Adjustment | None = None
-
-    def __repr__(self) -> str:
-        return "\n".join([self._title(), *(f"  {name}: {text}" for name, text in self._lines())])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._title(), ["", ""], self._lines())
 
     def _title(self) -> str:
         return (
@@ -335,7 +327,7 @@ class EvaluationResult:
         return None if found is None else decision_curve(*found[:2], prevalence=found[2])
 
     def thresholds(self, prevalence: float | None = None) -> tuple[ThresholdRow, ...]:
-        """Return what acting from a probability on means, by the first repeat's probabilities.
+        """Return rates, predictive values and net benefit at thresholds, in the first repeat.
 
         For two classes; empty without probabilities. The intervals are of the samples alone, as
         if one model had predicted all of them.
@@ -343,8 +335,7 @@ class EvaluationResult:
         Parameters
         ----------
         prevalence : float, optional
-            Share of the positive class where the model is to be used; by default that of the
-            samples.
+            As for `decision_curve`.
 
         Returns
         -------
@@ -453,30 +444,3 @@ class EvaluationResult:
                 "notes": NOTES,
             }
         )
-
-
-# ------------------------------------------------------------------------------ text and tables
-
-
-def ranged(score: Interval | None) -> str:
-    """Return a score with its interval as text."""
-    return "-" if score is None else f"{score.value:.2f} ({score.low:.2f} to {score.high:.2f})"
-
-
-def html_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a plain table for notebooks."""
-    lines = ["".join(f"<th>{html.escape(head)}</th>" for head in heads)]
-    lines += ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
-    body = "".join(f"<tr>{line}</tr>" for line in lines if line != "<th></th>" * len(heads))
-    return f"<table><caption>{html.escape(title)}</caption>{body}</table>"
-
-
-def data_frame(rows: Sequence[dict[str, Any]]) -> Any:
-    """Return rows as a pandas data frame; say how to get pandas where it is missing."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            'to_frame needs pandas: pip install "sparsegsvp[cli]". to_dict needs nothing.'
-        ) from error
-    return pd.DataFrame(rows)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from .._typing import Float64Array, IntArray
+from ..linalg.matrix import dense
 from ..metrics import balanced_brier_score, balanced_log_loss, delong_variance
 from .baselines import common_classifier
 from .folds import Fold
@@ -144,8 +145,7 @@ def panel_score(
     matrix: Any, codes: IntArray, fold: Fold, panel: IntArray
 ) -> tuple[float, IntArray, Float64Array]:
     """Return balanced accuracy, predicted codes and probabilities of the common classifier."""
-    columns = matrix[:, np.sort(panel)]
-    columns = columns.toarray() if hasattr(columns, "toarray") else np.asarray(columns, float)
+    columns = dense(matrix[:, np.sort(panel)]).astype(float, copy=False)
     train, test = columns[fold.train], columns[fold.test]
     if np.isnan(columns).any():
         with warnings.catch_warnings():

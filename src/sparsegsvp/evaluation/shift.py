@@ -18,7 +18,7 @@ of 2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from .._notices import Notice
-from .._typing import Float64Array
+from .._typing import Float64Array, Record
 from ..estimators.pipeline import last_step
 
 LEVEL = 0.01
@@ -39,7 +39,7 @@ _FEW, _LONG_TAILS = 10, 4
 
 
 @dataclass(frozen=True)
-class FeatureShift:
+class FeatureShift(Record):
     """One feature of a panel in other samples, against training.
 
     Attributes
@@ -58,10 +58,6 @@ class FeatureShift:
     factor: float | None
     shifted: bool
     scaled: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a dictionary."""
-        return asdict(self)
 
 
 def check_shift(

@@ -18,13 +18,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from .._parallel import Task
 from .._typing import BoolArray, IntArray, Progress
 from .._validate import check_choice, check_integer, check_real, check_seed
-from .._versions import versions
 from .bounds import error_control
 from .folds import complementary_pair, derive_seed, subsample
 from .journal import Journal, open_journal, run_logged
 from .panels import describe, fit_on, panel_stability, selected_features
 from .substitutes import Substitute, find_substitutes, group_frequency
-from .values import digest
+from .values import identity
 
 HALVES = "stability in half samples"
 _RESAMPLING = ("complementary_pairs", "subsample", "bootstrap")
@@ -167,8 +166,38 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             The fitted object.
         """
         self._check_parameters()
-        missing = _takes_missing_values(self.estimator)
         given = X
+        X, labels, ids = self._read(X, y, groups)
+        subsets = self._draw(labels, ids)
+        seed = int(self.random_state)
+
+        def header() -> dict[str, Any]:
+            # a subset depends on its number, not on how many there are: more may be added
+            names = ("estimator", "sample_fraction", "resampling", "random_state")
+            settings = {name: describe(getattr(self, name)) for name in names}
+            return identity("stability", X, labels, ids, batch, **settings)
+
+        tasks = [
+            Task(("half", i), _select, (subset, derive_seed(seed, 1, i)))
+            for i, subset in enumerate(subsets)
+        ]
+        Z = np.zeros((len(subsets), X.shape[1]), dtype=bool)
+        # frames reach the estimator as frames: it may look for names
+        named = hasattr(self, "feature_names_in_")
+        lots = None if batch is None else column_or_1d(batch)
+        shared = (self.estimator, given if named else X, labels, ids, lots)
+        with open_journal(log, header, resume=resume) as journal:
+            run_logged(tasks, shared, journal, stage=HALVES, progress=progress, n_jobs=self.n_jobs)
+            for i, task in enumerate(tasks):
+                journal.read(task.key, partial(_mark, Z[i]))
+        self._count(X, labels, Z)
+        return self
+
+    def _read(
+        self, X: Any, y: ArrayLike, groups: ArrayLike | None
+    ) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
+        """Return the table, the labels and the groups, checked."""
+        missing = _takes_missing_values(self.estimator)
         X, y = validate_data(
             self,
             X,
@@ -184,47 +213,17 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         ids = None if groups is None else column_or_1d(groups)
         if ids is not None:
             check_consistent_length(labels, ids)
-        subsets = self._draw(labels, ids)
-        n_classes = np.unique(labels).size
-        if any(np.unique(labels[subset]).size < n_classes for subset in subsets):
-            raise ValueError(
-                "a subset lacks a class: there are too few samples (or groups) of it for "
-                f"sample_fraction={self.sample_fraction}; use resampling='subsample' with a "
-                "larger sample_fraction, or collect more."
-            )
-        seed = int(self.random_state)
+        return X, labels, ids
 
-        def header() -> dict[str, Any]:
-            # a subset depends on its number, not on how many there are: more may be added
-            names = ("estimator", "sample_fraction", "resampling", "random_state")
-            return {
-                "kind": "stability",
-                "data": digest(X, labels, [] if ids is None else ids),
-                **({} if batch is None else {"batches": digest(batch)}),
-                "versions": versions(),
-                **{name: describe(getattr(self, name)) for name in names},
-            }
-
-        tasks = [
-            Task(("half", i), _select, (subset, derive_seed(seed, 1, i)))
-            for i, subset in enumerate(subsets)
-        ]
-        Z = np.zeros((len(subsets), X.shape[1]), dtype=bool)
-        # frames reach the estimator as frames: it may look for names
-        named = hasattr(self, "feature_names_in_")
-        lots = None if batch is None else column_or_1d(batch)
-        shared = (self.estimator, given if named else X, labels, ids, lots)
-        with open_journal(log, header, resume=resume) as journal:
-            run_logged(tasks, shared, journal, stage=HALVES, progress=progress, n_jobs=self.n_jobs)
-            for i, task in enumerate(tasks):
-                journal.read(task.key, partial(_mark, Z[i]))
+    def _count(self, X: Any, y: NDArray[Any], Z: BoolArray) -> None:
+        """Set the attributes that follow from what each subset selected."""
         self.selections_ = Z
         self.selection_frequencies_ = Z.mean(axis=0)
         self.mean_panel_size_ = float(Z.sum(axis=1).mean())
         self.stability_ = panel_stability(Z, X.shape[1])
         if self.resampling == "complementary_pairs":
             self.error_control_, self.error_words_ = error_control(
-                self.selection_frequencies_, self.threshold, len(subsets) // 2
+                self.selection_frequencies_, self.threshold, len(Z) // 2
             )
         else:
             self.error_control_ = None
@@ -234,11 +233,10 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             )
         control = self.error_control_
         self.error_bound_ = None if control is None or control.is_raised else control.bound
-        self.substitutes_ = find_substitutes(X, labels, Z)
+        self.substitutes_ = find_substitutes(X, y, Z)
         self.group_frequencies_ = self.selection_frequencies_.copy()
         for feature, others in self.substitutes_.items():
             self.group_frequencies_[feature] = group_frequency(Z, feature, others)
-        return self
 
     def _check_parameters(self) -> None:
         check_choice("resampling", self.resampling, _RESAMPLING)
@@ -258,18 +256,29 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         check_seed(self.random_state)
 
     def _draw(self, y: NDArray[Any], groups: NDArray[Any] | None) -> list[IntArray]:
+        """Return the rows of each subset, all of which must hold every class."""
         seed, fraction = int(self.random_state), float(self.sample_fraction)
+
+        def rng(i: int) -> np.random.Generator:
+            return np.random.default_rng(derive_seed(seed, 0, i))
+
         if self.resampling == "complementary_pairs":
-            pairs = (
-                complementary_pair(y, groups, np.random.default_rng(derive_seed(seed, 0, i)))
-                for i in range(self.n_resamples // 2)
+            pairs = (complementary_pair(y, groups, rng(i)) for i in range(self.n_resamples // 2))
+            subsets = [half for pair in pairs for half in pair]
+        else:
+            replace = self.resampling == "bootstrap"
+            subsets = [
+                subsample(y, groups, fraction, rng(i), replace=replace)
+                for i in range(self.n_resamples)
+            ]
+        n_classes = np.unique(y).size
+        if any(np.unique(y[subset]).size < n_classes for subset in subsets):
+            raise ValueError(
+                "a subset lacks a class: there are too few samples (or groups) of it for "
+                f"sample_fraction={self.sample_fraction}; use resampling='subsample' with a "
+                "larger sample_fraction, or collect more."
             )
-            return [half for pair in pairs for half in pair]
-        replace = self.resampling == "bootstrap"
-        generators = (
-            np.random.default_rng(derive_seed(seed, 0, i)) for i in range(self.n_resamples)
-        )
-        return [subsample(y, groups, fraction, rng, replace=replace) for rng in generators]
+        return subsets
 
     def substitutes(self, feature: int | str) -> tuple[Substitute, ...]:
         """Return the substitutes of one feature, most frequent first.

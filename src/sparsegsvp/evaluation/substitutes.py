@@ -10,14 +10,15 @@ a description of these resamples, not a proof that one can replace the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
-from .._typing import BoolArray, Float64Array, IntArray
+from .._typing import BoolArray, Float64Array, IntArray, Record
+from ..linalg.matrix import dense
 
 MIN_CORRELATION = 0.8
 #: Largest p-value at which g is taken to be selected more often where f is not.
@@ -26,7 +27,7 @@ _BLOCK = 512  # features whose correlations are computed at a time
 
 
 @dataclass(frozen=True)
-class Substitute:
+class Substitute(Record):
     """A feature that stands in for another.
 
     Attributes
@@ -47,18 +48,13 @@ class Substitute:
     frequency_with: float
     frequency_without: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a dictionary."""
-        return asdict(self)
-
 
 def within_class_scores(X: Any, y: NDArray[Any], columns: IntArray) -> Float64Array:
     """Return columns centred per class and scaled to unit length; constant ones are zero.
 
     The products of these columns are the pooled within-class correlations.
     """
-    part = X[:, columns]
-    C = np.array(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
+    C = np.array(dense(X[:, columns]), dtype=np.float64)
     missing = np.isnan(C)
     C[missing] = 0.0
     # a column constant within each class keeps only rounding errors, which must not correlate

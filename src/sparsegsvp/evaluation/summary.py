@@ -1,4 +1,4 @@
-"""What the outer folds add up to: scores with intervals, panels, the control, and the notices."""
+"""Sums over the outer folds: scores with intervals, panels, the control, and the notices."""
 
 from __future__ import annotations
 

@@ -1,13 +1,17 @@
-"""Values as JSON can hold them, and digests to recognise them by."""
+"""Results as JSON, text and tables hold them, and digests to recognise them by."""
 
 from __future__ import annotations
 
 import hashlib
+import html
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from .._versions import versions
+from ..metrics import Interval
 
 
 def plain(value: Any) -> Any:
@@ -53,6 +57,19 @@ def digest(*parts: Any) -> str:
     return state.hexdigest()[:32]
 
 
+def identity(
+    kind: str, X: Any, y: Any, groups: Any = None, batch: Any = None, **settings: Any
+) -> dict[str, Any]:
+    """Return what identifies work on samples in a log: its kind and settings, data and versions."""
+    return {
+        "kind": kind,
+        "data": digest(X, y, [] if groups is None else groups),
+        **({} if batch is None else {"batches": digest(batch)}),
+        "versions": versions(),
+        **settings,
+    }
+
+
 def message_of(kind: type, said: object) -> str:
     """Return an error or a warning as one text of at most 300 characters."""
     text = f"{kind.__name__}: {said}"
@@ -62,3 +79,63 @@ def message_of(kind: type, said: object) -> str:
 def dumps(value: Any) -> str:
     """Return one line of canonical JSON."""
     return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+# ------------------------------------------------------------------------------ text and tables
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Write a score, never rounding an imperfect one up to 1.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation.values import number
+    >>> number(0.914), number(0.998), number(1.0)
+    ('0.91', '0.99', '1.00')
+    """
+    text = f"{value:.{digits}f}"
+    if value < 1.0 and float(text) == 1.0:
+        text = f"{1.0 - 10.0**-digits:.{digits}f}"
+    return text
+
+
+def ranged(score: Interval | None) -> str:
+    """Return a score with its interval as text."""
+    return "-" if score is None else f"{score.value:.2f} ({score.low:.2f} to {score.high:.2f})"
+
+
+def html_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a plain table for notebooks."""
+    lines = ["".join(f"<th>{html.escape(head)}</th>" for head in heads)]
+    lines += ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+    body = "".join(f"<tr>{line}</tr>" for line in lines if line != "<th></th>" * len(heads))
+    return f"<table><caption>{html.escape(title)}</caption>{body}</table>"
+
+
+def data_frame(rows: Sequence[dict[str, Any]]) -> Any:
+    """Return rows as a pandas data frame; say how to get pandas where it is missing."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            'to_frame needs pandas: pip install "sparsegsvp[cli]". to_dict needs nothing.'
+        ) from error
+    return pd.DataFrame(rows)
+
+
+class Shown:
+    """A result that shows itself, as text and in notebooks: a title, and lines of two cells."""
+
+    _heads = ("", "")
+
+    def __repr__(self) -> str:
+        return "\n".join([self._title(), *(f"  {name}: {text}" for name, text in self._lines())])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._title(), self._heads, self._lines())
+
+    def _title(self) -> str:
+        raise NotImplementedError
+
+    def _lines(self) -> list[tuple[str, str]]:
+        raise NotImplementedError

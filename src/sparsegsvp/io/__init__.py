@@ -12,9 +12,9 @@ The walk of a file to a `Table`, a module for each step:
   the other columns are features;
 - `table` puts it together, with a record of what was done.
 
-What is written goes through `files`, models through `models` and `archive`; `errors` has the one
-kind of error, and the words of its messages. Names are loaded when first used, so that the
-command line answers ``--help`` at once.
+What is written goes through `files`, tables through `sheets`, models through `models` and
+`archive`; `errors` has the one kind of error, and the words of its messages. Names are loaded
+when first used, so that the command line answers ``--help`` at once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .cells import csv_text as csv_text
-    from .cells import harmless as harmless
     from .errors import InputError as InputError
     from .errors import need as need
     from .files import prepare_output as prepare_output
@@ -43,13 +41,14 @@ if TYPE_CHECKING:
     from .models import save_model as save_model
     from .preview import Preview as Preview
     from .preview import preview_table as preview_table
+    from .sheets import csv_text as csv_text
+    from .sheets import harmless as harmless
+    from .sheets import workbook as workbook
     from .table import Table as Table
     from .table import read_table as read_table
     from .text import listed_names as listed_names
-    from .xlsx import workbook as workbook
 
 _MODULES = {
-    "cells": ("csv_text", "harmless"),
     "errors": ("InputError", "need"),
     "files": ("prepare_output", "whole_folder", "write_atomic"),
     "guards": ("end_at_once", "machine_memory"),
@@ -60,8 +59,8 @@ _MODULES = {
     "memory": ("make_table",),
     "models": ("Log2", "load_model", "save_model"),
     "preview": ("Preview", "preview_table"),
+    "sheets": ("csv_text", "harmless", "workbook"),
     "table": ("Table", "read_table"),
-    "xlsx": ("workbook",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_MODULE_OF)

@@ -1,11 +1,11 @@
-"""Cells: text to numbers and labels, codes for missing values, and CSV that no spreadsheet runs."""
+"""Cells: text to numbers and labels, and codes for missing values."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +19,6 @@ from .errors import InputError, option, quote
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 _ENOUGH = 5000  # cells that are not numbers, after which reading on would tell no more
-_FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-_BLANKS = " \u00a0"
-_CELL_ENDS = re.compile("([;\t\r\n])")  # where another locale, or another line, begins a cell
-
-
-# --- reading ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -265,86 +259,3 @@ def if_a_code(value: str) -> str:
     if "," in value or len(value) > _CODE_LENGTH:
         return ""
     return f"; if it stands for a missing value, use {option('na', value)}"
-
-
-# --- writing ----------------------------------------------------------------------------
-
-
-def harmless(text: str) -> str:
-    """Make text from a file safe to open in a spreadsheet.
-
-    A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break would be run
-    as a formula; an apostrophe before it makes it text. Where the list separator is a semicolon,
-    as in much of Europe, or a tab, cells also begin within a cell, and lines in any case. Plain
-    numbers such as ``-1``, which are labels often enough, stay as they are.
-
-    Parameters
-    ----------
-    text : str
-        The cell.
-
-    Returns
-    -------
-    str
-        The cell, with an apostrophe before all that could be run.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io import harmless
-    >>> harmless("=cmd|'/c calc'!A1"), harmless("-1"), harmless("TP53")
-    ("'=cmd|'/c calc'!A1", '-1', 'TP53')
-    >>> harmless("x;=1+1")
-    "x;'=1+1"
-    """
-    cells = _CELL_ENDS.split(text)
-    safe = "".join(f"'{cell}" if _is_formula(cell) else cell for cell in cells)
-    return f"'{safe}" if text.lstrip(_BLANKS).startswith(("\t", "\r", "\n")) else safe
-
-
-def _is_formula(cell: str) -> bool:
-    return cell.lstrip(_BLANKS).startswith(_FORMULA_STARTS) and not looks_numeric(cell)
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Format rows as CSV: text made harmless, numbers so that they read back exactly.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    rows : iterable of sequences
-        Cells: text, numbers, or None for an empty one.
-
-    Returns
-    -------
-    str
-        The file's content, lines ended by ``\\n``.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io import csv_text
-    >>> print(csv_text(["feature", "weight"], [["@SUM(A1)", -0.5], ["b,c", None]]), end="")
-    feature,weight
-    '@SUM(A1),-0.5
-    "b,c",
-    """
-    lines = [[harmless(str(name)) for name in header]]
-    lines += [[_csv_cell(cell) for cell in row] for row in rows]
-    return "".join(",".join(map(_quoted, line)) + "\n" for line in lines)
-
-
-def _csv_cell(cell: Any) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, str):
-        return harmless(str(cell))
-    if hasattr(cell, "item"):  # a NumPy scalar prints its type otherwise
-        cell = cell.item()
-    return repr(cell)
-
-
-def _quoted(cell: str) -> str:
-    # Python's writer leaves a lone carriage return unquoted, and its reader then fails.
-    if any(c in cell for c in ',;"\t\r\n'):
-        return '"' + cell.replace('"', '""') + '"'
-    return cell

@@ -33,7 +33,7 @@ _UNFINISHED, _REPLACED = ".sparsegsvp-partial-", ".sparsegsvp-before-"
 
 
 def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
-    """Write a file so that nobody ever sees half of it.
+    """Write a file whole or not at all.
 
     The content goes to a sibling first, which then takes the name of the file; if anything
     fails before that, the old file (or none) is what remains. A symbolic link is followed, and

@@ -1,4 +1,4 @@
-"""What surrounds every reader: a bound on unpacking, one kind of error, a way out of a hang.
+"""Guards around readers: bounds on unpacking, one kind of error, interrupts inside of C.
 
 Files come from anywhere. What a library raises about a damaged one becomes an `InputError`;
 what a file unpacks to is bounded by its own size, and by the memory of the machine.

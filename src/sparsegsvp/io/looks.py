@@ -1,4 +1,4 @@
-"""What the name and the values of a column say: age, batch, survival, a code, or nothing.
+"""Guesses from the name and the values of a column: age, batch, survival, a code, or nothing.
 
 Only whole words count, so that MAGEA1 is no age and BMI1, RIN2, OS9 and ID3 stay genes. A name
 is `plain` if it consists of known words alone ("Age at diagnosis", "OS.time"); if one word is

@@ -29,7 +29,7 @@ from .layout import (
 )
 from .layout import feature_names as names_of_features
 from .rows import from_rows
-from .table import Table, checked_table, read_table, settle, texts_of
+from .table import Table, checked_table, mark_and_join, read_table, texts_of
 from .text import OpenRows, ReadOptions, RowStream
 
 # What messages call data in memory, by the package they belong to.
@@ -179,7 +179,7 @@ def make_table(
             target = str(getattr(y, "name", None) or "y")
         positive = None if positive is None else as_label(positive)
         digest = _digest(raw)
-        settle(raw, reader.na, collapse, in_place=False)
+        mark_and_join(raw, reader.na, collapse, in_place=False)
         return checked_table(raw, source, digest, roles, target, positive)
 
 

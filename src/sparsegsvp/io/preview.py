@@ -1,4 +1,4 @@
-"""What is in a file, before anybody has said what its columns are for."""
+"""A preview of a file: its columns, first rows, and columns that may hold the classes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Preview:
-    """What is in a file.
+    """The columns and first rows of a file, and what may hold the classes.
 
     Attributes
     ----------

@@ -43,15 +43,6 @@ _STRAY = 0.1  # a column with a smaller share of text is numbers with a slip in 
 _SURE = 20  # rows that show whether a column holds text
 
 
-# --- roles -----------------------------------------------------------------------------
-
-
-# --- matrices and arrays ---------------------------------------------------------------
-
-
-# --- rows of cells ---------------------------------------------------------------------
-
-
 def from_rows(
     open_rows: OpenRows,
     roles: Roles,

@@ -343,7 +343,7 @@ def read_table(
             join(raw, found, roles)
     raw.notes[:0] = turned
     with locating(file.name):
-        settle(raw, codes, collapse, in_place=True)
+        mark_and_join(raw, codes, collapse, in_place=True)
         table = checked_table(raw, shown_name(file), digest, roles, target, positive)
     if log2:
         record = (*table.record, "values are log2(max(x, 1))")
@@ -367,7 +367,7 @@ def texts_of(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def settle(raw: RawTable, na: Sequence[str], way: str | None, *, in_place: bool) -> None:
+def mark_and_join(raw: RawTable, na: Sequence[str], way: str | None, *, in_place: bool) -> None:
     """Mark numbers that stand for missing values, then make one of features of one name."""
     raw.X, met = mark_missing(raw.X, numbers_of(na), in_place=in_place)
     mark_covariates(raw.text, na)

@@ -34,7 +34,7 @@ _ATTRIBUTE = re.compile(
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the caller said about a file, in place of what is found out or taken for granted.
+    """Options of reading a file, in place of what is found out or taken for granted.
 
     `transpose` is None where nothing was said, and `na` has codes for missing values besides
     the usual ones.

@@ -163,6 +163,11 @@ def _header(matrix: Matrix) -> Any:
     return pd.DataFrame(columns=list(matrix.names))
 
 
+def dense(values: Any) -> np.ndarray:
+    """A NumPy array or a SciPy matrix as an array."""
+    return values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+
+
 def in_memory(values: Any) -> Any:
     """Labels or weights as they are, computed if Dask holds them."""
     return values.compute() if _is_dask(values) else values

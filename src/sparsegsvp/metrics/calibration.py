@@ -1,4 +1,4 @@
-r"""Whether probabilities mean what they say, and what they are for another share of a class.
+r"""Calibration of probabilities, and probabilities for another share of a class.
 
 Probabilities of this package are for equal class shares. Where a model is used, the positive class
 has another share, its prevalence; :func:`at_prevalence` moves probabilities there. Curve, line and
@@ -8,15 +8,14 @@ score of a calibration can be had for any share, whatever that of the samples is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from .._typing import BoolArray, Float64Array
+from .._typing import BoolArray, Float64Array, Record
 from .._validate import check_choice, check_integer, check_real
 from .scores import Interval, _class_weights, normal_interval
 
@@ -83,7 +82,7 @@ def at_prevalence(y_proba: ArrayLike, prevalence: float, *, prior: float = 0.5) 
 
 
 @dataclass(frozen=True)
-class CalibrationCurve:
+class CalibrationCurve(Record):
     """Observed against predicted frequency of the positive class, classes weighted equally.
 
     Attributes
@@ -99,10 +98,6 @@ class CalibrationCurve:
     observed: Float64Array
     weight: Float64Array
     count: NDArray[np.int64]
-
-    def to_dict(self) -> dict[str, list[float]]:
-        """Return the fields as lists."""
-        return {name: np.asarray(value).tolist() for name, value in asdict(self).items()}
 
 
 def balanced_calibration_curve(
@@ -155,7 +150,7 @@ def balanced_calibration_curve(
 
 
 @dataclass(frozen=True)
-class CalibrationLine:
+class CalibrationLine(Record):
     """A logistic regression of the class on the log odds that were predicted.
 
     Attributes
@@ -173,10 +168,6 @@ class CalibrationLine:
     intercept: Interval
     slope: Interval | None
     slope_intercept: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a dictionary."""
-        return asdict(self)
 
 
 def calibration_line(

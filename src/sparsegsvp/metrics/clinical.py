@@ -1,4 +1,4 @@
-r"""What acting on a probability means: predictive values, thresholds and net benefit.
+r"""Predictive values, thresholds and net benefit: the use of acting on a probability.
 
 A study seldom holds as many positives as the world does, so everything here that depends on the
 prevalence :math:`\pi` is put together from what does not: sensitivity and specificity.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 
-from .._typing import Float64Array, IntArray
+from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real
 from .calibration import checked
 from .scores import Interval, clopper_pearson
@@ -80,7 +80,7 @@ def predictive_values(
 
 
 @dataclass(frozen=True)
-class DecisionCurve:
+class DecisionCurve(Record):
     """Net benefit of acting on a model, against the probability at which one would act.
 
     Attributes
@@ -101,13 +101,6 @@ class DecisionCurve:
     low: Float64Array
     high: Float64Array
     treat_all: Float64Array
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as numbers and lists."""
-        return {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in vars(self).items()
-        }
 
 
 def net_benefit(
@@ -152,12 +145,8 @@ def decision_curve(
 
     Parameters
     ----------
-    y_true : array-like of bool of shape (n_samples,)
-        Which samples are positive.
-    y_proba : array-like of shape (n_samples,)
-        Probabilities of the positive class, for this prevalence (:func:`at_prevalence`).
-    prevalence : float, optional
-        The classes are weighted to this share of positives; by default that of the samples.
+    y_true, y_proba, prevalence
+        As in :func:`brier_score`.
     thresholds : sequence of float, optional
         From 0.01 to 0.99 in steps of 0.01 by default.
 
@@ -198,7 +187,7 @@ _MOST = 200  # thresholds that are listed where none are given
 
 
 @dataclass(frozen=True)
-class ThresholdCounts:
+class ThresholdCounts(Record):
     """How many samples are called positive by acting from each of some probabilities on.
 
     All that depends on the prevalence follows from these counts, for any prevalence.
@@ -227,10 +216,6 @@ class ThresholdCounts:
         """Share of the negatives that are called so."""
         return self.tn / (self.tn + self.fp)
 
-    def to_dict(self) -> dict[str, list[float]]:
-        """Return the fields as lists."""
-        return {name: value.tolist() for name, value in vars(self).items()}
-
 
 def threshold_counts(
     y_true: ArrayLike, y_proba: ArrayLike, *, thresholds: ArrayLike | None = None
@@ -239,10 +224,8 @@ def threshold_counts(
 
     Parameters
     ----------
-    y_true : array-like of bool of shape (n_samples,)
-        Which samples are positive.
-    y_proba : array-like of shape (n_samples,)
-        Probabilities of the positive class.
+    y_true, y_proba
+        As in :func:`brier_score`, for any prevalence.
     thresholds : array-like, optional
         Rising, between 0 and 1. By default every probability that occurs, since nothing changes
         between them; of more than 200, so many evenly spread ones.
@@ -272,7 +255,7 @@ def threshold_counts(
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """What acting from a probability on means.
+    """Rates, predictive values and net benefit of acting from a probability on.
 
     Attributes
     ----------
@@ -314,12 +297,8 @@ def threshold_table(
 
     Parameters
     ----------
-    y_true : array-like of bool of shape (n_samples,)
-        Which samples are positive.
-    y_proba : array-like of shape (n_samples,)
-        Probabilities of the positive class, for this prevalence (:func:`at_prevalence`).
-    prevalence : float, optional
-        Share of the positive class; by default that of the samples.
+    y_true, y_proba, prevalence
+        As in :func:`brier_score`.
     own : float, optional
         The threshold of the model's own labels, shown too and marked: the prevalence, if they
         are those that are likelier at equal class shares.

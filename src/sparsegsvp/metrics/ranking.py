@@ -10,13 +10,13 @@ give all of them at once in O(n log n) (Sun and Xu, 2014).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest, norm, rankdata
 
-from .._typing import BoolArray, Float64Array
+from .._typing import BoolArray, Float64Array, Record
 from .._validate import check_real
 from .scores import Interval, _label_pair, normal_interval, proportion_interval
 
@@ -139,7 +139,7 @@ def mean_area(parts: Sequence[tuple[BoolArray, Float64Array]], *, level: float) 
 
 
 @dataclass(frozen=True)
-class PairedAreas:
+class PairedAreas(Record):
     """Two areas under the ROC curve on the same samples.
 
     Attributes
@@ -157,10 +157,6 @@ class PairedAreas:
     second: float
     difference: Interval
     p_value: float | None
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the fields as a dictionary."""
-        return asdict(self)
 
 
 def delong_test(
@@ -209,7 +205,7 @@ def delong_test(
 
 
 @dataclass(frozen=True)
-class PairedLabels:
+class PairedLabels(Record):
     """Labels that two models gave to the same samples.
 
     Attributes
@@ -225,10 +221,6 @@ class PairedLabels:
     only_second: int
     n_samples: int
     p_value: float
-
-    def to_dict(self) -> dict[str, float | int]:
-        """Return the fields as a dictionary."""
-        return asdict(self)
 
 
 def mcnemar_test(y_true: ArrayLike, first: ArrayLike, second: ArrayLike) -> PairedLabels:

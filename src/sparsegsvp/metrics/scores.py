@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta, norm
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from .._typing import Float64Array, IntArray
+from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real
 
 # --- predicted labels --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(Record):
     """An estimate with its confidence interval.
 
     Attributes
@@ -38,10 +38,6 @@ class Interval:
     low: float
     high: float
     level: float = 0.95
-
-    def to_dict(self) -> dict[str, float]:
-        """Return the fields as a dictionary."""
-        return asdict(self)
 
 
 def clopper_pearson(successes: int, trials: int, *, level: float = 0.95) -> Interval:

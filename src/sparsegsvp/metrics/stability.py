@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from .._typing import BoolArray
+from .._typing import BoolArray, Record
 from .._validate import check_real
 
 
 @dataclass(frozen=True)
-class StabilityIndex:
+class StabilityIndex(Record):
     """Nogueira's stability index, with its asymptotic confidence interval where that is right.
 
     Attributes
@@ -42,10 +42,6 @@ class StabilityIndex:
     low: float | None
     high: float | None
     level: float = 0.95
-
-    def to_dict(self) -> dict[str, float | None]:
-        """Return the fields as a dictionary."""
-        return asdict(self)
 
 
 def _indicator(selections: Any, n_features: int | None) -> BoolArray:

@@ -32,8 +32,16 @@ as plain numbers, one in `drawings` or `feature_charts` that makes a `Chart` of 
 """
 
 from .estimates import accuracy, calibration, decision_curve, learning_curve, permutation, roc
-from .features import boxes, correlations, heatmap, volcano
-from .fits import path, planes, stability, weights
+from .fits import (
+    boxes,
+    correlations,
+    heatmap,
+    path,
+    planes,
+    stability,
+    volcano,
+    weights,
+)
 
 __all__ = [
     "accuracy",

@@ -9,13 +9,15 @@ from numpy.typing import ArrayLike
 
 from ..evaluation import validate_external
 from ..report import drawings, figures
+from ..report.charts import Chart
 from ..report.comparison import accuracy_curves, accuracy_lines
-from .shared import check_ax, kind_of, plain_of, shown_on
+from .shared import kind_of, plain_of, plot
 
 
+@plot
 def roc(
     found: Any, X: Any = None, y: ArrayLike | None = None, *, pos_label: Any = None, ax: Any = None
-) -> Any:
+) -> Chart:
     """Draw the ROC curve: of the outer folds, averaged, or of a model on other samples.
 
     Parameters
@@ -27,11 +29,7 @@ def roc(
         Samples that the classifier was not fitted on, and their labels.
     pos_label : label, optional
         The positive class of a classifier's two, by default the last.
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -42,24 +40,20 @@ def roc(
     >>> plots.roc(model, X[80:], y[80:], ax=False).description
     'ROC curve for 1'
     """
-    check_ax(ax)
-    return shown_on(drawings.roc_chart(_curve("roc", found, X, y, pos_label)), ax)
+    return drawings.roc_chart(_curve("roc", found, X, y, pos_label))
 
 
+@plot
 def calibration(
     found: Any, X: Any = None, y: ArrayLike | None = None, *, pos_label: Any = None, ax: Any = None
-) -> Any:
+) -> Chart:
     """Draw observed against predicted shares of the positive class, classes weighted equally.
 
     Parameters
     ----------
     found, X, y, pos_label
         As for `roc`.
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -70,11 +64,11 @@ def calibration(
     >>> plots.calibration(model, X[80:], y[80:], ax=False).y.title
     'observed share'
     """
-    check_ax(ax)
     shown = _curve("calibration", found, X, y, pos_label)
-    return shown_on(drawings.calibration_chart(shown), ax)
+    return drawings.calibration_chart(shown)
 
 
+@plot
 def decision_curve(
     found: Any,
     X: Any = None,
@@ -83,7 +77,7 @@ def decision_curve(
     pos_label: Any = None,
     prevalence: float | None = None,
     ax: Any = None,
-) -> Any:
+) -> Chart:
     """Draw the net benefit of acting on the model, on everyone and on no one.
 
     Parameters
@@ -93,11 +87,7 @@ def decision_curve(
     prevalence : float, optional
         Share of the positive class that the curve is for; by default that of the samples. A
         validation that is given has its own.
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -108,23 +98,19 @@ def decision_curve(
     >>> plots.decision_curve(model, X[80:], y[80:], prevalence=0.1, ax=False).description
     'decision curve for 1 at a prevalence of 0.1'
     """
-    check_ax(ax)
     shown = _curve("decision", found, X, y, pos_label, prevalence)
-    return shown_on(drawings.decision_chart(shown), ax)
+    return drawings.decision_chart(shown)
 
 
-def permutation(evaluation: Any, *, ax: Any = None) -> Any:
+@plot
+def permutation(evaluation: Any, *, ax: Any = None) -> Chart:
     """Draw the score of the true labels among those of shuffled ones.
 
     Parameters
     ----------
     evaluation : EvaluationResult or its ``to_dict()``
         With a permutation test.
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -137,26 +123,22 @@ def permutation(evaluation: Any, *, ax: Any = None) -> Any:
     >>> plots.permutation(found, ax=False).y.title
     'shuffled labellings'
     """
-    check_ax(ax)
     found = plain_of(evaluation, "permutation", "out_of_fold", "what nested_evaluate returns")
     shown = figures.permutation_histogram(found)
     if shown is None:
         raise ValueError("the evaluation holds no permutation test: n_permutations was 0.")
-    return shown_on(drawings.permutation_chart(shown), ax)
+    return drawings.permutation_chart(shown)
 
 
-def accuracy(comparison: Any, *, ax: Any = None) -> Any:
+@plot
+def accuracy(comparison: Any, *, ax: Any = None) -> Chart:
     """Draw accuracy against panel size, one line per method, with the Pareto front.
 
     Parameters
     ----------
     comparison : Comparison or its ``to_dict()``
         Result of `sparsegsvp.compare`.
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -167,23 +149,19 @@ def accuracy(comparison: Any, *, ax: Any = None) -> Any:
     >>> [mark.label for mark in plots.accuracy(found, ax=False).marks if mark.label]
     ['a', 'Pareto front']
     """
-    check_ax(ax)
     found = plain_of(comparison, "accuracy", "curves", "what compare returns")
-    return shown_on(accuracy_lines(accuracy_curves(found)), ax)
+    return accuracy_lines(accuracy_curves(found))
 
 
-def learning_curve(curve: Any, *, ax: Any = None) -> Any:
+@plot
+def learning_curve(curve: Any, *, ax: Any = None) -> Chart:
     """Draw accuracy and stability against the number of samples, and the law beyond them.
 
     Parameters
     ----------
     curve : LearningCurve or its ``to_dict()``
         Result of `sparsegsvp.evaluation.learning_curve`, or ``Selection.learning``.
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -195,9 +173,8 @@ def learning_curve(curve: Any, *, ax: Any = None) -> Any:
     >>> plots.learning_curve(found, ax=False).x.title
     'samples'
     """
-    check_ax(ax)
     found = plain_of(curve, "learning_curve", "forecast", "what learning_curve returns")
-    return shown_on(drawings.learning_chart(figures.learning(found)), ax)
+    return drawings.learning_chart(figures.learning(found))
 
 
 def _curve(

@@ -1,17 +1,22 @@
-"""Plots of a fit: its path, weights and planes, and how often features are selected."""
+"""Plots of a fit: its path, weights and planes, its panel in the data, and how steady that is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ..report import drawings, figures, projections
-from .shared import check_ax, kind_of, names_of, plain_of, search_of, shown_on
+from numpy.typing import ArrayLike
+
+from ..evaluation import find_substitutes
+from ..report import drawings, feature_charts, features, figures, projections
+from ..report.charts import Chart
+from .shared import kind_of, names_of, plain_of, plot, samples_of, search_of
 
 
+@plot
 def path(
     model: Any, *, feature_names: Sequence[str] | None = None, label: int = 8, ax: Any = None
-) -> Any:
+) -> Chart:
     """Draw the weight of every feature along the path, the chosen step marked.
 
     Parameters
@@ -21,11 +26,7 @@ def path(
     feature_names : sequence of str, optional
     label : int, default=8
         How many of the chosen panel's heaviest features are named in the legend.
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -40,15 +41,15 @@ def path(
     >>> ax.get_xscale(), ax.get_ylabel()
     ('log', 'largest |weight|')
     """
-    check_ax(ax)
     search, names = search_of(model, "path", feature_names)
     shown = figures.path(search, names)
-    return shown_on(drawings.path_weights(shown, by_penalty=True, label=label), ax)
+    return drawings.path_weights(shown, by_penalty=True, label=label)
 
 
+@plot
 def weights(
     model: Any, *, plane: int = 0, feature_names: Sequence[str] | None = None, ax: Any = None
-) -> Any:
+) -> Chart:
     """Draw the sorted weights of one plane with their elbow.
 
     Parameters
@@ -58,11 +59,7 @@ def weights(
     plane : int, default=0
         Which class's plane, by its position in ``classes_``.
     feature_names : sequence of str, optional
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -73,15 +70,15 @@ def weights(
     >>> plots.weights(model, plane=1, ax=False).title
     'plane of 1'
     """
-    check_ax(ax)
     search, names = search_of(model, "weights", feature_names)
     curves = figures.weight_curves(search, names)
     if not 0 <= plane < len(curves):
         raise ValueError(f"plane={plane} must be between 0 and {len(curves) - 1}.")
-    return shown_on(drawings.weights_chart(curves[plane], plane % 8), ax)
+    return drawings.weights_chart(curves[plane], plane % 8)
 
 
-def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -> Any:
+@plot
+def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -> Chart:
     """Draw out-of-fold samples in the plane of their distances to two planes.
 
     Parameters
@@ -90,11 +87,7 @@ def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -
         Of an estimator with planes, such as `GSVPSVMCV`.
     pair : (int, int), default=(0, 1)
         Classes whose planes span the picture.
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -106,7 +99,6 @@ def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -
     >>> plots.planes(found, ax=False).x.title
     'distance to the plane of 0'
     """
-    check_ax(ax)
     found = plain_of(evaluation, "planes", "out_of_fold", "what nested_evaluate returns")
     shown = projections.planes(found, pair=pair)
     if shown is None:
@@ -114,12 +106,13 @@ def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -
             "the evaluation holds no distances to planes: evaluate GSVPSVM, GSVPSVMCV or a "
             "pipeline that ends in one."
         )
-    return shown_on(drawings.scatter_chart(shown, diagonal=True), ax)
+    return drawings.scatter_chart(shown, diagonal=True)
 
 
+@plot
 def stability(
     found: Any, *, feature_names: Sequence[str] | None = None, most: int = 25, ax: Any = None
-) -> Any:
+) -> Chart:
     """Draw how often each feature is selected, most often first.
 
     Parameters
@@ -129,11 +122,7 @@ def stability(
     feature_names : sequence of str, optional
     most : int, default=25
         Largest number of bars.
-    ax : matplotlib axes, None or False
-
-    Returns
-    -------
-    matplotlib axes or Chart
+    %(drawn)s
 
     Examples
     --------
@@ -144,7 +133,6 @@ def stability(
     >>> plots.stability(stable, ax=False).x.title
     'share of refits that choose the feature'
     """
-    check_ax(ax)
     if hasattr(found, "selection_frequencies_"):
         bars = figures.stability_bars(
             found.selection_frequencies_,
@@ -152,7 +140,7 @@ def stability(
             found.get_support(indices=True).tolist(),
             group_frequencies=found.group_frequencies_,
         )
-        return shown_on(drawings.stability_chart(bars[:most], float(found.threshold)), ax)
+        return drawings.stability_chart(bars[:most], float(found.threshold))
     if getattr(found, "selection_frequencies", None) is None:
         raise ValueError(
             "plots.stability draws a fitted StabilitySelection, or what nested_evaluate returns, "
@@ -161,4 +149,184 @@ def stability(
     names = found.feature_names if feature_names is None else feature_names
     names = [str(j) for j in range(found.n_features)] if names is None else names
     bars = figures.stability_bars(found.selection_frequencies, names, found.final_panel or ())
-    return shown_on(drawings.stability_chart(bars[:most]), ax)
+    return drawings.stability_chart(bars[:most])
+
+
+# ---------------------------------------------------------------------- the panel in the data
+
+
+@plot
+def heatmap(
+    selector: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    evaluation: Any = None,
+    feature_names: Sequence[str] | None = None,
+    ax: Any = None,
+) -> Chart:
+    """Draw the panel's values over the samples, like beside like, with a bar for the classes.
+
+    Parameters
+    ----------
+    selector : estimator with ``get_support``
+        Fitted, such as `GSVPSVM`; or a pipeline that ends in one.
+    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        The table it was fitted on.
+    y : array-like of shape (n_samples,)
+        Labels.
+    evaluation : EvaluationResult or its ``to_dict()``, optional
+        Of the same samples: marks those that fits without them predict wrongly.
+    feature_names : sequence of str, optional
+    %(drawn)s
+
+    Examples
+    --------
+    >>> from sparsegsvp import GSVPSVM, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> plots.heatmap(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).x.title
+    'samples, like beside like'
+    """
+    s = samples_of(selector, X, y, feature_names, "heatmap")
+    found = None
+    if evaluation is not None:
+        found = plain_of(evaluation, "heatmap", "out_of_fold", "what nested_evaluate returns")
+    shown = features.heatmap(s.X, s.codes, s.classes, s.names, s.panel, ids=s.ids, evaluation=found)
+    if shown is None:
+        raise ValueError("the selector has selected no feature.")
+    return feature_charts.heatmap_chart(shown, _tones(s.classes))
+
+
+@plot
+def volcano(
+    selector: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    pos_label: Any = None,
+    feature_names: Sequence[str] | None = None,
+    ax: Any = None,
+) -> Chart:
+    """Draw every feature's difference between two classes against its q-value, the panel named.
+
+    Parameters
+    ----------
+    selector, X, y
+        As for `heatmap`.
+    pos_label : label, optional
+        The class whose larger values are on the right, by default the last.
+    feature_names : sequence of str, optional
+    %(drawn)s
+
+    Examples
+    --------
+    >>> from sparsegsvp import GSVPSVM, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> plots.volcano(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).x.title
+    'mean 1 − 0, in units of the table'
+    """
+    s = samples_of(selector, X, y, feature_names, "volcano")
+    positive = None if pos_label is None else str(pos_label)
+    shown = features.volcano(s.X, s.codes, s.classes, s.names, s.panel, positive)
+    if shown is None:
+        raise ValueError("plots.volcano takes two classes and features that vary.")
+    tones = dict(zip(s.classes, _tones(s.classes)))
+    return feature_charts.volcano_chart(shown, tones)
+
+
+@plot
+def boxes(
+    selector: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    feature: int | str = 0,
+    feature_names: Sequence[str] | None = None,
+    ax: Any = None,
+) -> Chart:
+    """Draw the values of one feature by class as box plots.
+
+    Parameters
+    ----------
+    selector, X, y
+        As for `heatmap`.
+    feature : int or str, default=0
+        The name of any feature, or a position in the panel.
+    feature_names : sequence of str, optional
+    %(drawn)s
+
+    Examples
+    --------
+    >>> from sparsegsvp import GSVPSVM, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> plots.boxes(GSVPSVM(n_features=3).fit(X, y), X, y, feature="7", ax=False).title
+    '7'
+    """
+    s = samples_of(selector, X, y, feature_names, "boxes")
+    if isinstance(feature, str):
+        if feature not in s.names:
+            raise ValueError(f"there is no feature {feature!r}.")
+        at = list(s.names).index(feature)
+    elif 0 <= feature < len(s.panel):
+        at = s.panel[feature]
+    else:
+        raise ValueError(f"feature={feature} must be a name, or below {len(s.panel)}.")
+    values = features.column(s.X, at)
+    found = [features.box(values[s.codes == k], name) for k, name in enumerate(s.classes)]
+    tones = [tone for tone, part in zip(_tones(s.classes), found) if part is not None]
+    parts = [part for part in found if part is not None]
+    if not parts:
+        raise ValueError(f"all values of {s.names[at]} are missing.")
+    return feature_charts.boxes(s.names[at], parts, tones)
+
+
+@plot
+def correlations(
+    selector: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    stability: Any = None,
+    feature_names: Sequence[str] | None = None,
+    ax: Any = None,
+) -> Chart:
+    """Draw the correlations of the panel within the classes, with its substitutes.
+
+    Parameters
+    ----------
+    selector, X, y
+        As for `heatmap`.
+    stability : StabilitySelection, optional
+        Fitted on the same table: adds the features that stand in for those of the panel.
+    feature_names : sequence of str, optional
+    %(drawn)s
+
+    Examples
+    --------
+    >>> from sparsegsvp import GSVPSVM, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> plots.correlations(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).description
+    'correlations of the panel within the classes'
+    """
+    s = samples_of(selector, X, y, feature_names, "correlations")
+    found = {} if stability is None else find_substitutes(s.X, s.codes, stability.selections_)
+    rows = [
+        {
+            "index": j,
+            "feature": s.names[j],
+            "substitutes": [{"index": other.feature} for other in found.get(j, ())],
+        }
+        for j in s.panel
+    ]
+    shown = features.correlations(s.X, s.codes, s.names, rows)
+    if shown is None:
+        raise ValueError("correlations take a panel of two features at least.")
+    return feature_charts.correlations_chart(shown)
+
+
+def _tones(classes: Sequence[str]) -> list[int]:
+    return [k % 8 for k in range(len(classes))]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,16 +14,31 @@ from numpy.typing import ArrayLike, NDArray
 from ..estimators.pipeline import last_step
 from ..report.charts import Chart, matplotlib
 
+Given = ParamSpec("Given")
 
-def check_ax(ax: Any) -> None:
-    """Say that matplotlib is missing before anything is computed."""
-    if ax is None:
-        matplotlib("pyplot")
+# Written once for the docstrings of all plots, which refer to it as %(drawn)s.
+_DRAWN = """\
+ax : matplotlib axes, None or False
+
+    Returns
+    -------
+    matplotlib axes or Chart"""
 
 
-def shown_on(chart: Chart, ax: Any) -> Any:
-    """The chart itself, or the axes it is drawn on."""
-    return chart if ax is False else chart.draw(ax)
+def plot(make_chart: Callable[Given, Chart]) -> Callable[Given, Any]:
+    """Make a plot of a function that makes a chart: its parameter ``ax`` says where to draw it."""
+
+    @wraps(make_chart)
+    def drawn(*args: Given.args, **kwargs: Given.kwargs) -> Any:
+        ax: Any = kwargs.get("ax")
+        if ax is None:
+            matplotlib("pyplot")  # where it is missing, say so before anything is computed
+        chart = make_chart(*args, **kwargs)
+        return chart if ax is False else chart.draw(ax)
+
+    drawn.__signature__ = signature(make_chart).replace(return_annotation=Any)  # type: ignore[attr-defined]
+    drawn.__doc__ = (make_chart.__doc__ or "").replace("%(drawn)s", _DRAWN)
+    return drawn
 
 
 def search_of(model: Any, plot: str, names: Sequence[str] | None) -> tuple[Any, Sequence[str]]:

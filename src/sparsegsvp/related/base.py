@@ -28,6 +28,13 @@ _SHARED_DOCS = {
 standardize : bool, default=True
     Scale features to mean 0 and variance 1 first. Weights of features in different units
     cannot be compared otherwise.""",
+    "centred": """\
+standardize : bool, default=True
+    Scale features to variance 1 first. They are centred in any case.""",
+    "dense_panel": """\
+n_features : int or None, default=None
+    Size of the panel. None keeps every feature that varies; an integer keeps the heaviest over
+    the two planes and solves for both planes again on these.""",
     "sparse_panel": """\
 n_features : int or None, default=None
     Size of the panel. None keeps the features with a weight in either plane; an integer keeps

@@ -154,8 +154,7 @@ class GeneShaving(PanelMethod, BaseEstimator):
         Permuted tables for the gap statistic, at least 1. Not used when `n_features` is given.
     n_features : int or None, default=None
         Size of the panel. None takes the one with the largest gap, the smallest if several have.
-    standardize : bool, default=True
-        Scale features to variance 1 first. They are centred in any case.
+    %(centred)s
     random_state : int, RandomState instance or None, default=0
         Draws the permutations.
 

@@ -48,9 +48,7 @@ class GEPSVM(PlanePairClassifier):
     delta : float, default=1.0
         Ridge, > 0, per mean squared distance; the original's, which adds it to sums of squares,
         is ``n_A * delta``.
-    n_features : int or None, default=None
-        Size of the panel. None keeps every feature that varies; an integer keeps the heaviest
-        over the two planes and solves both problems again on these.
+    %(dense_panel)s
     %(standardize)s
 
     Attributes

@@ -1,4 +1,4 @@
-"""Features ranked by their loading on what one class has and the other lacks."""
+"""Features ranked by their loadings in the generalized SVD of the two classes."""
 
 from __future__ import annotations
 
@@ -132,8 +132,7 @@ class GSVDSelector(PanelMethod, BaseEstimator):
         the data's rows only.
     n_features : int or None, default=None
         Size of the panel. None keeps the features whose squared score is at least the mean.
-    standardize : bool, default=True
-        Scale features to variance 1 first. They are centred in any case.
+    %(centred)s
 
     Attributes
     ----------

@@ -44,9 +44,7 @@ class IGEPSVM(PlanePairClassifier):
     nu : float, default=1.0
         Weight of the distance to the other class, > 0. It does for the balance of the two what
         the quotient does by itself, and there is no value that serves all data.
-    n_features : int or None, default=None
-        Size of the panel. None keeps every feature that varies; an integer keeps the heaviest
-        over the two planes and solves both problems again on these.
+    %(dense_panel)s
     %(standardize)s
 
     Attributes

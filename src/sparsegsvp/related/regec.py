@@ -104,9 +104,7 @@ class ReGEC(PlanePairClassifier):
         :math:`\delta_1, \delta_2 > 0`, with a product below 1 for the cross shift; one number
         stands for both.
     shift : {"diagonal", "cross"}, default="diagonal"
-    n_features : int or None, default=None
-        Size of the panel. None keeps every feature that varies; an integer keeps the heaviest
-        over the two planes and solves the problem again on these.
+    %(dense_panel)s
     %(standardize)s
 
     Attributes

@@ -26,7 +26,7 @@ from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import Any
 
-from ..io.cells import csv_text
+from ..io import csv_text
 from .marks import (
     POINT,
     Line,
@@ -132,6 +132,13 @@ class Chart:
     def band(self, x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> None:
         """Add the area between two curves."""
         self.line([*x, *x[::-1]], [*high, *low[::-1]], "band", area=True)
+
+    def whiskers(
+        self, x: Sequence[float], low: Sequence[float], high: Sequence[float], kind: str
+    ) -> None:
+        """Add a vertical line at each x, from low to high."""
+        ends = [v for a, b in zip(low, high) for v in (a, b, math.nan)]
+        self.line([v for at in x for v in (at, at, math.nan)], ends, kind)
 
     def points(self, x: Sequence[float], y: Sequence[float], kind: str, **more: Any) -> None:
         """Add `Points`."""

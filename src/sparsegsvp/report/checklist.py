@@ -65,14 +65,12 @@ def checklist(results: Part) -> list[ChecklistPart]:
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> from sparsegsvp import GSVPSVMCV
+    >>> from sparsegsvp import select_panel
     >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.report import checklist, summarize
-    >>> data = make_planted(60, 20, 2, effect=2.5)
-    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
-    >>> table = SimpleNamespace(X=data.X, y=data.y, feature_names=data.feature_names)
-    >>> parts = {part.number: part for part in checklist(summarize(table, model))}
+    >>> from sparsegsvp.report import checklist
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> selection = select_panel(X, y, fast=True, folds=3, n_deltas=5)
+    >>> parts = {part.number: part for part in checklist(selection.document)}
     >>> len(parts), parts["17"].status
     (52, 'authors')
     >>> parts["11"].text
@@ -92,7 +90,7 @@ def checklist_markdown(results: Part) -> str:
     Parameters
     ----------
     results : dict
-        The document of `summarize`, or ``results.json`` as read by `json.load`.
+        As for `checklist`.
 
     Returns
     -------

@@ -1,29 +1,42 @@
-"""What a run says about the parts of the TRIPOD+AI checklist, by their numbers."""
+"""Sentences of a run on the parts of the TRIPOD+AI checklist, by their numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from ..evaluation.recalibration import recalibration_effect, recalibration_words
 from ..evaluation.scores import TITLES
 from . import words
 from .words import Part, plural
 
+#: The function that fills a part, by its number; it yields sentences, or pieces of them.
+FROM_RUN: dict[str, Callable[[Part], Iterator[str]]] = {}
+Filled = TypeVar("Filled", bound=Callable[[Part], Iterator[str]])
 
-def _counts(classes: list[str], counts: list[int]) -> str:
-    return ", ".join(f"{n:,} {c}" for n, c in zip(counts, classes))
+
+def _says(*numbers: str) -> Callable[[Filled], Filled]:
+    """Make a function the one that fills these parts."""
+
+    def register(fill: Filled) -> Filled:
+        FROM_RUN.update(dict.fromkeys(numbers, fill))
+        return fill
+
+    return register
 
 
 def _samples(r: Part) -> str:
-    data = r["data"]
-    counts = _counts(data["classes"], data["class_counts"])
-    return f"{plural(data['n_samples'], 'sample')} ({counts})"
+    return _described(r["data"], r)
 
 
 def _cohort(r: Part) -> str:
-    test = r["test"]
-    counts = _counts(r["data"]["classes"], test["class_counts"])
-    return f"{plural(test['n_samples'], 'sample')} ({counts})"
+    return _described(r["test"], r)
+
+
+def _described(part: Part, r: Part) -> str:
+    """Write how many samples a part of the document is of, in all and by class."""
+    counts = words.counted(part["class_counts"], r["data"]["classes"])
+    return f"{plural(part['n_samples'], 'sample')} ({counts})"
 
 
 def _folds(r: Part) -> tuple[int, int]:
@@ -33,6 +46,7 @@ def _folds(r: Part) -> tuple[int, int]:
     return len(found) // max(repeats, 1), repeats
 
 
+@_says("1")
 def _title(r: Part) -> Iterator[str]:
     what = words.contrast(r["data"]["classes"], r["data"]["positive"])
     done = "Development" if r["evaluation"] is None else "Development and internal validation"
@@ -40,12 +54,14 @@ def _title(r: Part) -> Iterator[str]:
     yield f"Proposed: {done} of a model with {plural(len(r['panel']), 'feature')} to tell {what}."
 
 
+@_says("2")
 def _abstract(r: Part) -> Iterator[str]:
     yield from r["verdict"]["sentences"]
     if r["test"]:
         yield f"In the independent cohort, {_cohort(r)}: {_scores(r['test']['scores'])}."
 
 
+@_says("4")
 def _objectives(r: Part) -> Iterator[str]:
     yield "Development of a model, with selection of its predictors"
     yield "and without an estimate." if r["evaluation"] is None else "and internal validation."
@@ -53,6 +69,7 @@ def _objectives(r: Part) -> Iterator[str]:
         yield "Evaluation in an independent cohort."
 
 
+@_says("5a")
 def _sources(r: Part) -> Iterator[str]:
     for part, name in ((r["data"], "Development"), (r["test"], "Evaluation")):
         if part and (part["source"] or part["digest"]):
@@ -60,6 +77,7 @@ def _sources(r: Part) -> Iterator[str]:
             yield f"{name}: {part['source'] or 'a table in memory'}{digest}."
 
 
+@_says("7")
 def _preparation(r: Part) -> Iterator[str]:
     data, asked = r["data"], r["run"]["parameters"]
     for text in data["record"]:
@@ -82,14 +100,16 @@ _ABOUT_THE_TABLE = {"repeats", "orientation", "roles", "patients", "leak", "tabl
                     "detection", "raw", "batch"}  # fmt: skip
 
 
+@_says("8a")
 def _outcome(r: Part) -> Iterator[str]:
     data = r["data"]
     column = f"The column {data['target']}" if data["target"] else "The label"
-    counts = _counts(data["classes"], data["class_counts"])
+    counts = words.counted(data["class_counts"], data["classes"])
     interest = f"; the class of interest is {data['positive']}" if data["positive"] else ""
     yield f"{column} has {len(data['classes'])} classes: {counts}{interest}."
 
 
+@_says("9a")
 def _candidates(r: Part) -> Iterator[str]:
     yield f"All {plural(r['data']['n_features'], 'numeric column')} of the table were candidates;"
     yield "selection among them took place inside every training part."
@@ -98,6 +118,7 @@ def _candidates(r: Part) -> Iterator[str]:
         yield f"Left out: {words.listed(left_out)}."
 
 
+@_says("9b")
 def _predictors(r: Part) -> Iterator[str]:
     names = [feature["feature"] for feature in r["panel"]]
     if names:
@@ -106,6 +127,7 @@ def _predictors(r: Part) -> Iterator[str]:
         yield f"Values as {r['data']['units']}."
 
 
+@_says("10")
 def _sample_size(r: Part) -> Iterator[str]:
     data = r["data"]
     per = data["n_features"] / data["n_samples"]
@@ -116,6 +138,7 @@ def _sample_size(r: Part) -> Iterator[str]:
         yield "Whether more samples would help was not measured (no learning curve in this run)."
 
 
+@_says("11")
 def _missing(r: Part) -> Iterator[str]:
     data = r["data"]
     n = data["n_missing"]
@@ -127,6 +150,7 @@ def _missing(r: Part) -> Iterator[str]:
     yield "computed in each training part alone; no sample was left out for it."
 
 
+@_says("12a")
 def _partition(r: Part) -> Iterator[str]:
     yield f"The final model was fitted on all {_samples(r)}."
     if r["evaluation"] is not None:
@@ -138,6 +162,7 @@ def _partition(r: Part) -> Iterator[str]:
         yield f"An independent cohort of {_cohort(r)} took no part in the fit."
 
 
+@_says("12b")
 def _handling(r: Part) -> Iterator[str]:
     asked = r["run"]["parameters"]
     if asked.get("log2"):
@@ -146,10 +171,12 @@ def _handling(r: Part) -> Iterator[str]:
     yield "linearly; none was categorised."
 
 
+@_says("12c")
 def _model(r: Part) -> Iterator[str]:
     yield r["methods"]["paragraph"]
 
 
+@_says("12d")
 def _clusters(r: Part) -> Iterator[str]:
     n = r["data"]["n_groups"]
     if n is not None:
@@ -160,6 +187,7 @@ def _clusters(r: Part) -> Iterator[str]:
         yield from audit["sentences"]
 
 
+@_says("12e")
 def _measures(r: Part) -> Iterator[str]:
     names = [_title_of(name) for name in r["scores"] if name != "prevalence"]
     if names and r["figures"]["calibration"]:
@@ -188,6 +216,7 @@ _PLOTS = {
 }
 
 
+@_says("12f")
 def _updating(r: Part) -> Iterator[str]:
     found = r["model"]["recalibration"]
     if found is None:
@@ -197,6 +226,7 @@ def _updating(r: Part) -> Iterator[str]:
         yield "ranking stayed as they were; predictions made with the model say so."
 
 
+@_says("24")
 def _updated(r: Part) -> Iterator[str]:
     found = r["model"]["recalibration"]
     if found is None:
@@ -208,6 +238,7 @@ def _updated(r: Part) -> Iterator[str]:
         yield "How the recalibrated model does takes samples that it was not recalibrated to."
 
 
+@_says("12g")
 def _predicting(r: Part) -> Iterator[str]:
     yield "By the saved model, from the panel's features alone, with the scaling and medians of"
     yield "the development data; nothing of an evaluated sample is used for another's prediction."
@@ -215,6 +246,7 @@ def _predicting(r: Part) -> Iterator[str]:
         yield "In the outer folds, by the fit that did not see the sample."
 
 
+@_says("13")
 def _imbalance(r: Part) -> Iterator[str]:
     counts = r["data"]["class_counts"]
     yield f"The largest class has {max(counts) / min(counts):.1f} times the samples of the"
@@ -227,6 +259,7 @@ def _imbalance(r: Part) -> Iterator[str]:
         yield "Probabilities were recalibrated afterwards (12f)."
 
 
+@_says("15")
 def _output(r: Part) -> Iterator[str]:
     found = r["model"]["recalibration"]
     shares = (
@@ -240,6 +273,7 @@ def _output(r: Part) -> Iterator[str]:
         yield f"a prevalence of {100 * share:.3g}%, are in results.json; none was chosen by them."
 
 
+@_says("16", "20c")
 def _differences(r: Part) -> Iterator[str]:
     if r["test"]:
         yield f"Development: {_samples(r)}. Evaluation: {_cohort(r)}."
@@ -251,6 +285,7 @@ def _differences(r: Part) -> Iterator[str]:
             yield "differ beyond chance, by half a standard deviation or a factor of 2 in spread."
 
 
+@_says("18f")
 def _code(r: Part) -> Iterator[str]:
     used = ", ".join(f"{name} {v}" for name, v in r["versions"].items())
     yield f"Made with {used}."
@@ -260,12 +295,14 @@ def _code(r: Part) -> Iterator[str]:
         yield f"The run is repeated by: {r['run']['command']}"
 
 
+@_says("20a")
 def _flow(r: Part) -> Iterator[str]:
     yield f"In the table: {_samples(r)}."
     if r["test"]:
         yield f"In the evaluation cohort: {_cohort(r)}."
 
 
+@_says("21")
 def _events(r: Part) -> Iterator[str]:
     yield f"Final fit and selection: {_samples(r)}."
     if r["evaluation"] is not None:
@@ -286,6 +323,7 @@ def _times(n: int) -> str:
     return "once" if n == 1 else f"{n} times"
 
 
+@_says("22")
 def _whole_model(r: Part) -> Iterator[str]:
     model = r["model"]
     yield f"{model['estimator']} with {plural(len(r['panel']), 'feature')}: penalty exponent q ="
@@ -304,6 +342,7 @@ def _title_of(name: str) -> str:
     return TITLES.get(name, name.replace("brier", "Brier score").replace("_", " "))
 
 
+@_says("23a")
 def _performance(r: Part) -> Iterator[str]:
     if r["scores"]:
         known = {name: s for name, s in r["scores"].items() if name != "prevalence"}
@@ -320,6 +359,7 @@ def _calibration(part: Part) -> str:
     return f"; calibration {words.line_words(found['line'])}" if found and found["line"] else ""
 
 
+@_says("23b")
 def _by_cluster(r: Part) -> Iterator[str]:
     for audit in (r["evaluation"] or {}).get("batches", ()):
         unseen = audit["unseen"]
@@ -336,10 +376,12 @@ def _by_cluster(r: Part) -> Iterator[str]:
             yield f"Recognised when left out: {words.listed(said, 12)}."
 
 
+@_says("25")
 def _interpretation(r: Part) -> Iterator[str]:
     yield f"{r['verdict']['headline'].rstrip('.')}."
 
 
+@_says("26")
 def _limitations(r: Part) -> Iterator[str]:
     for notice in r["notices"]:
         yield f"{notice['title']}: {notice['text']}"
@@ -347,6 +389,7 @@ def _limitations(r: Part) -> Iterator[str]:
         yield "No independent cohort was predicted."
 
 
+@_says("27a")
 def _input(r: Part) -> Iterator[str]:
     filled = r["run"]["parameters"].get("impute")
     if filled == "median":
@@ -356,42 +399,7 @@ def _input(r: Part) -> Iterator[str]:
     yield "A missing column and values that are no numbers are refused; other columns are ignored."
 
 
+@_says("27c")
 def _next(r: Part) -> Iterator[str]:
     if r["learning"] is not None:
         yield r["learning"]["sentence"]
-
-
-FROM_RUN: dict[str, Callable[[Part], Iterator[str]]] = {
-    "1": _title,
-    "2": _abstract,
-    "4": _objectives,
-    "5a": _sources,
-    "7": _preparation,
-    "8a": _outcome,
-    "9a": _candidates,
-    "9b": _predictors,
-    "10": _sample_size,
-    "11": _missing,
-    "12a": _partition,
-    "12b": _handling,
-    "12c": _model,
-    "12d": _clusters,
-    "12e": _measures,
-    "12f": _updating,
-    "12g": _predicting,
-    "13": _imbalance,
-    "15": _output,
-    "16": _differences,
-    "18f": _code,
-    "20a": _flow,
-    "20c": _differences,
-    "21": _events,
-    "22": _whole_model,
-    "23a": _performance,
-    "23b": _by_cluster,
-    "24": _updated,
-    "25": _interpretation,
-    "26": _limitations,
-    "27a": _input,
-    "27c": _next,
-}

@@ -12,9 +12,7 @@ from .charts import Axis, Chart
 from .marks import cut, padded
 from .page import render
 from .schema import check
-from .words import interval, listed, number, plural
-
-Part = Mapping[str, Any]
+from .words import Part, interval, listed, number, plural
 
 COMPARISON_FORMAT = "sparsegsvp-comparison"
 # Methods beyond which intervals would hide each other.
@@ -114,8 +112,7 @@ def accuracy_lines(found: Part) -> Chart:
         xs = [sizes.index(size) + shift for size in curve["size"]]
         tone = f"c{i % 8}"
         if few:
-            ends = [v for a, b in zip(curve["low"], curve["high"]) for v in (a, b, math.nan)]
-            chart.line([v for x in xs for v in (x, x, math.nan)], ends, f"series fine {tone}")
+            chart.whiskers(xs, curve["low"], curve["high"], f"series fine {tone}")
         dash = ("", " dashes", " dots")[i // 8 % 3]
         chart.line(xs, curve["score"], f"series {tone}{dash}", label=name, tips=[name])
         chart.points(xs, curve["score"], f"pt {tone}", shape=i)

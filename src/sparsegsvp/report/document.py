@@ -16,9 +16,9 @@ from ..evaluation.recalibration import recalibration_of
 from ..evaluation.values import plain
 from ..metrics import threshold_table
 from . import features, figures, projections, words
-from .doubts import notices_about
+from .answers import notices_about
+from .features import classes_of, describe_panel, with_frequencies
 from .methods import methods
-from .panel import classes_of, describe_panel, with_frequencies
 from .schema import FORMAT, FORMAT_VERSION, Results
 
 Part = dict[str, Any]
@@ -219,8 +219,8 @@ def describe_model(model: Any) -> Part:
 
 
 def _thresholds(found: Mapping[str, Any] | None, prevalence: float | None) -> list[Part]:
-    """What acting from a probability on means, out of fold, by the first repeat."""
-    there = None if found is None else figures.out_of_fold(found, prevalence)
+    """Rates, predictive values and net benefit at thresholds, out of fold, of the first repeat."""
+    there = None if found is None else figures.positive_probabilities(found, prevalence)
     if there is None:
         return []
     y, p, share = there

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .charts import Axis, Chart
-from .marks import cut, padded, short, ticks
-from .words import number, path_score
+from .marks import names_room, padded, short, ticks
+from .words import Part, number, path_score
 
-Part = Mapping[str, Any]
+_SHARES = [(v, f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
+
+
+def places(
+    x: Sequence[float], y: Sequence[float], rows: Sequence[int]
+) -> tuple[list[float], list[float]]:
+    """The coordinates of some of the points."""
+    return [x[i] for i in rows], [y[i] for i in rows]
+
+
+def yes_or_no(flags: Iterable[bool]) -> list[str]:
+    """Truth values as readers of a table see them."""
+    return ["yes" if flag else "no" for flag in flags]
 
 
 # --------------------------------------------------------------------------- one number
@@ -78,9 +90,8 @@ def decision_chart(found: Part) -> Chart:
     at, benefit, everyone = found["thresholds"], found["net_benefit"], found["treat_all"]
     top = max(*benefit, *everyone, 0.01) * 1.15
     floor = -0.3 * top
-    shares = [(v, f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
     chart = Chart(
-        Axis(0.0, 1.0, f"probability of {found['label']} from which one would act", shares),
+        Axis(0.0, 1.0, f"probability of {found['label']} from which one would act", _SHARES),
         Axis(floor, top, "net benefit", grid=True),
         f"decision curve for {found['label']} at a prevalence of {found['prevalence']:.3g}",
     )
@@ -91,11 +102,13 @@ def decision_chart(found: Part) -> Chart:
     chart.band(at, inside(found["low"]), inside(found["high"]))
     chart.line([0, 1], [0, 0], "chance", tips=["acting on no one"])
     # below the axis a line would only run along its edge
-    shown = [(t, v) for t, v in zip(at, everyone) if v >= floor]
-    chart.line([x for x, _ in shown], [y for _, y in shown], "thread", tips=["acting on all"])
-    seen = [(t, v) for t, v in zip(at, benefit) if v >= floor]
-    chart.line([x for x, _ in seen], [y for _, y in seen], "curve", tips=["acting on the model"])
-    chart.text(*shown[-1], "act on all", "tick start", dx=6, dy=-2)
+    on_all, on_model = (
+        places(at, values, [i for i, v in enumerate(values) if v >= floor])
+        for values in (everyone, benefit)
+    )
+    chart.line(*on_all, "thread", tips=["acting on all"])
+    chart.line(*on_model, "curve", tips=["acting on the model"])
+    chart.text(on_all[0][-1], on_all[1][-1], "act on all", "tick start", dx=6, dy=-2)
     chart.text(1, 0, "act on no one", "tick end", dx=-4, dy=14)
     chart.table = {
         "threshold": at, "net benefit": benefit, "low": found["low"], "high": found["high"],
@@ -148,12 +161,11 @@ def scatter_chart(
         tone = k % 8 if tones is None else tones[k]
         mine = [i for i, label in enumerate(found["label"]) if label == k]
         words = [sample_words(found, i) for i in mine]
-        at = [xs[i] for i in mine], [ys[i] for i in mine]
+        at = places(xs, ys, mine)
         chart.points(*at, f"pt c{tone}", shape=tone, tips=words, label=name)
     wrong = [i for i, lost in enumerate(found["wrong"]) if lost]
     if wrong:
-        at = [xs[i] for i in wrong], [ys[i] for i in wrong]
-        chart.points(*at, "ring", radius=7, label="predicted wrongly")
+        chart.points(*places(xs, ys, wrong), "ring", radius=7, label="predicted wrongly")
     chart.table = sample_table(found) | {found["x_title"]: xs, found["y_title"]: ys}
     return chart
 
@@ -175,7 +187,7 @@ def sample_table(found: Part) -> dict[str, Any]:
         "sample": found["name"],
         "class": [found["classes"][k] for k in found["label"]],
         **(known if any(p is not None for p in found["probability"]) else {}),
-        "predicted wrongly": ["yes" if lost else "no" for lost in found["wrong"]],
+        "predicted wrongly": yes_or_no(found["wrong"]),
     }
 
 
@@ -252,9 +264,9 @@ def path_weights(found: Part, *, by_penalty: bool = False, label: int = 0) -> Ch
     return chart
 
 
-def _cursor(chart: Chart, at: int, places: Sequence[float]) -> None:
+def _cursor(chart: Chart, at: int, steps: Sequence[float]) -> None:
     """A line at one step, which the page's slider moves to the others."""
-    chart.line([at, at], [chart.y.low, chart.y.high], "cursor", places=places)
+    chart.line([at, at], [chart.y.low, chart.y.high], "cursor", places=steps)
 
 
 def weights_chart(found: Part, tone: int) -> Chart:
@@ -262,14 +274,13 @@ def weights_chart(found: Part, tone: int) -> Chart:
     values, elbow, row = found["weights"], found["elbow"], 18
     n, more = len(values), len(values) - len(found["features"])
     known = [*found["features"], *["all others"] * more]
-    longest = max((len(cut(name)) for name in known), default=0)
     kept = n if elbow is None else min(elbow, n)
     names = [(i + 0.5, s, "name" if i < kept else "name quiet") for i, s in enumerate(known)]
     chart = Chart(
         Axis(0.0, max(values, default=1.0) * 1.06 or 1.0, "|weight|", grid=True),
         Axis(max(n, 1), 0.0, ticks=names),
         f"sorted weights of the plane of {found['label']}",
-        *(440, row * n + 62, 24 + 6.7 * longest, 22, 16, 46),
+        *(440, row * n + 62, names_room(known), 22, 16, 46),
         title=f"plane of {found['label']}",
         css="chart lanes",
     )
@@ -289,18 +300,16 @@ def weights_chart(found: Part, tone: int) -> Chart:
 
 def stability_chart(found: Sequence[Part], threshold: float | None = None) -> Chart:
     """Selection frequencies as horizontal bars, with those of the group behind them."""
-    longest = max((len(cut(bar["feature"])) for bar in found), default=0)
-    n, row = len(found), 22
+    n, row, room = len(found), 22, names_room(bar["feature"] for bar in found)
     names = [
         (i + 0.5, bar["feature"], "name" if bar["in_panel"] else "name quiet")
         for i, bar in enumerate(found)
     ]
-    shares = [(v, f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
     chart = Chart(
-        Axis(0.0, 1.0, "share of refits that choose the feature", shares, grid=True),
+        Axis(0.0, 1.0, "share of refits that choose the feature", _SHARES, grid=True),
         Axis(max(n, 1), 0.0, ticks=names),
         "selection frequency of each feature",
-        *(480, row * n + 48, 24 + 6.7 * longest, 22, 2, 46),
+        *(480, row * n + 48, room, 22, 2, 46),
         css="chart lanes",
     )
     thin = 7 / row
@@ -323,7 +332,7 @@ def stability_chart(found: Sequence[Part], threshold: float | None = None) -> Ch
         "feature": [bar["feature"] for bar in found],
         "share of refits": [bar["frequency"] for bar in found],
         "with substitutes": [bar["group_frequency"] for bar in found],
-        "in the panel": ["yes" if bar["in_panel"] else "no" for bar in found],
+        "in the panel": yes_or_no(bar["in_panel"] for bar in found),
     }
     return chart
 
@@ -344,16 +353,15 @@ def learning_chart(found: Part) -> Chart:
     chart.band(ahead["n"], ahead["low"], ahead["high"])
     behind = [i for i, n in enumerate(ahead["n"]) if n <= measured["n"][-1]]
     beyond = [i for i, n in enumerate(ahead["n"]) if n >= measured["n"][-1]]
-    for places, kind, label in ((behind, "curve", ""), (beyond, "curve dashes", "foretold")):
-        at = [ahead["n"][i] for i in places], [ahead["value"][i] for i in places]
-        chart.line(*at, kind, label=label if places else "")
+    for rows, kind, label in ((behind, "curve", ""), (beyond, "curve dashes", "foretold")):
+        at = places(ahead["n"], ahead["value"], rows)
+        chart.line(*at, kind, label=label if rows else "")
     at = [n for n, _ in known], [v for _, v in known]
     chart.line(*at, "series dots c3")
     words = [f"{n} samples: stability {number(v)}" for n, v in known]
     label = "stability" if known else ""
     chart.points(*at, "pt c3", shape=3, tips=words, label=label)
-    ends = [v for a, b in zip(measured["low"], measured["high"]) for v in (a, b, math.nan)]
-    chart.line([v for n in measured["n"] for v in (n, n, math.nan)], ends, "series fine c2")
+    chart.whiskers(measured["n"], measured["low"], measured["high"], "series fine c2")
     words = [
         f"{n} samples: {number(v)} ({number(a)} to {b:.2f})"
         for n, v, a, b in zip(*measured.values())

@@ -8,10 +8,9 @@ from itertools import product
 from typing import Any
 
 from .charts import Axis, Chart, Sheet
-from .drawings import sample_table, sample_words, strip
-from .marks import cut, padded, short, ticks
-
-Part = Mapping[str, Any]
+from .drawings import places, sample_table, sample_words, strip, yes_or_no
+from .marks import cut, names_room, padded, short, ticks
+from .words import Part
 
 _LEVELS = 6  # shades on either side of the mean
 _FULL = 3.0  # standard deviations of the strongest shade
@@ -83,19 +82,18 @@ def volcano_chart(found: Part, tones: Mapping[str, int]) -> Chart:
     rest = [i for i, mine in enumerate(found["in_panel"]) if not mine]
     panel = [i for i, mine in enumerate(found["in_panel"]) if mine]
     near, far = rest[:60], rest[60:]  # the smallest q-values come first
-    chart.points([x[i] for i in far], [y[i] for i in far], "bead", radius=2)
-    at = [x[i] for i in near], [y[i] for i in near]
-    chart.points(*at, "bead", radius=2.4, tips=[words[i] for i in near], label="other features")
+    chart.points(*places(x, y, far), "bead", radius=2)
+    tips = [words[i] for i in near]
+    chart.points(*places(x, y, near), "bead", radius=2.4, tips=tips, label="other features")
     for label, tone in tones.items():
         mine = [i for i in panel if found["higher_in"][i] == label]
         if mine:
-            at = [x[i] for i in mine], [y[i] for i in mine]
             tips, key = [words[i] for i in mine], f"in the panel, higher in {label}"
-            chart.points(*at, f"dot c{tone}", radius=4.5, tips=tips, label=key)
+            chart.points(*places(x, y, mine), f"dot c{tone}", radius=4.5, tips=tips, label=key)
     _name_points(chart, [(x[i], y[i], found["feature"][i]) for i in panel])
     keys = ("feature", "difference", "p", "q")
     chart.table = {key: found[key] for key in keys}
-    chart.table["in the panel"] = ["yes" if mine else "no" for mine in found["in_panel"]]
+    chart.table["in the panel"] = yes_or_no(found["in_panel"])
     return chart
 
 
@@ -131,13 +129,12 @@ def heatmap_chart(found: Part, tones: Sequence[int]) -> Chart:
     """The panel over the samples; a bar for the classes, marks for errors out of fold."""
     rows, names = found["values"], found["feature"]
     n, m, row = len(found["name"]), len(names), 18
-    longest = max(len(cut(name)) for name in names)
     shown = "" if n == found["n_total"] else f" ({n} of {found['n_total']:,})"
     chart = Chart(
         Axis(0, n, f"samples{shown}, like beside like", ticks=()),
         Axis(m, -1.7, ticks=[(i + 0.5, name, "name") for i, name in enumerate(names)]),
         "heatmap of the panel over the samples",
-        *(860, row * (m + 1.7) + 34, 24 + 6.7 * longest, 14, 4, 30),
+        *(860, row * (m + 1.7) + 34, names_room(names), 14, 4, 30),
     )
     for k, label in enumerate(found["classes"]):
         bar = _runs([code == k for code in found["label"]], -1.0, -0.2)
@@ -187,7 +184,7 @@ def correlations_chart(found: Part) -> Chart:
     kinds = ["name" if of is None else "name quiet" for of in found["stands_for"]]
     marks = [(i + 0.5, name, kind) for i, (name, kind) in enumerate(zip(names, kinds))]
     longest = max(len(cut(name)) for name in names)
-    left, below = 24 + 6.7 * longest, 16 + 5.6 * longest
+    left, below = names_room(names), 16 + 5.6 * longest
     width = max(440, left + row * n + 14)
     chart = Chart(
         Axis(0, n, ticks=marks, slanted=True),

@@ -1,4 +1,4 @@
-"""What each picture shows, computed once: `drawings` and `sparsegsvp.plots` only draw it.
+"""The numbers of each picture, computed once: `drawings` and `sparsegsvp.plots` only draw them.
 
 Every function is pure and returns plain lists and numbers, as `sparsegsvp.report.schema.DOCUMENT`
 describes them under ``Figures`` and ``Box``. ``evaluation`` is ``EvaluationResult.to_dict()``.
@@ -82,7 +82,7 @@ def calibration(evaluation: Mapping[str, Any]) -> Part | None:
     }
 
 
-def out_of_fold(
+def positive_probabilities(
     evaluation: Mapping[str, Any], prevalence: float | None
 ) -> tuple[BoolArray, Float64Array, float] | None:
     """Which samples are positive, the first repeat's probabilities at a prevalence, and that.
@@ -105,7 +105,7 @@ def out_of_fold(
 
 def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> Part | None:
     """The decision curve of the first repeat's probabilities, at a prevalence."""
-    there = out_of_fold(evaluation, prevalence)
+    there = positive_probabilities(evaluation, prevalence)
     if there is None:
         return None
     y, p, share = there
@@ -114,7 +114,7 @@ def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> 
 
 
 def at_threshold(counts: Mapping[str, Any], evidence: float, prevalence: float) -> Part:
-    """What acting from a probability on gives, as the page's slider shows it.
+    """Rates, predictive values and net benefit at a threshold, as the page's slider shows them.
 
     ``counts`` is ``EvaluationResult.to_dict()["threshold_counts"]``, for equal class shares.
     ``evidence`` are the log odds at equal shares from which one acts; 0 are the labels of the

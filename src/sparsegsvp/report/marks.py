@@ -82,6 +82,11 @@ def cut(text: str, most: int = 26) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def names_room(names: Iterable[str]) -> float:
+    """The pixels that names to the left of a drawing take."""
+    return 24 + 6.7 * max((len(cut(name)) for name in names), default=0)
+
+
 def padded(values: Iterable[float], share: float = 0.06) -> tuple[float, float]:
     """The range of the finite values with some air around it."""
     known = [v for v in values if math.isfinite(v)]

@@ -65,8 +65,15 @@ def methods(results: Part) -> dict[str, Any]:
         )
     if seed is not None:
         text.append(f"The random seed was {seed}.")
+    return {"paragraph": " ".join(text), "citations": _citations(results)}
+
+
+def _citations(results: Part) -> list[str]:
+    """What to cite for what was done."""
+    evaluation, learning, test = results["evaluation"], results["learning"], results["test"]
+    version = results["versions"].get("sparsegsvp", "")
     citations = [
-        f"The sparsegsvp developers. {SOFTWARE_TITLE}, version {versions.get('sparsegsvp', '')}.",
+        f"The sparsegsvp developers. {SOFTWARE_TITLE}, version {version}.",
         f"Ugwu, U. O. and Kirby, M. (2024). {PAPER_TITLE}. arXiv:2410.03978.",
     ]
     if evaluation is not None:
@@ -90,12 +97,12 @@ def methods(results: Part) -> dict[str, Any]:
             "Mukherjee, S. and others (2003). Estimating dataset size requirements for classifying "
             "DNA microarray data. Journal of Computational Biology 10, 119-142."
         )
-    if stability is not None:
+    if results["stability"] is not None:
         citations.append(
             "Nogueira, S., Sechidis, K. and Brown, G. (2018). On the stability of feature "
             "selection algorithms. Journal of Machine Learning Research 18(174), 1-54."
         )
-    return {"paragraph": " ".join(text), "citations": citations}
+    return citations
 
 
 _RULES = {

@@ -46,14 +46,12 @@ def build_report(results: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> from sparsegsvp import GSVPSVMCV
+    >>> from sparsegsvp import select_panel
     >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.report import build_report, summarize
-    >>> data = make_planted(60, 20, 2, effect=2.5)
-    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
-    >>> table = SimpleNamespace(X=data.X, y=data.y, feature_names=data.feature_names)
-    >>> page = build_report(summarize(table, model))
+    >>> from sparsegsvp.report import build_report
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> selection = select_panel(X, y, fast=True, folds=3, n_deltas=5)
+    >>> page = build_report(selection.document)
     >>> page.startswith("<!doctype html>"), "http://" in page
     (True, False)
     """
@@ -106,7 +104,7 @@ def draw_figures(results: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     results : dict
-        The document of `summarize`, or ``results.json`` as read by `json.load`.
+        As for `build_report`.
 
     Returns
     -------
@@ -116,14 +114,12 @@ def draw_figures(results: Mapping[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> from sparsegsvp import GSVPSVMCV
+    >>> from sparsegsvp import select_panel
     >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.report import draw_figures, summarize
-    >>> data = make_planted(60, 20, 2, effect=2.5)
-    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
-    >>> table = SimpleNamespace(X=data.X, y=data.y, feature_names=data.feature_names)
-    >>> list(draw_figures(summarize(table, model)))[:4]
+    >>> from sparsegsvp.report import draw_figures
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    >>> selection = select_panel(X, y, fast=True, folds=3, n_deltas=5)
+    >>> list(draw_figures(selection.document))[:4]
     ['boxes', 'heatmap', 'volcano', 'correlations']
     """
     tones, found, test = _tones(results), results["figures"], results["test"] or {}

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, orthogonal_procrustes
 
 from .._typing import Float64Array
+from ..linalg.matrix import dense
 
 #: More samples than this are thinned, the same number per class.
 MAX_POINTS = 1200
@@ -203,8 +204,8 @@ def _standardized(
     block: Any, rows: NDArray[np.intp] | None, fit: NDArray[np.bool_] | None = None
 ) -> Float64Array:
     """Dense columns, medians for missing values, scaled by the rows they are fitted on."""
-    dense = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
-    Z = np.array(dense if rows is None else dense[rows], dtype=np.float64)
+    columns = dense(block)
+    Z = np.array(columns if rows is None else columns[rows], dtype=np.float64)
     base = Z if fit is None else Z[fit]
     missing = ~np.isfinite(Z)
     if missing.any():

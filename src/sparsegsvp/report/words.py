@@ -10,26 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..evaluation.scores import TITLES
+from ..evaluation.values import number
 
 Part = Mapping[str, Any]
 
 # Fleiss's words for kappa, which Nogueira et al. (2018) suggest for their index too
 POOR, EXCELLENT = 0.4, 0.75
-
-
-def number(value: float, digits: int = 2) -> str:
-    """Write a score, never rounding an imperfect one up to 1.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.words import number
-    >>> number(0.914), number(0.998), number(1.0)
-    ('0.91', '0.99', '1.00')
-    """
-    text = f"{value:.{digits}f}"
-    if value < 1.0 and float(text) == 1.0:
-        text = f"{1.0 - 10.0**-digits:.{digits}f}"
-    return text
 
 
 def interval(found: Part) -> str:
@@ -77,6 +63,18 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def counted(counts: Sequence[int], classes: Sequence[str]) -> str:
+    """Write how many samples each class has.
+
+    Examples
+    --------
+    >>> from sparsegsvp.report.words import counted
+    >>> counted([12, 1030], ["ill", "well"])
+    '12 ill, 1,030 well'
+    """
+    return ", ".join(f"{n:,} {c}" for n, c in zip(counts, classes))
 
 
 def contrast(classes: Sequence[str], positive: str | None) -> str:
@@ -171,10 +169,10 @@ def verdict(
     share, sentences = "the features", []
     if size is not None:
         share = f"{size:,} of {plural(data['n_features'], 'feature')}"
-        counts = [f"{n:,} {c}" for n, c in zip(data["class_counts"], data["classes"])]
+        counts = counted(data["class_counts"], data["classes"])
         sentences.append(
             f"In {data['source'] or 'the table'}, {plural(data['n_samples'], 'sample')} "
-            f"({', '.join(counts)}) with {plural(data['n_features'], 'feature')} each, "
+            f"({counts}) with {plural(data['n_features'], 'feature')} each, "
             f"sparsegsvp selected a panel of {plural(size, 'feature')}."
         )
     sentences.append(_what_was_found(level, data, scores, evaluation, stability))
@@ -254,8 +252,7 @@ def _about_batches(evaluation: Part) -> str:
 
 def cohort_sentence(test: Part) -> str:
     """Say how the panel does in another cohort; ``test`` is that part of the document."""
-    counts = zip(test["class_counts"], test["confusion"]["classes"])
-    said = ", ".join(f"{n:,} {c}" for n, c in counts)
+    said = counted(test["class_counts"], test["confusion"]["classes"])
     text = (
         f"In another cohort ({test['source'] or 'given with it'}; "
         f"{plural(test['n_samples'], 'sample')}: {said}) this very panel reaches "

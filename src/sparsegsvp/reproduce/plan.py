@@ -103,151 +103,164 @@ def _experiment(name: str, cost: int, function: Callable[..., Any], **arguments:
 
 def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Experiment]]]:
     """Yield the stages of a reproduction: what to call it, and its experiments."""
-    # The cost of one plane run to its cap, alone and beside many; of a fit of this package.
-    alone, beside, own = (200, 70, 20) if study.shape[1] > 1000 else (5, 3, 1)
-    base = {"study": study.key}
-    capped = {**base, "max_iter": plan.max_iter}
-    methods = [method.key for method in study.methods]
-    yield (
-        "the published rows",
-        [
-            _experiment(
-                f"row/{method}/{source}",
-                2 * alone,
-                published_row,
-                method=method,
-                source=source,
-                **capped,
-            )
-            for method in methods
-            for source in SOURCES
-        ],
-    )
-    sweep = {"delta": list(study.sweep.delta), "step_size": study.sweep.step_size, **capped}
-    qs, levels = plan.qs or study.sweep.qs, plan.eps or study.sweep.eps
-    yield (
-        "the study of q and eps",
-        [
-            *[
-                _experiment(
-                    f"sweep/paper/*/{eps:.4g}",
-                    2 * len(qs) * beside,
-                    sweep_points,
-                    qs=list(qs),
-                    eps=eps,
-                    **sweep,
-                )
-                for eps in levels
-            ],
-            *[
-                _experiment(
-                    f"sweep/own/{q:g}/{eps:.4g}", own, own_sweep_point, q=q, eps=eps, **base
-                )
-                for q, eps in plan.grid(study)
-            ],
-        ],
-    )
-    yield (
-        "this package's method on the same split",
-        [
-            *[
-                _experiment(f"own/{rule}", 30 * own, tuned, rule=rule, **base)
-                for rule in plan.rules
-            ],
-            _experiment("own/convergence", own, own_convergence, **base),
-        ],
-    )
+    made = _Stages(study, plan)
+    yield "the published rows", made.published_rows()
+    yield "the study of q and eps", made.sweep()
+    yield "this package's method on the same split", made.own_method()
     for change, count, title in (
         ("starts", plan.n_starts, "the sensitivity to the start"),
         ("rows", plan.n_row_orders, "the sensitivity to rounding"),
         ("splits", plan.n_splits, "the sensitivity to the split"),
     ):
+        experiments = made.changed(change, count)
+        if experiments:
+            yield title, experiments
+    if plan.n_searches is not None:
+        yield "the search and the claims", made.claims(plan.n_searches)
+
+
+class _Stages:
+    """The experiments of a study, a method for each stage."""
+
+    def __init__(self, study: Study, plan: Plan) -> None:
+        self.study, self.plan = study, plan
+        # The cost of one plane run to its cap, alone and beside many; of a fit of this package.
+        costs = (200, 70, 20) if study.shape[1] > 1000 else (5, 3, 1)
+        self.alone, self.beside, self.own = costs
+        self.base: dict[str, Any] = {"study": study.key}
+        self.capped = {**self.base, "max_iter": plan.max_iter}
+        self.methods = [method.key for method in study.methods]
+
+    def published_rows(self) -> list[Experiment]:
+        """The paper's table, with its printed and with its own conventions."""
+        return [
+            _experiment(
+                f"row/{method}/{source}",
+                2 * self.alone,
+                published_row,
+                method=method,
+                source=source,
+                **self.capped,
+            )
+            for method in self.methods
+            for source in SOURCES
+        ]
+
+    def sweep(self) -> list[Experiment]:
+        """The grid of q and eps, for the paper's method and for this package's."""
+        sweep = self.study.sweep
+        qs = list(self.plan.qs or sweep.qs)
+        given = {"delta": list(sweep.delta), "step_size": sweep.step_size, **self.capped}
+        cost = 2 * len(qs) * self.beside
+        return [
+            *[
+                _experiment(f"sweep/paper/*/{eps:.4g}", cost, sweep_points, qs=qs, eps=eps, **given)
+                for eps in self.plan.eps or sweep.eps
+            ],
+            *[
+                _experiment(
+                    f"sweep/own/{q:g}/{eps:.4g}",
+                    self.own,
+                    own_sweep_point,
+                    q=q,
+                    eps=eps,
+                    **self.base,
+                )
+                for q, eps in self.plan.grid(self.study)
+            ],
+        ]
+
+    def own_method(self) -> list[Experiment]:
+        """This package's method, tuned by each rule, and how it converges."""
+        return [
+            *[
+                _experiment(f"own/{rule}", 30 * self.own, tuned, rule=rule, **self.base)
+                for rule in self.plan.rules
+            ],
+            _experiment("own/convergence", self.own, own_convergence, **self.base),
+        ]
+
+    def changed(self, change: str, count: int) -> list[Experiment]:
+        """Every method from so many starts, or on so many orders of rows or splits."""
         # Starts of a method share their samples; in the others, so do the methods of a seed.
         groups = (
-            [(f"{method}/*", [method], list(range(count))) for method in methods]
+            [(f"{method}/*", [method], list(range(count))) for method in self.methods]
             if change == "starts"
-            else [(f"*/{seed}", methods, [seed]) for seed in range(count)]
+            else [(f"*/{seed}", self.methods, [seed]) for seed in range(count)]
         )
-        experiments = [
+        paper = [
             _experiment(
                 f"{change}/{name}",
-                2 * len(members) * len(seeds) * beside,
+                2 * len(members) * len(seeds) * self.beside,
                 paper_runs,
                 change=change,
                 methods=members,
                 seeds=seeds,
-                **capped,
+                **self.capped,
             )
             for name, members, seeds in groups
             if seeds
         ]
         # other orders of rows are other folds to GSVPSVMCV: the same as other starts
-        tuned_runs = count if plan.n_tuned is None else min(count, plan.n_tuned)
-        counts = {"GSVPSVM": count, "GSVPSVMCV": 0 if change == "rows" else tuned_runs}
-        experiments += [
+        n_tuned = count if self.plan.n_tuned is None else min(count, self.plan.n_tuned)
+        counts = {"GSVPSVM": count, "GSVPSVMCV": 0 if change == "rows" else n_tuned}
+        return paper + [
             _experiment(
                 f"{change}/{method}/{seed}",
-                own if method == "GSVPSVM" else 8 * own,
+                self.own if method == "GSVPSVM" else 8 * self.own,
                 own_run,
                 method=method,
                 change=change,
                 seed=seed,
-                **{**base, **OWN[method]},
+                **{**self.base, **OWN[method]},
             )
             for method, runs in counts.items()
             for seed in range(runs)
         ]
-        if experiments:
-            yield title, experiments
-    if plan.n_searches is not None:
-        yield (
-            "the search and the claims",
-            _claims(study, methods, plan.n_searches, capped, beside, own),
-        )
 
-
-def _claims(
-    study: Study, methods: list[str], n_splits: int, capped: dict[str, Any], beside: int, own: int
-) -> list[Experiment]:
-    """The experiments beside the tables: on the published split and so many others."""
-    base, seeds = {"study": study.key}, [PUBLISHED, *range(n_splits)]
-    search = [
-        _experiment(
-            f"search/{method}/{seed}", 84 * beside, searched, method=method, seed=seed, **capped
-        )
-        for seed in seeds
-        for method in methods
-    ]
-    search += [
-        _experiment(f"search/GSVPSVMCV/{seed}", 30 * own, searched_own, seed=seed, **base)
-        for seed in seeds
-    ]
-    if study.key == "ovarian":
-        more = [PUBLISHED, *range(5)]
-        return [
-            _experiment("claim/filters", 3000, filters, top=20, size=6, seeds=more, **base),
-            *search,
-        ]
-    return [
-        _experiment(
-            "claim/elimination",
-            20,
-            elimination,
-            sizes=[18, 7],
-            seeds=[PUBLISHED, *range(4 * n_splits)],
-            **base,
-        ),
-        *[
+    def claims(self, n_splits: int) -> list[Experiment]:
+        """What stands beside the tables: on the published split and so many others."""
+        seeds = [PUBLISHED, *range(n_splits)]
+        search = [
             _experiment(
-                f"claim/imbalance/{seed}",
-                8 * len(methods) * beside,
-                imbalance,
-                methods=methods,
-                shares=[1.0, 0.3, 0.1],
+                f"search/{method}/{seed}",
+                84 * self.beside,
+                searched,
+                method=method,
                 seed=seed,
-                **capped,
+                **self.capped,
             )
             for seed in seeds
-        ],
-        *search,
-    ]
+            for method in self.methods
+        ]
+        search += [
+            _experiment(
+                f"search/GSVPSVMCV/{seed}", 30 * self.own, searched_own, seed=seed, **self.base
+            )
+            for seed in seeds
+        ]
+        if self.study.key == "ovarian":
+            more = [PUBLISHED, *range(5)]
+            first = _experiment(
+                "claim/filters", 3000, filters, top=20, size=6, seeds=more, **self.base
+            )
+            return [first, *search]
+        more = [PUBLISHED, *range(4 * n_splits)]
+        return [
+            _experiment(
+                "claim/elimination", 20, elimination, sizes=[18, 7], seeds=more, **self.base
+            ),
+            *[
+                _experiment(
+                    f"claim/imbalance/{seed}",
+                    8 * len(self.methods) * self.beside,
+                    imbalance,
+                    methods=self.methods,
+                    shares=[1.0, 0.3, 0.1],
+                    seed=seed,
+                    **self.capped,
+                )
+                for seed in seeds
+            ],
+            *search,
+        ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..datasets import Dataset
 from ..metrics import average_jaccard
-from .findings import claim_rows, search_rows
+from .claims import claim_rows, search_rows
 from .plan import Plan
 from .protocol import Method, Parts, Results, Row, Study, classification_report, spaced
 from .runs import OWN

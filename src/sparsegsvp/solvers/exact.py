@@ -1,21 +1,38 @@
-"""The unpenalised problem, exactly: a generalised symmetric eigenproblem.
+"""Solutions that take no search: the unpenalised one, and the sparsest, where paths start.
 
-With M_k = [[S_k + tau I + mu_k mu_k', mu_k], [mu_k', 1]] the smallest quotient is the
-smallest eigenvalue of the pair (M_i, M_j), and its eigenvector holds w and b.
+The first is exact, from a generalised symmetric eigenproblem. With
+M_k = [[S_k + tau I + mu_k mu_k', mu_k], [mu_k', 1]] the smallest quotient is the smallest
+eigenvalue of the pair (M_i, M_j), and its eigenvector holds w and b.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, lstsq
 
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances, gsvd
-from .quotient import Bias, GramQuotient, OneVsRest, evaluate, full_gradient
+from .penalties import slope_at_zero
+from .quotient import (
+    Bias,
+    GramQuotient,
+    OneVsRest,
+    evaluate,
+    full_gradient,
+    single_feature_ratios,
+)
+from .rounds import Rounds
 from .sphere import kkt_residual
-from .working_set import Solution
+from .working_set import Limits, Problem, Solution, lowest_copies
+
+# A quotient that is zero but for rounding.
+_NOTHING_LEFT = 1e-24
+# How far the features without a penalty are solved where that cannot be done exactly.
+_INEXACT = Limits(tol=1e-10, max_iter=1000)
 
 
 def solve_unpenalized(
@@ -118,3 +135,128 @@ def _factor(cov: Float64Array, mean: Float64Array) -> Float64Array:
     values, vectors = eigh(cov)
     top = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
     return np.block([[top, np.zeros((len(mean), 1))], [mean[None, :], np.ones((1, 1))]])
+
+
+# -------------------------------------------------------------------------- where paths start
+
+
+class Start(NamedTuple):
+    """Where a path begins."""
+
+    first: Solution  # the sparsest solution
+    delta_max: float  # at and above it the first solution is the path's
+    launch: Solution  # what solutions below it are started from
+
+
+def path_start(problem: Problem) -> Rounds[Start]:
+    """The first solution of a path, and delta_max.
+
+    It has the feature with the smallest quotient by itself or, where some have no penalty, all
+    of these, at the best plane on them. It meets the certificate at and above the largest
+    ``|g_f| / (l_f p'(0))`` over the other features, which is delta_max.
+
+    Unless features without a penalty tell next to nothing: a covariate by which the classes were
+    matched leaves a plane whose gradient is small, so that it is stationary far below the
+    penalty at which another feature alone, of quotient r_f, is worth its price. Then delta_max is
+    the largest ``(r - r_f) / (l_f p'(0))`` instead, and the path goes on from that feature.
+    """
+    cov, plane, tau = problem.cov, problem.plane, problem.tau
+    ratios = _ratios(problem)
+    if len(problem.free):
+        features, w, bias = _best_without_penalty(problem, ratios)
+        other, gain = _best_other(problem, bias.ratio - ratios)
+    else:
+        features, w, bias = _single(problem, ratios)
+        other, gain = features, 0.0
+    asked = [problem.request(features, w, bias)]
+    if gain > 0.0:
+        cov.extend(other)
+        point = evaluate(GramQuotient(cov, plane, tau, other), np.ones(1))
+        asked.append(problem.request(other, point.w, point.bias))
+    gradient, *rest = yield asked
+    slope = problem.weights * slope_at_zero(problem.penalty)
+    pull = problem.pull(gradient)
+    pull[features] = 0.0
+    cov.prefetch(pull)
+    # the path hangs on this one gradient: from the blocks, in float64 whatever the data is
+    top = int(pull.argmax())
+    near = np.union1d(features, top)
+    if problem.forms_blocks(near):
+        cov.extend(near)
+        dense = np.zeros(len(near))
+        dense[np.searchsorted(near, features)] = w
+        gradient[near] = evaluate(GramQuotient(cov, plane, tau, near), dense).gradient
+    delta_max = float(np.abs(gradient[top]) / slope[top]) if pull[top] > 0.0 else 0.0
+    if tau == 0.0 and not bias.ratio > _NOTHING_LEFT:
+        what = "the features of penalty 0 leave no distance"
+        if len(problem.free) == 0:
+            what = f"feature {features[0]} is constant"
+        raise ValueError(
+            f"{what} within the class, which makes delta_max 0: with "
+            "tau = 0 its quotient is 0 at once, and no other feature can add to it. Use tau > 0"
+        )
+    jump = gain / slope_at_zero(problem.penalty)
+    leaps = jump > delta_max
+    delta_max = max(jump, delta_max)
+    objective = bias.ratio + delta_max * penalty_of(problem, features, w)
+    first = launch = Solution(
+        delta=delta_max,
+        features=features,
+        w=w,
+        bias=bias,
+        objective=objective,
+        kkt_residual=kkt_residual(w, gradient[features], np.zeros(len(w))),
+        n_iter=0,
+        history=[objective],
+        gradient=gradient,
+        converged=True,
+    )
+    if leaps:
+        launch = replace(first, features=other, w=np.ones(1), gradient=rest[0])
+    return Start(first, delta_max, launch)
+
+
+def penalty_of(problem: Problem, features: IntArray, w: Float64Array) -> float:
+    """``sum_f l_f p(|w_f|)`` of a w that is non-zero on ``features`` only."""
+    return float(problem.weights[features] @ problem.penalty.value(np.abs(w)))
+
+
+_Point = tuple[IntArray, Float64Array, Bias]
+
+
+def _single(problem: Problem, ratios: Float64Array) -> _Point:
+    """The feature with the smallest quotient by itself."""
+    cov = problem.cov
+    if not np.isfinite(ratios).any():
+        raise ValueError("every feature is constant: there is nothing to select from")
+    cov.prefetch(-ratios)
+    best = lowest_copies(problem, np.array([int(np.argmin(ratios))]))
+    cov.extend(best)
+    point = evaluate(GramQuotient(cov, problem.plane, problem.tau, best), np.ones(1))
+    return best, point.w, point.bias
+
+
+def _best_without_penalty(problem: Problem, ratios: Float64Array) -> _Point:
+    """The best plane on the features without a penalty, exactly if it is not at infinity."""
+    free = problem.free
+    found = solve_unpenalized(problem.cov, problem.plane, problem.tau, free)
+    if found is not None:
+        return found.features, found.w, found.bias
+    best = free[np.argmin(ratios[free])]
+    point = problem.minimize(0.0, free, 1.0 * (free == best), _INEXACT).point
+    at = point.w.nonzero()[0]
+    return free[at], point.w[at], point.bias
+
+
+def _best_other(problem: Problem, gains: Float64Array) -> tuple[IntArray, float]:
+    """The feature that gains most for its penalty, which it has, and that gain."""
+    worth = np.full(len(gains), -np.inf)
+    np.divide(gains, problem.weights, out=worth, where=(problem.weights > 0.0) & problem.eligible)
+    best = lowest_copies(problem, np.array([int(np.argmax(worth))]))
+    return best, float(worth[best[0]])
+
+
+def _ratios(problem: Problem) -> Float64Array:
+    """The quotient of every feature by itself; infinite where a plane may not use it."""
+    ratios = single_feature_ratios(problem.cov, problem.plane, problem.tau)
+    return np.where(problem.eligible, ratios, np.inf)

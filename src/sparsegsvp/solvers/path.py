@@ -13,9 +13,9 @@ from itertools import zip_longest
 import numpy as np
 
 from .._typing import Float64Array, IntArray
+from .exact import Start, path_start, penalty_of
 from .penalties import L1, slope_at_zero
 from .rounds import Rounds, run, together
-from .start import Start, path_start, penalty_of
 from .working_set import (
     Limits,
     Problem,
@@ -92,12 +92,8 @@ class PathSolver:
         """
         return run(self._continue_to(delta))
 
-    def from_start(self, delta: float, w: Float64Array) -> Solution:
-        """The solution at ``delta`` from a given unit vector over all features."""
-        return run(self._from_start(delta, w))
-
     def solve_from(self, delta: float, w: Float64Array) -> Solution:
-        """As `from_start`, then by way of smaller deltas again, keeping the lower objective.
+        """The solution at ``delta`` from a unit vector, then by way of smaller deltas, if lower.
 
         What the way up does for a path: a start far from the path may end in a minimum
         that a smaller penalty does not have.

@@ -1,7 +1,7 @@
 r"""Separable concave penalties :math:`\sum_f l_f\, p(|w_f|)`.
 
-A penalty is its value, slope and curvature as functions of t = |w_f| >= 0. The solver
-majorises p by its tangent, so every step is a weighted l1 problem and zeros are exact. To
+A penalty is its value, slope and curvature as functions of t = |w_f|, which is in [0, 1]. The
+solver majorises p by its tangent, so every step is a weighted l1 problem and zeros are exact. To
 add one, write a class like `Lq`; nothing else in the package depends on which it is.
 """
 
@@ -22,7 +22,14 @@ DEFAULTS = {"q": 1.0, "eps": 1e-3}
 
 
 class Penalty(Protocol):
-    """A concave, increasing p with p(0) = 0 and a finite slope at 0."""
+    """A concave p with p(0) = 0 that does not fall and has a finite, positive slope at 0.
+
+    It may level off (as the capped penalties MCP and SCAD do), and its curvature may jump. With
+    any of these the solver ends at a certified stationary point and never raises the objective.
+    Only for a linear p is that point nearly always the same whichever way it is reached: a
+    concave one makes several, and working sets and the solve over all features may end in
+    different ones, whose objectives differ little.
+    """
 
     def value(self, t: Float64Array) -> Float64Array:
         """p(t), elementwise."""

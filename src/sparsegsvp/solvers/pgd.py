@@ -8,6 +8,10 @@ is lowered by y = z - step * grad r(z), followed by a proximal step. They are ke
 published, for comparison: r does not change when z is scaled while the penalty shrinks with
 z, so h has no minimiser, and where the iteration stops depends on the start, the step and
 the cap. Use `sparsegsvp.sparse_gsvp` for a problem that has an answer.
+
+U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature Selection in
+Proximal Support Vector Machines with Application to Breast and Ovarian Cancer Detection,
+arXiv:2410.03978 (2024).
 """
 
 from __future__ import annotations
@@ -125,12 +129,6 @@ def l1_pgd_gsvp(
     -------
     PGDResult
 
-    References
-    ----------
-    U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature
-    Selection in Proximal Support Vector Machines with Application to Breast and Ovarian
-    Cancer Detection, arXiv:2410.03978 (2024), Algorithm 1.
-
     Examples
     --------
     >>> import numpy as np
@@ -192,12 +190,6 @@ def lq_pgd_gsvp(
     Returns
     -------
     PGDResult
-
-    References
-    ----------
-    U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature
-    Selection in Proximal Support Vector Machines with Application to Breast and Ovarian
-    Cancer Detection, arXiv:2410.03978 (2024), Algorithm 2.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Certificates without a pass: bounds on gradients from those of earlier points.
+"""Bounds on gradients from those of earlier points, for certificates without a pass.
 
 Before it is scaled, the gradient of feature f is ``x_f'u`` with its standardised column x_f
 and a vector u of one number per row. For vectors u_j whose gradients g_j are known and

@@ -75,7 +75,7 @@ class Guard:
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer for the app what it should not see."""
+        """Refuse the requests of others; the app sees the rest."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

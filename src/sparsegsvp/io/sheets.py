@@ -1,6 +1,6 @@
-"""Workbooks for Excel and its kin, written with the standard library: the same bytes every time.
+"""Tables for spreadsheets: CSV and workbooks in which nothing can become a formula.
 
-Text is stored as text, so that nothing in it can become a formula.
+Both are written with the standard library, the same bytes every time.
 """
 
 from __future__ import annotations
@@ -9,11 +9,103 @@ import io
 import math
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from .cells import looks_numeric
+
 Sheet = tuple[Sequence[str], Sequence[Sequence[Any]]]
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+_BLANKS = " \u00a0"
+_CELL_ENDS = re.compile("([;\t\r\n])")  # where another locale, or another line, begins a cell
+
+
+# --- CSV ------------------------------------------------------------------------------
+
+
+def harmless(text: str) -> str:
+    """Make text from a file safe to open in a spreadsheet.
+
+    A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break would be run
+    as a formula; an apostrophe before it makes it text. Where the list separator is a semicolon,
+    as in much of Europe, or a tab, cells also begin within a cell, and lines in any case. Plain
+    numbers such as ``-1``, which are labels often enough, stay as they are.
+
+    Parameters
+    ----------
+    text : str
+        The cell.
+
+    Returns
+    -------
+    str
+        The cell, with an apostrophe before all that could be run.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io import harmless
+    >>> harmless("=cmd|'/c calc'!A1"), harmless("-1"), harmless("TP53")
+    ("'=cmd|'/c calc'!A1", '-1', 'TP53')
+    >>> harmless("x;=1+1")
+    "x;'=1+1"
+    """
+    cells = _CELL_ENDS.split(text)
+    safe = "".join(f"'{cell}" if _is_formula(cell) else cell for cell in cells)
+    return f"'{safe}" if text.lstrip(_BLANKS).startswith(("\t", "\r", "\n")) else safe
+
+
+def _is_formula(cell: str) -> bool:
+    return cell.lstrip(_BLANKS).startswith(_FORMULA_STARTS) and not looks_numeric(cell)
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format rows as CSV: text made harmless, numbers so that they read back exactly.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Names of the columns.
+    rows : iterable of sequences
+        Cells: text, numbers, or None for an empty one.
+
+    Returns
+    -------
+    str
+        The file's content, lines ended by ``\\n``.
+
+    Examples
+    --------
+    >>> from sparsegsvp.io import csv_text
+    >>> print(csv_text(["feature", "weight"], [["@SUM(A1)", -0.5], ["b,c", None]]), end="")
+    feature,weight
+    '@SUM(A1),-0.5
+    "b,c",
+    """
+    lines = [[harmless(str(name)) for name in header]]
+    lines += [[_csv_cell(cell) for cell in row] for row in rows]
+    return "".join(",".join(map(_quoted, line)) + "\n" for line in lines)
+
+
+def _csv_cell(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return harmless(str(cell))
+    if hasattr(cell, "item"):  # a NumPy scalar prints its type otherwise
+        cell = cell.item()
+    return repr(cell)
+
+
+def _quoted(cell: str) -> str:
+    # Python's writer leaves a lone carriage return unquoted, and its reader then fails.
+    if any(c in cell for c in ',;"\t\r\n'):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
+
+
+# --- workbooks -------------------------------------------------------------------------
 
 # Characters that XML cannot hold.
 _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
