@@ -21,27 +21,30 @@ nox.options.stop_on_first_error = False
 ROOT = Path(__file__).parent
 OLDEST_PYTHON, NEWEST_PYTHON = "3.11", "3.13"
 TOOLS = ("pytest>=8", "pytest-xdist>=3.5", "pytest-timeout>=2.3", "hypothesis>=6.100")
-# What meets the packages below: numpy's and scipy's arrays, scikit-learn's checks, frames, files,
+# What meets the packages below: arrays of numpy and scipy, scikit-learn's checks, frames, files,
 # models on disk, processes, pages, commands.
 TESTS = (
-    "tests/linalg", "tests/io", "tests/test_imports.py", "tests/test_metrics.py",
-    "tests/test_scverse.py", "tests/datasets",
-    *(f"tests/solvers/test_{name}.py" for name in ("quotient", "sphere", "exact", "api")),
-    *(f"tests/estimators/test_{name}.py" for name in (
-        "checks", "ecosystem", "dask", "gsvpsvm", "impute", "pipeline", "scoring")),
-    *(f"tests/evaluation/test_{name}.py" for name in (
-        "folds", "intervals", "nested", "permutation", "processes", "stability")),
-    *(f"tests/report/test_{name}.py" for name in ("document", "page", "plots")),
-    *(f"tests/cli/test_{name}.py" for name in ("select", "predict", "dask")),
+    "tests/test_imports.py", "tests/test_metrics.py", "tests/test_scverse.py",
+    *(f"tests/linalg/test_{name}.py" for name in ("matrix", "moments", "gsvd")),
+    *(f"tests/solvers/test_{name}.py" for name in ("exact", "quotient")),
+    *(f"tests/estimators/test_{name}.py" for name in ("checks", "ecosystem", "dask", "impute")),
+    *(f"tests/evaluation/test_{name}.py" for name in ("folds", "intervals", "nested")),
+    *(f"tests/io/test_{name}.py" for name in (
+        "dask_sources", "formats", "geo", "memory", "models", "write")),
+    *(f"tests/report/test_{name}.py" for name in ("document", "plots")),
+    *(f"tests/cli/test_{name}.py" for name in ("select", "predict")),
 )  # fmt: skip
 FRAMES = (
-    "tests/io", "tests/estimators/test_ecosystem.py", "tests/estimators/test_impute.py",
-    "tests/evaluation/test_stability.py", "tests/workflow", "tests/cli/test_roles.py",
-    "tests/cli/test_predict.py", "tests/test_clinical.py", "tests/test_scverse.py",
+    *(f"tests/io/test_{name}.py" for name in (
+        "batches", "covariates", "everyday", "formats", "memory", "roles", "write")),
+    "tests/estimators/test_ecosystem.py", "tests/workflow/test_select_panel.py",
+    "tests/cli/test_roles.py", "tests/cli/test_predict.py", "tests/test_scverse.py",
 )  # fmt: skip
 CORE = (
-    "tests/linalg", "tests/solvers", "tests/estimators", "tests/evaluation", "tests/test_imports.py",
-    "tests/test_metrics.py",
+    "tests/test_imports.py", "tests/test_metrics.py", "tests/linalg", "tests/solvers/test_api.py",
+    "tests/solvers/test_exact.py", "tests/estimators/test_checks.py",
+    "tests/estimators/test_decision.py", "tests/estimators/test_gsvpsvm.py",
+    "tests/evaluation/test_intervals.py", "tests/evaluation/test_permutation.py",
 )  # fmt: skip
 
 

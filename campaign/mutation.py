@@ -135,6 +135,7 @@ _COMPARED = {
 }  # fmt: skip
 _PAIRS = ("min max", "minimum maximum", "argmin argmax", "any all", "zeros ones", "nanmin nanmax")
 _CALLED = {a: b for pair in _PAIRS for a, b in (pair.split(), pair.split()[::-1])}
+_NO_CODE = ("annotation", "returns", "decorator_list")
 _DECIDED = (ast.Compare, ast.BoolOp)  # conditions that have mutants of their own
 
 
@@ -163,7 +164,7 @@ class Mutant:
         """What is changed, in words that stay when lines move."""
         more = f" ({self.number})" if self.number > 1 else ""
         change = f"{_text(self.old)} -> {_text(self.new)}"
-        where = "" if self.statement == _text(self.old) else f" in `{self.statement}`"
+        where = "" if isinstance(self.old, ast.stmt) else f" in `{self.statement}`"
         return f"{self.function}: {change}{where}{more}"
 
     def apply(self) -> None:
@@ -174,11 +175,11 @@ class Mutant:
 
 
 def _text(node: Any) -> str:
-    if node is None:
-        return "nothing"
-    text = ast.unparse(node) if not isinstance(node, ast.operator | ast.cmpop | ast.boolop) else ""
-    text = text or type(node).__name__
-    return text.splitlines()[0][:90]
+    if not isinstance(node, ast.AST):
+        return str(node or "nothing")
+    if isinstance(node, ast.operator | ast.cmpop | ast.boolop):
+        return type(node).__name__.lower()
+    return ast.unparse(node).splitlines()[0][:90]
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, int | None, Any]]:
@@ -201,7 +202,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, int | None, Any]]:
         case ast.Attribute(attr=name) if name in _CALLED:
             yield "attr", None, _CALLED[name]
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list", "type_comment"):
+        if name in _NO_CODE:
             continue
         entries = enumerate(value) if isinstance(value, list) else [(None, value)]
         for i, entry in entries:
@@ -249,22 +250,16 @@ def mutants_of(name: str, function: str, body: ast.FunctionDef) -> Iterator[Muta
             return  # what an error says is no result
         if isinstance(node, ast.stmt):
             statement, line = _text(node), node.lineno
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
-            parts: list[ast.AST] = node.body if isinstance(node.body, list) else [node.body]
-        else:
-            parts = [
-                part for part, value in ((p, p) for p in ast.iter_child_nodes(node)) if value
-            ]
-        docstring = isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None
-        for field_name, index, new in _changes(node):
-            if isinstance(node, ast.FunctionDef | ast.Lambda) and field_name != "body":
+        defined = isinstance(node, ast.FunctionDef | ast.Lambda)
+        for part, index, new in _changes(node):
+            if not defined or part == "body":
+                yield Mutant(name, function, statement, node, part, index, new, line)
+        for part, value in ast.iter_fields(node):
+            if part in _NO_CODE or (defined and part != "body"):
                 continue
-            if docstring and field_name == "body" and index == 0:
-                continue
-            at = line if index is None else getattr(getattr(node, field_name)[index], "lineno", line)
-            yield Mutant(name, function, statement, node, field_name, index, new, at)
-        for part in parts:
-            yield from walk(part, statement, line)
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    yield from walk(child, statement, line)
 
     for mutant in walk(body, "", body.lineno):
         seen[mutant.name] += 1
@@ -357,7 +352,9 @@ class Trial:
 
     def _wait(self, running: dict[int, tuple[Mutant, Any]]) -> None:
         """Wait for the end of one of the forks."""
-        pid, _ = os.wait()
+        pid = 0
+        while pid not in running:
+            pid, _ = os.wait()
         mutant, pipe = running.pop(pid)
         result = self._read(pipe)
         if result is None or result["failed"]:  # None: it hung, or took the process with it
@@ -438,8 +435,8 @@ def run(name: str, workers: int) -> Trial:
     # what is set in pyproject.toml is for people who read the output
     options = ["-o", "addopts=", "--import-mode=importlib", "--strict-markers"]
     code = pytest.main([*plugins, *options, *trial.target.tests], plugins=[trial])
-    if not trial.broken and not trial.total:
-        trial.broken = f"the tests were not collected (exit code {int(code)})"
+    if code != 0 or not trial.total:
+        trial.broken = trial.broken or f"the trial ended with exit code {int(code)}"
     return trial
 
 
