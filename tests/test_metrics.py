@@ -85,11 +85,12 @@ def test_nogueira_takes_two_panels_and_features_from_none_to_the_last():
             nogueira_stability(one, n_features=4)
     for bad in (-1, 5):
         with pytest.raises(ValueError, match=r"0\.\.4"):
-            nogueira_stability([[0], [bad]], n_features=5)
+            nogueira_stability([[0], [1, bad]], n_features=5)
     with pytest.raises(ValueError, match="n_features=3 contradicts the 4 columns"):
         nogueira_stability(np.ones((2, 4), bool), n_features=3)
-    with pytest.raises(ValueError, match="level"):
-        nogueira_stability([[0], [1]], n_features=3, level=1.0)
+    for level in (0.0, 1.0):
+        with pytest.raises(ValueError, match="level"):
+            nogueira_stability([[0], [1]], n_features=3, level=level)
 
 
 def test_nogueira_undefined_is_nan_and_bad_input_is_refused():

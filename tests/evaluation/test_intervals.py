@@ -44,7 +44,9 @@ def test_levels_bounds_and_scores_that_are_too_few():
         np.testing.assert_equal(one.value, value)
     assert score_interval([0.4], 0.5, 0.01, 30, value=0.7).value == 0.7
     # two folds have a spread
-    assert corrected_interval([0.4, 0.5], 0.5).low == 0.0
+    half = student.ppf(0.975, 1) * np.sqrt((1 / 2 + 0.5) * 0.005)
+    two = corrected_interval([0.4, 0.5], 0.5, bounds=(-9.0, 9.0))
+    assert (two.low, two.high) == pytest.approx((0.45 - half, 0.45 + half))
     assert 0.0 < score_interval([0.4, 0.5], 0.5, 0.01, 30).low < 0.4
 
 
@@ -100,6 +102,8 @@ def test_counts_and_areas_without_a_spread_are_worth_the_samples_they_have():
         trials = 0.7 * 0.3 / variance * shrink
         expected = beta(0.7 * trials + 0.5, 0.3 * trials + 0.5).ppf([0.05, 0.95])
         assert (found.low, found.high) == pytest.approx(tuple(expected))
+    three = rate_interval([0.7] * 10, 0.25, [(14, 20)] * 3)
+    assert three == score_interval([0.7] * 10, 0.25, 0.7 * 0.3 / 60, 60)
     # more trials than were counted there are not
     capped = score_interval([0.7] * 10, 0.25, 1e-9, 12, level=0.9)
     expected = beta(0.7 * 12 + 0.5, 0.3 * 12 + 0.5).ppf([0.05, 0.95])
@@ -221,8 +225,8 @@ def test_paired_differences_are_the_formula_at_the_levels_of_holm():
     np.testing.assert_allclose([d.p_adjusted for d in found], holm(p_values))
     assert found[0].to_dict()["low"] == found[0].low
     # all that come after one that is kept have its level
-    kept = paired_differences([[0.0, 0.1, -0.1, 0.05], [0.1, 0.0, -0.1, 0.06]], 0.25)
-    for values, got in zip(([0.0, 0.1, -0.1, 0.05], [0.1, 0.0, -0.1, 0.06]), kept):
+    differences = [[0.0, 0.1, -0.1, 0.05], [0.2, 0.1, 0.1, 0.3]]
+    for values, got in zip(differences, paired_differences(differences, 0.25)):
         half = student.ppf(1 - 0.05 / 4, 3) * np.sqrt(0.5 * np.var(values, ddof=1))
         assert got.high - got.value == pytest.approx(half)
     for too_few in ([0.1], [0.1, np.nan]):
@@ -250,4 +254,4 @@ def test_equal_differences_in_two_folds_prove_nothing():
     assert claimed.p_value == 0 and floored.p_value > 0.05
     assert floored.low < 0 < floored.high
     (zero,) = paired_differences([[0.0, 0.0]], 1.0, floors=[0.05])
-    assert zero.p_value == 1
+    assert (zero.p_value, zero.low, zero.high) == (1, 0, 0)
