@@ -48,8 +48,54 @@ def test_nogueira_of_panels_of_one_size_is_kunchevas_index():
     assert nogueira_stability(panels, n_features=d).value == pytest.approx(np.mean(pairs))
 
 
+def test_nogueira_interval_is_the_formula():
+    # definition 4 and corollary 9 written out, panels of different sizes
+    panels, d = [[0, 1, 2], [0, 1], [0, 3, 4, 5], [1, 6]], 9
+    M = len(panels)
+    p = [sum(f in panel for panel in panels) / M for f in range(d)]
+    k = sum(map(len, panels)) / M
+    chance = k / d * (1 - k / d)
+    phi = 1 - sum(M / (M - 1) * q * (1 - q) for q in p) / d / chance
+    terms = [
+        (
+            sum(p[f] for f in panel) / d
+            - len(panel) * k / d**2
+            + phi / 2 * (2 * len(panel) * k / d**2 - len(panel) / d - k / d + 1)
+        )
+        / chance
+        for panel in panels
+    ]
+    variance = 4 / M**2 * sum((t - sum(terms) / M) ** 2 for t in terms)
+    found = nogueira_stability(panels, n_features=d, level=0.9)
+    assert (found.value, found.variance) == pytest.approx((phi, variance))
+    half = 1.6448536269514722 * variance**0.5
+    assert (found.low, found.high) == pytest.approx((phi - half, phi + half))
+    assert found.level == 0.9 and found.to_dict()["variance"] == found.variance
+    matrix = np.array([[f in panel for f in range(d)] for panel in panels])
+    for given in (matrix, matrix.astype(int)):
+        assert nogueira_stability(given, level=0.9) == nogueira_stability(given, d, level=0.9)
+        assert nogueira_stability(given, level=0.9) == found
+
+
+def test_nogueira_takes_two_panels_and_features_from_none_to_the_last():
+    assert nogueira_stability([[0], [4]], n_features=5).value == pytest.approx(-0.25)
+    assert nogueira_stability([[], [0]], n_features=2).value == pytest.approx(-1 / 3)
+    for one in ([[0, 1]], np.ones((1, 4), bool)):
+        with pytest.raises(ValueError, match="at least two panels"):
+            nogueira_stability(one, n_features=4)
+    for bad in (-1, 5):
+        with pytest.raises(ValueError, match=r"0\.\.4"):
+            nogueira_stability([[0], [1, bad]], n_features=5)
+    with pytest.raises(ValueError, match="n_features=3 contradicts the 4 columns"):
+        nogueira_stability(np.ones((2, 4), bool), n_features=3)
+    for level in (0.0, 1.0):
+        with pytest.raises(ValueError, match="level"):
+            nogueira_stability([[0], [1]], n_features=3, level=level)
+
+
 def test_nogueira_undefined_is_nan_and_bad_input_is_refused():
-    assert np.isnan(nogueira_stability([[], []], n_features=5).value)
+    empty = nogueira_stability([[], []], n_features=5)
+    assert np.isnan([empty.value, empty.variance, empty.low, empty.high]).all()
     assert np.isnan(nogueira_stability(np.ones((3, 4), bool)).low)
     with pytest.raises(ValueError, match="n_features is needed"):
         nogueira_stability([[0], [1]])

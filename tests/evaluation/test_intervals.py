@@ -15,6 +15,7 @@ from sparsegsvp.evaluation import (
     rate_interval,
     score_interval,
 )
+from sparsegsvp.evaluation.intervals import counting_deviation
 from sparsegsvp.metrics import clopper_pearson
 
 
@@ -25,6 +26,28 @@ def test_corrected_interval_is_the_formula():
     assert (found.low, found.high) == pytest.approx((scores.mean() - half, scores.mean() + half))
     assert corrected_interval([0.9, 1.0, 1.0, 0.95], 0.25).high == 1.0
     assert corrected_interval([*scores, np.nan], 0.25) == found
+
+
+def test_levels_bounds_and_scores_that_are_too_few():
+    scores = np.array([0.2, -0.3, 0.25, 0.1])
+    half = student.ppf(0.95, 3) * np.sqrt((1 / 4 + 0.5) * scores.var(ddof=1))
+    found = corrected_interval(scores, 0.5, level=0.9, bounds=(-1.0, 1.0))
+    assert (found.low, found.high) == pytest.approx((0.0625 - half, 0.0625 + half))
+    assert (found.value, found.level) == (pytest.approx(0.0625), 0.9)
+    assert corrected_interval(scores, 0.5).low == 0.0
+    for given, value in (([0.4], 0.4), ([0.4, np.nan], 0.4), ([], np.nan), ([np.nan], np.nan)):
+        one = corrected_interval(given, 0.5, level=0.8, bounds=(-1.0, 2.0))
+        assert (one.low, one.high, one.level) == (-1.0, 2.0, 0.8)
+        np.testing.assert_equal(one.value, value)
+        one = score_interval(given, 0.5, 0.01, 30, level=0.8)
+        assert (one.low, one.high, one.level) == (0.0, 1.0, 0.8)
+        np.testing.assert_equal(one.value, value)
+    assert score_interval([0.4], 0.5, 0.01, 30, value=0.7).value == 0.7
+    # two folds have a spread
+    half = student.ppf(0.975, 1) * np.sqrt((1 / 2 + 0.5) * 0.005)
+    two = corrected_interval([0.4, 0.5], 0.5, bounds=(-9.0, 9.0))
+    assert (two.low, two.high) == pytest.approx((0.45 - half, 0.45 + half))
+    assert 0.0 < score_interval([0.4, 0.5], 0.5, 0.01, 30).low < 0.4
 
 
 def test_a_perfect_score_takes_the_exact_interval_of_the_samples_counted():
@@ -67,6 +90,40 @@ def test_the_interval_is_jeffreys_at_as_many_trials_as_the_variance_is_worth():
     assert p - found.low > found.high - p
     alone = score_interval(scores, 0.25, 0.0, 40, value=p)
     assert found.low < alone.low and alone.high < found.high
+
+
+def test_counts_and_areas_without_a_spread_are_worth_the_samples_they_have():
+    # (1 / K^2) sum p (1 - p) / n: without a spread between folds, the trials that gives
+    p = np.array([0.8, 0.6])
+    variance = np.sum(p * (1 - p) / [30, 20]) / 4
+    shrink = (norm.ppf(0.95) / student.ppf(0.95, 9)) ** 2
+    for scores in ([0.7] * 10, [0.7] * 10 + [np.nan]):
+        found = rate_interval(scores, 0.25, [(24, 30), (12, 20)], level=0.9)
+        trials = 0.7 * 0.3 / variance * shrink
+        expected = beta(0.7 * trials + 0.5, 0.3 * trials + 0.5).ppf([0.05, 0.95])
+        assert (found.low, found.high) == pytest.approx(tuple(expected))
+    three = rate_interval([0.7] * 10, 0.25, [(14, 20)] * 3)
+    assert three == score_interval([0.7] * 10, 0.25, 0.7 * 0.3 / 60, 60)
+    # more trials than were counted there are not
+    capped = score_interval([0.7] * 10, 0.25, 1e-9, 12, level=0.9)
+    expected = beta(0.7 * 12 + 0.5, 0.3 * 12 + 0.5).ppf([0.05, 0.95])
+    assert (capped.low, capped.high) == pytest.approx(tuple(expected))
+    # areas: DeLong's mean variance over the folds of a repeat, or the largest possible
+    known = auc_interval([0.7] * 10, 0.25, [0.02, 0.04, np.nan], 5, 15, level=0.9)
+    same = score_interval([0.7] * 10, 0.25, 0.03 / 5, 30, level=0.9)
+    assert known.to_dict() == pytest.approx(same.to_dict())
+    unknown = auc_interval([0.7] * 9 + [np.nan], 0.25, [np.nan], 5, 15, level=0.9)
+    same = score_interval([0.7] * 9, 0.25, 0.7 * 0.3 / 15, 30, level=0.9)
+    assert unknown.to_dict() == pytest.approx(same.to_dict())
+    perfect = auc_interval([1.0] * 10, 0.25, [0.0], 5, 15, level=0.9)
+    assert perfect.low == pytest.approx(0.05 ** (1 / 30))
+
+
+def test_the_deviation_of_a_fold_by_counting_alone():
+    # Laplace's rates 10/12 and 5/12, of which a fold of five has 2 samples each
+    expected = np.sqrt(10 / 12 * 2 / 12 / 2 + 5 / 12 * 7 / 12 / 2) / 2
+    assert counting_deviation([(9, 10), (4, 10)], 5) == pytest.approx(expected)
+    assert counting_deviation([(20, 20)], 4) == pytest.approx(np.sqrt(21 / 22 / 22 / 5))
 
 
 def test_scores_that_do_not_vary_and_a_single_fold():
@@ -137,6 +194,8 @@ def test_coverage_of_an_area(area, kind):
 def test_holm_known_answer():
     np.testing.assert_allclose(holm([0.01, 0.02, 0.03, 0.5]), [0.04, 0.06, 0.06, 0.5])
     np.testing.assert_allclose(holm([0.9, 0.9]), [1, 1])
+    np.testing.assert_allclose(holm([0.3, 0.001, 0.02]), [0.3, 0.003, 0.04])
+    assert holm([]).size == 0
 
 
 def test_paired_intervals_leave_out_zero_exactly_when_holm_rejects():
@@ -147,6 +206,41 @@ def test_paired_intervals_leave_out_zero_exactly_when_holm_rejects():
     assert rejected == [d.low > 0 or d.high < 0 for d in found]
     assert 0 < sum(rejected) < len(rejected)
     assert all(d.p_adjusted >= d.p_value for d in found)
+
+
+def test_paired_differences_are_the_formula_at_the_levels_of_holm():
+    differences = [[0.1, 0.12, 0.09, np.nan, 0.11], [0.0, 0.1, -0.1, 0.05], [0.2, 0.1, 0.15, 0.2]]
+    found = paired_differences(differences, 0.25, level=0.9)
+    p_values = []
+    for values, got in zip(differences, found):
+        d = np.array(values)[np.isfinite(values)]
+        error = np.sqrt((1 / 4 + 0.25) * d.var(ddof=1))
+        p = 2 * student.sf(abs(d.mean()) / error, 3)
+        p_values.append(p)
+        assert (got.value, got.p_value, got.n_comparisons) == pytest.approx((d.mean(), p, 3))
+        # the first two are rejected at 0.1 / 3 and 0.1 / 2, the last kept at 0.1
+        level = {0: 0.1 / 3, 2: 0.1 / 2, 1: 0.1}[len(p_values) - 1]
+        half = student.ppf(1 - level / 2, 3) * error
+        assert (got.low, got.high) == pytest.approx((d.mean() - half, d.mean() + half))
+    np.testing.assert_allclose([d.p_adjusted for d in found], holm(p_values))
+    assert found[0].to_dict()["low"] == found[0].low
+    # all that come after one that is kept have its level
+    differences = [[0.0, 0.1, -0.1, 0.05], [0.2, 0.1, 0.1, 0.3]]
+    for values, got in zip(differences, paired_differences(differences, 0.25)):
+        half = student.ppf(1 - 0.05 / 4, 3) * np.sqrt(0.5 * np.var(values, ddof=1))
+        assert got.high - got.value == pytest.approx(half)
+    for too_few in ([0.1], [0.1, np.nan]):
+        with pytest.raises(ValueError, match="at least two folds"):
+            paired_differences([too_few], 0.25)
+
+
+def test_a_floor_is_a_deviation_of_single_folds():
+    (found,) = paired_differences([[0.1, 0.1, 0.1]], 0.25, floors=[0.06])
+    error = 0.06 * np.sqrt(1 / 3 + 0.25)
+    assert found.p_value == pytest.approx(2 * student.sf(0.1 / error, 2))
+    spread = [0.4, 0.1, -0.2]
+    with_floor = paired_differences([[0.1, 0.1, 0.1], spread], 0.25, floors=[0.06, 0.001])[1]
+    assert with_floor.p_value == paired_differences([spread, spread], 0.25)[1].p_value
 
 
 def test_paired_difference_of_equal_scores_is_no_difference():
@@ -160,4 +254,4 @@ def test_equal_differences_in_two_folds_prove_nothing():
     assert claimed.p_value == 0 and floored.p_value > 0.05
     assert floored.low < 0 < floored.high
     (zero,) = paired_differences([[0.0, 0.0]], 1.0, floors=[0.05])
-    assert zero.p_value == 1
+    assert (zero.p_value, zero.low, zero.high) == (1, 0, 0)

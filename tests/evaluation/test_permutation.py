@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import recall_score
 
-from sparsegsvp.evaluation import permutation_test
+from sparsegsvp.evaluation import make_folds, permutation, permutation_test
+from sparsegsvp.evaluation.folds import derive_seed
 from sparsegsvp.evaluation.permutation import (
     draws_wanted,
     fixed_statistic,
@@ -38,6 +42,103 @@ def test_unequal_groups_move_with_their_label():
 def test_the_fixed_statistic_names_all_that_matters():
     model = fixed_statistic(np.zeros((10, 4)))
     assert (model.tau, model.pool, model.n_features, model.decision) == (1.0, 0.5, 4, "scaled")
+    assert fixed_statistic(np.zeros((10, 40))).n_features == 10
+    assert fixed_statistic(sparse.csr_matrix((10, 40))).n_features == 10
+    gaps = np.zeros((10, 4))
+    gaps[1, 2] = np.nan
+    imputer, model = fixed_statistic(gaps)
+    assert (imputer.strategy, imputer.keep_empty_features) == ("median", True)
+    assert model.n_features == 4
+
+
+class Coin(ClassifierMixin, BaseEstimator):
+    """A classifier that depends on its seed alone."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.random.default_rng(self.random_state).choice(self.classes_, len(X))
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(24) // 2])
+def test_the_statistic_is_the_balanced_accuracy_of_its_own_folds_and_seeds(groups):
+    """Written out: labels, folds and fits of draw d have seeds of their own."""
+    y = np.repeat([0, 1], [10, 14])
+    X = np.zeros((24, 1))
+    found = permutation_test(
+        X, y, groups=groups, estimator=Coin(), n_permutations=3, n_splits=3, random_state=5
+    )
+    for draw, value in enumerate([found.observed, *found.distribution]):
+        labels = y
+        if draw:
+            labels = permute_labels(y, groups, np.random.default_rng(derive_seed(5, 7, draw)))
+        folds = make_folds(
+            labels, groups=groups, n_splits=3, random_state=derive_seed(5, 7, draw, 1)
+        )
+        accuracies = [
+            recall_score(
+                labels[fold.test],
+                Coin(derive_seed(5, 7, draw, 2 + fold.index)).fit(X, y).predict(X[fold.test]),
+                average="macro",
+            )
+            for fold in folds
+        ]
+        assert value == pytest.approx(np.mean(accuracies))
+    assert found.scheme == ("free" if groups is None else "between groups")
+
+
+def test_labels_that_fall_so_that_no_fold_is_possible_count_against_the_signal(
+    monkeypatch, nearest_mean
+):
+    X, y = np.arange(24.0)[:, None], np.repeat([0, 1], 12)
+
+    def folds(labels, **settings):
+        if refused(labels):
+            raise ValueError("no such folds")
+        return make_folds(labels, **settings)
+
+    monkeypatch.setattr(permutation, "make_folds", folds)
+    refused = lambda labels: not np.array_equal(labels, y)
+    found = permutation_test(X, y, estimator=nearest_mean, n_permutations=19)
+    assert found.distribution == (1.0,) * 10 and found.p_value == 1.0
+    refused = lambda labels: True
+    with pytest.raises(ValueError, match="no such folds"):
+        permutation_test(X, y, estimator=nearest_mean, n_permutations=19)
+
+
+def test_the_default_is_the_fixed_statistic_on_any_table(planted_small):
+    X, y = planted_small
+    gaps = X.copy()
+    gaps[0, 0] = np.nan
+    values = []
+    for table in (X, X.tolist(), sparse.csr_matrix(X), gaps):
+        found = permutation_test(table, y, n_permutations=1, max_permutations=0, n_splits=2)
+        assert found.statistic == "fixed" and len(found.distribution) == 1
+        values.append(found.observed)
+    assert values[0] == values[1] == pytest.approx(values[2])
+    assert values[3] > 0.6
+    with pytest.raises(ValueError, match="max_permutations"):
+        permutation_test(X, y, n_permutations=1, max_permutations=-1)
+
+
+def test_batches_reach_a_step_that_centres_them(nearest_mean):
+    """Two batches far apart, the class a small shift within each: centred, it is found."""
+    from sklearn.pipeline import make_pipeline
+
+    from sparsegsvp.estimators import BatchCenterer
+
+    rng = np.random.default_rng(6)
+    y, batch = np.arange(40) % 2, np.repeat(["a", "b"], 20)
+    X = 0.3 * rng.normal(size=(40, 2)) + y[:, None] + 50.0 * (batch == "b")[:, None]
+    procedure = make_pipeline(BatchCenterer(), nearest_mean)
+    found = permutation_test(X, y, estimator=procedure, batch=batch, n_permutations=1)
+    plain = permutation_test(X, y, estimator=nearest_mean, batch=batch, n_permutations=1)
+    assert found.observed > 0.9 > plain.observed
 
 
 def test_signal_reaches_the_smallest_p_value(nearest_mean):
@@ -71,9 +172,10 @@ def test_known_draws_are_not_repeated_and_do_not_depend_on_the_batch(nearest_mea
         estimator=nearest_mean,
         n_permutations=15,
         known=known,
-        report=lambda d, v: seen.append(d),
+        report=lambda d, v: seen.append((d, v)),
     )
-    assert again == whole and seen == list(range(3, len(whole.distribution) + 1))
+    assert again == whole and len(known) == 3
+    assert seen == list(enumerate(whole.distribution, start=1))[2:]
 
 
 def test_p_values_of_noise_are_not_too_small(nearest_mean):

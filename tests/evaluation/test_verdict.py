@@ -23,6 +23,7 @@ def _test(p, draws, stopped):
         (0.01, 99, False, (0.5, 0.4, 0.6), 2, "none"),  # not above chance
         (0.06, 99, False, ABOVE, 2, "inconclusive"),
         (0.06, 99, False, ACROSS, 2, "none"),
+        (0.06, 99, False, (0.8, 0.5, 0.95), 2, "none"),  # down to chance itself
         (0.06, 99, False, BELOW, 2, "none"),
         (0.9, 11, True, ACROSS, 2, "none"),  # stopped early: it has decided
         (0.9, 11, True, ABOVE, 2, "inconclusive"),

@@ -1,0 +1,481 @@
+"""Changed code that the tests notice: mutation testing of the functions that decide results.
+
+    python campaign/mutation.py                        # all targets, about half an hour
+    python campaign/mutation.py --only quotient verdict
+
+Each mutant is one small change of one function: an operator, a comparison, a constant, a
+condition, an end of a slice, ``min`` for ``max``, a statement or a return value left out. It is
+*killed* if a test of its target fails. At least 85% of each target's must be; the others are
+listed, with the reason where there is one (`REASONS`).
+
+Why not a library: mutmut copies the project, times all tests once and picks them by itself, and
+knows mutants by a number that the next edit changes; cosmic-ray rewrites files and starts an
+interpreter for every mutant, whose imports take longer than the tests. Here the tests are
+collected once, each mutant is a fork of that process in which the function's code object is
+replaced, and only those tests run that reach the function. A mutant takes a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LEAST = 0.85
+MEMORY = 8 << 30
+
+
+@dataclass(frozen=True)
+class Target:
+    """Functions of one module, and the tests that should notice a change of them."""
+
+    module: str
+    functions: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+def target(module: str, functions: str, *tests: str) -> Target:
+    return Target(f"sparsegsvp.{module}", tuple(functions.split()), tests)
+
+
+# When a function moves, its line here moves with it.
+TARGETS: dict[str, Target] = {
+    "quotient": target(
+        "solvers.quotient",
+        "OneVsRest.of_class best_bias single_feature_ratios GramQuotient.__init__ "
+        "GramQuotient.pair_products GramQuotient.gathered GramQuotient.curvature "
+        "FactorQuotient.__init__ FactorQuotient.products FactorQuotient.curvature "
+        "evaluate hessian GradientRequest.spread GradientRequest.mean full_gradients "
+        "cached_gradient check_definite",
+        "tests/solvers/test_quotient.py",
+    ),
+    "sphere": target(
+        "solvers.sphere",
+        "soft_threshold prox_on_sphere kkt_residual minimize_on_sphere _State.__init__ "
+        "_State.admits _State.slack _Memory.length _admitting _gradient_step _newton_step "
+        "_newton_direction",
+        "tests/solvers/test_sphere.py",
+    ),
+    "lean step": target(
+        "solvers.newton",
+        "minimize_with_newton _Newton.__init__ _Newton._evaluated _Newton._measured _Newton.step "
+        "_Newton._entering _Newton._search _Newton._direction _Newton.system _Newton._gather "
+        "_turned _core _without",
+        "tests/solvers/test_newton.py",
+    ),
+    "exact": target(
+        "solvers.exact",
+        "solve_unpenalized _in_row_space _solution _bordered _smallest_eigenvector "
+        "_smallest_generalized_vector _factor",
+        "tests/solvers/test_exact.py",
+    ),
+    "decision": target(
+        "estimators.decision",
+        "log_distances Calibrator.log_odds Calibrator.probabilities fit_calibrator "
+        "fit_calibrators _fit_binary balanced_sample scores margin predicted_codes probabilities "
+        "FoldModel.decision_function FoldModel.predicted_codes FoldModel.predict "
+        "FoldModel.predict_proba",
+        "tests/estimators/test_decision.py",
+    ),
+    "intervals": target(
+        "evaluation.intervals",
+        "corrected_error corrected_interval score_interval rate_interval auc_interval "
+        "counting_deviation holm paired_differences",
+        "tests/evaluation/test_intervals.py",
+    ),
+    "permutation": target(
+        "evaluation.permutation",
+        "fixed_statistic permutation_scheme permute_labels _statistic sequential_p_value "
+        "draws_wanted permutation_test",
+        "tests/evaluation/test_permutation.py",
+    ),
+    "verdict": target("evaluation.permutation", "verdict", "tests/evaluation/test_verdict.py"),
+    "stability": target(
+        "metrics.stability", "_indicator average_jaccard nogueira_stability", "tests/test_metrics.py"
+    ),
+    "roles": target(
+        "io.roles",
+        "role_lines asked_names asked_roles match_names settle_columns settle_names _take_out "
+        "_Columns.__init__ _Columns.wide _Columns.text _Columns._people _Columns.identifiers "
+        "_Columns.clinical _Columns._odd _Columns._constant _Columns._take _Columns.leave_out "
+        "_giveaways _first_text _holds_text",
+        "tests/io/test_roles.py",
+    ),
+}  # fmt: skip
+
+# Survivors that no test can or need kill, by what `Mutant.name` says of them.
+REASONS: dict[str, str] = {}
+
+# --------------------------------------------------------------------------- mutants
+
+_BINARY = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult,
+    ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+}  # fmt: skip
+# the boundary, and the other side
+_COMPARED = {
+    ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt), ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,), ast.In: (ast.NotIn,), ast.NotIn: (ast.In,),
+}  # fmt: skip
+_PAIRS = ("min max", "minimum maximum", "argmin argmax", "any all", "zeros ones", "nanmin nanmax")
+_CALLED = {a: b for pair in _PAIRS for a, b in (pair.split(), pair.split()[::-1])}
+_NO_CODE = ("annotation", "returns", "decorator_list")
+_DECIDED = (ast.Compare, ast.BoolOp)  # conditions that have mutants of their own
+
+
+@dataclass
+class Mutant:
+    """One change: ``new`` instead of what is at ``field`` (and ``index``) of ``node``."""
+
+    target: str
+    function: str
+    statement: str
+    node: ast.AST
+    field: str
+    index: int | None
+    new: Any
+    line: int
+    number: int = 1
+    """Of several that read the same in one function."""
+
+    @property
+    def old(self) -> Any:
+        value = getattr(self.node, self.field)
+        return value if self.index is None else value[self.index]
+
+    @cached_property
+    def name(self) -> str:
+        """What is changed, in words that stay when lines move."""
+        more = f" ({self.number})" if self.number > 1 else ""
+        change = f"{_text(self.old)} -> {_text(self.new)}"
+        where = "" if isinstance(self.old, ast.stmt) else f" in `{self.statement}`"
+        return f"{self.function}: {change}{where}{more}"
+
+    def apply(self) -> None:
+        if self.index is None:
+            setattr(self.node, self.field, self.new)
+        else:
+            getattr(self.node, self.field)[self.index] = self.new
+
+
+def _text(node: Any) -> str:
+    if not isinstance(node, ast.AST):
+        return str(node or "nothing")
+    if isinstance(node, ast.operator | ast.cmpop | ast.boolop):
+        return type(node).__name__.lower()
+    return ast.unparse(node).splitlines()[0][:90]
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[str, int | None, Any]]:
+    """Yield what may stand instead at some field of a node."""
+    match node:
+        case ast.BinOp(op=op) | ast.AugAssign(op=op) if type(op) in _BINARY:
+            if not _is_text(node):
+                yield "op", None, _BINARY[type(op)]()
+        case ast.Compare(ops=ops):
+            for i, op in enumerate(ops):
+                yield from (("ops", i, new()) for new in _COMPARED[type(op)])
+        case ast.BoolOp(op=op):
+            yield "op", None, ast.Or() if isinstance(op, ast.And) else ast.And()
+        case ast.Return(value=value) if value is not None and not _is_none(value):
+            yield "value", None, ast.Constant(None)
+        case ast.Slice():
+            for end in ("lower", "upper", "step"):
+                if getattr(node, end) is not None:
+                    yield end, None, None
+        case ast.Attribute(attr=name) if name in _CALLED:
+            yield "attr", None, _CALLED[name]
+    for name, value in ast.iter_fields(node):
+        if name in _NO_CODE:
+            continue
+        entries = enumerate(value) if isinstance(value, list) else [(None, value)]
+        for i, entry in entries:
+            if isinstance(entry, ast.AST):
+                yield from ((name, i, new) for new in _instead(entry, name))
+
+
+def _instead(node: ast.AST, name: str) -> Iterator[ast.AST]:
+    """Yield what may stand for a node as a whole."""
+    match node:
+        case ast.Constant(value=bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(value=int(value) | float(value)):
+            yield ast.Constant(value + 1)
+            yield ast.Constant(value - 1)
+        case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.Invert(), operand=operand):
+            yield operand
+        case ast.Name(id=called) if called in _CALLED and name == "func":
+            yield ast.Name(_CALLED[called], ast.Load())
+        case ast.Expr(value=ast.Call()) | ast.Raise() | ast.Break() | ast.Continue():
+            yield ast.Pass()
+        case ast.AugAssign() | ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
+            yield ast.Pass()
+    if name == "test" and not isinstance(node, (*_DECIDED, ast.UnaryOp)):
+        yield ast.UnaryOp(ast.Not(), node)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return any(
+        isinstance(n, ast.JoinedStr) or (isinstance(n, ast.Constant) and isinstance(n.value, str))
+        for n in ast.iter_child_nodes(node)
+    )
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def mutants_of(name: str, function: str, body: ast.FunctionDef) -> Iterator[Mutant]:
+    """Yield the mutants of a function: its statements, not its signature nor its words."""
+    seen: Counter[str] = Counter()
+
+    def walk(node: ast.AST, statement: str, line: int) -> Iterator[Mutant]:
+        if isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert):
+            return  # what an error says is no result
+        if isinstance(node, ast.stmt):
+            statement, line = _text(node), node.lineno
+        defined = isinstance(node, ast.FunctionDef | ast.Lambda)
+        for part, index, new in _changes(node):
+            if not defined or part == "body":
+                yield Mutant(name, function, statement, node, part, index, new, line)
+        for part, value in ast.iter_fields(node):
+            if part in _NO_CODE or (defined and part != "body"):
+                continue
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    yield from walk(child, statement, line)
+
+    for mutant in walk(body, "", body.lineno):
+        seen[mutant.name] += 1
+        mutant.number = seen[mutant.name]
+        del mutant.name
+        yield mutant
+
+
+class Module:
+    """The source of a target's module as a tree, and its functions as they are loaded."""
+
+    def __init__(self, name: str) -> None:
+        self.loaded = importlib.import_module(name)
+        path = self.loaded.__file__
+        assert path is not None
+        self.path, self.tree = path, ast.parse(Path(path).read_text(encoding="utf-8"))
+
+    def node(self, function: str) -> ast.FunctionDef:
+        node: Any = self.tree
+        for part in function.split("."):
+            named = [n for n in node.body if getattr(n, "name", None) == part]
+            if not named:
+                raise SystemExit(f"{self.loaded.__name__} has no {function}: mend TARGETS")
+            (node,) = named
+        return node
+
+    def function(self, function: str) -> Any:
+        owner: Any = self.loaded
+        *owners, last = function.split(".")
+        for part in owners:
+            owner = getattr(owner, part)
+        found = vars(owner)[last]
+        return getattr(found, "fget", None) or getattr(found, "__func__", None) or found
+
+    def replace(self, function: str) -> None:
+        """Give the loaded function the code of the tree as it is now."""
+        code = compile(ast.fix_missing_locations(self.tree), self.path, "exec", dont_inherit=True)
+        for part in function.split("."):
+            (code,) = (
+                c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == part
+            )
+        self.function(function).__code__ = code
+
+
+# --------------------------------------------------------------------------- the tests
+
+
+@dataclass
+class Trial:
+    """A pytest plugin that runs the collected tests once for every mutant, each in a fork."""
+
+    name: str
+    target: Target
+    workers: int
+    survivors: list[Mutant] = field(default_factory=list)
+    total: int = 0
+    broken: str = ""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.module = Module(self.target.module)
+        self.session, self.failed = session, ""
+        clean = self._result(*self._fork(None, session.items))
+        if clean["failed"]:
+            self.broken = f"{clean['failed']} fails without any change"
+            return True
+        self.seconds = clean["seconds"]
+        reaching = {
+            function: [item for item in session.items if item.nodeid in nodes]
+            for function, nodes in clean["reached"].items()
+        }
+        self.kills: Counter[str] = Counter()
+        running: dict[int, tuple[Mutant, Any]] = {}
+        for function in self.target.functions:
+            for mutant in mutants_of(self.name, function, self.module.node(function)):
+                self.total += 1
+                items = reaching.get(function, [])
+                if not items:
+                    self.survivors.append(mutant)
+                    continue
+                if len(running) >= self.workers:
+                    self._wait(running)
+                items.sort(key=lambda item: -self.kills[item.nodeid])
+                pid, pipe = self._fork(mutant, items)
+                running[pid] = mutant, pipe
+        while running:
+            self._wait(running)
+        self.survivors.sort(key=lambda mutant: mutant.line)
+        return True
+
+    def _wait(self, running: dict[int, tuple[Mutant, Any]]) -> None:
+        """Wait for the end of one of the forks."""
+        pid = 0
+        while pid not in running:
+            pid, _ = os.wait()
+        mutant, pipe = running.pop(pid)
+        result = self._read(pipe)
+        if result is None or result["failed"]:  # None: it hung, or took the process with it
+            self.kills[result["failed"] if result else ""] += 1
+        else:
+            self.survivors.append(mutant)
+
+    def _result(self, pid: int, pipe: Any) -> dict[str, Any]:
+        os.waitpid(pid, 0)
+        return self._read(pipe) or {"failed": "a test process that ended"}
+
+    def _read(self, pipe: Any) -> dict[str, Any] | None:
+        with pipe:
+            text = pipe.read()
+        return json.loads(text) if text else None
+
+    def _fork(self, mutant: Mutant | None, items: list[pytest.Item]) -> tuple[int, Any]:
+        """Run tests in a fork, with the mutant in place or with a record of what they reach."""
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid:
+            os.close(write)
+            return pid, os.fdopen(read)
+        try:
+            result = self._clean(items) if mutant is None else self._mutated(mutant, items)
+            with os.fdopen(write, "w") as pipe:
+                json.dump(result, pipe)
+        finally:
+            os._exit(0)
+
+    def _clean(self, items: list[pytest.Item]) -> dict[str, Any]:
+        codes = {self.module.function(f).__code__: f for f in self.target.functions}
+        reached: dict[str, list[str]] = {f: [] for f in self.target.functions}
+        seconds = time.process_time()
+        for item in items:
+            seen = set()
+            sys.setprofile(lambda frame, *_: seen.add(frame.f_code))  # noqa: B023
+            self._run([item])
+            sys.setprofile(None)
+            for code in seen & codes.keys():
+                reached[codes[code]].append(item.nodeid)
+            if self.failed:
+                break
+        seconds = time.process_time() - seconds
+        return {"failed": self.failed, "reached": reached, "seconds": seconds}
+
+    def _mutated(self, mutant: Mutant, items: list[pytest.Item]) -> dict[str, Any]:
+        limit = int(3 * self.seconds) + 5
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        mutant.apply()
+        self.module.replace(mutant.function)
+        self._run(items)
+        return {"failed": self.failed}
+
+    def _run(self, items: list[pytest.Item]) -> None:
+        """Run tests until one fails."""
+        for item, after in zip(items, [*items[1:], None]):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            if self.failed:
+                break
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self.failed:
+            self.failed = report.nodeid
+
+
+def run(name: str, workers: int) -> Trial:
+    """Try all mutants of a target."""
+    from hypothesis import Phase, settings
+
+    # the failing example is not looked at: no database, no shrinking
+    settings.register_profile("mutation", database=None, phases=[Phase.explicit, Phase.generate])
+    settings.load_profile("mutation")
+    trial = Trial(name, TARGETS[name], workers)
+    quiet = [f"no:{plugin}" for plugin in ("terminal", "faulthandler", "cacheprovider", "xdist")]
+    plugins = [word for name in (*quiet, "no:timeout") for word in ("-p", name)]
+    # what is set in pyproject.toml is for people who read the output
+    options = ["-o", "addopts=", "--import-mode=importlib", "--strict-markers"]
+    code = pytest.main([*plugins, *options, *trial.target.tests], plugins=[trial])
+    if code != 0 or not trial.total:
+        trial.broken = trial.broken or f"the trial ended with exit code {int(code)}"
+    return trial
+
+
+def main() -> int:
+    """Try the mutants of all targets; 1 if too few are killed anywhere."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="*", choices=TARGETS, metavar="TARGET")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--json", type=Path, help="write what was counted and found to this file")
+    given = parser.parse_args()
+    os.chdir(ROOT)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    numbers: dict[str, float] = {"mutants": 0, "killed": 0}
+    findings, notes = [], []
+    for name in given.only or TARGETS:
+        start = time.monotonic()
+        trial = run(name, given.workers)
+        if trial.broken:
+            findings.append(f"{name}: {trial.broken}")
+            continue
+        killed = trial.total - len(trial.survivors)
+        share = killed / trial.total
+        numbers["mutants"] += trial.total
+        numbers["killed"] += killed
+        numbers[f"{name}, killed %"] = round(100 * share, 1)
+        print(f"\n{name}: {killed} of {trial.total} killed ({share:.1%}), "
+              f"{time.monotonic() - start:.0f} s")  # fmt: skip
+        if share < LEAST:
+            findings.append(f"{name}: {share:.1%} of the mutants killed, {LEAST:.0%} promised")
+        for mutant in trial.survivors:
+            reason = REASONS.get(mutant.name)
+            print(f"  line {mutant.line}: {mutant.name}" + (f"\n      {reason}" if reason else ""))
+            notes.append(f"survived: {mutant.name}; {reason or 'no test notices'}")
+    print("\n" + "\n".join(findings or ["Every target has the mutants killed that are promised."]))
+    if given.json:
+        found = {"numbers": numbers, "findings": findings, "notes": notes}
+        given.json.write_text(json.dumps(found, indent=1) + "\n")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
