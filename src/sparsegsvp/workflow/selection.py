@@ -30,7 +30,7 @@ from ..evaluation import (
 )
 from ..evaluation.journal import Journal, open_journal
 from ..evaluation.panels import fit_with_groups
-from ..io import InputError, Table, check_cohort, csv_text, make_table, save_model
+from ..io import InputError, Table, check_cohort, csv_text, make_table, save_model, write_atomic
 from ..io.errors import option
 from ..report import (
     build_report,
@@ -179,7 +179,7 @@ class Selection:
         """Return the page, and write it if a path is given."""
         page = build_report(self.document)
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            write_atomic(path, page)
         return page
 
     def save(
@@ -210,7 +210,7 @@ class Selection:
                 "timings.json": timings_text(self.seconds),
             },
         )
-        (folder / "panel.xlsx").write_bytes(panel_workbook(self.document))
+        write_atomic(folder / "panel.xlsx", panel_workbook(self.document))
         if figures:
             write_figures(folder / "figures", self.document)
         save_model(self.model, folder / "model.skops")
