@@ -3,6 +3,7 @@
 The server has imported everything and forks: a command takes a fraction of a second. Tasks that
 were computed once are remembered, so that what a trial repeats is reading and writing. In the
 child every call that changes the disk is a step; steps are counted, and one of them may fail.
+`SCENES` are the commands, and `Stage` judges what is on the disk after one of them.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import atexit
 import builtins
 import errno
 import functools
+import hashlib
 import io
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +29,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 # What goes wrong, at step k: `full` and `readonly` stay so, `devices` is the rename across two.
 FAULTS = ("full", "io", "readonly", "devices", "kill", "SIGTERM", "SIGINT", "SIGHUP", "twice")
@@ -215,8 +221,9 @@ class Disk:
         self.steps.append(f"{what} {path}")
         k, at, fault = len(self.steps), self.at, self.fault
         takes_room = what in ("open", "write", "mkdir", "fsync", "link", "symlink")
+        takes_room |= what in ("rename", "replace") and k == at
         failed = {
-            "full": (k == at or (k > at and takes_room), errno.ENOSPC),
+            "full": (k >= at and takes_room, errno.ENOSPC),
             "io": (k == at, errno.EIO),
             "readonly": (k >= at, errno.EROFS),
             "devices": (k >= at and apart, errno.EXDEV),
@@ -235,6 +242,236 @@ class Disk:
         if (fault.startswith("SIG") and k == at) or (fault == "twice" and k in (at, at + 1)):
             os.kill(os.getpid(), signal.SIGTERM if fault == "twice" else signal.Signals[fault])
         return done
+
+
+# --- scenes ------------------------------------------------------------------------------
+
+ASK = ["table.csv", "--target", "class", "--id", "sample", "--positive", "ill"]
+FEW = ["--tau", "1", "--deltas", "3", "--folds", "2", "--repeats", "1"]
+SELECT = ["select", *ASK, *FEW, "--jobs", "1", "--fast", "--quiet"]
+LOGGED = ["--jobs", "1", "--permutations", "0", "--resamples", "2", "--log", "run.jsonl"]
+EVALUATE = ["evaluate", *ASK, *FEW, "--permutations", "2", "--quiet"]
+COMPARE = ["compare", *ASK[:3], *FEW[4:], "--jobs", "1", "--quiet"]
+COMPARE += ["--method", "GSVPSVM", "--sizes", "2"]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A command, what stood there before, and what it makes."""
+
+    words: list[str]
+    makes: tuple[str, ...]
+    """Files, and folders with a slash at their end, each of which is old or new as a whole."""
+    before: tuple[list[str], ...] = ()
+    keeps: tuple[str, ...] = ()
+    """Files that it adds to, in any state after a fault."""
+    again: tuple[str, ...] = ("--force",)
+    """What is added when the command is given again."""
+
+
+OTHER = ["--seed", "7"]
+SCENES = {
+    "select": Scene([*SELECT, "--out", "new/out"], ("new/",)),
+    "select again": Scene(
+        [*SELECT, "--out", "out", "--force"],
+        ("out/",),
+        ([*SELECT, *OTHER, "--out", "out"],),
+        (),
+        (),
+    ),
+    "select with a log": Scene(
+        ["select", *ASK, *FEW, *LOGGED, "--progress-file", "steps.jsonl", "--out", "out"],
+        ("out/",),
+        (),
+        ("run.jsonl", "run.timings.jsonl", "steps.jsonl"),
+    ),
+    "evaluate": Scene(
+        [*EVALUATE, "--jobs", "1", "--log", "run.jsonl", "--out", "out", "--force"],
+        ("out/",),
+        ([*EVALUATE, *OTHER, "--jobs", "1", "--out", "out"],),
+        ("run.jsonl", "run.timings.jsonl"),
+        (),
+    ),
+    "compare": Scene(
+        [*COMPARE, "--log", "run.jsonl", "--out", "out"],
+        ("out/",),
+        (),
+        ("run.jsonl", "run.timings.jsonl"),
+    ),
+    "evaluate in workers": Scene(
+        [*EVALUATE, "--jobs", "2", "--log", "run.jsonl", "--out", "out"],
+        ("out/",),
+        (),
+        ("run.jsonl", "run.timings.jsonl"),
+    ),
+    "compare with a time limit": Scene(
+        [*COMPARE, "--time-limit", "300", "--log", "run.jsonl", "--out", "out"],
+        ("out/",),
+        (),
+        ("run.jsonl", "run.timings.jsonl"),
+    ),
+    "predict": Scene(
+        ["predict", "model/model.skops", *ASK, "--quiet", "--force",
+         "--out", "calls.csv", "--validation", "cohort.json"],
+        ("calls.csv", "cohort.json"),
+        ([*SELECT, "--out", "model"],
+         ["predict", "model/model.skops", "table.csv", "--out", "calls.csv"]),
+        (),
+        (),
+    ),
+    "recalibrate": Scene(
+        ["recalibrate", "model/model.skops", "--prevalence", "0.1", "--quiet", "--force",
+         "--out", "clinic.skops"],
+        ("clinic.skops",),
+        ([*SELECT, "--out", "model"],
+         ["recalibrate", "model/model.skops", "--prevalence", "0.4", "--out", "clinic.skops"]),
+        (),
+        (),
+    ),
+    "reproduce": Scene(
+        ["reproduce", "--jobs", "1", "--quiet", "--out", "out"],
+        ("out/*",),
+        (),
+        ("out/breast.jsonl", "out/breast.timings.jsonl"),
+        (),
+    ),
+}  # fmt: skip
+
+
+def write_table(path: Path) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(24, 6)).round(4)
+    X[:12, 0] += 3
+    X[:12, 3] -= 3
+    lines = ["sample," + ",".join(f"g{j}" for j in range(6)) + ",class"]
+    for i, row in enumerate(X):
+        lines.append(
+            f"s{i}," + ",".join(map(repr, row.tolist())) + f",{'ill' if i < 12 else 'well'}"
+        )
+    path.write_text("\n".join(lines) + "\n")
+
+
+class Stage:
+    """A scene on a disk: the folder before, the same after an undisturbed run, and its steps."""
+
+    def __init__(self, scene: Scene, server: Victims, folder: Path) -> None:
+        self.scene, self.server, self.folder = scene, server, folder
+        self.template, self.place = folder / "template", folder / "place"
+        self.template.mkdir()
+        write_table(self.template / "table.csv")
+        (self.template / "thesis.docx").write_bytes(b"mine")
+        for words in scene.before:
+            server.remember(words, self.template)
+        self.before = files(self.template)
+        self.lay_out()
+        server.remember(scene.words, self.place)
+        self.lay_out()
+        ended = server.run(scene.words, self.place)
+        assert ended.code == 0, ended.err
+        self.after, self.steps = files(self.place), ended.steps
+        self.recovered: dict[str, list[str]] = {}
+
+    def lay_out(self) -> None:
+        shutil.rmtree(self.place, ignore_errors=True)
+        shutil.copytree(self.template, self.place)
+
+    def faults(self) -> list[tuple[str, int]]:
+        """Every way in which every step can go wrong."""
+        signals = ("SIGTERM", "SIGINT", "SIGHUP")
+        found = []
+        for k, step in enumerate(self.steps, start=1):
+            found += [(fault, k) for fault in ("full", "io", "readonly", "kill", "twice")]
+            found.append((signals[k % 3], k))
+            found += [("devices", k)] if step.startswith(("rename", "replace")) else []
+        return found
+
+    def trial(self, fault: str, at: int) -> list[str]:
+        """Let one step go wrong; return what should not be."""
+        self.lay_out()
+        pid = self.server.start(self.scene.words, self.place, fault, at)
+        ended = self.server.wait()
+        found = files(self.place)
+        problems = self.of_files(found, fault, ended.code) + self.of_words(ended, fault)
+        if not all_gone(pid):
+            problems.append("processes live on")
+        return problems + self.of_the_next(found)
+
+    def of_files(self, found: dict[str, bytes], fault: str, code: int) -> list[str]:
+        # nothing can be removed by a process that is dead, or from a disk that is read-only
+        hidden = {name for name in found if "/.sparsegsvp-" in f"/{name}"}
+        excused = fault in ("kill", "readonly", "io", "twice")
+        problems = [f"left lying: {name}" for name in hidden if not excused]
+        if self.scene.makes[0].endswith("*"):  # one by one, into folders that may be empty
+            found = {name: content for name, content in found.items() if name[-1] != "/"}
+        shown = found.keys() - hidden - set(self.scene.keeps)
+        made = {name: self._unit(name) for name in shown | self.after.keys() | self.before.keys()}
+        for unit in sorted({unit for unit in made.values() if unit}):
+            names = {name for name in made if made[name] == unit} - hidden - set(self.scene.keeps)
+            now, old, new = (
+                {n: tree[n] for n in names & tree.keys() if "timings" not in n}
+                for tree in (found, self.before, self.after)
+            )
+            # a replacement that a dead process or disk has cut in two is finished by the next
+            cut = fault in ("kill", "readonly") and any("-before-" in name for name in hidden)
+            if cut and all(content in found.values() for content in old.values()):
+                continue
+            if now not in (old, new) or (code == 0 and now != new):
+                problems.append(f"{unit} is neither old nor new: {sorted(now)}")
+        theirs = {name for name, unit in made.items() if not unit} - set(self.scene.keeps)
+        return problems + [
+            f"{name} was changed, lost or added"
+            for name in sorted(theirs - hidden)
+            if found.get(name) != self.before.get(name)
+        ]
+
+    def _unit(self, name: str) -> str:
+        """The unit of the results that a file belongs to, or none."""
+        for unit in self.scene.makes:
+            if unit.endswith("*") and name.startswith(unit[:-1]):
+                return name
+            if name == unit or (unit.endswith("/") and name.startswith(unit)):
+                return unit
+        return ""
+
+    def of_words(self, ended: Ended, fault: str) -> list[str]:
+        codes = {"kill": (-9,), "SIGTERM": (143,), "twice": (143,), "SIGINT": (130,)}
+        codes |= {"SIGHUP": (129,)}
+        if ended.code not in (0, *codes.get(fault, (2,))):
+            return [f"exit code {ended.code}: {ended.err[-300:]}"]
+        if "Traceback" in ended.err or ended.err.count("sparsegsvp: ") > 1:
+            return [f"said: {ended.err[-500:]}"]
+        if ended.code != 2:
+            return []
+        said = ended.err.strip().splitlines()[-1]
+        named = [*self.scene.makes, *self.scene.keeps]
+        names = [Path(name.rstrip("/*")).name for name in named] + ["out"]
+        good = said.startswith("sparsegsvp: ") and "; " in said
+        if not good or not any(name in said for name in names) or "-partial-" in said:
+            return [f"a poor message: {said}"]
+        return []
+
+    def of_the_next(self, found: dict[str, bytes]) -> list[str]:
+        """Give the command again; the same state is not tried twice."""
+        state = hashlib.sha256()
+        for name, content in found.items():
+            state.update(f"{re.sub('-[0-9a-f]{16}', '', name)} {len(content)} ".encode() + content)
+        known = state.hexdigest()
+        if known not in self.recovered:
+            words = [*self.scene.words, *self.scene.again]
+            words += ["--resume"] if "run.jsonl" in found else []
+            ended = self.server.run(words, self.place)
+            now, problems = files(self.place), []
+            if ended.code:
+                problems = [f"given again: {ended.err[-300:]}"]
+            elif now.keys() != self.after.keys():
+                problems = [f"given again, there are {sorted(now.keys() ^ self.after.keys())}"]
+            problems += [
+                f"given again, {name} differs"
+                for name in now.keys() & self.after.keys()
+                if now[name] != self.after[name] and not re.search("timings|steps", name)
+            ]
+            self.recovered[known] = problems
+        return self.recovered[known]
 
 
 # --- the server ----------------------------------------------------------------------------

@@ -123,12 +123,19 @@ def whole_folder(path: str | PathLike[str], *, owned: Collection[str] = ()) -> I
             finish_replacement(final)
             _refuse_foreign(final, owned)
             # Inside the folder if there is one: it may be a volume of its own, to which nothing
-            # can be moved from outside.
-            partial = stack.enter_context(_unfinished(_first_there(final), os.mkdir))
+            # can be moved from outside. Else with the folders that are missing above it.
+            place = _first_there(final)
+            top = stack.enter_context(_unfinished(place, os.mkdir))
+            above, *below = final.relative_to(place).parts or ("",)
+            partial = top.joinpath(*below)
+            partial.mkdir(parents=True, exist_ok=True)
         with _named_for(final, partial):
             yield partial
         with _signals_wait(), naming(path):
-            _put_in_place(partial, final, owned)
+            if above and not os.path.lexists(place / above):
+                os.rename(top, place / above)
+            else:
+                _replace(partial, final, owned)
 
 
 @contextmanager
@@ -162,6 +169,8 @@ def _named_for(final: Path, partial: Path) -> Iterator[None]:
             error.filename = str(error.filename).replace(str(partial), str(final))
         raise
     except InputError as error:
+        if str(partial) not in error.where:
+            raise
         where = error.where.replace(str(partial), str(final))
         raise InputError(error.what, where=where, remedy=error.remedy) from error.__cause__
 
@@ -261,17 +270,16 @@ def _refuse_foreign(final: Path, owned: Collection[str]) -> None:
         )
 
 
-def _put_in_place(partial: Path, final: Path, owned: Collection[str]) -> None:
-    if not final.exists():
-        _move_to_new(partial, final)
-        return
+def _replace(partial: Path, final: Path, owned: Collection[str]) -> None:
+    """Put the files of one folder in the place of another's, which may have come up meanwhile."""
+    final.mkdir(parents=True, exist_ok=True)
     # The folder itself stays (it may be the working directory): old files out, new files
     # in, and back again if a step fails. That all old ones are out, and the new ones go in, is
     # told by the name under which these wait; see `finish_replacement`.
     _refuse_foreign(final, owned)
     old = sorted(p for p in final.iterdir() if _name(p) in owned)
     backup, lock = _claim(final, os.mkdir, _REPLACED)
-    incoming = final / partial.name.replace(_UNFINISHED, _INCOMING)
+    incoming = final / backup.name.replace(_REPLACED, _INCOMING)
     moved_in: list[Path] = []
     try:
         for file in old:
@@ -289,19 +297,6 @@ def _put_in_place(partial: Path, final: Path, owned: Collection[str]) -> None:
         raise
     finally:
         _release(lock)
-
-
-def _move_to_new(partial: Path, final: Path) -> None:
-    """Give a folder its name; the folders above it are made, or nothing."""
-    missing = [folder for folder in final.parents if not folder.exists()]
-    try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-        os.rename(partial, final)
-    except BaseException:
-        for folder in missing:
-            with suppress(OSError):
-                folder.rmdir()
-        raise
 
 
 def _forget_old(backups: Sequence[Path], incoming: Path) -> None:
