@@ -28,7 +28,7 @@ RANK = {
 }
 # Beside the order: what each of them may import, and who may import them.
 BESIDE = {"metrics": {"datasets"}, "datasets": {"metrics"}, "io": {"estimators"}}
-ONLY_FOR = {"io": {"cli", "report", "workflow", "__init__"}}
+ONLY_FOR = {"io": {"cli", "report", "reproduce", "workflow", "__init__"}}
 EVERYWHERE = {"_notices", "_parallel", "_typing", "_validate", "_versions", "__version__"}
 
 OPTIONAL = {

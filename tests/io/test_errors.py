@@ -149,3 +149,9 @@ def test_the_package_names_no_flag():
             and re.search(r"--[a-z]", node.value)
         ]
     assert wrong == []
+
+
+def test_a_value_that_no_message_can_hold_is_not_proposed():
+    assert (
+        plain_text(f"leave it out with {option('drop', ['x' * 9_000])}") == "leave it out with drop"
+    )

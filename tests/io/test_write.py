@@ -267,7 +267,7 @@ def test_old_results_that_cannot_be_put_back_are_kept_and_named(tmp_path, monkey
     monkeypatch.undo()
     with whole_folder(out, owned=["a"]) as folder:
         (folder / "a").write_text("new")
-        assert (kept / "a").exists()  # until there is something better
+        assert (out / "a").read_text() == "old"  # put back, until there is something better
     assert names(out) == ["a"]
 
 

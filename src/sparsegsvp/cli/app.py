@@ -163,6 +163,8 @@ _ADVICE = {
     errno.EDQUOT: "make room in your quota, or choose another folder",
     errno.EROFS: "choose a folder that can be written to",
     errno.EACCES: "choose a folder that is yours",
+    errno.EXDEV: "choose a folder that is not spread over several disks",
+    errno.EIO: "check the disk, or choose another folder",
     errno.EPERM: "choose a folder that is yours",
 }
 

@@ -27,6 +27,7 @@ from rich.progress import (
 from rich.table import Table as Grid
 from rich.text import Text
 
+from ..io import naming
 from ..io.errors import one_line
 from .options import Showing
 
@@ -124,7 +125,7 @@ class Screen:
         """Show how far a stage has come; a new stage ends the one before."""
         if self.progress_file is not None:
             step = json.dumps({"stage": stage, "done": done, "total": total})
-            with self.progress_file.open("a", encoding="utf-8") as file:
+            with naming(self.progress_file), self.progress_file.open("a", encoding="utf-8") as file:
                 file.write(step + "\n")
         if self.silent:
             return

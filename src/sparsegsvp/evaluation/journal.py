@@ -12,9 +12,9 @@ A file is written to only after its first line proved it to be a log of this ver
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BufferedRandom
 from pathlib import Path
@@ -331,13 +331,13 @@ class _LineFile:
     def start(self, *, afresh: bool) -> None:
         """Begin to write: cut off a torn last line, or (afresh) all but the header."""
         self._lines.clear()
-        if self._handle is None:
-            try:
+        try:
+            if self._handle is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._handle = _open_locked(self.path, "x+b")
-            except OSError as error:
-                raise _cannot_write(self.path, error) from error
-        self._handle.truncate(0 if afresh else self._end)
+            self._handle.truncate(0 if afresh else self._end)
+        except OSError as error:
+            raise _cannot_write(self.path, error) from error
         if afresh:
             self._write(self._first)
 
@@ -359,11 +359,13 @@ class _LineFile:
 
     def replace(self, lines: Iterable[Any]) -> None:
         """Put these lines in the place of the file, whole or not at all."""
-        scratch = None
+        # A name of its own for each log, whose lock is ours: what a process that was killed here
+        # has left is replaced. By its digest, since the name may be as long as names can be.
+        digest = hashlib.sha256(os.fsencode(self.path.name)).hexdigest()
+        scratch = self.path.with_name(f".sparsegsvp-log-{digest[:16]}")
         try:
-            # a name that is free: beside the log lie files of others
-            number, scratch = tempfile.mkstemp(dir=self.path.parent, prefix=".sparsegsvp-log-")
-            with open(number, "wb") as handle:
+            scratch.unlink(missing_ok=True)
+            with open(scratch, "xb") as handle:
                 handle.write("".join(dumps(line) + "\n" for line in lines).encode())
                 handle.flush()
                 os.fsync(handle.fileno())
@@ -371,8 +373,8 @@ class _LineFile:
             self.close()
             os.replace(scratch, self.path)
         except BaseException as error:
-            if scratch is not None:
-                Path(scratch).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                scratch.unlink(missing_ok=True)
             if isinstance(error, OSError):
                 raise _cannot_write(self.path, error) from error
             raise

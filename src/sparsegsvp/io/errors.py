@@ -20,6 +20,9 @@ from .._validate import close_names
 _OPEN, _BETWEEN, _CLOSE = "\ue000", "\ue001", "\ue002"
 _OPTION = re.compile(f"{_OPEN}([a-z][a-z0-9_]*)(?:{_BETWEEN}([^{_OPEN}-{_CLOSE}]*))?{_CLOSE}")
 
+# Characters of a value that a message proposes; a name may have ten thousand.
+_LONGEST = 300
+
 # How a parameter is written: spell(name, value), value None where the name alone is meant.
 Spell = Callable[[str, Any], str]
 
@@ -93,10 +96,11 @@ def option(name: str, value: Any = None) -> str:
     >>> plain_text(f"use {option('transpose', True)} or {option('drop', ['sex'])}")
     "use transpose=True or drop=['sex']"
     """
-    if value is None:
-        return f"{_OPEN}{name}{_CLOSE}"
     # JSON in ASCII: whatever the value holds, no mark is among it
-    return f"{_OPEN}{name}{_BETWEEN}{json.dumps(value)}{_CLOSE}"
+    text = "" if value is None else json.dumps(value)
+    if not text or len(text) > _LONGEST:
+        return f"{_OPEN}{name}{_CLOSE}"
+    return f"{_OPEN}{name}{_BETWEEN}{text}{_CLOSE}"
 
 
 def spelled(text: str, spell: Spell) -> str:

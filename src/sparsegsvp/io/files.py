@@ -2,7 +2,7 @@
 
 What is not finished has a hidden name, and the process that makes it holds a lock on it. A
 process that is killed leaves its own behind; the next one to write there finds it without a
-lock and removes it.
+lock and removes it, or finishes a replacement that was under way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ except ImportError:  # pragma: no cover  (not on this platform: nothing is taken
     fcntl = None  # type: ignore[assignment]
 
 _ROOM = "check that the folder exists, is yours and has room"
+# What is being made; what it replaces; what is complete and on its way into its place.
 _UNFINISHED, _REPLACED = ".sparsegsvp-partial-", ".sparsegsvp-before-"
+_INCOMING = ".sparsegsvp-new-"
 
 
 def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
@@ -118,14 +120,22 @@ def whole_folder(path: str | PathLike[str], *, owned: Collection[str] = ()) -> I
     final = Path(os.path.realpath(path))  # a link stays, even one to a folder not yet there
     with ExitStack() as stack:
         with _refusing("the folder cannot be made", path, "choose another folder"):
+            finish_replacement(final)
             _refuse_foreign(final, owned)
             # Inside the folder if there is one: it may be a volume of its own, to which nothing
-            # can be moved from outside.
-            partial = stack.enter_context(_unfinished(_first_there(final), os.mkdir))
-        yield partial
-        with _signals_wait():
-            _put_in_place(partial, final, owned)
-    _remove_left_behind(final, _REPLACED)
+            # can be moved from outside. Else with the folders that are missing above it.
+            place = _first_there(final)
+            top = stack.enter_context(_unfinished(place, os.mkdir))
+            above, *below = final.relative_to(place).parts or ("",)
+            partial = top.joinpath(*below)
+            partial.mkdir(parents=True, exist_ok=True)
+        with _named_for(final, partial):
+            yield partial
+        with _signals_wait(), naming(path):
+            if above and not os.path.lexists(place / above):
+                os.rename(top, place / above)
+            else:
+                _replace(partial, final, owned)
 
 
 @contextmanager
@@ -134,7 +144,35 @@ def _refusing(what: str, path: str | PathLike[str], remedy: str) -> Iterator[Non
     try:
         yield
     except OSError as error:
-        raise InputError(f"{what} ({error.strerror})", where=str(path), remedy=remedy) from error
+        why = error.strerror or error
+        raise InputError(f"{what} ({why})", where=str(path), remedy=remedy) from error
+
+
+@contextmanager
+def naming(path: str | PathLike[str]) -> Iterator[None]:
+    """Name a file in what the system refuses in a block: a write that fails does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextmanager
+def _named_for(final: Path, partial: Path) -> Iterator[None]:
+    """Let errors name a file by the folder that it is for, not by the hidden one it is in."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            error.filename = str(error.filename).replace(str(partial), str(final))
+        raise
+    except InputError as error:
+        if str(partial) not in error.where:
+            raise
+        where = error.where.replace(str(partial), str(final))
+        raise InputError(error.what, where=where, remedy=error.remedy) from error.__cause__
 
 
 def _first_there(path: Path) -> Path:
@@ -174,7 +212,7 @@ def prepare_output(
     final = Path(os.path.abspath(path))
     if owned is not None:
         _refuse_foreign(final, owned)
-        earlier = sorted(final.iterdir(), key=_written) if final.exists() else []
+        earlier = sorted(_shown(final), key=_written) if final.exists() else []
         if earlier and not force:
             raise InputError(
                 f"the folder holds the results of an earlier run ({_dated(earlier[-1])})",
@@ -212,13 +250,18 @@ def _name(path: Path) -> str:
     return f"{path.name}/" if path.is_dir() else path.name
 
 
+def _shown(folder: Path) -> list[Path]:
+    """What is in a folder, without what is unfinished or was left behind."""
+    hidden = (_UNFINISHED, _REPLACED, _INCOMING)
+    return [path for path in folder.iterdir() if not path.name.startswith(hidden)]
+
+
 def _refuse_foreign(final: Path, owned: Collection[str]) -> None:
     if not final.exists():
         return
     if not final.is_dir():
         raise InputError("this is a file, not a folder", where=str(final), remedy="choose another")
-    found = [p for p in final.iterdir() if not p.name.startswith((_UNFINISHED, _REPLACED))]
-    foreign = sorted(p.name for p in found if _name(p) not in owned)
+    foreign = sorted(p.name for p in _shown(final) if _name(p) not in owned)
     if foreign:
         raise InputError(
             f"the folder holds other files ({listed(foreign, 3)})",
@@ -227,29 +270,49 @@ def _refuse_foreign(final: Path, owned: Collection[str]) -> None:
         )
 
 
-def _put_in_place(partial: Path, final: Path, owned: Collection[str]) -> None:
-    if not final.exists():
-        final.parent.mkdir(parents=True, exist_ok=True)
-        os.rename(partial, final)
-        return
+def _replace(partial: Path, final: Path, owned: Collection[str]) -> None:
+    """Put the files of one folder in the place of another's, which may have come up meanwhile."""
+    final.mkdir(parents=True, exist_ok=True)
     # The folder itself stays (it may be the working directory): old files out, new files
-    # in, and back again if a step fails.
+    # in, and back again if a step fails. That all old ones are out, and the new ones go in, is
+    # told by the name under which these wait; see `finish_replacement`.
     _refuse_foreign(final, owned)
     old = sorted(p for p in final.iterdir() if _name(p) in owned)
     backup, lock = _claim(final, os.mkdir, _REPLACED)
+    incoming = final / backup.name.replace(_REPLACED, _INCOMING)
     moved_in: list[Path] = []
     try:
         for file in old:
             os.rename(file, backup / file.name)
-        for file in sorted(partial.iterdir()):
+        os.rename(partial, incoming)
+        for file in sorted(incoming.iterdir()):
             os.rename(file, final / file.name)
             moved_in.append(final / file.name)
+        _forget_old([backup], incoming)
     except BaseException:
+        with suppress(OSError):
+            if incoming.exists():
+                _rename_or_remove(incoming, partial)
         _put_back(backup, final, moved_in)
         raise
     finally:
         _release(lock)
-    shutil.rmtree(backup, ignore_errors=True)
+
+
+def _forget_old(backups: Sequence[Path], incoming: Path) -> None:
+    """Remove what was replaced, and then the sign that it was."""
+    for backup in backups:
+        shutil.rmtree(backup, ignore_errors=True)
+    if not any(backup.exists() for backup in backups):
+        with suppress(OSError):
+            incoming.rmdir()
+
+
+def _rename_or_remove(path: Path, other: Path) -> None:
+    try:
+        os.rename(path, other)
+    except OSError:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _put_back(backup: Path, final: Path, moved_in: Sequence[Path]) -> None:
@@ -261,6 +324,28 @@ def _put_back(backup: Path, final: Path, moved_in: Sequence[Path]) -> None:
         for file in sorted(backup.iterdir()):
             shutil.move(file, final / file.name)  # copies what cannot be renamed
         backup.rmdir()
+
+
+def finish_replacement(path: str | PathLike[str]) -> None:
+    """Finish what a process that was killed had begun when it replaced the results in a folder.
+
+    If all old files were out, the rest of the new ones is put in; else the old ones are put back.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder; there need be none.
+    """
+    final = Path(os.path.realpath(path))
+    for incoming in _left_behind(final, _INCOMING):
+        for file in sorted(incoming.iterdir()):
+            os.rename(file, final / file.name)
+        _forget_old(list(_left_behind(final, _REPLACED)), incoming)
+    if not any(final.glob(f"{_INCOMING}*")):
+        for backup in _left_behind(final, _REPLACED):
+            for file in sorted(backup.iterdir()):
+                os.rename(file, final / file.name)
+            backup.rmdir()
 
 
 def _kind(path: str | PathLike[str]) -> int | None:
@@ -285,7 +370,11 @@ def _claim(place: Path, make: Callable[[Path], None], prefix: str) -> tuple[Path
         path, number = place / f"{prefix}{secrets.token_hex(8)}", None
         make(path)
         if fcntl is not None:
-            number = os.open(path, os.O_RDONLY)
+            try:
+                number = os.open(path, os.O_RDONLY)
+            except OSError:
+                _remove(path)
+                raise
             with suppress(OSError):  # not every disk has locks
                 fcntl.flock(number, fcntl.LOCK_EX)
         if path.exists():
@@ -302,26 +391,32 @@ def _release(number: int | None) -> None:
 @contextmanager
 def _unfinished(place: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """Enclose work on an unfinished file or folder; it is removed unless it was moved away."""
-    _remove_left_behind(place)
-    path, lock = _claim(place, make, _UNFINISHED)
+    for path in _left_behind(place, _UNFINISHED):
+        _remove(path)
+    made: Path | None = None
+    lock: int | None = None
     try:
-        yield path
+        with _signals_wait():  # one between making it and knowing of it must not leave it
+            made, lock = _claim(place, make, _UNFINISHED)
+        yield made
     finally:
         with _signals_wait():  # being told to end again must not leave it
-            _remove(path)
-            _release(lock)
+            if made is not None:
+                _remove(made)
+                _release(lock)
 
 
 def _remove(path: Path) -> None:
+    """Remove a file or folder of ours; what the disk refuses is left to the next process."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        with suppress(FileNotFoundError, NotADirectoryError):
+        with suppress(OSError):
             path.unlink()
 
 
-def _remove_left_behind(folder: Path, prefix: str = _UNFINISHED) -> None:
-    """Remove what processes that were killed have left in a folder, and no living one holds."""
+def _left_behind(folder: Path, prefix: str) -> Iterator[Path]:
+    """Yield what processes that were killed have left in a folder, and no living one holds."""
     if fcntl is None:  # pragma: no cover  (not on this platform)
         return
     for path in folder.glob(f"{prefix}*"):
@@ -329,7 +424,7 @@ def _remove_left_behind(folder: Path, prefix: str = _UNFINISHED) -> None:
             number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove(path)
+                yield path
             finally:
                 os.close(number)
 

@@ -21,7 +21,6 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
 from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from .marks import (
     Rects,
     Text,
     cut,
+    escape,
     font,
     in_file,
     line_element,

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from html import escape
+from html import escape as html_escape
 from importlib import resources
 from typing import Any
 
@@ -29,7 +29,22 @@ SHAPES = (
 )
 _MARKERS = "oD^svP"
 _MANY = 100  # marks of one kind that are drawn as one
+# Characters that XML, and so a drawing in a file of its own, cannot hold.
+_UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 POINT = 0.75  # points in a pixel of 1/96 inch: matplotlib measures in points
+
+
+def escape(text: str) -> str:
+    """Write a text so that neither HTML nor XML takes any of it for its own.
+
+    Examples
+    --------
+    >>> from sparsegsvp.report.marks import escape
+    >>> escape("a<b\x07")
+    'a&lt;b�'
+    """
+    return html_escape(_UNWRITABLE.sub("\ufffd", text))
+
 
 # ------------------------------------------------------------------------------- numbers
 

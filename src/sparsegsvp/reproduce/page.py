@@ -19,6 +19,7 @@ from .._versions import versions
 from ..datasets import Dataset, load_breast_cancer, load_ovarian
 from ..evaluation.journal import Journal, run_logged
 from ..evaluation.values import digest
+from ..io import write_atomic
 from ..report.page import render, template_environment
 from .figures import make_figures
 from .plan import PLANS, Experiment, Plan, stages
@@ -284,7 +285,7 @@ def _json(content: Any) -> str:
 
 
 def _write(file: Path, text: str) -> None:
-    file.write_text(text, encoding="utf-8", newline="\n")
+    write_atomic(file, text)
 
 
 # ----------------------------------------------------------------------------- the page

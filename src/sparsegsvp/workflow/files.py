@@ -10,7 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..io import Table, csv_text, prepare_output, whole_folder, workbook
+from ..io import (
+    Table,
+    csv_text,
+    finish_replacement,
+    naming,
+    prepare_output,
+    whole_folder,
+    workbook,
+)
 from ..report import draw_figures
 
 _EXTRAS = {"jinja2": "report", "skops": "persist"}
@@ -48,6 +56,8 @@ def results_folder(
             raise ImportError(
                 f'writing the results needs {module}: pip install "sparsegsvp[{_EXTRAS[module]}]"'
             )
+    with naming(path):
+        finish_replacement(path)
     # files of these names are an earlier run's only if its results are among them
     ours = kind.FILES if command_of(path) is not None else ()
     prepare_output(path, force=force, owned=ours)
@@ -79,7 +89,8 @@ def write_texts(folder: Path, texts: Mapping[str, str | None]) -> None:
     """
     for name, text in texts.items():
         if text is not None:
-            (folder / name).write_text(text, encoding="utf-8", errors="replace")
+            with naming(folder / name):
+                (folder / name).write_text(text, encoding="utf-8", errors="replace")
 
 
 def timings_text(seconds: Mapping[str, float]) -> str:
@@ -139,9 +150,9 @@ def write_figures(folder: Path, document: Mapping[str, Any]) -> None:
     folder.mkdir()
     painted = importlib.util.find_spec("matplotlib") is not None
     for name, figure in draw_figures(document).items():
-        figure.save(folder / f"{name}.svg")
-        if painted:
-            figure.save(folder / f"{name}.png")
+        for kind in ("svg", "png") if painted else ("svg",):
+            with naming(folder / f"{name}.{kind}"):
+                figure.save(folder / f"{name}.{kind}")
         write_texts(folder, {f"{name}.csv": figure.csv()})
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._notices import Notice
 from ..evaluation import EvaluationResult, ExternalValidation, LearningCurve, StabilitySelection
-from ..io import Table, check_cohort, csv_text, make_table, save_model
+from ..io import Table, check_cohort, csv_text, make_table, save_model, write_atomic
 from ..report import build_report, checklist_markdown, describe_model
 from ..report.methods import methods
 from ..report.words import interval
@@ -130,7 +130,7 @@ class Selection:
         """Return the page, and write it if a path is given."""
         page = build_report(self.document)
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            write_atomic(path, page)
         return page
 
     def save(
@@ -161,7 +161,7 @@ class Selection:
                 "timings.json": timings_text(self.seconds),
             },
         )
-        (folder / "panel.xlsx").write_bytes(panel_workbook(self.document))
+        write_atomic(folder / "panel.xlsx", panel_workbook(self.document))
         if figures:
             write_figures(folder / "figures", self.document)
         save_model(self.model, folder / "model.skops")
