@@ -24,7 +24,8 @@ from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import check_integer
 from ..linalg import Matrix
 from ..linalg.matrix import in_memory, read_matrix
-from ..solvers.penalties import Penalty, penalty_factors
+from ..solvers.factors import penalty_factors
+from ..solvers.penalties import Penalty
 from ..solvers.working_set import Solution
 from .decision import Calibrator, margin, predicted_codes, probabilities, scores
 from .planes import PlaneProblems, Planes, PlaneSettings, feature_order, warn_about

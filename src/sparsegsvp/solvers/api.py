@@ -17,8 +17,9 @@ from ..linalg import ClassMoments, Covariances
 from ..linalg.covariances import Method
 from .blocks import block_covariances
 from .exact import solve_unpenalized
+from .factors import penalty_factors
 from .path import PathSolver, delta_grid
-from .penalties import Penalty, make_penalty, penalty_factors
+from .penalties import Penalty, make_penalty
 from .quotient import check_definite
 from .working_set import Problem, Solution
 
