@@ -32,6 +32,26 @@ class LogSum:
         return False
 
 
+@dataclass(frozen=True)
+class MCP:
+    """A penalty that levels off: p(t) = t - t^2 / (2 width) up to the width, constant beyond."""
+
+    width: float
+
+    def value(self, t):
+        return np.where(t < self.width, t - t**2 / (2 * self.width), self.width / 2)
+
+    def slope(self, t):
+        return np.maximum(1 - t / self.width, 0.0)
+
+    def curvature(self, t):
+        return np.where(t < self.width, -1 / self.width, 0.0)
+
+    @property
+    def linear(self):
+        return False
+
+
 # Every test of penalties, of the inner loop, of certificates and of paths runs on each of
 # these: a new penalty joins by one line.
 PENALTIES = [
@@ -39,8 +59,9 @@ PENALTIES = [
     Lq(0.5, 1e-3),
     LogSum(0.05),
 ]
-# The same at other exponents and roughness, for the laws that need no solver.
-MORE = [Lq(0.9, 1e-3), Lq(0.1, 1e-2), Lq(0.5, 1e-6)]
+# The same at other exponents and roughness, and one that levels off, for the laws that need no
+# solver.
+MORE = [Lq(0.9, 1e-3), Lq(0.1, 1e-2), Lq(0.5, 1e-6), MCP(0.5)]
 
 
 @pytest.fixture(scope="session", params=PENALTIES, ids=repr)

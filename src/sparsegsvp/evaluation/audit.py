@@ -1,4 +1,4 @@
-"""The result of an audit of batches, and its sentences; `batches` computes it."""
+"""What an audit of batches found, and how it is said; `batches` has the questions and the sums."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 from .._notices import Notice, Severity
 from ..metrics import Interval
-from .values import plain, ranged
+from .result import ranged
+from .values import plain
 
 #: Batches above which several are left out at a time.
 MOST_LEFT_OUT = 20
@@ -21,7 +22,7 @@ _CLOSELY, _SHOWS = 0.5, 0.7
 
 @dataclass(frozen=True)
 class ClassFromBatch:
-    """The accuracy of telling the class from the batch alone.
+    """How well the class is told from the batch alone.
 
     Attributes
     ----------
@@ -44,7 +45,7 @@ class ClassFromBatch:
 
 @dataclass(frozen=True)
 class BatchFromPanel:
-    """The area under the curve of telling the batch from the panel, within classes.
+    """How well the batch is told from the panel, among samples of one class.
 
     Attributes
     ----------
@@ -64,7 +65,7 @@ class BatchFromPanel:
 
 @dataclass(frozen=True)
 class UnseenBatches:
-    """The score of the procedure on batches that it was not fitted on.
+    """How well the procedure predicts batches that it has not seen.
 
     Attributes
     ----------
@@ -97,7 +98,7 @@ class UnseenBatches:
 
 @dataclass(frozen=True, repr=False)
 class BatchAudit:
-    """The audit of one batch variable: against the labels, the panel and the score.
+    """What one batch variable has to do with the labels, the panel and the score.
 
     Attributes
     ----------
@@ -199,7 +200,7 @@ class BatchAudit:
         return [*said, text]
 
     def notices(self) -> list[Notice]:
-        """Return the notices; none where nothing is wrong."""
+        """Return what the reader has to know of it; nothing where all is well."""
         return list(self._notices())
 
     def _notices(self) -> Iterator[Notice]:

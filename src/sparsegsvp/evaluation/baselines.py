@@ -64,16 +64,19 @@ class _OrderedSelector(SelectorMixin, BaseEstimator):
         mask[self.feature_order_[: self.n_features]] = True
         return mask
 
-    def _read(self, X: Any, y: Any, **options: Any) -> tuple[Any, NDArray[Any]]:
+    def _read(self, X: Any, y: Any, **checks: Any) -> tuple[Any, NDArray[Any]]:
         """Return the table and the labels, checked, as is the size of the panel."""
-        X, y = validate_data(self, X, y, **options)
+        X, y = validate_data(self, X, y, **checks)
         check_classification_targets(y)
+        self._check_size()
+        return X, y
+
+    def _check_size(self) -> None:
         if not 1 <= self.n_features <= self.n_features_in_:
             raise ValueError(
                 f"n_features={self.n_features} must lie in 1..{self.n_features_in_}, "
                 "the number of columns of X."
             )
-        return X, y
 
     def _order_by(self, weights: Float64Array) -> None:
         """Order the features that have a weight by its size."""
@@ -112,7 +115,8 @@ class RandomPanel(_OrderedSelector):
 
     def fit(self, X: Any, y: ArrayLike) -> RandomPanel:
         """Draw an order of the features."""
-        X, _ = self._read(X, y, accept_sparse="csr")
+        X, _ = validate_data(self, X, y, accept_sparse="csr")
+        self._check_size()
         self.feature_order_ = check_random_state(self.random_state).permutation(X.shape[1])
         return self
 

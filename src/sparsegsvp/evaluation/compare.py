@@ -19,8 +19,7 @@ from .._typing import IntArray, Progress
 from .._validate import check_real, check_seed
 from .baselines import RandomPanel
 from .catalogue import default_methods
-from .cells import MethodAtSize, comparison_rows, mean_seconds
-from .comparison import RANDOM_PANEL, Comparison
+from .comparison import RANDOM_PANEL, Comparison, MethodAtSize, comparison_rows, mean_seconds
 from .folds import Fold, check_labels, derive_seed, make_folds, repeated_samples
 from .journal import Journal, open_journal, run_logged
 from .panels import (

@@ -279,9 +279,8 @@ def validate_predictions(
         rates = {"sensitivity": recalls[one], "specificity": recalls[1 - one]}
         scores |= {name: rate for name, rate in rates.items() if rate is not None}
         if not missing:
-            y = codes == one
             found |= _two_classes(
-                y,
+                codes == one,
                 scores,
                 remarks,
                 called=predicted == labels[one],
@@ -293,11 +292,11 @@ def validate_predictions(
             )
     elif not missing:
         _many_classes(codes, scores, decision, proba, level)
-    if not missing and totals.min() < 10:
-        few = labels[int(totals.argmin())]
+    least = int(totals.min())
+    if 0 < least < 10:
         remarks.append(
-            f"Class {few} has {int(totals.min())} sample{'s' if totals.min() > 1 else ''} here: "
-            "so few show little, and the intervals are wide."
+            f"Class {labels[int(totals.argmin())]} has {least} sample{'s' * (least > 1)} here: so "
+            "few show little, and the intervals are wide."
         )
     return ExternalValidation(
         classes=tuple(labels),

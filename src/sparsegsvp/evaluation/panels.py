@@ -1,4 +1,4 @@
-"""Which input features a fitted estimator selected, and in what order.
+"""Estimators of any kind: the features that a fitted one selected, and how a fresh one is fitted.
 
 Works on anything scikit-learn shaped: selectors, classifiers that select, searches over
 them, and pipelines, where a panel is traced back through the steps to the input columns.

@@ -18,12 +18,12 @@ from ..metrics import (
     StabilityIndex,
     ThresholdCounts,
     ThresholdRow,
-    at_prevalence,
     calibration_line,
     decision_curve,
     threshold_counts,
     threshold_table,
 )
+from ..metrics.calibration import known_at
 from .folds import Fold
 from .permutation import PermutationResult, Verdict, verdict
 from .values import Shown, data_frame, plain, ranged
@@ -293,12 +293,7 @@ class EvaluationResult(Shown):
         if proba is None or self.positive is None:
             return None
         one = self.classes.index(self.positive)
-        known = np.isfinite(proba[:, one])
-        y = self.y[known] == one
-        if y.all() or not y.any():
-            return None
-        share = float(y.mean()) if prevalence is None else prevalence
-        return y, at_prevalence(np.clip(proba[known, one], 0.0, 1.0), share), share
+        return known_at(self.y == one, proba[:, one], prevalence)
 
     @property
     def calibration_line(self) -> CalibrationLine | None:

@@ -286,12 +286,7 @@ def _from_frame(frame: Any, roles: Roles, options: ReadOptions, package: str) ->
     numeric = np.array([_is_numeric(dtypes[i]) for i in layout.features], dtype=bool)
     if numeric.any():
         chosen = [i - before for i, number in zip(layout.features, numeric) if number]
-        if package == "pandas":
-            X[:, numeric] = frame.iloc[:, chosen].to_numpy(dtype=X.dtype, na_value=np.nan)
-        else:
-            import polars as pl
-
-            X[:, numeric] = frame[:, chosen].cast(pl.Float64).to_numpy()
+        X[:, numeric] = _numbers(frame, chosen, X.dtype, package)
     if raw is not None:
         X[:, ~numeric] = raw.X
     text = {role: [as_role(role, cell) for cell in cells(i)] for role, i in layout.text.items()}
@@ -299,6 +294,15 @@ def _from_frame(frame: Any, roles: Roles, options: ReadOptions, package: str) ->
     made.beside = {} if raw is None else raw.beside
     made.notices = () if raw is None else raw.notices
     return made
+
+
+def _numbers(frame: Any, columns: list[int], dtype: Any, package: str) -> Any:
+    """Return columns of numbers as a matrix, NaN where they are missing."""
+    if package == "pandas":
+        return frame.iloc[:, columns].to_numpy(dtype=dtype, na_value=np.nan)
+    import polars as pl
+
+    return frame[:, columns].cast(pl.Float64).to_numpy()
 
 
 def _index_of(frame: Any, roles: Roles) -> Any:

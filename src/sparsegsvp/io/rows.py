@@ -6,7 +6,8 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -237,57 +238,77 @@ def _features_in_rows(rows: RowStream, roles: Roles, reader: NumberReader) -> Ra
     if not keep:
         raise InputError("the header names no sample", remedy="add a header line")
     samples = reader.columns = [header[i] for i in keep]
-    dropped = {name: "asked for" for name in roles.drop if name in header[1:]}
-    pick = _picker(keep)
-    role_of = {name: role for role, name in roles.named().items()}
-    text: RoleText = {}
-    names: list[str] = []
-    lines: list[int] = []
-    buffer = array("d")
-    beside: RoleText = {}
+    found = _FeatureRows({name: role for role, name in roles.named().items()})
+    with suppress(TooManyBadCells):
+        found.read(rows, roles, reader, keep)
+    names, text = found.names, found.text
+    for name, role in found.role_of.items():
+        if role not in text:
+            raise _no_such_row(name, role, header, names)
+    if reader.bad:
+        raise _text_in_rows(reader, names, found.lines)
+    refuse_shared_names(names, roles, what="row", lines=found.lines)
+    dropped = [name for name in roles.drop if name in header[1:]] + found.dropped
+    for name in roles.drop:
+        if name not in dropped:
+            raise no_such_line(name, "drop", [*header, *names])
+    M = np.frombuffer(found.values, dtype=np.float64).reshape(len(names), len(keep))
     measured = roles.measured()
-    wanted = None if measured is None else set(measured)
-    try:
+    if measured is not None:
+        order = positions_of(measured, names, "rows")
+        M, names = M[order], [names[i] for i in order]
+    text.setdefault("id", list(samples))
+    return RawTable(
+        M.T,
+        names,
+        f"{rows.kind}, transposed",
+        text,
+        dict.fromkeys(dropped, "asked for"),
+        list(rows.notes),
+        place="column",
+        beside=found.beside,
+    )
+
+
+@dataclass
+class _FeatureRows:
+    """Rows with a feature in each, by what they hold; ``role_of`` has the rows with a role."""
+
+    role_of: dict[str, str]
+    text: RoleText = field(default_factory=dict)  # of a role
+    beside: RoleText = field(default_factory=dict)  # text without a role
+    dropped: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)  # numbers
+    lines: list[int] = field(default_factory=list)
+    values: array[float] = field(default_factory=lambda: array("d"))
+
+    def read(self, rows: RowStream, roles: Roles, reader: NumberReader, keep: list[int]) -> None:
+        """Read all rows, of each the cells of the samples to keep."""
+        pick = _picker(keep)
+        measured = roles.measured()
+        wanted = None if measured is None else set(measured)
         for line, cells in rows.rows:
             name = as_label(cells[0])
             if name is None:
                 raise InputError(
                     "a row has no name", where=f"line {line}", remedy="name the feature"
                 )
-            if name in role_of:
-                text[role_of[name]] = [as_role(role_of[name], value) for value in pick(cells)]
+            if name in self.role_of:
+                role = self.role_of[name]
+                self.text[role] = [as_role(role, value) for value in pick(cells)]
             elif name in roles.drop:
-                dropped[name] = "asked for"
+                self.dropped.append(name)
             elif wanted is None or name in wanted:
                 before, codes = len(reader.bad), reader.codes.copy()
                 values = reader.row(pick(cells), line)
                 if wanted is None and len(reader.bad) - before > max(1, len(keep) / 2):
                     del reader.bad[before:]
                     reader.codes = codes
-                    beside[name] = [as_label(value) for value in pick(cells)]
+                    self.beside[name] = [as_label(value) for value in pick(cells)]
                     continue
-                names.append(name)
-                lines.append(line)
-                buffer.frombytes(values.tobytes())
-    except TooManyBadCells:
-        pass
-    for name, role in role_of.items():
-        if role not in text:
-            raise _no_such_row(name, role, header, names)
-    if reader.bad:
-        raise _text_in_rows(reader, names, lines)
-    refuse_shared_names(names, roles, what="row", lines=lines)
-    for name in roles.drop:
-        if name not in dropped:
-            raise no_such_line(name, "drop", [*header, *names])
-    M = np.frombuffer(buffer, dtype=np.float64).reshape(len(names), len(keep))
-    if measured is not None:
-        order = positions_of(measured, names, "rows")
-        M, names = M[order], [names[i] for i in order]
-    text.setdefault("id", list(samples))
-    kind = f"{rows.kind}, transposed"
-    notes = list(rows.notes)
-    return RawTable(M.T, names, kind, text, dropped, notes, place="column", beside=beside)
+                self.names.append(name)
+                self.lines.append(line)
+                self.values.frombytes(values.tobytes())
 
 
 def _no_such_row(name: str, role: str, header: list[str], names: list[str]) -> InputError:

@@ -15,6 +15,7 @@ from sklearn.metrics import roc_curve
 from .._typing import BoolArray, Float64Array
 from ..estimators.elbow import find_elbow
 from ..metrics import at_prevalence, decision_curve, net_benefit
+from ..metrics.calibration import known_at
 
 Part = dict[str, Any]
 
@@ -95,12 +96,7 @@ def positive_probabilities(
         return None
     one = [str(c) for c in evaluation["classes"]].index(str(evaluation["positive"]))
     p = np.array([np.nan if row[one] is None else row[one] for row in proba], dtype=np.float64)
-    y = np.asarray(evaluation["y"]) == one
-    known = np.isfinite(p)
-    if np.unique(y[known]).size < 2:
-        return None
-    share = float(y[known].mean()) if prevalence is None else prevalence
-    return y[known], at_prevalence(np.clip(p[known], 0, 1), share), share
+    return known_at(np.asarray(evaluation["y"]) == one, p, prevalence)
 
 
 def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> Part | None:

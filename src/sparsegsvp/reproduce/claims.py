@@ -21,31 +21,24 @@ from ..datasets import Dataset
 from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
 from ..estimators.pgd import fit_together
 from .protocol import (
-    STUDIES,
     Parts,
     Results,
     Row,
     Study,
     batch_normalised_predict,
     nearest_plane_predict,
-    paper_split,
     settings,
     spaced,
 )
-from .runs import cut_weights, fit_quietly
+from .runs import PUBLISHED, cut_weights, fit_quietly, held_out, parts_of
 
 Array = NDArray[Any]
 Result = dict[str, Any]
 
-PUBLISHED = 42  # the seed of the published split
 # Delta over [1e-4, 1] and [2e-4, 1], the step over 10^-0.5 ... 10^-3.5 (section 5): the ends and
 # steps of the grid are the paper's, the number of deltas is not printed.
 DELTAS = tuple(np.geomspace(low, 1.0, 6).tolist() for low in (1e-4, 2e-4))
 STEPS = tuple(10.0 ** -(0.5 + 0.5 * k) for k in range(7))
-
-
-def _split(data: Dataset, study: str, seed: int) -> Parts:
-    return paper_split(data.X, data.y, STUDIES[study].second_split, random_state=seed)
 
 
 # ------------------------------------------------------------------------------ the search
@@ -59,7 +52,7 @@ def searched(data: Dataset, study: str, method: str, seed: int, max_iter: int) -
     fewest features is taken, then the first. The test part is scored as published (all weights,
     by the batch) and as printed (the selected features, equation 21).
     """
-    parts = _split(data, study, seed)
+    parts = parts_of(data, study, seed)
     common = settings(study, method, "code", max_iter)
     models = [m for step in STEPS for m in _fitted({**common, "step_size": step}, parts)]
     (X, y), (X_test, y_test) = parts.validation, parts.test
@@ -108,7 +101,7 @@ def _planes(one: PGDGSVPSVM, two: PGDGSVPSVM) -> tuple[Array, Array, Array]:
 
 def searched_own(data: Dataset, study: str, seed: int) -> Result:
     """`GSVPSVMCV` on the same training part: its own estimate, and its score on the test part."""
-    parts = _split(data, study, seed)
+    parts = parts_of(data, study, seed)
     model = fit_quietly(GSVPSVMCV(), *parts.train)
     X, y = parts.test
     return {
@@ -135,7 +128,7 @@ def filters(data: Dataset, study: str, top: int, size: int, seeds: Sequence[int]
     ranked: dict[str, list[int]] = {}
     scores: dict[str, list[float]] = {}
     for seed in seeds:
-        parts = _split(data, study, seed)
+        parts = parts_of(data, study, seed)
         (X, y), (X_test, y_test) = parts.train, parts.test
         scaler = MinMaxScaler(clip=True).fit(X)  # chi-squared asks for counts, or their like
         with warnings.catch_warnings():
@@ -161,7 +154,7 @@ def elimination(data: Dataset, study: str, sizes: Sequence[int], seeds: Sequence
     panels: dict[str, list[int]] = {}
     scores: dict[str, list[float]] = {}
     for seed in seeds:
-        parts = _split(data, study, seed)
+        parts = parts_of(data, study, seed)
         (X, y), (X_test, y_test) = parts.train, parts.test
         for size in sizes:
             model = make_pipeline(
@@ -188,9 +181,9 @@ def imbalance(
     The paper's methods run with their published settings and the printed rule; the held-out
     samples, validation and test together, keep their classes.
     """
-    parts = _split(data, study, seed)
+    parts = parts_of(data, study, seed)
     X, y = parts.train
-    held = [np.concatenate(pair) for pair in zip(parts.validation, parts.test)]
+    X_test, y_test = held_out(parts)
     rare = np.flatnonzero(y == 1)
     found: Result = {}
     for share in shares:
@@ -202,7 +195,7 @@ def imbalance(
         fit_together(list(models.values()), X[keep], y[keep])
         models["GSVPSVM"] = fit_quietly(GSVPSVM(), X[keep], y[keep])
         found[f"{share:g}"] = {
-            name: recall_score(held[1], model.predict(held[0]), average=None).tolist()
+            name: recall_score(y_test, model.predict(X_test), average=None).tolist()
             for name, model in models.items()
         }
     return found

@@ -248,9 +248,9 @@ def _stems(study: Study, found: Mapping[str, Any], kept: set[int], tone: str, ti
     stems = list(zip(found["at"], found["value"]))
     for inside, kind in ((False, "series fine pale"), (True, f"series {tone}")):
         mine = [(at, value) for at, value in stems if (at in kept) == inside]
-        ends = [v for _, value in mine for v in (0.0, value, math.nan)]
-        chart.line([v for at, _ in mine for v in (at, at, math.nan)], ends, kind)
-    chart.points([at for at, _ in mine], [value for _, value in mine], f"dot {tone}")
+        at, values = [at for at, _ in mine], [value for _, value in mine]
+        chart.whiskers(at, [0.0] * len(at), values, kind)
+    chart.points(at, values, f"dot {tone}")
     return chart
 
 

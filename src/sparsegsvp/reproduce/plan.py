@@ -8,10 +8,11 @@ from typing import Any
 
 from .._parallel import Task
 from ..evaluation.values import digest
-from .claims import PUBLISHED, elimination, filters, imbalance, searched, searched_own
+from .claims import elimination, filters, imbalance, searched, searched_own
 from .protocol import Study
 from .runs import (
     OWN,
+    PUBLISHED,
     own_convergence,
     own_run,
     own_sweep_point,

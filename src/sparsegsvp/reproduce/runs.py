@@ -32,6 +32,7 @@ from .protocol import (
 Array = NDArray[Any]
 Result = dict[str, Any]
 
+PUBLISHED = 42  # the seed of the published split
 # Enough of a curve to draw it: points of a history, heaviest weights of a plane.
 _HISTORY_POINTS = 240
 _SORTED_WEIGHTS = 400
@@ -50,7 +51,7 @@ def published_row(data: Dataset, study: str, method: str, source: str, max_iter:
     has ``reports[part][rule][weights]`` with part "validation" or "test", rule "batch" or
     "distance", weights "selected" (cut at the elbow) or "all".
     """
-    parts = _parts(data, study)
+    parts = parts_of(data, study)
     model = fit_quietly(PGDGSVPSVM(**settings(study, method, source, max_iter)), *parts.train)
     cut = cut_weights(model)
     rules = {"batch": batch_normalised_predict, "distance": nearest_plane_predict}
@@ -99,7 +100,7 @@ def sweep_points(
 
     Validation is scored as the authors did, with the selected features and by the batch.
     """
-    parts = _parts(data, study)
+    parts = parts_of(data, study)
     both = (delta[0], delta[1])
     models = {q: PGDGSVPSVM(q=q, eps=eps, delta=both, conventions="code", **how) for q in qs}
     fit_together(list(models.values()), *parts.train)
@@ -136,7 +137,7 @@ def cut_weights(model: PGDGSVPSVM) -> Array:
 
 def tuned(data: Dataset, study: str, rule: str) -> Result:
     """`GSVPSVMCV` with a rule, otherwise its defaults, on the published split."""
-    parts = _parts(data, study)
+    parts = parts_of(data, study)
     X, y = parts.train
     model = fit_quietly(GSVPSVMCV(rule=rule), X, y)
     weights = model.coef_ * X.std(axis=0, dtype=np.float64)
@@ -168,7 +169,7 @@ def tuned(data: Dataset, study: str, rule: str) -> Result:
 
 def own_sweep_point(data: Dataset, study: str, q: float, eps: float) -> Result:
     """`GSVPSVM` at one (q, eps), everything else at its defaults."""
-    X, y = _parts(data, study).train
+    X, y = parts_of(data, study).train
     model = fit_quietly(GSVPSVM(q=q, eps=eps, refit=False), X, y)
     weights = model.coef_ * X.std(axis=0, dtype=np.float64)
     return {
@@ -196,7 +197,7 @@ def own_convergence(data: Dataset, study: str) -> Result:
 
 def _own_planes(data: Dataset, study: str, start: Array | None = None) -> list[GSVPResult]:
     """Both planes of `GSVPSVM()` on the published training part, by the function behind it."""
-    X, y = _parts(data, study).train
+    X, y = parts_of(data, study).train
     Z = _standardised(X, X)
     model = GSVPSVM()
     names = ("delta", "q", "eps", "tol", "max_iter")
@@ -266,12 +267,12 @@ def changed_samples(
         splitter = StratifiedShuffleSplit(n_splits=1, test_size=0.3, random_state=seed)
         train, test = next(splitter.split(data.X, data.y))
         return data.X[train], data.y[train], data.X[test], data.y[test]
-    parts = _parts(data, study)
+    parts = parts_of(data, study)
     X, y = parts.train
     if change == "rows":
         order = np.random.RandomState(seed).permutation(len(y))
         X, y = X[order], y[order]
-    return X, y, *_held_out(parts)
+    return X, y, *held_out(parts)
 
 
 def _own_start(data: Dataset, study: str, seed: int) -> Result:
@@ -279,8 +280,8 @@ def _own_start(data: Dataset, study: str, seed: int) -> Result:
     start = np.random.RandomState(seed).uniform(size=(data.X.shape[1],))
     planes = _own_planes(data, study, start)
     panel = np.flatnonzero(np.any([plane.w != 0.0 for plane in planes], axis=0))
-    parts = _parts(data, study)
-    (X, y), (X_test, y_test) = parts.train, _held_out(parts)
+    parts = parts_of(data, study)
+    (X, y), (X_test, y_test) = parts.train, held_out(parts)
     found = _outcome(GSVPSVM(delta=_NO_PENALTY), X[:, panel], y, X_test[:, panel], y_test)
     capped = not all(plane.converged for plane in planes)
     return {**found, "panel": panel.tolist(), "capped": capped}
@@ -318,11 +319,12 @@ def _standardised(X: Array, train: Array) -> Array:
     return (X - mean) / scale
 
 
-def _parts(data: Dataset, study: str) -> Parts:
-    return paper_split(data.X, data.y, STUDIES[study].second_split)
+def parts_of(data: Dataset, study: str, seed: int = PUBLISHED) -> Parts:
+    """The parts of a data set, split as the paper does; its own split has the default seed."""
+    return paper_split(data.X, data.y, STUDIES[study].second_split, random_state=seed)
 
 
-def _held_out(parts: Parts) -> tuple[Array, Array]:
+def held_out(parts: Parts) -> tuple[Array, Array]:
     """Validation and test part together."""
     X = np.concatenate([parts.validation[0], parts.test[0]])
     return X, np.concatenate([parts.validation[1], parts.test[1]])

@@ -154,7 +154,7 @@ def sparse_gsvp(
     penalty : L1, Lq or an object like them, optional
         The function p, for which `q` and `eps` are shorthand: ``L1()`` is q = 1,
         ``Lq(q, eps)`` a smaller one. An object needs the methods ``value``, ``slope`` and
-        ``curvature`` of t >= 0, concave and increasing from p(0) = 0 with a finite slope
+        ``curvature`` of t >= 0, concave and never falling, from p(0) = 0 with a finite slope
         there, and ``linear``, which says whether p(t) = t.
     method : {"auto", "moments", "working_set"}, default="auto"
         Form the class moments once, or solve on working sets of features. Chosen from
