@@ -171,7 +171,7 @@ def nested_evaluate(
         )
     matrix = _numeric(X)
     names = _names(X, feature_names, matrix.shape[1])
-    adjusted = adjusted_columns(adjust, matrix.shape[1], names)
+    adjusted = adjusted_columns(adjust, estimator, matrix.shape[1], names)
     if adjusted:
         estimator = always_with(estimator, adjusted, matrix.shape[1], names)
     batches = check_batches(batch, labels.size)
