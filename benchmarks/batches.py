@@ -38,8 +38,8 @@ from sklearn.feature_selection import f_classif
 from _common import load, save
 from sparsegsvp import GSVPSVM, ClassMoments
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.evaluation.batches import batch_from_panel
 from sparsegsvp.evaluation.scores import mean_recall
+from sparsegsvp.metrics.batches import batch_from_panel
 
 SETS = ("planted", "colon", "leukemia", "prostate")
 SHIFT, N_BATCHES, FILTERED, PANEL = 1.2, 5, 300, 10

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+import numpy as np
+
 Choice = TypeVar("Choice")
 
 # Largest values in a table, by the type of its numbers: the bias needs their fourth powers,
@@ -94,6 +96,18 @@ def check_choice(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
 def check_seed(value: Any, name: str = "random_state") -> int:
     """Return a seed that makes a run repeatable: a non-negative integer."""
     return check_integer(name, value, least=0)
+
+
+def derive_seed(random_state: int, *keys: int) -> int:
+    """Return a seed for one piece of work, independent of how the others are scheduled.
+
+    Examples
+    --------
+    >>> from sparsegsvp._validate import derive_seed
+    >>> derive_seed(0, 1, 2) == derive_seed(0, 1, 2) != derive_seed(0, 2, 1)
+    True
+    """
+    return int(np.random.SeedSequence([random_state, *keys]).generate_state(1)[0])
 
 
 def close_names(name: str, known: Sequence[str]) -> list[str]:

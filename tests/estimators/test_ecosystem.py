@@ -223,19 +223,19 @@ def test_weights_are_routed(data) -> None:
 
 @pytest.mark.parametrize("cv", [3, GroupKFold(3)], ids=["int", "GroupKFold"])
 def test_groups_are_routed_and_never_split(data, cv, monkeypatch) -> None:
-    from sparsegsvp.estimators import gsvpsvm_cv
+    from sparsegsvp.estimators import folds
 
     X, y = data
     groups = np.arange(len(y)) // 5
     weight = np.ones(len(y))
     seen = []
-    plain = gsvpsvm_cv.run_fold
+    plain = folds.run_fold
 
     def spy(rows, search, split):
         seen.append(split)
         return plain(rows, search, split)
 
-    monkeypatch.setattr(gsvpsvm_cv, "run_fold", spy)
+    monkeypatch.setattr(folds, "run_fold", spy)
     model = GSVPSVMCV(tau=1.0, n_deltas=3, cv=cv)
     with config_context(enable_metadata_routing=True):
         direct = clone(model).fit(X, y, groups=groups)

@@ -23,7 +23,7 @@ from sklearn.model_selection import (
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV
 from sparsegsvp.datasets import data_folder, load_ovarian, make_planted
-from sparsegsvp.estimators import gsvpsvm_cv, planes
+from sparsegsvp.estimators import folds, planes
 from sparsegsvp.estimators.decision import balanced_sample, fit_calibrator, log_distances
 from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
 from sparsegsvp.estimators.search import (
@@ -517,7 +517,7 @@ def test_two_fits_agree_to_the_last_bit(wide) -> None:
 @pytest.mark.parametrize("seconds", [0.0, 1e9])
 def test_two_workers_select_the_same_as_one(wide, monkeypatch, seconds) -> None:
     X, y = wide
-    monkeypatch.setattr(gsvpsvm_cv, "_WORTH_A_POOL", seconds)
+    monkeypatch.setattr(folds, "_WORTH_A_POOL", seconds)
     one, two = (GSVPSVMCV(**QUICK, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
     assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
     assert one.coef_.tobytes() == two.coef_.tobytes()
@@ -526,15 +526,15 @@ def test_two_workers_select_the_same_as_one(wide, monkeypatch, seconds) -> None:
 
 def test_a_pool_is_started_only_for_work_that_takes_longer(wide, monkeypatch) -> None:
     seen: list[int] = []
-    plain = gsvpsvm_cv.run_tasks
+    plain = folds.run_tasks
 
     def spy(tasks, shared, *, n_jobs):
         seen.append(n_jobs)
         return plain(tasks, shared, n_jobs=1)
 
-    monkeypatch.setattr(gsvpsvm_cv, "run_tasks", spy)
+    monkeypatch.setattr(folds, "run_tasks", spy)
     GSVPSVMCV(tau=1.0, n_deltas=2, cv=3, n_jobs=2).fit(*wide)
-    monkeypatch.setattr(gsvpsvm_cv, "_WORTH_A_POOL", 0.0)
+    monkeypatch.setattr(folds, "_WORTH_A_POOL", 0.0)
     GSVPSVMCV(tau=1.0, n_deltas=2, cv=3, n_jobs=2).fit(*wide)
     assert seen == [1, 2]
 

@@ -73,9 +73,9 @@ import json, sys, warnings
 import numpy as np
 from sparsegsvp import GSVPSVMCV
 from sparsegsvp.datasets import data_folder, make_planted
-from sparsegsvp.estimators import gsvpsvm_cv
+from sparsegsvp.estimators import folds
 
-gsvpsvm_cv._WORTH_A_POOL = 0.0
+folds._WORTH_A_POOL = 0.0
 n_jobs, real = int(sys.argv[1]), sys.argv[2] == "real"
 X, y = make_planted(60, 500, 6, effect=1.2, random_state=1, return_X_y=True)
 if real:

@@ -99,6 +99,15 @@ def test_the_procedure_given_is_left_alone(patients):
     assert model.penalty_factor == {"g1": 0.0, "g2": np.inf} and not hasattr(model, "coef_")
 
 
+def test_features_that_go_together_are_adjusted_for_as_a_whole(patients):
+    frame, y = patients
+    model = GSVPSVM(n_features=4, feature_groups={"age": 0, "sex": 0, "g1": 1, "g2": 1})
+    found = nested_evaluate(model, frame, y, adjust="age", **QUICK)
+    assert found.adjusted.names == ("age", "sex")
+    assert all(fold.panel.size == 2 for fold in found.adjusted.alone.folds)
+    assert all({7, 51} <= set(fold.panel) and fold.panel.size >= 5 for fold in found.folds)
+
+
 def test_no_adjustment_is_none(patients):
     frame, y = patients
     plain = nested_evaluate(MODEL, frame, y, **QUICK)

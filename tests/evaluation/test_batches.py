@@ -10,18 +10,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 
-from sparsegsvp.evaluation import batches, nested_evaluate
-from sparsegsvp.evaluation.batches import (
+from sparsegsvp.evaluation import nested_evaluate
+from sparsegsvp.evaluation.batches import batch_folds, folds_without
+from sparsegsvp.metrics import batches
+from sparsegsvp.metrics.batches import (
     _areas,
     _ranks,
     _Readers,
     _shuffle,
     _units,
-    batch_folds,
     batch_from_panel,
     check_batches,
     class_from_batch,
-    folds_without,
 )
 
 PROCEDURE = make_pipeline(SelectKBest(k=3), LogisticRegression())

@@ -41,7 +41,7 @@ def test_evaluation_centres_in_every_fold_and_leaves_covariates_alone(table) -> 
     found = evaluate_table(table, center_batches=True, **QUICK)
     factors = np.r_[np.ones(60), 0.0]
     settings = make_settings(center_batches=True, tau=1.0, n_deltas=4)
-    procedure = make_procedure(settings, factors, covariates=[60])
+    procedure = make_procedure(settings, factors, table)
     assert procedure.named_steps["center"].skip == (60,)
     by_hand = nested_evaluate(
         procedure, table.X, table.labels, batch=table.batches, cv=3, n_repeats=1,

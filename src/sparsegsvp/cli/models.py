@@ -13,7 +13,6 @@ from .reading import about_cohort
 from .screen import Screen
 
 if TYPE_CHECKING:
-    from .._notices import Notice
     from ..workflow import Predictions
 
 
@@ -150,7 +149,7 @@ def predict(
 
 
 def _remark_on(
-    found: Predictions, notice: Notice | None, batch: str | None, screen: Screen
+    found: Predictions, notice: object | None, batch: str | None, screen: Screen
 ) -> None:
     """Say what was filled in, moved and centred, and which features differ from training."""
     if found.imputed:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
@@ -23,6 +24,8 @@ from sklearn.utils.validation import (
 from .._typing import BoolArray, Float64Array, IntArray
 from ..linalg import Matrix
 from ..linalg.matrix import in_memory, read_matrix
+from ..metrics import BatchTies
+from ..metrics.batches import batch_ties
 from ..solvers.penalties import Penalty
 from ..solvers.working_set import Solution
 from .decision import Calibrator, margin, predicted_codes, probabilities, scores
@@ -49,6 +52,7 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
     """A fitted set of planes: predicts, gives probabilities and selects features."""
 
     calibrator_: tuple[Float64Array, Float64Array] | None
+    batch_audit_: dict[str, BatchTies]
     # for models that were saved before they had one
     penalty: str | Penalty | None = "l1"
     penalty_factor: Any = None
@@ -161,6 +165,30 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
             raise ValueError('the model has no calibrator: fit it with decision="calibrated"')
         return Calibrator(*self.calibrator_)
 
+    def _audit(
+        self,
+        batches: dict[str, NDArray[np.str_]],
+        X: Matrix,
+        codes: IntArray,
+        groups: Any = None,
+    ) -> None:
+        """Ask what batches have to do with the labels and the panel; warn where it is too much."""
+        if not batches:
+            return
+        columns = X.columns(np.flatnonzero(self.support_))
+        panels, groups = (
+            [np.arange(columns.shape[1])],
+            None if groups is None else np.asarray(groups),
+        )
+        self.batch_audit_ = {
+            name: batch_ties(name, values, columns, codes, self.classes_, groups, panels, seed=0)
+            for name, values in batches.items()
+        }
+        for ties in self.batch_audit_.values():
+            for notice in ties.notices():
+                if notice.severity == "serious":
+                    warnings.warn(notice.text, UserWarning, stacklevel=3)
+
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
         return self.support_
@@ -182,7 +210,8 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.support_ = np.zeros(m, dtype=bool)
         self.support_[planes.panel] = True
         self.scale_ = planes.scale
-        self.__dict__.pop("recalibration_", None)  # of an earlier fit
+        for name in ("recalibration_", "batch_audit_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
         # what other samples are held against, in the units of X
         panel = planes.panel
         self.class_counts_ = cov.share * cov.n_samples

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,6 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
-    has_fit_parameter,
     validate_data,
 )
 
@@ -190,5 +190,5 @@ def _texts(batch: ArrayLike, X: Any) -> NDArray[np.str_]:
 
 
 def takes_batch(step: Any) -> bool:
-    """Whether a step of a pipeline is to be told the batch of each row."""
-    return hasattr(step, "fit") and has_fit_parameter(step, "batch")
+    """Whether a step of a pipeline has to be told the batch of each row that it transforms."""
+    return "batch" in inspect.signature(getattr(step, "transform", len)).parameters

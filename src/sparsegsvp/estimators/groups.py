@@ -52,7 +52,7 @@ class FeatureGroups:
         else:
             labels = _labels(given, n_features)
         first: dict[Hashable, int] = {}
-        alone = [label is None or label != label for label in labels]
+        alone = [_missing(label) for label in labels]
         codes = np.array(
             [j if alone[j] else first.setdefault(label, j) for j, label in enumerate(labels)]
         )
@@ -157,6 +157,11 @@ class Steering:
     def applied(self, settings: PlaneSettings) -> PlaneSettings:
         """The planes' settings with this."""
         return replace(settings, factors=self.factors, groups=self.groups)
+
+
+def _missing(label: Any) -> bool:
+    # pandas' NA, which pandas need not be imported to know, is not even unequal to itself
+    return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
 def _labels(given: Any, n_features: int) -> list[Any]:

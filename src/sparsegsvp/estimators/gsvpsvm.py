@@ -16,6 +16,8 @@ from .._typing import Float64Array
 from .._validate import check_choice, check_integer
 from ..linalg import ClassMoments, Covariances, MomentCovariances
 from ..linalg.covariances import make_covariances
+from ..linalg.matrix import in_memory
+from ..metrics.batches import check_batches
 from ..solvers.penalties import Penalty, make_penalty
 from .base import (
     POOL,
@@ -135,6 +137,8 @@ class GSVPSVM(PlaneClassifier):
     calibrator_ : tuple of ndarray or None
         For ``decision_="calibrated"``: coefficients and intercepts of the logistic
         regression on the logarithms of the scaled distances.
+    batch_audit_ : dict of str to BatchTies
+        After a fit with `batch`: what each variable has to do with labels and panel.
     moments_ : ClassMoments
         After `partial_fit`: the moments of all batches so far.
     n_features_in_ : int
@@ -209,7 +213,9 @@ class GSVPSVM(PlaneClassifier):
         self.penalty_factor = penalty_factor
         self.feature_groups = feature_groups
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GSVPSVM:
+    __metadata_request__fit = {"batch": True}  # noqa: RUF012
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, batch: Any = None) -> GSVPSVM:
         """Select a panel and fit the planes.
 
         Parameters
@@ -221,6 +227,11 @@ class GSVPSVM(PlaneClassifier):
             Class labels, two or more.
         sample_weight : array of shape (n_samples,), optional
             Non-negative weights.
+        batch : array-like, data frame or mapping from name to array-like, optional
+            Where or when each row was measured; several variables may be given. The fit does not
+            depend on it: `batch_audit_` then says whether the labels can be told from the batches
+            alone, and the batches from the panel, and a warning where labels and batches are nearly
+            the same. With scikit-learn's metadata routing enabled it is requested by default.
 
         Returns
         -------
@@ -231,6 +242,7 @@ class GSVPSVM(PlaneClassifier):
         matrix, codes, weight = validate_rows(self, X, y, sample_weight)
         names = getattr(self, "feature_names_in_", None)
         settings = Steering.of(self, matrix.shape[1], names).applied(settings)
+        batches = check_batches(in_memory(batch), len(codes))
         self._forget_batches()
         with one_thread():
             cov = make_covariances(
@@ -244,6 +256,7 @@ class GSVPSVM(PlaneClassifier):
                 sample_weight = None if weight is None else weight[sample]
                 found = fit_calibrator(features, codes[sample], len(self.classes_), sample_weight)
                 self.calibrator_ = (found.coef, found.intercept)
+            self._audit(batches, matrix, codes)
         return self
 
     def fit_moments(self, moments: ClassMoments) -> GSVPSVM:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from .._parallel import Task, on_cluster, one_thread, run_tasks
-from .._typing import IntArray
+from .._parallel import one_thread
 from .._validate import check_choice, check_integer, check_real
 from ..linalg import Covariances
+from ..linalg.matrix import in_memory
+from ..metrics.batches import check_batches
 from ..solvers.penalties import Penalty, exponent, make_penalties
 from ..solvers.working_set import Solution
 from .base import (
@@ -29,6 +27,7 @@ from .base import (
     validate_rows,
 )
 from .decision import DECISIONS, fit_calibrator
+from .folds import given_splitter, route, run_folds, split_rows
 from .groups import Steering
 from .planes import POOL_FOR_SIZE, PlaneProblems, tau_for_size
 from .search import (
@@ -44,17 +43,12 @@ from .search import (
     path_table,
     points_of,
     results_table,
-    run_fold,
     sizes_up_to,
 )
-from .splits import given_splitter, route, split_rows
-from .tall import fold_of_rows, search_by_blocks
 
 _DEFAULT_SCORING = "balanced_log_loss"
 # What tau and pool are chosen from by default.
 _GRID = {"tau": (0.3, 1.0, 3.0, 10.0), "pool": (0.5,)}
-# Seconds of work on one core below which processes take longer to start than they save.
-_WORTH_A_POOL = 2.0
 
 
 class GSVPSVMCV(PlaneClassifier):
@@ -168,7 +162,7 @@ class GSVPSVMCV(PlaneClassifier):
     """
 
     max_features: int | None = None  # for models that were saved before they had it
-    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+    __metadata_request__fit = {"groups": True, "batch": True}  # noqa: RUF012
 
     def __init__(
         self,
@@ -223,7 +217,13 @@ class GSVPSVMCV(PlaneClassifier):
         self.feature_groups = feature_groups
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        batch: Any = None,
+        **params: Any,
     ) -> GSVPSVMCV:
         """Choose the parameters by cross-validation and fit on all rows.
 
@@ -239,6 +239,12 @@ class GSVPSVMCV(PlaneClassifier):
         groups : array of shape (n_samples,), optional
             Groups, such as patients, that no fold then splits. With scikit-learn's metadata
             routing enabled they are requested by default.
+        batch : array-like, data frame or mapping from name to array-like, optional
+            Where or when each row was measured; several variables may be given. The fit does not
+            depend on it, nor do its folds (`groups` keeps batches whole): `batch_audit_` then says
+            whether the labels can be told from the batches alone, and the batches from the panel,
+            and a warning where labels and batches are nearly the same. With scikit-learn's metadata
+            routing enabled it is requested by default.
         **params : dict
             With metadata routing enabled, whatever else a splitter given as `cv` requests.
 
@@ -256,10 +262,12 @@ class GSVPSVMCV(PlaneClassifier):
         else:
             points = points_of(len(search.rhos), len(self.classes_), bool(self.combine))
         search = replace(search, points=points)
+        batches = check_batches(in_memory(batch), len(rows.codes))
         splits = split_rows(self, rows, route(self, groups, params))
         with one_thread():
-            folds, cov = self._run(rows, search, splits)
+            folds, cov = run_folds(rows, search, splits, self.n_jobs, bool(self.verbose))
             self._choose(rows, search, folds, cov)
+            self._audit(batches, rows.X, rows.codes, in_memory(groups))
         self.n_splits_ = len(splits)
         return self
 
@@ -357,49 +365,6 @@ class GSVPSVMCV(PlaneClassifier):
         if not values:
             raise ValueError(f"{name} must hold at least one value")
         return values
-
-    def _run(
-        self, rows: LabelledRows, search: Search, splits: list[tuple[IntArray, IntArray]]
-    ) -> tuple[list[FoldScores], Covariances]:
-        """Scores of all folds, and the covariances of all rows for the final fit."""
-        report = self._reporter(len(splits))
-        held_out = fold_of_rows(rows, search, splits)
-        if held_out is not None:
-            return search_by_blocks(rows, search, held_out, report)
-        folds: dict[int, FoldScores] = {}
-        for f, fold in self._run_folds(rows, search, splits):
-            folds[f] = fold
-            report()
-        return [folds[f] for f in range(len(splits))], rows.covariances(search.standardize)
-
-    def _run_folds(
-        self, rows: LabelledRows, search: Search, splits: list[tuple[IntArray, IntArray]]
-    ) -> Iterator[tuple[int, FoldScores]]:
-        """Solve the folds one by one or in processes, in whatever order they end."""
-        tasks = [Task((f,), run_fold, (search, split)) for f, split in enumerate(splits)]
-        # of data that is read anew, the chunks run in parallel, and folds share what they fetch
-        n_jobs = 1 if rows.X.costly_passes else self.n_jobs
-        if not on_cluster() and effective_n_jobs(n_jobs) > 1:
-            # the first fold tells whether the others are worth a pool
-            start = time.perf_counter()
-            yield 0, run_fold(rows, search, splits[0])
-            del tasks[0]
-            if (time.perf_counter() - start) * len(tasks) < _WORTH_A_POOL:
-                n_jobs = 1
-        with closing(run_tasks(tasks, rows, n_jobs=n_jobs)) as outcomes:
-            for outcome in outcomes:
-                yield outcome.task.key[0], outcome.value
-
-    def _reporter(self, n_splits: int) -> Callable[[], None]:
-        """A function that prints a line at every call, or with ``verbose=0`` nothing."""
-        started, done = time.perf_counter(), itertools.count(1)
-
-        def report() -> None:
-            if self.verbose:
-                seconds = time.perf_counter() - started
-                print(f"[GSVPSVMCV] fold {next(done)}/{n_splits}, {seconds:.1f} s", flush=True)
-
-        return report
 
     def _choose(
         self, rows: LabelledRows, search: Search, folds: list[FoldScores], cov: Covariances

@@ -1,8 +1,9 @@
 """Nested evaluation, permutation test, stability selection and comparison of methods."""
 
 from ..metrics import ThresholdRow, delong_variance
+from ..metrics.ties import BatchFromPanel, ClassFromBatch
 from .adjusting import Adjustment
-from .audit import BatchAudit, BatchFromPanel, ClassFromBatch, UnseenBatches
+from .audit import BatchAudit, UnseenBatches
 from .bounds import ErrorControl, error_bound, error_control
 from .catalogue import default_methods
 from .compare import compare

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from .._validate import close_names
 from ..estimators import Panel
+from ..estimators.groups import FeatureGroups
 from ..estimators.pipeline import last_step
 from ..solvers.factors import penalty_factors
 from .intervals import PairedDifference
@@ -68,9 +69,15 @@ class Adjustment:
 
 
 def adjusted_columns(
-    adjust: Sequence[str | int] | str | None, n_features: int, names: Sequence[str] | None
+    adjust: Sequence[str | int] | str | None,
+    estimator: Any,
+    n_features: int,
+    names: Sequence[str] | None,
 ) -> tuple[int, ...]:
-    """Return the columns to adjust for, ascending, from their names or numbers."""
+    """Return the columns to adjust for, ascending, from their names or numbers.
+
+    Features that go together in the procedure are adjusted for as a whole.
+    """
     if adjust is None:
         return ()
     given = [adjust] if isinstance(adjust, str | Integral) else list(adjust)
@@ -95,6 +102,10 @@ def adjusted_columns(
                 f"adjust must hold names of features, or numbers from 0 to {n_features - 1}, "
                 f"got {item!r}."
             )
+    groups = getattr(last_step(estimator), "feature_groups", None)
+    together = FeatureGroups.of(groups, n_features, names)
+    if together is not None and found:
+        return tuple(together.close(sorted(found), np.ones(n_features, dtype=bool)).tolist())
     return tuple(sorted(found))
 
 

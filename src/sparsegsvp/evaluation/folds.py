@@ -23,7 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._notices import Notice
 from .._typing import IntArray
-from .._validate import check_integer, check_seed
+from .._validate import check_integer, check_seed, derive_seed
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,6 @@ class Fold:
     index: int
     train: IntArray
     test: IntArray
-
-
-def derive_seed(random_state: int, *keys: int) -> int:
-    """Return a seed for one piece of work, independent of how the others are scheduled.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation.folds import derive_seed
-    >>> derive_seed(0, 1, 2) == derive_seed(0, 1, 2) != derive_seed(0, 2, 1)
-    True
-    """
-    return int(np.random.SeedSequence([random_state, *keys]).generate_state(1)[0])
 
 
 def check_labels(

@@ -15,8 +15,8 @@ from sklearn.utils import check_array, check_consistent_length
 
 from .._typing import Progress
 from .._validate import check_choice, check_integer, check_seed
+from ..metrics.batches import check_batches
 from .adjusting import ALONE, Adjustment, adjusted_columns, always_with, only_with
-from .batches import check_batches
 from .folds import check_labels, folds_from, repeated_samples
 from .journal import Journal, open_journal
 from .outer import Asked, Procedure, evaluate, header_of
@@ -171,7 +171,7 @@ def nested_evaluate(
         )
     matrix = _numeric(X)
     names = _names(X, feature_names, matrix.shape[1])
-    adjusted = adjusted_columns(adjust, matrix.shape[1], names)
+    adjusted = adjusted_columns(adjust, estimator, matrix.shape[1], names)
     if adjusted:
         estimator = always_with(estimator, adjusted, matrix.shape[1], names)
     batches = check_batches(batch, labels.size)

@@ -33,6 +33,7 @@ from .._parallel import Task, run_tasks
 from .._typing import Progress
 from .._validate import check_integer, check_seed
 from ..metrics import Interval
+from ..metrics.draws import sequential_p_value
 from .folds import check_labels, derive_seed, make_folds
 from .panels import fit_on, ready_to_predict
 from .scores import mean_recall
@@ -40,8 +41,6 @@ from .scores import mean_recall
 PERMUTATIONS = "permutation test"
 Verdict = Literal["signal", "inconclusive", "none", "not tested"]
 
-#: Exceedances after which more draws would not change the conclusion.
-MAX_EXCEEDANCES = 10
 #: Draws below which no p-value reaches 0.05.
 FEWEST_DRAWS = 19
 #: Draws of a first batch after which drawing may go on, and the p-values for which it does.
@@ -162,29 +161,6 @@ def _statistic(
             predicted = last.predict(others)
             scores.append(mean_recall(y[fold.test], predicted))
     return float(np.mean(scores))
-
-
-def sequential_p_value(exceeds: Sequence[bool]) -> tuple[float, int, bool]:
-    """Return p-value, number of draws it rests on, and whether the 10th exceedance ended them.
-
-    Parameters
-    ----------
-    exceeds : sequence of bool
-        For each draw, in order, whether permuted labels score at least as well as true ones.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation.permutation import sequential_p_value
-    >>> sequential_p_value([False] * 18 + [True])
-    (0.1, 19, False)
-    >>> sequential_p_value([True] * 12)
-    (1.0, 10, True)
-    """
-    hits = np.cumsum(exceeds, dtype=int)
-    if hits.size and hits[-1] >= MAX_EXCEEDANCES:
-        draws = int(np.argmax(hits >= MAX_EXCEEDANCES)) + 1
-        return MAX_EXCEEDANCES / draws, draws, True
-    return (1 + int(hits[-1] if hits.size else 0)) / (hits.size + 1), hits.size, False
 
 
 def draws_wanted(exceeds: Sequence[bool], n_permutations: int, max_permutations: int) -> int:

@@ -41,8 +41,10 @@ from .scores import (
     specificity_score,
 )
 from .stability import StabilityIndex, average_jaccard, nogueira_stability
+from .ties import BatchTies
 
 __all__ = [
+    "BatchTies",
     "CalibrationCurve",
     "CalibrationLine",
     "DecisionCurve",
