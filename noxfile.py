@@ -66,12 +66,11 @@ def oldest() -> list[str]:
 
 def run_tests(session: nox.Session, *tests: str) -> None:
     """Run tests in the session, with what was installed written down first."""
-    names = "numpy scipy scikit-learn joblib pandas pyarrow dask anndata skops zarr".split()
-    session.run("python", "-c", f"""
+    session.run("python", "-c", """
 import sys
 from importlib.metadata import PackageNotFoundError, version
 print("Python", sys.version.split()[0], end="")
-for name in {names}:
+for name in "numpy scipy scikit-learn joblib pandas pyarrow dask anndata skops zarr".split():
     try:
         print(",", name, version(name), end="")
     except PackageNotFoundError:

@@ -91,6 +91,7 @@ TARGETS: dict[str, Target] = {
         "FoldModel.decision_function FoldModel.predicted_codes FoldModel.predict "
         "FoldModel.predict_proba",
         "tests/estimators/test_decision.py",
+        "tests/estimators/test_scoring.py::test_calibrators_of_many_models_are_logistic_regressions",
     ),
     "intervals": target(
         "evaluation.intervals",
@@ -298,9 +299,7 @@ class Module:
         """Give the loaded function the code of the tree as it is now."""
         code = compile(ast.fix_missing_locations(self.tree), self.path, "exec", dont_inherit=True)
         for part in function.split("."):
-            (code,) = (
-                c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == part
-            )
+            (code,) = (c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == part)
         self.function(function).__code__ = code
 
 

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sparsegsvp.estimators.decision import (
     Calibrator,
     FoldModel,
+    _fit_binary,
     balanced_sample,
     fit_calibrators,
     log_distances,
@@ -99,6 +100,8 @@ def test_a_sample_takes_an_even_share_of_each_class(counts, size, expected):
     assert np.bincount(codes[found]).tolist() == expected
     assert (np.diff(found) > 0).all()
     assert_array_equal(found, balanced_sample(codes, size, 1))
+    if size == len(codes):
+        assert_array_equal(found, np.arange(size))
 
 
 def _loss(theta, features, codes, weight):
@@ -123,6 +126,28 @@ def test_calibrators_of_two_classes_are_at_the_minimum(apart):
             for length in (1e-1, 1e-3, 1e-5):
                 other = _loss(theta + length * step, features[:, j], codes, balanced)
                 assert best <= other * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", [1, 13, 21, 26, 30])
+def test_calibrators_of_rows_of_very_different_size_and_weight(seed):
+    """Newton's full step overshoots here; models of a batch that are done wait for no other."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 30))
+    codes = np.arange(n) % 2
+    spread = 10 ** rng.uniform(-2, 3, size=(n, 1, 1))
+    features = rng.normal(size=(n, 6, 2)) * spread
+    features += 3 * rng.normal(size=(1, 6, 2)) * rng.integers(0, 2)
+    features = np.abs(features) if seed % 3 == 0 else features
+    features[:, 5] *= 1e-3  # converges at once
+    weight = 10 ** rng.uniform(-3, 3, size=n)
+    found = _fit_binary(features, codes, weight)
+    for j in range(6):
+        rows = np.column_stack([features[:, j], np.ones(n)])
+        p = 1 / (1 + np.exp(-np.clip(rows @ found[j], -700, 700)))
+        gradient = rows.T @ (weight * (p - codes)) + np.append(found[j, :2], 0.0)
+        size = np.abs(rows).T @ weight + np.append(np.abs(found[j, :2]), 0.0)
+        assert np.abs(gradient / size).max() < 1e-6
+        assert_allclose(_fit_binary(features[:, [j]], codes, weight)[0], found[j], rtol=1e-9)
 
 
 def test_a_class_that_is_absent_or_weighs_nothing_leaves_calibrators_finite():

@@ -8,7 +8,8 @@ from scipy.linalg import eigh
 
 from sparsegsvp import ClassMoments, sparse_gsvp
 from sparsegsvp.linalg import DataCovariances, as_matrix
-from sparsegsvp.solvers.exact import solve_unpenalized
+from sparsegsvp.solvers import exact
+from sparsegsvp.solvers.exact import _factor, solve_unpenalized
 from sparsegsvp.solvers.quotient import OneVsRest
 
 
@@ -93,6 +94,51 @@ def test_delta_zero_is_the_same_by_every_way(reference, classes):
         np.testing.assert_allclose(result.w, results[0].w, atol=1e-8)
         assert result.b == pytest.approx(results[0].b, abs=1e-8)
     np.testing.assert_allclose(results[3].w[::-1], results[0].w, atol=1e-8)
+
+
+def test_a_solution_says_what_it_is(classes):
+    """One step, no penalty; a feature that no row has is not among its features."""
+    for n, m, empty in ((40, 6, []), (12, 60, [3])):
+        blocks = classes(n, m, seed=6)
+        for X in blocks:
+            X[:, empty] = 0.0
+        cov = _covariances(blocks)
+        found = solve_unpenalized(cov, OneVsRest.of_class(0, cov.share, 0.5), 0.5, np.arange(m))
+        assert np.linalg.norm(found.w) == pytest.approx(1.0, abs=1e-12)
+        assert (found.delta, found.n_iter, found.converged) == (0.0, 1, True)
+        assert found.history == [found.objective] == [found.bias.ratio]
+        assert len(found.gradient) == m and (found.w != 0.0).all()
+        assert found.features.tolist() == [f for f in range(m) if f not in empty]
+
+
+@pytest.mark.parametrize("tau", [0.1, 2.0])
+def test_blocks_of_more_features_than_rows_are_never_formed(classes, monkeypatch, tau):
+    seen = []
+
+    def quotient(cov, plane, tau, features):
+        seen.append(len(features))
+        return formed(cov, plane, tau, features)
+
+    formed = exact.GramQuotient
+    monkeypatch.setattr(exact, "GramQuotient", quotient)
+    cov = _covariances(classes(8, 90, seed=7))
+    plane = OneVsRest.of_class(0, cov.share, 0.5)
+    assert solve_unpenalized(cov, plane, tau, np.arange(90)) is not None
+    assert len(seen) == 1 and seen[0] <= cov.n_samples
+    assert solve_unpenalized(cov, plane, tau, np.arange(5)) is not None
+    assert seen[1:] == [5]
+
+
+def test_a_factor_of_singular_forms():
+    """Eigenvalues that rounding leaves below zero count as none."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        thin, mean = rng.normal(size=(2, 6)), rng.normal(size=6)
+        F = _factor(thin.T @ thin, mean)
+        border = np.append(mean, 1.0)
+        expected = np.outer(border, border)
+        expected[:6, :6] += thin.T @ thin
+        np.testing.assert_allclose(F.T @ F, expected, atol=1e-12)
 
 
 def test_small_penalties_approach_the_unpenalised_solution(classes):

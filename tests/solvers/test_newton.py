@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from sparsegsvp.linalg import DataCovariances, as_matrix
 from sparsegsvp.solvers import L1
-from sparsegsvp.solvers.newton import _Newton, _turned, minimize_with_newton
+from sparsegsvp.solvers import newton as module
+from sparsegsvp.solvers.newton import _Newton, _turned, _without, minimize_with_newton
 from sparsegsvp.solvers.quotient import GramQuotient, OneVsRest, evaluate, hessian
-from sparsegsvp.solvers.sphere import minimize_on_sphere
+from sparsegsvp.solvers.sphere import kkt_residual, minimize_on_sphere
 
 few = settings(max_examples=30, deadline=None, derandomize=True)
 problems = {
@@ -174,3 +175,251 @@ def test_an_indefinite_matrix_is_turned_into_a_positive_definite_one(seed, n):
     np.testing.assert_array_equal(H, kept)
     np.testing.assert_allclose(inverse, inverse.T, atol=1e-8 * np.abs(inverse).max())
     assert (np.linalg.eigvalsh(inverse) > 0.0).all()
+
+
+# --- one step at a time --------------------------------------------------------------------
+
+
+def _newton(quotient, w, delta=0.02, tol=1e-9, penalty=None):
+    w = np.asarray(w, dtype=float)
+    newton = _Newton(quotient, penalty or L1(), np.full(len(w), delta), tol)
+    return newton, newton.start(w / np.linalg.norm(w))
+
+
+def test_an_iterate_holds_what_the_definitions_say(classes, penalty):
+    rng = np.random.default_rng(0)
+    quotient = _quotient(classes(30, 6, 3), tau=0.7, pool=0.3)
+    base, w = rng.uniform(0.01, 0.05, 6), np.array([0.6, 0.0, 0.0, -0.8, 0.0, 0.0])
+    it = _Newton(quotient, penalty, base, 1e-9).start(w)
+    point = evaluate(quotient, w)
+    slopes = base * penalty.slope(np.abs(w))
+    assert it.support.tolist() == [0, 3] and it.signs.tolist() == [1.0, -1.0]
+    assert it.bias == pytest.approx(point.bias)
+    cost = penalty.value(np.abs(w)) - penalty.value(0.0)
+    assert it.objective == pytest.approx(point.ratio + base @ cost)
+    np.testing.assert_allclose(it.slopes, slopes)
+    total = point.gradient + slopes * np.sign(w)
+    assert it.multiplier == pytest.approx(w @ total)
+    np.testing.assert_allclose(it.total, (total - (w @ total) * w)[[0, 3]], atol=1e-14)
+    excess = np.abs(point.gradient) - slopes
+    assert it.worst == pytest.approx(excess[[1, 2, 4, 5]].max())
+    assert it.residual == pytest.approx(kkt_residual(w, point.gradient, slopes))
+    np.testing.assert_allclose(it.basis @ w, it.coordinates)
+
+
+def test_a_bias_that_runs_off_is_held_where_it_is():
+    """The own class is the wider one and the means coincide: the system is the Hessian's too."""
+    rng = np.random.default_rng(5)
+    Z = rng.normal(size=(30, 4))
+    Z -= Z.mean(axis=0)
+    quotient = _quotient([3 * Z, Z], tau=0.5)
+    newton, it = _newton(quotient, [1.0, -2.0, 0.5, 1.0])
+    point = evaluate(quotient, it.w)
+    assert it.bias.clipped and point.bias.clipped
+    found, scale = newton.system(it, it.support, it.v)
+    P = np.eye(4) - np.outer(it.w, it.w)
+    H = hessian(quotient, point, np.arange(4)) - it.multiplier * np.eye(4)
+    expected = P @ H @ P + scale * np.outer(it.w, it.w)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_the_worst_few_features_enter_against_their_gradient(classes):
+    quotient = _quotient(classes(40, 20, seed=3))
+    for n_support, most in ((1, 1), (7, 1), (8, 2), (16, 3)):
+        newton, it = _newton(quotient, np.arange(20) < n_support, delta=1e-4)
+        violating = np.flatnonzero(it.excess > 1e-9)
+        entering = newton._entering(it)
+        assert len(violating) > most == len(entering)
+        worst = violating[np.argsort(-it.excess[violating])[:most]]
+        assert set(entering) == set(worst)
+        assert (it.excess[it.support] == -1.0).all()
+    newton.tol = float(np.sort(it.excess)[-2])  # no more than violate
+    assert newton._entering(it).tolist() == [int(it.excess.argmax())]
+    newton, it = _newton(quotient, np.eye(20)[0], delta=1e-4)
+    (entering,) = newton._entering(it)
+    new = newton.step(it)
+    assert sorted(new.support.tolist()) == [0, entering]
+    assert np.sign(new.w[entering]) == -np.sign(it.gradient[entering])
+    assert new.objective < it.objective
+
+
+def test_a_step_needs_two_features_a_direction_and_a_descent(classes, monkeypatch):
+    quotient = _quotient(classes(30, 5))
+    newton, it = _newton(quotient, np.eye(5)[0], delta=50.0)
+    assert it.worst <= 0.0 and newton.step(it) is None
+    newton, it = _newton(quotient, [1, 1, 0, 0, 0], delta=50.0)
+    assert newton.step(it) is not None
+    monkeypatch.setattr(module, "MAX_NEWTON", 2)
+    assert newton.step(it) is not None
+    newton, it = _newton(quotient, [1, 1, 1, 0, 0], delta=50.0)
+    assert newton.step(it) is None
+    monkeypatch.setattr(module, "MAX_NEWTON", 1000)
+    monkeypatch.setattr(_Newton, "_direction", lambda *_: None)
+    assert newton.step(it) is None
+    monkeypatch.setattr(_Newton, "_direction", lambda self, it, at, v, total: total.copy())
+    assert newton.step(it) is None  # uphill
+
+
+def test_a_search_is_cut_at_zero_crossings_and_shortened(classes, monkeypatch):
+    quotient = _quotient(classes(30, 4))
+    newton, it = _newton(quotient, [1.0, -2.0, 2.0, 0.0])
+    tried, ratios = [], []
+    evaluated = _Newton._evaluated
+
+    def fake(self, w, support, v, signs):
+        tried.append((w, support))
+        new = evaluated(self, w, support, v, signs)
+        new.objective = ratios.pop(0)
+        return new
+
+    monkeypatch.setattr(_Newton, "_evaluated", fake)
+    at, v, signs = it.support, it.v, it.signs
+    direction = np.array([-1.0, 0.1, 0.1])
+    ratios += [9.0, 9.0, 0.0]
+    found = newton._search(it, at, v, signs, direction, -1e-9)
+    assert found is not None and found.objective == 0.0
+    for length, (w, support) in zip((1.0, 0.25, 0.0625), tried):
+        values = v + length * direction
+        values[0] = max(values[0], 0.0)
+        np.testing.assert_allclose(w[at], values / np.linalg.norm(values))
+        assert support.tolist() == np.flatnonzero(w).tolist()
+    tried.clear()
+    ratios += [9.0] * 8
+    assert newton._search(it, at, v, signs, direction, -1e-9) is None
+    assert len(tried) == 8
+    # every weight crosses zero at once: the first length is passed over
+    tried.clear()
+    ratios += [9.0] * 7
+    assert newton._search(it, at, v, signs, -2.0 * v, -1e-9) is None
+    assert len(tried) == 7
+    # an objective that stays, with the same residual, is no progress
+    ratios[:] = [it.objective]
+    assert newton._search(it, at, v, signs, 0.0 * v, 0.0) is None
+    # not enough of a descent for the slope that was promised
+    ratios[:] = [it.objective - 1e-5] * 8
+    assert newton._search(it, at, v, signs, 0.1 * direction, -1.0) is not None
+    assert len(ratios) == 8 - 3
+
+
+def test_features_without_a_penalty_may_change_their_sign(classes):
+    quotient = _quotient(classes(30, 4))
+    w = np.array([0.5, -0.5, 0.5, 0.5])
+    newton = _Newton(quotient, L1(), np.array([0.0, 0.02, 0.02, 0.0]), 1e-9)
+    it = newton.start(w)
+    direction = np.array([-2.0, 0.1, -2.0, 0.0])
+    found = newton._search(it, it.support, it.v, it.signs, direction, -1e-15)
+    if found is not None and found.w[0] < 0.0:  # a full step: feature 2 is cut, 0 goes through
+        assert found.w[2] == 0.0 and found.signs.tolist() == [-1.0, -1.0, 1.0]
+    through = newton._evaluated(*_fields(newton, it, direction))
+    np.testing.assert_allclose(np.abs(through.w), through.w * np.sign(through.w))
+    penalised = _Newton(quotient, L1(), np.full(4, 0.02), 1e-9)
+    assert penalised._free is None and newton._free.tolist() == [True, False, False, True]
+
+
+def _fields(newton, it, direction):
+    values = it.v + direction
+    values[2] = 0.0
+    w = values / np.linalg.norm(values)
+    return w, np.array([0, 1, 3]), w[[0, 1, 3]], np.sign(w[[0, 1, 3]])
+
+
+def test_blocks_are_gathered_once_for_a_support(classes, monkeypatch):
+    quotient = _quotient(classes(30, 6))
+    newton, it = _newton(quotient, np.ones(6))
+    gathered = []
+    original = quotient.gathered
+    monkeypatch.setattr(quotient, "gathered", lambda at: gathered.append(len(at)) or original(at))
+    first, _ = newton.system(it, it.support, it.v)
+    again, _ = newton.system(it, it.support, it.v)
+    np.testing.assert_array_equal(first, again)
+    assert gathered == [6]
+    own, other = newton._size
+    assert own == pytest.approx(np.trace(quotient.own) / 6)
+    assert other == pytest.approx(np.trace(quotient.other) / 6)
+    at = np.array([4, 1])
+    newton.system(it, at, it.w[at])
+    assert gathered == [6, 2]
+    keep = np.array([True, False])
+    kept = _without(keep, at, it.w[at], np.ones(2))
+    assert [part.tolist() for part in kept] == [[1], [it.w[1]], [1.0]]
+    same = (at, it.w[at], np.ones(2))
+    assert all(a is b for a, b in zip(_without(~np.ones(2, bool), *same), same))
+
+
+def test_factorisations_that_fail_give_no_direction(monkeypatch):
+    H, total = np.diag([1.0, -2.0, 3.0]), np.array([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(_turned(H, total, 1e-9), [-1.0, -1.0, -1.0])
+    np.testing.assert_allclose(_turned(H, total, 2.5), -total / [2.5, 2.5, 3.0])
+    pair = np.array([[0.0, 1.0], [1.0, 0.0]])  # a block of two: its absolute value is 1
+    np.testing.assert_allclose(_turned(pair, np.array([3.0, 5.0]), 1e-9), [-3.0, -5.0])
+    monkeypatch.setattr(module, "dsytrs", lambda *_, **__: (total, 1))
+    assert _turned(H, total, 1e-9) is None
+    monkeypatch.setattr(module, "dsytrf", lambda *_, **__: (H, np.ones(3), -1))
+    assert _turned(H, total, 1e-9) is None
+
+
+@few
+@given(seed=st.integers(0, 1000))
+def test_a_block_of_two_is_replaced_by_its_absolute_value(seed):
+    a, c = np.random.default_rng(seed).uniform(-0.3, 0.3, 2)
+    block = np.array([[a, 1.0], [1.0, c]])  # Bunch and Kaufman take it whole
+    values, vectors = np.linalg.eigh(block)
+    expected = (vectors * np.abs(values)) @ vectors.T
+    found = -np.stack([_turned(block, e, 1e-9) for e in np.eye(2)])
+    np.testing.assert_allclose(found, np.linalg.inv(expected), atol=1e-10)
+
+
+def test_the_limits_hold_and_one_step_more_settles_the_coefficients(classes):
+    polished = 0
+    for seed in range(8):
+        quotient = _quotient(classes(40, 8, seed=seed), tau=3.0)
+        start = np.ones(8) / np.sqrt(8)
+
+        def solve(tol, start=start, quotient=quotient, max_iter=100, polish=True):
+            return minimize_with_newton(
+                quotient, L1(), 0.02, np.ones(8), start, tol=tol, max_iter=max_iter, polish=polish
+            )
+
+        exact = solve(1e-13).point.w
+        plain, more = solve(1e-3, polish=False), solve(1e-3)
+        assert more.residual <= plain.residual <= 1e-3
+        assert more.history[: len(plain.history)] == plain.history
+        settled = plain.residual <= 1e-5
+        assert more.n_iter == plain.n_iter + (not settled) == len(more.history) - 1
+        if not settled:
+            polished += 1
+            assert np.abs(more.point.w - exact).max() < 0.2 * np.abs(plain.point.w - exact).max()
+        assert solve(1e-3, start=more.point.w).n_iter == 0
+        assert solve(1e-3, max_iter=plain.n_iter).n_iter == plain.n_iter
+        for limit in (0, 1, 2):
+            assert solve(1e-14, max_iter=limit).n_iter == limit
+        spread = evaluate(quotient, more.point.w).spread
+        np.testing.assert_allclose(more.point.spread, spread, atol=1e-12)
+    assert polished >= 3
+
+
+def test_where_newton_is_stuck_the_plain_loop_has_the_iterations_that_are_left(
+    classes, monkeypatch
+):
+    quotient, start = _quotient(classes(30, 12, seed=1)), np.ones(12) / np.sqrt(12)
+    step, steps = _Newton.step, []
+
+    def twice(self, it):
+        steps.append(it.objective)
+        return step(self, it) if len(steps) <= 2 else None
+
+    asked = {}
+
+    def rest(*arguments, **options):
+        asked.update(options, start=arguments[4])
+        return minimize_on_sphere(*arguments, **options)
+
+    monkeypatch.setattr(_Newton, "step", twice)
+    monkeypatch.setattr(module, "minimize_on_sphere", rest)
+    found = minimize_with_newton(
+        quotient, L1(), 0.02, np.ones(12), start, tol=1e-10, max_iter=50, polish=False
+    )
+    assert asked["max_iter"] == 48 and asked["tol"] == 1e-10 and asked["polish"] is False
+    assert found.history[:3] == steps and found.residual <= 1e-10
+    assert found.n_iter == len(found.history) - 1 > 2
+    assert found.history[-1] == found.objective

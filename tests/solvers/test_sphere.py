@@ -1,14 +1,27 @@
 """The exact proximal step and the loop that takes it."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsegsvp.linalg import DataCovariances, as_matrix
-from sparsegsvp.solvers import L1
-from sparsegsvp.solvers.quotient import GramQuotient, OneVsRest
-from sparsegsvp.solvers.sphere import kkt_residual, minimize_on_sphere, prox_on_sphere
+from sparsegsvp.solvers import L1, Lq, sphere
+from sparsegsvp.solvers.quotient import GramQuotient, OneVsRest, evaluate
+from sparsegsvp.solvers.sphere import (
+    ARMIJO,
+    _admitting,
+    _gradient_step,
+    _Memory,
+    _newton_step,
+    _State,
+    kkt_residual,
+    minimize_on_sphere,
+    prox_on_sphere,
+)
 
 numbers = st.floats(-3, 3, allow_subnormal=False)
 
@@ -160,3 +173,282 @@ def test_starting_at_the_solution_takes_no_iteration(classes):
     assert first.n_iter > 0
     assert again.n_iter == 0
     np.testing.assert_array_equal(again.point.w, first.point.w)
+
+
+# --- one step at a time --------------------------------------------------------------------
+
+
+def _state(quotient, w, delta=0.02):
+    w = np.asarray(w, dtype=float)
+    return _State(evaluate(quotient, w / np.linalg.norm(w)), delta * np.ones(len(w)), L1())
+
+
+def test_a_state_has_the_objective_and_slopes_of_its_penalty(classes):
+    quotient = _quotient(classes(30, 4))
+    w = np.array([0.6, 0.0, -0.8, 0.0])
+    base = np.array([0.1, 0.2, 0.3, 0.4])
+    for penalty, slopes in ((L1(), base), (Lq(0.5, 0.1), base * Lq(0.5, 0.1).slope(np.abs(w)))):
+        state = _State(evaluate(quotient, w), base, penalty)
+        assert state.objective == pytest.approx(
+            state.point.ratio + 0.1 * penalty.value(0.6) + 0.3 * penalty.value(0.8)
+            + 0.6 * penalty.value(0.0)
+        )  # fmt: skip
+        np.testing.assert_allclose(state.slopes, slopes)
+        excess = np.abs(state.point.gradient[[1, 3]]) - slopes[[1, 3]]
+        for tol in (0.0, excess.max(), excess.max() + 1e-9, excess.max() - 1e-9):
+            assert state.admits(tol) == bool((excess > tol).any())
+    small, large = _state(quotient, w, 0.0), _state(quotient, w, 100.0)
+    assert 0 < small.slack() < 1e-14 < large.slack() < 1e-12
+    tiny = _State(evaluate(quotient, w), 0 * base, L1())
+    tiny.objective = 1e-9
+    assert tiny.slack() == pytest.approx(4 * 2.0**-52 * 1e-3)
+
+
+def test_the_first_length_is_that_of_the_curvature_along_the_gradient(classes):
+    quotient = _quotient(classes(30, 4))
+    point = evaluate(quotient, np.ones(4) / 2)
+    memory, g = _Memory(), point.gradient
+    bend = 2 * (g @ quotient.own @ g - point.ratio * g @ quotient.other @ g)
+    expected = g @ g / (abs(bend) / point.bias.denominator)
+    assert memory.length(quotient, point) == pytest.approx(expected)
+    assert memory.length(quotient, replace(point, gradient=np.zeros(4))) == 1.0
+    flat = SimpleNamespace(products=lambda g: (point.ratio * g, g))
+    assert memory.length(flat, point) == 1.0
+
+
+def test_later_lengths_are_barzilai_and_borweins_where_the_curvature_is_positive(classes):
+    quotient = _quotient(classes(30, 4))
+    old = evaluate(quotient, np.ones(4) / 2)
+    memory = _Memory()
+    memory.keep(old, 0.37)
+    s = np.array([0.1, -0.2, 0.0, 0.1])
+    for y, expected in (
+        (np.array([0.3, -0.1, 1.0, 0.0]), 0.06 / 0.05),
+        (np.array([-0.3, 0.1, 1.0, 0.0]), 0.37),  # negative curvature: the last length
+        (np.array([0.0, 0.0, 1.0, 0.0]), 0.37),
+    ):
+        new = replace(old, w=old.w + s, gradient=old.gradient + y)
+        assert memory.length(quotient, new) == pytest.approx(expected)
+    memory.forget()
+    assert memory.length(quotient, new) == 0.37
+
+
+def test_of_the_features_at_zero_the_worst_few_have_a_gradient(classes):
+    quotient = _quotient(classes(30, 8))
+    w = np.zeros(8)
+    w[[0, 3]] = 0.6, 0.8
+    state = _state(quotient, w)
+    g = state.point.gradient
+    excess = np.where(w == 0.0, np.abs(g), -1.0)
+    for most in (1, 3, 7):
+        worst = np.argsort(-excess)[: min(most, 6)]
+        kept = np.flatnonzero(_admitting(state, most))
+        assert set(kept) == {0, 3, *worst.tolist()}
+        np.testing.assert_array_equal(_admitting(state, most)[kept], g[kept])
+    np.testing.assert_array_equal(_admitting(state, 8), g)
+
+
+def test_a_gradient_step_descends_enough_or_is_none(classes, monkeypatch):
+    quotient = _quotient(classes(30, 6))
+    state, memory = _state(quotient, np.arange(1.0, 7.0)), _Memory()
+    new = _gradient_step(quotient, state, memory)
+    step = new.point.w - state.point.w
+    length = memory._length
+    expected = prox_on_sphere(state.point.w - length * state.point.gradient, length * state.slopes)
+    np.testing.assert_array_equal(new.point.w, expected)
+    assert new.objective <= state.objective - ARMIJO * (step @ step) / (2 * length)
+    assert memory._w is state.point.w and memory._g is state.point.gradient
+    # near the minimum a length that is far too long is halved until the step descends
+    near = _minimize(quotient, np.ones(6), tol=1e-4, polish=False).point.w
+    near = _state(quotient, near + 1e-2 * np.ones(6))
+    memory = _Memory()
+    memory._length = 1e6 * length
+    assert _gradient_step(quotient, near, memory).objective < near.objective
+    halvings = np.log2(1e6 * length / memory._length)
+    assert halvings == round(halvings) > 0
+    # at a vertex that the penalty holds nothing moves
+    memory._length = 1e-3
+    memory.forget()
+    assert _gradient_step(quotient, _state(quotient, np.eye(6)[0], 50.0), memory) is None
+    worse = replace(state.point, bias=state.point.bias._replace(ratio=9.0))
+    monkeypatch.setattr(sphere, "evaluate", lambda quotient, w: replace(worse, w=w))
+    memory = _Memory()
+    assert _gradient_step(quotient, state, memory) is None
+    assert memory._length is None
+
+
+def _directed(monkeypatch, direction, slope):
+    monkeypatch.setattr(sphere, "_newton_direction", lambda *_: (direction, slope))
+
+
+def test_a_newton_step_is_cut_at_zero_crossings_and_shortened(classes, monkeypatch):
+    quotient = _quotient(classes(30, 4))
+    state = _state(quotient, [1.0, -2.0, 2.0, 0.0])
+    full = _newton_step(quotient, state)
+    assert full.objective < state.objective and full.point.w[3] == 0.0
+    assert full.objective == pytest.approx(
+        minimize_on_sphere(
+            quotient, L1(), 0.02, np.ones(4), full.point.w, tol=0.0, max_iter=0
+        ).objective
+    )
+    w, tried = state.point.w, []
+
+    def at(ratios):
+        """Points whose quotients are as given, one after the other."""
+        left = iter(ratios)
+
+        def evaluate(quotient, w):
+            tried.append(w[[0, 1, 2]])
+            return replace(state.point, w=w, bias=state.point.bias._replace(ratio=next(left)))
+
+        return evaluate
+
+    _directed(monkeypatch, np.array([-1.0, 0.1, 0.1]), -1e-9)
+    monkeypatch.setattr(sphere, "evaluate", at([9.0, 9.0, 0.0]))
+    assert _newton_step(quotient, state).objective < state.objective
+    for length, found in zip((1.0, 0.25, 0.0625), tried):
+        values = w[:3] + length * np.array([-1.0, 0.1, 0.1])
+        values[0] = max(values[0], 0.0)
+        np.testing.assert_allclose(found, values / np.linalg.norm(values))
+    tried.clear()
+    monkeypatch.setattr(sphere, "evaluate", at([9.0] * 8))
+    assert _newton_step(quotient, state) is None
+    assert len(tried) == 8
+    # every weight crosses zero at once: the first length is passed over
+    tried.clear()
+    _directed(monkeypatch, -2.0 * w[:3], -1e-9)
+    monkeypatch.setattr(sphere, "evaluate", at([9.0] * 8))
+    assert _newton_step(quotient, state) is None
+    assert len(tried) == 7
+    # an objective that stays is progress only with a smaller residual
+    _directed(monkeypatch, np.zeros(3), 0.0)
+    monkeypatch.setattr(sphere, "evaluate", lambda quotient, w: state.point)
+    assert _newton_step(quotient, state) is None
+    better = replace(state.point, gradient=0.5 * state.point.gradient)
+    monkeypatch.setattr(sphere, "evaluate", lambda quotient, w: better)
+    found = _newton_step(quotient, state)
+    assert (found is None) == (state.at(better).residual() >= state.residual())
+
+
+def test_newton_steps_are_for_supports_of_a_size(classes, monkeypatch):
+    quotient = _quotient(classes(30, 5))
+    assert _newton_step(quotient, _state(quotient, [1, 0, 0, 0, 0])) is None
+    assert _newton_step(quotient, _state(quotient, [1, 1, 0, 0, 0])) is not None
+    monkeypatch.setattr(sphere, "MAX_NEWTON", 3)
+    assert _newton_step(quotient, _state(quotient, [1, 1, 1, 0, 0])) is not None
+    assert _newton_step(quotient, _state(quotient, [1, 1, 1, 1, 0])) is None
+    monkeypatch.setattr(sphere, "_newton_direction", lambda *_: None)
+    assert _newton_step(quotient, _state(quotient, [1, 1, 0, 0, 0])) is None
+
+
+@pytest.mark.parametrize("curvature", [5.0, -5.0, 1e-9])
+def test_the_newton_direction_solves_with_the_absolute_curvature(
+    classes, penalty, monkeypatch, curvature
+):
+    """With H = c I the direction is -total / |c|, or less far where c is next to nothing."""
+    quotient = _quotient(classes(30, 5))
+    w = np.array([0.5, 0.5, -0.5, 0.5, 0.0])
+    state = _State(evaluate(quotient, w), np.full(5, 0.02), penalty)
+    at = np.arange(4)
+    total = state.point.gradient[at] + state.slopes[at] * np.sign(w[at])
+    multiplier = w[at] @ total
+    total = total - multiplier * w[at]
+    bend = 0.0 if penalty.linear else 0.02 * penalty.curvature(0.5)
+    own = curvature + multiplier - bend  # what the Hessian must be for c to be left
+    monkeypatch.setattr(sphere, "hessian", lambda *_: own * np.eye(4))
+    direction, slope = sphere._newton_direction(quotient, state, at)
+    np.testing.assert_allclose(direction, -total / abs(curvature), rtol=1e-6)
+    assert slope == pytest.approx(-(total @ total) / abs(curvature), rel=1e-6)
+    assert abs(direction @ w[at]) <= 1e-12 * np.abs(direction).max()
+    if curvature < 0:
+        monkeypatch.setattr(sphere, "MAX_SADDLE", 4)
+        assert sphere._newton_direction(quotient, state, at) is not None
+        monkeypatch.setattr(sphere, "dsyevd", lambda *_, **__: (None, None, 1))
+        assert sphere._newton_direction(quotient, state, at) is None
+        monkeypatch.setattr(sphere, "MAX_SADDLE", 3)
+        assert sphere._newton_direction(quotient, state, at) is None
+    state.slopes, state.point = np.zeros(5), replace(state.point, gradient=np.zeros(5))
+    monkeypatch.setattr(sphere, "hessian", lambda *_: 5.0 * np.eye(4))
+    assert sphere._newton_direction(quotient, state, at) is None
+
+
+def test_a_curvature_that_differs_by_direction_is_turned_in_each(classes, monkeypatch):
+    """Eigenvalues 3 and -2 and next to nothing, in the tangent space."""
+    quotient = _quotient(classes(30, 4))
+    w = np.ones(4) / 2
+    state = _State(evaluate(quotient, w), np.full(4, 0.02), L1())
+    basis = np.linalg.qr(np.column_stack([w, np.eye(4)[:, :3]]))[0][:, 1:]
+    total = state.point.gradient + 0.02
+    multiplier = w @ total
+    total = total - multiplier * w
+    H = (basis * [3.0, -2.0, 1e-14]) @ basis.T + multiplier * np.eye(4)
+    monkeypatch.setattr(sphere, "hessian", lambda *_: H.copy())
+    direction, _ = sphere._newton_direction(quotient, state, np.arange(4))
+    least = 0.1 * np.abs(np.diagonal(H) - multiplier).mean()
+    expected = -basis @ ((basis.T @ total) / [3.0, 2.0, least])
+    np.testing.assert_allclose(direction, expected, rtol=1e-8)
+
+
+# --- the loop around the steps -------------------------------------------------------------
+
+
+def _minimize(quotient, start, **options):
+    start = np.asarray(start, dtype=float)
+    options = {"tol": 1e-9, "max_iter": 100, **options}
+    weights = np.ones(len(start))
+    return minimize_on_sphere(
+        quotient, L1(), 0.02, weights, start / np.linalg.norm(start), **options
+    )
+
+
+def test_where_no_step_descends_the_loop_ends(classes, monkeypatch):
+    quotient = _quotient(classes(30, 5))
+    monkeypatch.setattr(sphere, "_gradient_step", lambda *_: None)
+    monkeypatch.setattr(sphere, "_newton_step", lambda *_: None)
+    found = _minimize(quotient, [1, 2, 0, 0, 1])
+    assert (found.n_iter, len(found.history)) == (1, 1)
+    assert found.residual > 1e-9
+
+
+def test_where_newton_finds_nothing_gradient_steps_go_on(classes, monkeypatch):
+    quotient = _quotient(classes(40, 5), tau=3.0, pool=0.5)
+    free = _minimize(quotient, np.ones(5))
+    monkeypatch.setattr(sphere, "_newton_step", lambda *_: None)
+    slow = _minimize(quotient, np.ones(5), max_iter=5000)
+    assert slow.residual <= 1e-9 and slow.n_iter > free.n_iter
+    np.testing.assert_allclose(slow.point.w, free.point.w, atol=1e-6)
+
+
+def test_the_limits_of_the_loop_hold(classes):
+    quotient = _quotient(classes(40, 8))
+    for newton in (True, False):
+        for limit in (0, 1, 2):
+            found = _minimize(quotient, np.ones(8), max_iter=limit, newton=newton, tol=1e-14)
+            assert found.n_iter == limit and len(found.history) == limit + 1
+            assert found.residual == pytest.approx(
+                kkt_residual(found.point.w, found.point.gradient, np.full(8, 0.02))
+            )
+
+
+def test_one_step_more_settles_the_coefficients(classes):
+    """With a loose tolerance: closer to the solution, never above it, one iteration more."""
+    polished = 0
+    for seed in range(8):
+        quotient = _quotient(classes(40, 8, seed=seed), tau=3.0)
+        exact = _minimize(quotient, np.ones(8), tol=1e-13).point.w
+        plain = _minimize(quotient, np.ones(8), tol=1e-3, polish=False)
+        more = _minimize(quotient, np.ones(8), tol=1e-3)
+        assert more.residual <= plain.residual <= 1e-3
+        assert more.history[: len(plain.history)] == plain.history
+        settled = plain.residual <= 1e-5
+        assert more.n_iter == plain.n_iter + (not settled) == len(more.history) - 1
+        if not settled:
+            polished += 1
+            assert np.abs(more.point.w - exact).max() < 0.2 * np.abs(plain.point.w - exact).max()
+        rough = _minimize(quotient, np.ones(8), tol=1e-3, newton=False)
+        assert rough.n_iter == len(rough.history) - 1
+        # not where nothing was to do, nor beyond the limit
+        assert _minimize(quotient, more.point.w, tol=1e-3).n_iter == 0
+        limited = _minimize(quotient, np.ones(8), tol=1e-3, max_iter=plain.n_iter)
+        assert limited.n_iter == plain.n_iter
+    assert polished >= 3

@@ -346,7 +346,9 @@ def _turned(H: Float64Array, total: Float64Array, least: float) -> Float64Array 
         trace = sqrt(a * a + 2.0 * b * b + c * c + 2.0 * size)
         diagonal[k] = max((a * a + b * b + size) / trace, least)
         diagonal[k + 1] = max((b * b + c * c + size) / trace, least)
-        factor[k + 1, k] = b * (a + c) / trace
+        beside = b * (a + c) / trace
+        # dsytrs divides by it
+        factor[k + 1, k] = beside if abs(beside) > 1e-100 * trace else 1e-100 * trace
     np.fill_diagonal(factor, diagonal)
     solution, info = dsytrs(factor, pivots, -total[order], lower=1)
     if info != 0:
