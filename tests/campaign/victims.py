@@ -267,6 +267,8 @@ class Scene:
     """Files that it adds to, in any state after a fault."""
     again: tuple[str, ...] = ("--force",)
     """What is added when the command is given again."""
+    workers: bool = False
+    """Whether it starts processes, which no server that forks must do."""
 
 
 OTHER = ["--seed", "7"]
@@ -303,12 +305,14 @@ SCENES = {
         ("out/",),
         (),
         ("run.jsonl", "run.timings.jsonl"),
+        workers=True,
     ),
     "compare with a time limit": Scene(
         [*COMPARE, "--time-limit", "300", "--log", "run.jsonl", "--out", "out"],
         ("out/",),
         (),
         ("run.jsonl", "run.timings.jsonl"),
+        workers=True,
     ),
     "predict": Scene(
         ["predict", "model/model.skops", *ASK, "--quiet", "--force",
@@ -363,8 +367,9 @@ class Stage:
         for words in scene.before:
             server.remember(words, self.template)
         self.before = files(self.template)
-        self.lay_out()
-        server.remember(scene.words, self.place)
+        if not scene.workers:
+            self.lay_out()
+            server.remember(scene.words, self.place)
         self.lay_out()
         ended = server.run(scene.words, self.place)
         assert ended.code == 0, ended.err
