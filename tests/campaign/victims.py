@@ -501,6 +501,8 @@ def _remembering(call: Callable[..., Any], known: dict[str, Any]) -> Callable[..
 
 
 def _serve(scratch: Path) -> None:
+    from joblib.externals.loky import process_executor
+
     import sparsegsvp._parallel as parallel
     import sparsegsvp.report.page as page
     import sparsegsvp.reproduce.page as reproduction
@@ -540,6 +542,7 @@ def _serve(scratch: Path) -> None:
                     disk = Disk(asked["folder"], asked["fault"], asked["at"])
                     disk.install()
                     code = run(asked)
+                    process_executor._python_exit()  # loky's own is of the process that imported it
                     atexit._run_exitfuncs()
                     (scratch / "steps").write_text("\n".join(disk.steps))
                 finally:
