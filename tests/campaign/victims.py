@@ -229,8 +229,8 @@ class Disk:
             "devices": (k >= at and apart, errno.EXDEV),
         }.get(fault)
         if failed is not None and failed[0]:
-            if torn is not None and fault != "readonly":
-                torn()
+            if torn is not None and fault == "full" and k == at:
+                return torn()  # what there is room for; the next write finds none
             if what in ("write", "fsync", "truncate"):  # on a file that is open: no name is given
                 raise OSError(failed[1], os.strerror(failed[1]))
             raise OSError(failed[1], os.strerror(failed[1]), os.fspath(path))

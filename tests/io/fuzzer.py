@@ -344,7 +344,7 @@ def mutant(good: Path, bad: Path, rng: Random) -> None:
 
 
 def _use_labels(path: Path) -> None:
-    table = path.with_name("beside.csv")
+    table = path.with_name("beside-labels.csv")  # a message may name either file
     table.write_bytes(_text(","))
     roles = {"target": "diagnosis", "id": "sample", "drop": ("class", "patient")}
     found = read_table(table, labels=path, **roles)
