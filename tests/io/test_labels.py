@@ -95,5 +95,5 @@ def test_labels_without_a_row(tmp_path, files):
     table, _ = files
     labels = tmp_path / "none.csv"
     labels.write_text("sample,diagnosis")
-    with pytest.raises(InputError, match="no sample has a label: .* the labels none"):
+    with pytest.raises(InputError, match=r"no sample has a label: .* the labels none"):
         read_table(table, labels=labels, on="sample", id="id", target="diagnosis")
