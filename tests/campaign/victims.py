@@ -229,8 +229,8 @@ class Disk:
             "devices": (k >= at and apart, errno.EXDEV),
         }.get(fault)
         if failed is not None and failed[0]:
-            if torn is not None and fault != "readonly":
-                torn()
+            if torn is not None and fault == "full" and k == at:
+                return torn()  # what there is room for; the next write finds none
             if what in ("write", "fsync", "truncate"):  # on a file that is open: no name is given
                 raise OSError(failed[1], os.strerror(failed[1]))
             raise OSError(failed[1], os.strerror(failed[1]), os.fspath(path))
@@ -267,6 +267,8 @@ class Scene:
     """Files that it adds to, in any state after a fault."""
     again: tuple[str, ...] = ("--force",)
     """What is added when the command is given again."""
+    workers: bool = False
+    """Whether it starts processes, which no server that forks must do."""
 
 
 OTHER = ["--seed", "7"]
@@ -303,12 +305,14 @@ SCENES = {
         ("out/",),
         (),
         ("run.jsonl", "run.timings.jsonl"),
+        workers=True,
     ),
     "compare with a time limit": Scene(
         [*COMPARE, "--time-limit", "300", "--log", "run.jsonl", "--out", "out"],
         ("out/",),
         (),
         ("run.jsonl", "run.timings.jsonl"),
+        workers=True,
     ),
     "predict": Scene(
         ["predict", "model/model.skops", *ASK, "--quiet", "--force",
@@ -363,8 +367,9 @@ class Stage:
         for words in scene.before:
             server.remember(words, self.template)
         self.before = files(self.template)
-        self.lay_out()
-        server.remember(scene.words, self.place)
+        if not scene.workers:
+            self.lay_out()
+            server.remember(scene.words, self.place)
         self.lay_out()
         ended = server.run(scene.words, self.place)
         assert ended.code == 0, ended.err
@@ -496,6 +501,8 @@ def _remembering(call: Callable[..., Any], known: dict[str, Any]) -> Callable[..
 
 
 def _serve(scratch: Path) -> None:
+    from joblib.externals.loky import process_executor
+
     import sparsegsvp._parallel as parallel
     import sparsegsvp.report.page as page
     import sparsegsvp.reproduce.page as reproduction
@@ -535,6 +542,7 @@ def _serve(scratch: Path) -> None:
                     disk = Disk(asked["folder"], asked["fault"], asked["at"])
                     disk.install()
                     code = run(asked)
+                    process_executor._python_exit()  # loky's own is of the process that imported it
                     atexit._run_exitfuncs()
                     (scratch / "steps").write_text("\n".join(disk.steps))
                 finally:

@@ -219,7 +219,10 @@ def test_a_name_is_only_a_name(name):
     assert len(made.encode()) < 255
 
 
-def test_uploads_are_bounded_and_leave_nothing(tmp_path):
+def test_uploads_are_bounded_and_leave_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise InputError("it cannot be written (No space left on device)")
+
     async def body(n):
         for _ in range(n):
             yield b"x" * 10
@@ -230,6 +233,9 @@ def test_uploads_are_bounded_and_leave_nothing(tmp_path):
             await runs.add("a.csv", body(6))
         with pytest.raises(InputError, match="empty"):
             await runs.add("a.csv", body(0))
+        monkeypatch.setattr("sparsegsvp.cli.web.runs.write_atomic", full)
+        with pytest.raises(InputError, match="No space"):
+            await runs.add("a.csv", body(1))
         return list(runs), list((tmp_path / "runs").iterdir())
 
     assert asyncio.run(run()) == ([], [])

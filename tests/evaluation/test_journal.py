@@ -57,6 +57,7 @@ FOREIGN = [
     b"[1, 2]\n",
     b"\x00\xff\xfe",
     b'{"header": 3}\n',
+    b'{"header": {"kind": "test", "' + b"A" * 3000 + b'": 1}}\n',
     b'{"header": {"kind": "test", "data": "xyz"}}\n{"key": ["a"], "val',
 ]
 
@@ -66,8 +67,9 @@ def test_a_file_that_is_not_ours_is_left_as_it_is(tmp_path, content):
     (tmp_path / "a.jsonl").write_bytes(content)
     before = _state(tmp_path)
     for resume in (True, False):
-        with pytest.raises(ValueError, match=r"a\.jsonl"):
+        with pytest.raises(ValueError, match=r"a\.jsonl") as refused:
             Journal(tmp_path / "a.jsonl", HEADER, resume=resume)
+        assert len(str(refused.value)) < 1000
     assert _state(tmp_path) == before  # neither changed nor joined by another
     assert Journal(tmp_path / "b.jsonl", HEADER).close() is None
 

@@ -14,6 +14,7 @@ import shutil
 import time
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,10 @@ from typing import Any
 import numpy as np
 
 from sparsegsvp import GSVPSVM, load_model, save_model
-from sparsegsvp.io import InputError, open_table, read_table
+from sparsegsvp.evaluation.journal import Journal
+from sparsegsvp.io import InputError, open_table, preview_table, read_table
 from sparsegsvp.io.archive import SEAL, digest, zipped
+from sparsegsvp.io.text import names_or_files, read_costs
 
 Random = np.random.Generator
 
@@ -91,6 +94,54 @@ def _write_zarr(path: Path) -> None:
     store.create_array("y", data=np.repeat([0, 1], 6))
 
 
+def _series_matrix() -> bytes:
+    sheet = _sheet()
+    names = [f'"GSM{i}"' for i in range(12)]
+    lines = [["!Series_geo_accession", '"GSE1"'], ["!Sample_geo_accession", *names]]
+    lines.append(["!Sample_title", *(f'"{name}"' for name in sheet["sample"])])
+    told = ("class", "patient")
+    lines += [
+        ["!Sample_characteristics_ch1", *(f'"{what}: {v}"' for v in sheet[what])] for what in told
+    ]
+    lines += [["!Sample_platform_id", *['"GPL1"'] * 12], ["!series_matrix_table_begin"]]
+    lines.append(['"ID_REF"', *names])
+    lines += [[f'"{name}"', *map(repr, sheet["X"][:, j].tolist())] for j, name in enumerate(NAMES)]
+    lines.append(["!series_matrix_table_end"])
+    return "".join("\t".join(line) + "\n" for line in lines).encode()
+
+
+def _labels() -> bytes:
+    sheet = _sheet()
+    rows = zip(sheet["sample"], sheet["class"], sheet["patient"])
+    return "\n".join(["sample,diagnosis,site", *map(",".join, rows)]).encode() + b"\n"
+
+
+def _write_sheets(path: Path) -> None:
+    import pandas as pd
+
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame({"note": ["read the other sheet"]}).to_excel(book, sheet_name="about")
+        _frame().to_excel(book, sheet_name="data", index=False)
+
+
+HEADER = {"kind": "fuzz", "seed": 1}
+
+
+def _write_log(path: Path) -> None:
+    with Journal(path, HEADER) as journal:
+        for fold in range(6):
+            journal.add(("fold", fold), {"score": fold / 7, "panel": [1, fold]}, seconds=0.5)
+
+
+def _results() -> bytes:
+    from sparsegsvp.workflow import select_panel
+
+    frame = _frame().drop(columns="patient")
+    cheap = {"tau": 1, "n_deltas": 3, "folds": 2, "fast": True, "n_jobs": 1}
+    found = select_panel(frame, target="class", id="sample", **cheap)
+    return json.dumps(found.document).encode()
+
+
 def _model() -> Any:
     frame = _frame()
     return GSVPSVM(delta=0.05).fit(frame[NAMES], frame["class"])
@@ -113,6 +164,15 @@ WRITERS: dict[str, Callable[[Path], Any]] = {
     "arrays.zarr": _write_zarr,
     "anndata.zarr": lambda path: _anndata("csr").write_zarr(path),
     "model.skops": lambda path: save_model(_model(), path),
+    "series_matrix.txt": lambda path: path.write_bytes(_series_matrix()),
+    "labels.csv": lambda path: path.write_bytes(_labels()),
+    "sheets.xlsx": _write_sheets,
+    "look.csv": lambda path: path.write_bytes(_text(",")),
+    "look.xlsx": lambda path: _frame().to_excel(path, index=False),
+    "names.txt": lambda path: path.write_text("\n".join(["# kept", *NAMES]), encoding="utf-8"),
+    "costs.txt": lambda path: path.write_text("name,cost\nTP53,2\nHLA-A,0.5\ng4,0\n"),
+    "log.jsonl": _write_log,
+    "results.json": lambda path: path.write_bytes(_results()),
 }
 
 
@@ -228,6 +288,25 @@ def _damage_hdf5(path: Path, rng: Random) -> None:
                         file[name] = data.astype(dtype)
 
 
+_VALUES = [None, True, -1, 0, 2, 10**30, 1e308, "", "x", "<b>", "A" * 3000, [], [1], {}, {"a": 1}]
+
+
+def _changed(value: Any, rng: Random, depth: int = 0) -> Any:
+    """Change one thing somewhere in what JSON holds."""
+    inner = isinstance(value, dict | list) and len(value) > 0
+    if not inner or (depth > 1 and rng.random() < 0.15):
+        return _VALUES[int(rng.integers(len(_VALUES)))]
+    keys = sorted(value) if isinstance(value, dict) else list(range(len(value)))
+    key, copy = keys[int(rng.integers(len(keys)))], value.copy()
+    if rng.random() < 0.1:
+        del copy[key]
+    elif isinstance(value, list) and rng.random() < 0.1:
+        copy.append(value[key])
+    else:
+        copy[key] = _changed(value[key], rng, depth + 1)
+    return copy
+
+
 def mutant(good: Path, bad: Path, rng: Random) -> None:
     """Write a damaged copy of a good file or folder."""
     if bad.is_dir():
@@ -247,6 +326,13 @@ def mutant(good: Path, bad: Path, rng: Random) -> None:
         bad.write_bytes(gzip.compress(damaged(gzip.decompress(data), rng), 1, mtime=0))
     elif suffix in (".xlsx", ".npz", ".skops") and rng.random() < 0.7:
         bad.write_bytes(_damaged_zip(data, rng, reseal=suffix == ".skops"))
+    elif suffix == ".json":
+        bad.write_text(json.dumps(_changed(json.loads(data), rng)))
+    elif suffix == ".jsonl" and rng.random() < 0.5:
+        lines = data.splitlines()
+        at = int(rng.integers(len(lines)))
+        lines[at] = json.dumps(_changed(json.loads(lines[at]), rng)).encode()
+        bad.write_bytes(b"\n".join(lines) + b"\n")
     elif suffix == ".h5ad" and rng.random() < 0.5:
         bad.write_bytes(data)
         _damage_hdf5(bad, rng)
@@ -255,6 +341,54 @@ def mutant(good: Path, bad: Path, rng: Random) -> None:
 
 
 # --- the verdict -------------------------------------------------------------------------
+
+
+def _use_labels(path: Path) -> None:
+    table = path.with_name("beside-labels.csv")  # a message may name either file
+    table.write_bytes(_text(","))
+    roles = {"target": "diagnosis", "id": "sample", "drop": ("class", "patient")}
+    found = read_table(table, labels=path, **roles)
+    assert found.X.shape[0] == len(found.y)
+
+
+def _use_log(path: Path) -> None:
+    """Continue a log; one that is refused stays as it is."""
+    before = path.read_bytes()
+    times = path.with_name("log.timings.jsonl")
+    times.unlink(missing_ok=True)
+    try:
+        with Journal(path, HEADER, resume=True) as journal:
+            journal.add(("fold", 9), 1.0)
+    except ValueError as error:
+        assert path.read_bytes() == before and not times.exists(), "a log refused was changed"
+        raise InputError(str(error)) from error
+
+
+def _use_results(path: Path) -> None:
+    from sparsegsvp.report import build_report, checklist_markdown, validate
+
+    document = json.loads(path.read_bytes())
+    try:
+        validate(document)
+    except ValueError as error:
+        raise InputError(str(error), where="results") from error
+    build_report(document)
+    checklist_markdown(document)
+
+
+# Files that are no tables, and tables that are read in other ways.
+_OTHERS: dict[str, Callable[[Path], Any]] = {
+    "labels": _use_labels,
+    "look": preview_table,
+    "names": lambda path: names_or_files(f"@{path}"),
+    "costs": read_costs,
+    "log": _use_log,
+    "results": _use_results,
+}
+_ROLES: dict[str, dict[str, Any]] = {
+    "series_matrix": {"target": "class", "group": "patient"},
+    "sheets": {**ALL, "sheet": "data"},
+}
 
 
 def _use(path: Path) -> None:
@@ -266,6 +400,9 @@ def _use(path: Path) -> None:
             assert model.predict(np.ones((2, model.n_features_in_))).shape == (2,)
         return
     kind = path.name.partition(".")[0]
+    if kind in _OTHERS:
+        _OTHERS[kind](path)
+        return
     if path.suffix == ".zarr" or kind == "lazy":
         roles: dict[str, Any] = {"target": "y" if kind == "arrays" else "class"}
         if kind == "lazy" and path.suffix == ".parquet":
@@ -276,6 +413,7 @@ def _use(path: Path) -> None:
             return
     else:
         roles = {**ALL, "id": None} if path.suffix == ".h5ad" else ALL
+        roles = _ROLES.get(kind, roles)
         table = read_table(path, **roles)
         X = table.X
     X = X.toarray() if hasattr(X, "toarray") else X
@@ -309,7 +447,7 @@ def judge(path: Path, slow: float = 10.0) -> str:
 
 def run(folder: Path, name: str, seed: int, number: int) -> str:
     """Make and judge one mutant; it stays in the folder until the next."""
-    rng = np.random.default_rng([seed, sorted(WRITERS).index(name), number])
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
     bad = folder / "mutant" / name
     bad.parent.mkdir(exist_ok=True)
     with warnings.catch_warnings():

@@ -89,3 +89,11 @@ def test_conflicts(tmp_path, files):
     labels.write_text("id,a\ns1,x\ns2,y\n")
     with pytest.raises(InputError, match=r"column 'a' is in the table and in labels.csv"):
         read_table(table, labels=labels, on="id", target="a")
+
+
+def test_labels_without_a_row(tmp_path, files):
+    table, _ = files
+    labels = tmp_path / "none.csv"
+    labels.write_text("sample,diagnosis")
+    with pytest.raises(InputError, match=r"no sample has a label: .* the labels none"):
+        read_table(table, labels=labels, on="sample", id="id", target="diagnosis")

@@ -303,3 +303,12 @@ def test_what_is_asked_for_is_checked_first(tmp_path: Path, monkeypatch) -> None
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"sparsegsvp\[report\]"):
         reproduce("breast", out=tmp_path / "out")
+
+
+def test_files_of_others_are_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("mine")
+    with pytest.raises(
+        ValueError, match=r"holds other files \('index.html'\).*new or empty folder"
+    ):
+        reproduce("breast", out=tmp_path, n_jobs=1, plan=TINY)
+    assert (tmp_path / "index.html").read_text() == "mine"

@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import json
 import os
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BufferedRandom
 from pathlib import Path
@@ -306,8 +307,9 @@ class _LineFile:
                 f"{self.path} is not a log of this kind, and was left as it is; choose another "
                 "name for the log, or move that file away."
             ) from None
+        said = ", ".join(textwrap.shorten(name, 60) for name in names[:8])
         raise ValueError(
-            f"{self.path} holds other work: {', '.join(names)} differ. "
+            f"{self.path} holds other work: {said} differ. "
             "Resume with the same data and settings, choose another file or folder, or delete "
             "that file to start anew."
         )

@@ -143,8 +143,8 @@ def quote(value: object, limit: int = 40) -> str:
 def listed(values: Iterable[object], shown: int = 5, limit: int = 40) -> str:
     """Join names into ``'a', 'b' and 3 more``."""
     items = [quote(v, limit) for v in values]
-    if len(items) == 1:
-        return items[0]
+    if len(items) <= 1:
+        return "".join(items) or "none"
     if len(items) <= shown:
         return ", ".join(items[:-1]) + f" and {items[-1]}"
     return ", ".join(items[:shown]) + f" and {len(items) - shown} more"

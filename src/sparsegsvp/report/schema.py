@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from reprlib import repr as shown
 from typing import Any
 
 FORMAT = "sparsegsvp-results"
@@ -236,10 +237,12 @@ def validate(results: Mapping[str, Any]) -> None:
     if not isinstance(results, Mapping):
         raise ValueError(f"results must be a dictionary, got {type(results).__name__}.")
     if results.get("format") != FORMAT:
-        raise ValueError(f"results['format'] must be {FORMAT!r}, got {results.get('format')!r}.")
+        raise ValueError(
+            f"results['format'] must be {FORMAT!r}, got {shown(results.get('format'))}."
+        )
     if results.get("format_version") != FORMAT_VERSION:
         raise ValueError(
-            f"results['format_version'] is {results.get('format_version')!r} and this version "
+            f"results['format_version'] is {shown(results.get('format_version'))} and this version "
             f"reads {FORMAT_VERSION}: write the results again with the installed version."
         )
     check(results, "Results", "results")
@@ -277,11 +280,11 @@ def check(value: Any, kind: str, where: str, *, open_ended: bool = False) -> Non
         parts = [(value, kind[:-1], "")]
     elif "|" in kind:
         if value not in kind.split("|"):
-            raise ValueError(f"{where} must be one of {kind.split('|')}, got {value!r}.")
+            raise ValueError(f"{where} must be one of {kind.split('|')}, got {shown(value)}.")
     elif kind in _SCALARS:
         good = isinstance(value, _SCALARS[kind]) and isinstance(value, bool) == (kind == "bool")
         if not good or (kind == "float" and not math.isfinite(value)):
-            raise ValueError(f"{where} must be a finite {kind}, got {value!r}.")
+            raise ValueError(f"{where} must be a finite {kind}, got {shown(value)}.")
     elif kind.startswith("["):
         if not isinstance(value, list):
             raise ValueError(f"{where} must be a list, got {type(value).__name__}.")
@@ -299,6 +302,6 @@ def check(value: Any, kind: str, where: str, *, open_ended: bool = False) -> Non
             parts.append((value[name], entry, f"[{name!r}]"))
         unknown = sorted(set(value) - set(entries))
         if unknown and not open_ended:
-            raise ValueError(f"{where} has an unknown entry {unknown[0]!r}.")
+            raise ValueError(f"{where} has an unknown entry {shown(unknown[0])}.")
     for part, its_kind, place in parts:
         check(part, its_kind, where + place, open_ended=open_ended)

@@ -19,7 +19,8 @@ from .._versions import versions
 from ..datasets import Dataset, load_breast_cancer, load_ovarian
 from ..evaluation.journal import Journal, run_logged
 from ..evaluation.values import digest
-from ..io import write_atomic
+from ..io import InputError, write_atomic
+from ..io.errors import listed
 from ..report.page import render, template_environment
 from .figures import make_figures
 from .plan import PLANS, Experiment, Plan, stages
@@ -149,6 +150,13 @@ def reproduce(
     whole = _Whole(progress, work)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
+    there = sorted(path.name for path in folder.iterdir())
+    if there and not any(name.endswith(".jsonl") for name in there):
+        raise InputError(
+            f"the folder holds other files ({listed(there, 3)}), and no reproduction to continue",
+            where=str(out),
+            remedy="choose a new or empty folder",
+        )
     began, made_with = time.perf_counter(), {**versions(), **_commit()}
     contexts, files, timings, every, computed = [], {}, {}, {}, 0
     for study, dataset in zip(studies, loaded):

@@ -167,10 +167,10 @@ class Runs:
         run.record["summary"] = None
         try:
             run.record["file"] = await self._receive(run, name, body)
+            run.keep()
         except BaseException:
-            shutil.rmtree(folder)
+            shutil.rmtree(folder, ignore_errors=True)
             raise
-        run.keep()
         self._runs[id] = run
         return run
 
