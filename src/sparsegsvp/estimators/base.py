@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 )
 
 from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import check_integer
+from .._validate import check_integer, forget_fit
 from ..linalg import Matrix
 from ..linalg.matrix import in_memory, read_matrix
 from ..solvers.factors import penalty_factors
@@ -278,7 +278,8 @@ def check_panel(estimator: Any, n_features_in: int, names: Any) -> Float64Array 
 def validate_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Matrix, IntArray, Float64Array | None]:
-    """Checked rows, class codes and weights; sets ``classes_`` on the estimator."""
+    """Checked rows, class codes and weights; sets ``classes_`` on the estimator, and that alone."""
+    forget_fit(estimator)
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
