@@ -26,23 +26,27 @@ SIZE = 3  # of the panels, and the number of features that `planted` has
 
 def estimators() -> dict[str, type]:
     """Return the estimators of the package by name; modules called base hold their parts."""
-    found = {}
+    found: dict[str, type] = {}
     for package in PACKAGES:
         root = importlib.import_module(f"sparsegsvp.{package}")
         for entry in pkgutil.iter_modules(root.__path__):
-            if entry.name == "base":
-                continue
-            module = importlib.import_module(f"{root.__name__}.{entry.name}")
-            for name, kind in vars(module).items():
-                if (
-                    isinstance(kind, type)
-                    and issubclass(kind, BaseEstimator)
-                    and kind.__module__ == module.__name__
-                    and not name.startswith("_")
-                    and hasattr(kind, "fit")
-                ):
-                    found[name] = kind
+            if entry.name != "base":
+                module = importlib.import_module(f"{root.__name__}.{entry.name}")
+                found |= {
+                    name: kind for name, kind in vars(module).items() if _is_one(kind, module)
+                }
     return found
+
+
+def _is_one(kind: Any, module: Any) -> bool:
+    """Whether something that a module holds is an estimator, defined there and complete."""
+    return (
+        isinstance(kind, type)
+        and issubclass(kind, BaseEstimator)
+        and kind.__module__ == module.__name__
+        and not kind.__name__.startswith("_")
+        and hasattr(kind, "fit")
+    )
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,12 @@ class Case:
     @property
     def takes_sparse(self) -> bool:
         return bool(self.tags().input_tags.sparse)
+
+    @property
+    def takes_gaps(self) -> bool:
+        model = self.make()
+        first = model.steps[0][1] if hasattr(model, "steps") else model
+        return bool(get_tags(first).input_tags.allow_nan)
 
     @property
     def treats_values(self) -> bool:

@@ -7,6 +7,7 @@ that tells a user nothing.
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 import traceback
 import warnings
@@ -25,7 +26,7 @@ _spec.loader.exec_module(cases)
 
 Table = tuple[np.ndarray, np.ndarray]
 Shape = tuple[int, int]
-SHAPES: tuple[Shape, ...] = ((24, 5), (16, 20), (60, 12), (30, 90))
+SHAPES: tuple[Shape, ...] = ((20, 5), (14, 17), (60, 12), (30, 90))
 # Warnings of this category that the package gives itself, with advice.
 OWN = ("on the selected features the best unpenalised plane", "the best bias of the plane")
 
@@ -213,7 +214,7 @@ def _cases() -> dict[str, cases.Case]:
     return {case.name: case.bare() for case in cases.cases()}
 
 
-REFUSED = {"a missing value": "NaN|missing", "an infinite value": "inf"}
+REFUSED = {"a missing value": "refused.*NaN", "an infinite value": "refused.*infinity"}
 
 
 def outcome(case: cases.Case, X: np.ndarray, y: np.ndarray) -> str:
@@ -268,7 +269,8 @@ def test_extreme_values(campaign: Any, name: str) -> None:
             except Exception as error:  # all of them, to see which cases are alike
                 wrong.append(f"{case.name} on {shape}, number {number}: {error!r}"[:300])
                 continue
-            if name in REFUSED and not case.tags().input_tags.allow_nan and said == "finite":
-                wrong.append(f"{case.name} took it")
+            if (name in REFUSED) and not (case.takes_gaps and name == "a missing value"):
+                if not re.search(REFUSED[name], said):
+                    wrong.append(f"{case.name}: {said}")
     campaign.record("extreme tables tried", tried)
     assert not wrong, "\n".join(wrong)

@@ -61,14 +61,13 @@ path, size = sys.argv[1], 2 * X.nbytes
 with open(path, "w", newline="") as file:
     write = csv.writer(file).writerow
     write(["class", *(f"gene{j}" for j in range(X.shape[1]))])
-    for label, row in zip(("case", "control"), ()): pass
     for label, row in zip(y, X):
         write([("control", "case")[label], *(f"{v:.4f}" for v in row)])
 del X
 
 def work():
     chosen = select_panel(path, target="class", fast=True, permutations=0, resamples=0, repeats=1)
-    return [int(name[4:]) for name in chosen.panel]
+    return [int(row["feature"][4:]) for row in chosen.document["panel"]]
 
 report(size, unit, work)
 """
@@ -94,12 +93,31 @@ report(n * m * 4, unit,
 
 CLASSES = """
 from sparsegsvp import GSVPSVM, GSVPSVMCV
-n, m, k = 2_000, 2_000, 100
+n, m, k = 2_000, 500, 100
 rng, y = np.random.default_rng(0), np.arange(2_000) % 100
 X = rng.standard_normal((n, m))
 X[:, :20] += 3.0 * rng.standard_normal((k, 20))[y]
-unit, _ = seconds(lambda: X @ X.T)
+unit, _ = seconds(lambda: [X.T @ X for _ in range(k)])
 report(X.nbytes, unit, lambda: float(GSVPSVM(n_features=20).fit(X, y).score(X, y)))
+"""
+
+FEW = """
+from sparsegsvp import GSVPSVM, GSVPSVMCV
+X, y = wide(100, 20_000)
+y = (np.arange(100) < 2).astype(int)
+X[:2, :6] += 5.0
+unit, _ = seconds(lambda: X @ X.T)
+
+def work():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = GSVPSVM(n_features=6).fit(X, y).get_support(indices=True).tolist()
+        try:
+            GSVPSVMCV().fit(X, y)
+        except ValueError as error:
+            return [found, str(error)]
+
+report(X.nbytes, unit, work)
 """
 
 

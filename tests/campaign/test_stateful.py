@@ -271,7 +271,7 @@ class Life(RuleBasedStateMachine):
             with pytest.raises(NotFittedError):
                 says(self.model, ask)
         elif ask.shape[1] != cases.last(self.model).n_features_in_:
-            with pytest.raises(ValueError, match="features|columns"):
+            with pytest.raises(ValueError, match=r"features|columns"):
                 says(self.model, ask)
         self.answers()
 

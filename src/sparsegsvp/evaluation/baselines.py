@@ -244,7 +244,13 @@ class L1Logistic(ClassifierMixin, _OrderedSelector):
         """Find the penalty, then keep its model."""
         X, y = self._read(X, y)
         self.classes_ = np.unique(y)
-        low, C = None, l1_min_c(X, y, loss="log")
+        try:
+            low, C = None, l1_min_c(X, y, loss="log")
+        except ValueError as error:
+            raise ValueError(
+                "the classes do not differ in the mean of any feature: l1 logistic regression "
+                "selects none."
+            ) from error
         models = self._solve(X, y, C)
         while self._size(models) < self.n_features and C < 1e8:
             low, C = C, 2 * C
