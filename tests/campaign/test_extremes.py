@@ -126,6 +126,14 @@ def equal_classes(rng: np.random.Generator, shape: Shape) -> Table:
 
 
 @extreme
+def classes_of_equal_means(rng: np.random.Generator, shape: Shape) -> Table:
+    X, y = cases.planted(rng, *shape)
+    for k in (0, 1):
+        X[y == k] -= X[y == k].mean(axis=0)
+    return X, y
+
+
+@extreme
 def mirrored_classes(rng: np.random.Generator, shape: Shape) -> Table:
     X, y = cases.planted(rng, *shape)
     X[y == 1] = -X[y == 0]
@@ -269,8 +277,8 @@ def test_extreme_values(campaign: Any, name: str) -> None:
             except Exception as error:  # all of them, to see which cases are alike
                 wrong.append(f"{case.name} on {shape}, number {number}: {error!r}"[:300])
                 continue
-            if (name in REFUSED) and not (case.takes_gaps and name == "a missing value"):
-                if not re.search(REFUSED[name], said):
-                    wrong.append(f"{case.name}: {said}")
+            filled = case.takes_gaps and name == "a missing value"
+            if name in REFUSED and not filled and not re.search(REFUSED[name], said):
+                wrong.append(f"{case.name}: {said}")
     campaign.record("extreme tables tried", tried)
     assert not wrong, "\n".join(wrong)

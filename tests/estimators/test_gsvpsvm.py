@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -458,6 +460,19 @@ def test_a_floor_of_zero_is_the_papers_quotient(breast) -> None:
 def test_an_unmet_certificate_warns_with_advice(wide) -> None:
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         GSVPSVM(max_iter=1, delta=0.02).fit(*wide)
+
+
+@pytest.mark.parametrize("shape", [(60, 30), (60, 200)])
+def test_classes_that_do_not_differ_end_at_once(shape) -> None:
+    """Gradients are rounding there, to parts of which no certificate can be met."""
+    X, y = np.random.default_rng(0).normal(size=shape), np.arange(shape[0]) % 2
+    for k in (0, 1):
+        X[y == k] -= X[y == k].mean(axis=0)
+    model = GSVPSVM(n_features=5, tau=5.0, pool=1.0, refit=False, decision="scaled")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of clipped biases
+        model.fit(X, y)
+    assert model.n_iter_ < 20 and model.support_.sum() == 5
 
 
 def test_planted_features_are_recovered_among_five_thousand() -> None:
