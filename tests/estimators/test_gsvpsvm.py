@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -241,6 +242,20 @@ def test_calibrator_is_balanced_logistic_regression_on_log_distances(table, weig
     coef, intercept = model.calibrator_
     assert_allclose(np.atleast_2d(coef), reference.coef_, atol=1e-5)
     assert_allclose(np.atleast_1d(intercept), reference.intercept_, atol=1e-5)
+
+
+def test_calibrator_of_many_classes_forms_no_matrix_of_second_derivatives() -> None:
+    k = 50
+    rng, codes = np.random.default_rng(0), np.arange(4 * k) % k
+    features = rng.normal(size=(len(codes), k)) - 2.0 * np.eye(k)[codes]
+    tracemalloc.start()
+    found = fit_calibrator(features, codes, k, None)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * (k * (k + 1)) ** 2 / 4
+    model = LogisticRegression(tol=1e-6, max_iter=1000).fit(features, codes)
+    values = features @ found.coef.T + found.intercept
+    assert_allclose(values, model.decision_function(features), atol=1e-3)
 
 
 def test_calibrator_survives_separable_and_extreme_features() -> None:
