@@ -126,6 +126,25 @@ def close_names(name: str, known: Sequence[str]) -> list[str]:
     return [lowered[candidate] for candidate in close]
 
 
+def forget_fit(estimator: Any) -> None:
+    """Take from an estimator what an earlier fit has set.
+
+    A fit begins with it: one that is refused half way leaves an estimator that is not fitted, and
+    not one with the labels or names of one table and the planes of another.
+
+    Examples
+    --------
+    >>> from sparsegsvp import GSVPSVM
+    >>> from sparsegsvp._validate import forget_fit
+    >>> model = GSVPSVM(n_features=1).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> forget_fit(model)
+    >>> hasattr(model, "coef_"), model.n_features
+    (False, 1)
+    """
+    for name in [name for name in vars(estimator) if name.endswith("_") and name[0] != "_"]:
+        delattr(estimator, name)
+
+
 def _within(
     value: float,
     above: float | None,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+import warnings
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -241,6 +244,20 @@ def test_calibrator_is_balanced_logistic_regression_on_log_distances(table, weig
     assert_allclose(np.atleast_1d(intercept), reference.intercept_, atol=1e-5)
 
 
+def test_calibrator_of_many_classes_forms_no_matrix_of_second_derivatives() -> None:
+    k = 50
+    rng, codes = np.random.default_rng(0), np.arange(4 * k) % k
+    features = rng.normal(size=(len(codes), k)) - 2.0 * np.eye(k)[codes]
+    tracemalloc.start()
+    found = fit_calibrator(features, codes, k, None)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * (k * (k + 1)) ** 2 / 4
+    model = LogisticRegression(tol=1e-6, max_iter=1000).fit(features, codes)
+    values = features @ found.coef.T + found.intercept
+    assert_allclose(values, model.decision_function(features), atol=1e-3)
+
+
 def test_calibrator_survives_separable_and_extreme_features() -> None:
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1], [3, 40])
@@ -458,6 +475,19 @@ def test_a_floor_of_zero_is_the_papers_quotient(breast) -> None:
 def test_an_unmet_certificate_warns_with_advice(wide) -> None:
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         GSVPSVM(max_iter=1, delta=0.02).fit(*wide)
+
+
+@pytest.mark.parametrize("shape", [(60, 30), (60, 200)])
+def test_classes_that_do_not_differ_end_at_once(shape) -> None:
+    """Gradients are rounding there, to parts of which no certificate can be met."""
+    X, y = np.random.default_rng(0).normal(size=shape), np.arange(shape[0]) % 2
+    for k in (0, 1):
+        X[y == k] -= X[y == k].mean(axis=0)
+    model = GSVPSVM(n_features=5, tau=5.0, pool=1.0, refit=False, decision="scaled")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of clipped biases
+        model.fit(X, y)
+    assert model.n_iter_ < 20 and model.support_.sum() == 5
 
 
 def test_planted_features_are_recovered_among_five_thousand() -> None:

@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from .._typing import BoolArray, Float64Array, IntArray
+from .._validate import forget_fit
 from ..linalg import Matrix
 from ..linalg.matrix import in_memory, read_matrix
 from ..metrics import BatchTies
@@ -286,7 +287,8 @@ def given_penalty(estimator: Any) -> Penalty | None:
 def validate_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Matrix, IntArray, Float64Array | None]:
-    """Checked rows, class codes and weights; sets ``classes_`` on the estimator."""
+    """Checked rows, class codes and weights; sets ``classes_`` on the estimator, and that alone."""
+    forget_fit(estimator)
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"

@@ -17,6 +17,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._validate import forget_fit
+
 #: Rows of a new batch below which its mean says more of these rows than of the batch.
 FEWEST_ROWS = 10
 
@@ -85,6 +87,7 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         if batch is None:
             raise ValueError("batch is needed: say of each row which batch it is from")
+        forget_fit(self)
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         self.batches_, member = np.unique(_texts(batch, X), return_inverse=True)
         self.means_ = np.stack(
@@ -93,6 +96,9 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # shares before the product: with one batch its mean, to the last bit
         self.mean_ = (np.bincount(member) / member.size) @ self.means_
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "mean_")
 
     def fit_transform(self, X: Any, y: Any = None, batch: ArrayLike | None = None) -> Any:
         """Find the means of the batches and centre the same rows.

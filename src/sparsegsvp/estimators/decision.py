@@ -19,6 +19,8 @@ DECISIONS: tuple[str, ...] = get_args(Decision)
 _FLOOR = 0.05
 # Rows that calibrators are fitted on, at most.
 SAMPLE = 20_000
+# Classes up to which a calibrator's second derivatives are formed, which is faster for few.
+_FEW_CLASSES = 20
 # Rows times models that calibrators are fitted to at a time.
 _MOST_VALUES = 1 << 18
 
@@ -76,8 +78,10 @@ def fit_calibrators(
         parts = [features[:, i : i + step] for i in range(0, features.shape[1], step)]
         theta = np.concatenate([_fit_binary(part, codes, balanced) for part in parts])
         return theta[:, :-1], theta[:, -1]
+    # the matrix of second derivatives has about n_classes ** 4 entries: 100 million of 100 classes
+    solver = "newton-cholesky" if n_classes <= _FEW_CLASSES else "newton-cg"
     models = [
-        LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-8, max_iter=200).fit(
+        LogisticRegression(C=1.0, solver=solver, tol=1e-8, max_iter=200).fit(
             features[:, j], codes, sample_weight=balanced
         )
         for j in range(features.shape[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from .._parallel import one_thread
 from .._typing import Float64Array
-from .._validate import check_choice, check_integer
+from .._validate import check_choice, check_integer, forget_fit
 from ..linalg import ClassMoments, Covariances, MomentCovariances
 from ..linalg.covariances import make_covariances
 from ..linalg.matrix import in_memory
@@ -243,7 +244,6 @@ class GSVPSVM(PlaneClassifier):
         names = getattr(self, "feature_names_in_", None)
         settings = Steering.of(self, matrix.shape[1], names).applied(settings)
         batches = check_batches(in_memory(batch), len(codes))
-        self._forget_batches()
         with one_thread():
             cov = make_covariances(
                 matrix, codes, weight, len(self.classes_), standardize=bool(self.standardize)
@@ -278,8 +278,8 @@ class GSVPSVM(PlaneClassifier):
         GSVPSVM
             The fitted estimator.
         """
+        forget_fit(self)
         self._fit_moments(moments)
-        self._forget_batches()
         return self
 
     def _fit_moments(self, moments: ClassMoments) -> None:
@@ -333,8 +333,10 @@ class GSVPSVM(PlaneClassifier):
             Fitted once every class has two rows.
         """
         seen: ClassMoments | None = getattr(self, "moments_", None)
+        # a batch that is refused leaves no trace, and can be sent again
+        trial = copy(self)
         X, y = validate_data(
-            self,
+            trial,
             X,
             y,
             reset=seen is None,
@@ -344,20 +346,16 @@ class GSVPSVM(PlaneClassifier):
         check_classification_targets(y)
         known: Any = classes if seen is None else seen.classes
         batch = ClassMoments.from_data(X, y, sample_weight, classes=known)
-        moments = replace(batch, feature_names=getattr(self, "feature_names_in_", None))
+        moments = replace(batch, feature_names=getattr(trial, "feature_names_in_", None))
         if seen is not None:
             moments = seen + moments
         elif classes is None:
             check_class_sizes(moments.classes, moments.counts)
         if len(moments.counts) >= 2 and (moments.counts >= 2).all():
-            self._fit_moments(moments)
-        # only now, so that a batch that was refused can be sent again
-        self.moments_ = moments
+            trial._fit_moments(moments)
+        forget_fit(self)
+        self.__dict__.update(trial.__dict__, moments_=moments)
         return self
-
-    def _forget_batches(self) -> None:
-        if hasattr(self, "moments_"):
-            del self.moments_
 
     def _check_parameters(self) -> PlaneSettings:
         check_choice("decision", self.decision, DECISIONS)

@@ -9,6 +9,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._validate import forget_fit
+
 # Elements of a block of columns that are sorted at a time: small enough to stay in cache.
 _BLOCK = 1 << 17
 
@@ -17,6 +19,8 @@ class EachValue(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """A transformer of single values: of dense or sparse tables, with gaps, of either precision."""
 
     def _validated(self, X: Any, reset: bool) -> Any:
+        if reset:
+            forget_fit(self)
         return validate_data(
             self,
             X,
@@ -80,6 +84,9 @@ class MedianImputer(EachValue):
         found = _sparse_medians(X.tocsc()) if sparse.issparse(X) else _medians(X)
         self.statistics_ = np.where(np.isnan(found), X.dtype.type(0), found)
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "statistics_")
 
     def transform(self, X: Any) -> Any:
         """Fill in the medians.

@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import BoolArray
-from .._validate import close_names
+from .._validate import close_names, forget_fit
 
 
 class Panel(SelectorMixin, BaseEstimator):
@@ -70,6 +70,7 @@ class Panel(SelectorMixin, BaseEstimator):
         Panel
             The object itself.
         """
+        forget_fit(self)
         validate_data(self, X, accept_sparse=True, ensure_all_finite="allow-nan")
         columns = self._columns()
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
@@ -98,6 +99,9 @@ class Panel(SelectorMixin, BaseEstimator):
         if absent:
             raise ValueError(_missing(absent, known, self.n_features_in_))
         return [places[name] for name in given]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "support_")
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)

@@ -16,6 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._validate import forget_fit
 from ..solvers.pgd import PGDPlane, PGDResult, pgd_planes
 from ..solvers.proximal import make_pgd_penalty
 from .elbow import elbow_features
@@ -276,6 +277,9 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         nearer_second = self.decision_function(X) > 0.0
         return self.classes_[nearer_second.astype(np.intp)]
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         return self.support_
@@ -304,6 +308,7 @@ def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> No
     """
     planes: list[PGDPlane] = []
     for model in models:
+        forget_fit(model)
         table, labels = validate_data(
             model, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2
         )

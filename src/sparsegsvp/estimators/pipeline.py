@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 
 from .._typing import BoolArray, Float64Array, IntArray
+from .._validate import forget_fit
 from .base import panel_columns
 from .center import takes_batch
 
@@ -54,6 +55,27 @@ class PanelPipeline(Pipeline):
     >>> bool((model.predict(frame[panel]) == model.predict(frame)).all())
     True
     """
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Fit the steps one after the other.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Class labels.
+        **params : dict
+            Passed on, as ``Pipeline`` does.
+
+        Returns
+        -------
+        PanelPipeline
+            The fitted pipeline.
+        """
+        for _, step in self.steps:  # none stays fitted to other rows where a later one fails
+            if hasattr(step, "fit"):
+                forget_fit(step)
+        return super().fit(X, y, **params)
 
     @available_if(_last_has("get_support"))
     def get_support(self, indices: bool = False) -> BoolArray | IntArray:

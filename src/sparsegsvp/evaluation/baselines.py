@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -25,8 +26,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import check_real
+from .._validate import check_real, forget_fit
+from ..linalg.matrix import check_extremes
 
+# What a feature must vary by: squares of less vanish, and liblinear does not end on them.
+_SMALLEST = 1e-150
 _STEPS = 80  # of a tenth each, down to 1/4000 of the largest penalty
 
 
@@ -64,11 +68,23 @@ class _OrderedSelector(SelectorMixin, BaseEstimator):
         mask[self.feature_order_[: self.n_features]] = True
         return mask
 
-    def _read(self, X: Any, y: Any, **checks: Any) -> tuple[Any, NDArray[Any]]:
-        """Return the table and the labels, checked, as is the size of the panel."""
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "feature_order_")
+
+    def _read(self, X: Any, y: Any, **checks: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Check training data; what scikit-learn's parts would not end on is refused."""
+        forget_fit(self)
         X, y = validate_data(self, X, y, **checks)
         check_classification_targets(y)
         self._check_size()
+        if np.unique(y).size < 2:
+            raise ValueError("y holds one class; at least two are needed.")
+        check_extremes(float(X.min()), float(X.max()), np.dtype(np.float64), "X")
+        if not (X.max(axis=0) > X.min(axis=0) + _SMALLEST).any():
+            raise ValueError(
+                f"every feature of X is constant, or varies by less than {_SMALLEST:g}: check how "
+                "X was read, filtered and scaled."
+            )
         return X, y
 
     def _check_size(self) -> None:
@@ -115,6 +131,7 @@ class RandomPanel(_OrderedSelector):
 
     def fit(self, X: Any, y: ArrayLike) -> RandomPanel:
         """Draw an order of the features."""
+        forget_fit(self)
         X, _ = validate_data(self, X, y, accept_sparse="csr")
         self._check_size()
         self.feature_order_ = check_random_state(self.random_state).permutation(X.shape[1])
@@ -259,7 +276,13 @@ class L1Logistic(_LinearSelector):
         """Find the penalty, then keep its model."""
         X, y = self._read(X, y)
         self._class_codes(y)
-        low, C = None, l1_min_c(X, y, loss="log")
+        try:
+            low, C = None, l1_min_c(X, y, loss="log")
+        except ValueError as error:
+            raise ValueError(
+                "the classes do not differ in the mean of any feature: l1 logistic regression "
+                "selects none."
+            ) from error
         models = self._solve(X, y, C)
         while self._size(models) < self.n_features and C < 1e8:
             low, C = C, 2 * C
@@ -342,8 +365,8 @@ class ElasticNetSelector(_LinearSelector):
 
     def fit(self, X: Any, y: ArrayLike) -> ElasticNetSelector:
         """Walk down the path until enough features have entered."""
-        X, y = self._read(X, y, dtype=np.float64)
         check_real("l1_ratio", self.l1_ratio, above=0, most=1)
+        X, y = self._read(X, y, dtype=np.float64)
         codes = self._class_codes(y)
         weight = (codes.size / self.classes_.size / np.bincount(codes))[codes]
         target = np.eye(self.classes_.size)[codes]
@@ -430,6 +453,8 @@ class TreeImportance(_OrderedSelector):
     def fit(self, X: Any, y: ArrayLike) -> TreeImportance:
         """Grow the trees, and order the features."""
         X, y = self._read(X, y)
+        # trees see the order of values alone; as they are, float32 may hide or not hold it
+        X = rankdata(X, method="dense", axis=0).astype(np.float32)
         trees: dict[str, Any] = {"n_estimators": self.n_trees, "random_state": self.random_state}
         if self.boosted:
             trees |= {"subsample": 0.5, "max_features": min(1000, X.shape[1])}

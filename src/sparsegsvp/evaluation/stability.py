@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from .._parallel import Task
 from .._typing import BoolArray, IntArray, Progress
-from .._validate import check_choice, check_integer, check_real, check_seed
+from .._validate import check_choice, check_integer, check_real, check_seed, forget_fit
 from .bounds import error_control
 from .folds import complementary_pair, derive_seed, subsample
 from .journal import Journal, open_journal, run_logged
@@ -166,6 +166,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             The fitted object.
         """
         self._check_parameters()
+        forget_fit(self)
         given = X
         X, labels, ids = self._read(X, y, groups)
         subsets = self._draw(labels, ids)
@@ -299,6 +300,9 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 raise ValueError(f"feature {feature!r} is not among the columns seen in fit.")
             feature = names.index(feature)
         return self.substitutes_.get(int(feature), ())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "group_frequencies_")
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import BoolArray, IntArray
 from .._typing import Float64Array as Array
-from .._validate import check_integer, check_real
+from .._validate import check_integer, check_real, forget_fit
+from ..linalg.matrix import check_extremes
 from .problem import BinaryProblem
 
 # Written once for the docstrings of all methods, which refer to them as %(name)s.
@@ -137,6 +138,7 @@ class PanelMethod(SelectorMixin):
             if hasattr(self, name):
                 check(name, getattr(self, name), least=int(name == "max_iter"))
         self._check_parameters()
+        forget_fit(self)
         self._fit(self._read(X, y))
         return self
 
@@ -147,6 +149,7 @@ class PanelMethod(SelectorMixin):
             self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2
         )
         check_classification_targets(labels)
+        check_extremes(float(table.min()), float(table.max()), np.dtype(np.float64), "X")
         classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         name = type(self).__name__
         if len(classes) == 1:
@@ -203,6 +206,9 @@ class PanelMethod(SelectorMixin):
         self.support_[features[chosen]] = True
         left_out = np.setdiff1d(np.arange(self.n_features_in_), features, assume_unique=True)
         self.feature_order_ = np.concatenate([features[order], left_out])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "support_")
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)

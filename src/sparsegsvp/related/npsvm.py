@@ -42,7 +42,7 @@ def ascend(A: Array, B: Array, z: Array, tol: float, max_iter: int) -> tuple[Arr
     z = z / np.linalg.norm(z)
     history = [l1_ratio(A, B, z)]
     eta = 1.0
-    while len(history) <= max_iter:
+    while len(history) <= max_iter and history[-1] > 0.0:  # at 0 all of A lies on the plane
         pa, pb = A @ z, B @ z
         uphill = np.sign(pb) @ B / np.abs(pb).sum() - np.sign(pa) @ A / np.abs(pa).sum()
         while True:

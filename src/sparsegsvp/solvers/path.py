@@ -33,6 +33,9 @@ _DISTINCT = 1e-7
 _LOOSE = 1e-2
 # Relative tolerance of the l1 solutions that reweighting starts from.
 _START = 1e-4
+# What rounding leaves of gradients: where the classes do not differ at all, so that these are
+# nothing else, no certificate is met to a part of the largest of them.
+_ROUNDING = 1e-14
 # Points of a path that one pass is to certify, where passes are costly.
 _AHEAD = 5
 
@@ -115,7 +118,7 @@ class PathSolver:
         return run(walk)[0]
 
     def _limits(self, delta: float) -> Limits:
-        tol = self._tol * (self.delta_max if self._final else delta)
+        tol = max(self._tol * (self.delta_max if self._final else delta), _ROUNDING)
         return Limits(tol=tol, max_iter=self._max_iter, polish=self._final)
 
     def rounds_at(
@@ -167,7 +170,8 @@ class PathSolver:
 
     def _descend(self, delta: float) -> Rounds[Solution]:
         """The l1 solution at ``delta`` by a continuation in geometric steps."""
-        limits = Limits(tol=_START * self.linear_max, max_iter=self._max_iter, polish=self._final)
+        tol = max(_START * self.linear_max, _ROUNDING)
+        limits = Limits(tol=tol, max_iter=self._max_iter, polish=self._final)
         current = self._l1
         level = min(current.delta, self.linear_max) * _CONTINUATION
         while level > delta:

@@ -1,0 +1,130 @@
+"""Large tables: how much time and memory they take, in multiples of what is unavoidable.
+
+Each trial runs in a process of its own. Memory is what it needs beyond what it held before, as a
+multiple of the table's bytes. Time is that of the processor, as a multiple of a yardstick that the
+same process measures first: a product of the table with itself, or a pass that only reads it. The
+bounds are about twice what was measured.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1800)]
+
+MEASURE = """
+import json, resource, sys, time, warnings
+import numpy as np
+
+def peak():
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+def seconds(work):
+    start = time.process_time()
+    found = work()
+    return time.process_time() - start, found
+
+def wide(n, m, dtype=np.float64):
+    rng, y = np.random.default_rng(0), np.arange(n) % 2
+    X = rng.standard_normal((n, m), dtype=dtype)
+    X[:, :6] += 2.0 * y[:, None]
+    return X, y
+
+def report(size, unit, work):
+    before = peak()
+    took, found = seconds(work)
+    print(json.dumps({
+        "memory": (peak() - before) / size, "time": took / unit, "seconds": took,
+        "megabytes": peak() / 1e6, "found": found,
+    }))
+"""
+
+WIDE_SEARCH = """
+from sparsegsvp import GSVPSVMCV
+X, y = wide(100, 200_000)
+unit, _ = seconds(lambda: X @ X.T)
+report(X.nbytes, unit, lambda: GSVPSVMCV().fit(X, y).get_support(indices=True).tolist())
+"""
+
+WIDE_FILE = """
+import csv, os
+from sparsegsvp import select_panel
+X, y = wide(100, 200_000, np.float32)
+unit, _ = seconds(lambda: X @ X.T)
+path, size = sys.argv[1], 2 * X.nbytes
+with open(path, "w", newline="") as file:
+    write = csv.writer(file).writerow
+    write(["class", *(f"gene{j}" for j in range(X.shape[1]))])
+    for label, row in zip(y, X):
+        write([("control", "case")[label], *(f"{v:.4f}" for v in row)])
+del X
+
+def work():
+    chosen = select_panel(path, target="class", fast=True, permutations=0, resamples=0, repeats=1)
+    return [int(row["feature"][4:]) for row in chosen.document["panel"]]
+
+report(size, unit, work)
+"""
+
+TALL = """
+import dask.array as da
+from sparsegsvp import GSVPSVM
+n, m, rows = 10_000_000, 30, 200_000
+y = (np.arange(n) % 2).astype(np.int8)
+
+def chunk(block_info=None):
+    (start, stop), _ = block_info[None]["array-location"]
+    X = np.random.default_rng(start).random((stop - start, m), dtype=np.float32)
+    X[:, :6] += np.float32(0.3) * y[start:stop, None]
+    return X
+
+X = da.map_blocks(chunk, chunks=da.core.normalize_chunks((rows, -1), (n, m)),
+                  dtype=np.float32, meta=np.empty((0, 0), np.float32))
+unit, _ = seconds(lambda: X.max().compute())
+report(n * m * 4, unit,
+       lambda: GSVPSVM(n_features=6).fit(X, y).get_support(indices=True).tolist())
+"""
+
+CLASSES = """
+from sparsegsvp import GSVPSVM, GSVPSVMCV
+n, m, k = 2_000, 500, 100
+rng, y = np.random.default_rng(0), np.arange(2_000) % 100
+X = rng.standard_normal((n, m))
+X[:, :20] += 3.0 * rng.standard_normal((k, 20))[y]
+unit, _ = seconds(lambda: [X.T @ X for _ in range(k)])
+report(X.nbytes, unit, lambda: float(GSVPSVM(n_features=20).fit(X, y).score(X, y)))
+"""
+
+FEW = """
+from sparsegsvp import GSVPSVM, GSVPSVMCV
+X, y = wide(100, 20_000)
+y = (np.arange(100) < 2).astype(int)
+X[:2, :6] += 5.0
+unit, _ = seconds(lambda: X @ X.T)
+
+def work():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = GSVPSVM(n_features=6).fit(X, y).get_support(indices=True).tolist()
+        try:
+            GSVPSVMCV().fit(X, y)
+        except ValueError as error:
+            return [found, str(error)]
+
+report(X.nbytes, unit, work)
+"""
+
+
+def measured(what: str, *words: str) -> dict[str, Any]:
+    """Run a trial in a process of its own and return what it measured."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE + what, *words], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
