@@ -63,7 +63,7 @@ def steering_factors(settings: Settings, table: Table) -> Float64Array | None:
 def _whole(columns: list[int], groups: FeatureGroups | None) -> IntArray:
     """Return these features and the other levels of their columns."""
     found = np.array(columns, dtype=np.intp)
-    return found if groups is None else groups.close(found, np.ones(len(groups.codes), dtype=bool))
+    return found if groups is None else groups.close(found)
 
 
 def steering_notices(factors: Float64Array | None, table: Table) -> list[Notice]:
