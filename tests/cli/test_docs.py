@@ -19,7 +19,7 @@ def test_the_commands_are_accepted(kit, tmp_path, monkeypatch) -> None:
     (snippet,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     exec(snippet, {})
     commands = re.findall(r"^    sparsegsvp (.*)$", text, flags=re.MULTILINE)
-    assert len(commands) == 5
+    assert len(commands) == 6
     for command in commands:
         result = kit.run(*shlex.split(command), *CHEAP)
         assert result.exit_code == 0, result.stderr

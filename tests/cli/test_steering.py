@@ -111,7 +111,7 @@ def test_a_category_is_chosen_as_a_whole_and_coded_alike_in_another_file(
     # a level that came into the panel with another one has no weight on the path
     assert any(not any(row) for row in document["figures"]["path"]["weights"])
     page = (out / "report.html").read_text()
-    assert "stage (2 features)" in page and "stage=II vs I" in page
+    assert "(2 features)" in page and "stage=II vs I" in page
     predicted = kit.run("predict", out / "model.skops", path)
     assert predicted.exit_code == 0, predicted.stderr
     other.write_text(path.read_text().replace(",II\n", ",V\n"))

@@ -130,7 +130,7 @@ def test_the_panel_is_closed_and_refitted_there(wide) -> None:
     X, y = wide
     labels = _groups(400)
     plain, grouped = (GSVPSVM(delta=0.1, feature_groups=g).fit(X, y) for g in (None, labels))
-    closed = FeatureGroups.of(labels, 400).close(plain.support_, np.ones(400, dtype=bool))
+    closed = FeatureGroups.of(labels, 400).close(plain.support_)
     assert len(closed) > plain.support_.sum()
     np.testing.assert_array_equal(np.flatnonzero(grouped.support_), closed)
     # the certificate is that of the penalised planes, which know nothing of groups
@@ -171,15 +171,33 @@ def test_paths_end_at_so_many_groups(wide) -> None:
         GSVPSVMCV(max_features=1, **options).fit(X, y)
 
 
-def test_a_constant_feature_of_a_group_is_left_out(wide) -> None:
+def test_a_constant_feature_goes_with_its_group_and_has_no_weight(wide, fold_panels) -> None:
     X, y = wide
     X = X.copy()
     X[:, 1] = 1.0
-    labels = [0, 0, 0] + 397 * [None]
+    labels = np.array([0, 0, 0] + 397 * [None], dtype=object)
     factors = {"penalty_factor": [0.0] + 399 * [1.0]}
+    model = GSVPSVM(n_features=2, feature_groups=labels, **factors)
     with pytest.warns(UserWarning, match="of penalty_factor 0 are constant"):
-        model = GSVPSVM(n_features=2, feature_groups=labels, **factors).fit(X, y)
-    assert model.support_[:3].tolist() == [True, False, True] and model.support_.sum() == 3
+        model.fit(X, y)
+    assert model.support_[:3].all() and model.support_.sum() == 4
+    assert not model.coef_[:, 1].any() and np.isfinite(model.intercept_).all()
+    # the planes are those without it
+    left = np.delete(np.arange(400), 1)
+    factors = {"penalty_factor": [0.0, 0.0] + 397 * [1.0]}
+    other = GSVPSVM(n_features=2, feature_groups=labels[left], **factors).fit(X[:, left], y)
+    np.testing.assert_allclose(model.coef_[:, left], other.coef_, rtol=1e-10)
+    np.testing.assert_allclose(model.predict_proba(X), other.predict_proba(X[:, left]), rtol=1e-8)
+    # a level that the training part of a fold lacks is still in with the others, in every fold
+    X[:, 1] = 0.0
+    X[:2, 1] = 1.0
+    splits = [(np.arange(2, 70), np.arange(2)), (np.arange(60), np.arange(60, 70))]
+    options = {"feature_groups": labels, "penalty_factor": [0.0] + 399 * [1.0]}
+    for size in ({"n_features": 3}, {"n_deltas": 4, "refit": False}, {"n_deltas": 4}):
+        fold_panels.clear()
+        found = GSVPSVMCV(tau=1.0, cv=splits, **size, **options).fit(X, y)
+        assert len(fold_panels) >= 4 and found.support_[:3].all()
+        assert all(_whole(panel, labels) for panel in fold_panels)
 
 
 def test_rows_moments_batches_sparse_frames_and_dask_agree(three) -> None:

@@ -145,10 +145,13 @@ def test_categories_are_chosen_as_a_whole_in_every_fold(staged) -> None:
     for panel in panels:
         assert len({name.partition("=")[0] for name in panel}) == 3
     [notice] = [n for n in found.notices if n.code == "steered"]
-    assert "count as one" in notice.text and "'stage (2 features)'" in notice.text
+    assert (
+        "count as one" in notice.text
+        and "'stage' (2 features), 'tissue' (2 features)" in notice.text
+    )
     validate(found.document)
     assert json.dumps(found.document)
-    assert "stage (2 features)" in found.to_html()
+    assert "(2 features)" in found.to_html()
     again = load_model_of(found)
     fresh = make_table(staged, features=needed_features(again))
     assert predict_table(again, fresh).labels.tolist() == predict_table(

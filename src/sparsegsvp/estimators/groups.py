@@ -41,7 +41,7 @@ class FeatureGroups:
         --------
         >>> from sparsegsvp.estimators.groups import FeatureGroups
         >>> groups = FeatureGroups.of([None, "stage", "stage", None], 4)
-        >>> groups.count([0, 1, 2]), groups.close([2], [True] * 4).tolist()
+        >>> groups.count([0, 1, 2]), groups.close([2]).tolist()
         (2, [1, 2])
         """
         if given is None:
@@ -65,12 +65,11 @@ class FeatureGroups:
         """How many groups some features are of."""
         return len(np.unique(self.codes[features]))
 
-    def close(self, features: Any, among: Any) -> IntArray:
-        """All features of the groups of these that are ``among`` (a mask) those allowed, sorted."""
+    def close(self, features: Any) -> IntArray:
+        """All features of the groups of these, sorted."""
         inside = np.zeros(len(self.codes), dtype=bool)
         inside[self.codes[features]] = True
-        closed: BoolArray = inside[self.codes] & np.asarray(among)
-        return np.flatnonzero(closed)
+        return np.flatnonzero(inside[self.codes])
 
     def norms(self, features: IntArray, weights: Float64Array) -> Float64Array:
         """The root of the squared weights of each feature's group."""

@@ -106,8 +106,8 @@ class GSVPSVM(PlaneClassifier):
         together or not at all, and count as one among `n_features`. The penalty knows nothing of
         groups: one is in as soon as one of its features is, and the others then come into the
         panel, where the planes are refitted exactly; with ``refit=False`` they have no weight
-        there. The certificate is that of the penalised planes. A `penalty_factor` of 0 or infinity
-        holds for the whole group.
+        there, nor has a constant one. The certificate is that of the penalised planes. A
+        `penalty_factor` of 0 or infinity holds for the whole group.
 
     Attributes
     ----------

@@ -151,9 +151,9 @@ class PlaneProblems:
         return len(features) if groups is None else groups.count(features)
 
     def _closed(self, features: IntArray) -> IntArray:
-        """These features and those that go together with them, as far as a panel may have them."""
+        """These features and all that go together with them, even those that are constant here."""
         groups = self.settings.groups
-        return features if groups is None else groups.close(features, self.problems[0].eligible)
+        return features if groups is None else groups.close(features)
 
     def heaviest(self, solutions: Sequence[Solution], k: int) -> IntArray:
         """The k features with the largest weight in any plane; all there are, if they are fewer.
@@ -202,7 +202,14 @@ class PlaneProblems:
         return PlaneProblems(self.cov, replace(chosen, tau=tau, pool=pool))
 
     def planes(self, solutions: Sequence[Solution], panel: IntArray) -> Planes:
-        """Planes on the panel: refitted there exactly, or truncated to it."""
+        """Planes on the panel: refitted there exactly, or truncated to it.
+
+        Constant features, which may be there with others that they go together with, have no
+        weight.
+        """
+        varying = self.cov.standardization.varying[panel]
+        if not varying.all():
+            return self.planes(solutions, panel[varying]).within(panel)
         w = np.zeros((len(solutions), len(panel)))
         b = np.zeros(len(solutions))
         kept = False

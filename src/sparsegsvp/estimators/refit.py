@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigh
@@ -40,6 +40,12 @@ class Planes:
     b: Float64Array  # biases for centred features
     scale: Float64Array  # class-balanced root mean square distances of the training rows
     kept: bool = False  # some plane could not be refitted, so the penalised one was kept
+
+    def within(self, panel: IntArray) -> Planes:
+        """The same planes on a larger panel, whose other features have no weight."""
+        w = np.zeros((len(self.w), len(panel)))
+        w[:, np.searchsorted(panel, self.panel)] = self.w
+        return replace(self, panel=panel, w=w)
 
     def raw(self, center: Float64Array, inverse: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Coefficients on the panel and intercepts in the units of X."""

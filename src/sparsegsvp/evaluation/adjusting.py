@@ -105,7 +105,7 @@ def adjusted_columns(
     groups = getattr(last_step(estimator), "feature_groups", None)
     together = FeatureGroups.of(groups, n_features, names)
     if together is not None and found:
-        return tuple(together.close(sorted(found), np.ones(n_features, dtype=bool)).tolist())
+        return tuple(together.close(sorted(found)).tolist())
     return tuple(sorted(found))
 
 

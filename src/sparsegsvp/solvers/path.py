@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from .._typing import Float64Array, IntArray
+from .._typing import Float64Array
 from .exact import Start, path_start, penalty_of
 from .penalties import L1, slope_at_zero
 from .rounds import Rounds, run, together
@@ -268,7 +268,7 @@ def walk_together(
     max_features: int | None = None,
     groups: Sequence[Sequence[int]] | None = None,
     final: bool = False,
-    count: Callable[[IntArray], int] = len,
+    count: Callable[[np.ndarray], int] = len,
 ) -> list[list[Solution]]:
     """The paths of problems that share their covariances, one pass serving all of them.
 
@@ -308,7 +308,7 @@ def _walk_group(
     *,
     upward: bool,
     max_features: int | None,
-    count: Callable[[IntArray], int] = len,
+    count: Callable[[np.ndarray], int] = len,
 ) -> Rounds[list[list[Solution]]]:
     """The paths of problems that share a panel, each at its own falling deltas."""
     levels = [[float(delta) for delta in level] for level in zip(*deltas)]
@@ -340,6 +340,6 @@ def _walk_group(
     return paths
 
 
-def _features(solutions: Sequence[Solution]) -> IntArray:
+def _features(solutions: Sequence[Solution]) -> np.ndarray:
     """The panel of solutions that share one."""
     return np.unique(np.concatenate([solution.features for solution in solutions]))

@@ -63,7 +63,7 @@ def steering_factors(settings: Settings, table: Table) -> Float64Array | None:
 def _whole(columns: list[int], groups: FeatureGroups | None) -> IntArray:
     """Return these features and the other levels of their columns."""
     found = np.array(columns, dtype=np.intp)
-    return found if groups is None else groups.close(found, np.ones(len(groups.codes), dtype=bool))
+    return found if groups is None else groups.close(found)
 
 
 def steering_notices(factors: Float64Array | None, table: Table) -> list[Notice]:
@@ -95,11 +95,11 @@ def steering_notices(factors: Float64Array | None, table: Table) -> list[Notice]
     if costly:
         parts.append(f"{costly} features cost more or less than the others, as asked.")
     columns = table.covariates | table.categories
-    several = [f"{name} ({len(made)} features)" for name, made in columns.items() if len(made) > 1]
+    several = [f"{quote(n)} ({len(made)} features)" for n, made in columns.items() if len(made) > 1]
     if several:
         parts.append(
             f"The levels of a column are in a panel together or not at all, and count as one where "
-            f"panels are chosen by their size: {listed(several)}."
+            f"panels are chosen by their size: {', '.join(several)}."
         )
     return [Notice("steered", severity, " ".join(parts))] if parts else []
 
