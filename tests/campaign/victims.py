@@ -531,10 +531,12 @@ def _serve(scratch: Path) -> None:
         (scratch / "steps").write_text("")
         if not asked["fork"]:
             code = run(asked)
+            for number in (signal.SIGTERM, signal.SIGHUP):  # which the command has taken
+                signal.signal(number, signal.SIG_DFL)
         else:
             pid = os.fork()
             if pid == 0:
-                code = 1
+                code = 130  # of Ctrl-C before the command has begun
                 try:
                     os.setsid()
                     os.close(0)

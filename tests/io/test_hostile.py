@@ -155,6 +155,17 @@ def test_heaps_on_which_hdf5_hangs_are_refused(tmp_path):
     assert "a heap of texts is damaged" in refusal(read_table, path, target="class")
 
 
+def test_attributes_longer_than_their_file_are_refused(tmp_path):
+    """HDF5 would make room for 4 GB before it finds that there is no such text."""
+    path = _anndata(tmp_path / "a.h5ad", np.ones((12, 4)))
+    content = bytearray(path.read_bytes())
+    heap = content.index(b"GCOL\x01").to_bytes(8, "little")
+    at = content.index(heap, content.index(b"encoding-type\0"))
+    content[at - 4 : at] = b"\xff" * 4
+    path.write_bytes(content)
+    assert "a text of an attribute is damaged" in refusal(read_table, path, target="class")
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_texts_longer_than_their_file_are_refused(tmp_path, packed):
     h5py = pytest.importorskip("h5py")
