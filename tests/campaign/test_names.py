@@ -37,20 +37,6 @@ for module in ("typer", "pandas", "skops", "jinja2", "openpyxl"):
 CHEAP = {"tau": 1, "n_deltas": 3, "folds": 2, "fast": True, "n_jobs": 1}
 WORDS = ["--separator", ",", "--tau", "1", "--deltas", "3", "--folds", "2", "--repeats", "1"]
 WORDS += ["--jobs", "1", "--fast"]
-    "--separator",
-    ",",
-    "--tau",
-    "1",
-    "--deltas",
-    "3",
-    "--folds",
-    "2",
-    "--repeats",
-    "1",
-    "--jobs",
-    "1",
-    "--fast",
-]
 
 HOSTILE = {
     "escape codes": "\x1b[31mred\x1b]0;title\x07\x9b2J",
