@@ -204,8 +204,13 @@ def test_chunks_that_are_cut_short_are_refused(tmp_path, part, kept):
     assert "is cut short" in refusal(open_table, path, target="class")
 
 
-def test_more_texts_than_bytes_are_refused(tmp_path):
+@pytest.mark.parametrize("described", ["in its folder", "above it"])
+def test_more_texts_than_bytes_are_refused(tmp_path, described):
     path = _anndata(tmp_path / "a.zarr", np.ones((12, 4)))
+    if described == "above it":
+        assert (path / ".zmetadata").exists() or (path / "zarr.json").exists()
+        for name in (".zarray", "zarr.json"):
+            (path / "obs" / "_index" / name).unlink(missing_ok=True)
     pytest.importorskip("dask.array")
     numcodecs = pytest.importorskip("numcodecs")
     (chunk,) = [p for p in (path / "obs" / "_index").rglob("0") if p.is_file()]

@@ -416,10 +416,32 @@ def check_codecs(path: Path) -> None:
                     f"it is packed with {quote(name)}, which is not opened",
                     remedy="write it with another codec, such as zstd or blosc",
                 )
+    looked_into = set()
+    for folder, metadata in _arrays(path):
+        names = list(_codec_names(metadata))
         packers = [name for name in names if name not in _NOT_PACKING]
-        if file.name != ".zmetadata" and len(packers) <= 1:
-            texts = any(name.startswith("vlen-") for name in names)
-            _check_pieces(file.parent, packers[0] if packers else "", texts)
+        texts = any(name.startswith("vlen-") for name in names)
+        how = (folder, *packers, texts)
+        if len(packers) <= 1 and how not in looked_into:
+            looked_into.add(how)
+            _check_pieces(folder, packers[0] if packers else "", texts)
+
+
+def _arrays(path: Path) -> Iterator[tuple[Path, Any]]:
+    """Yield the folder of each array of a store with what is said of it, there or above it."""
+    for file in sorted(path.rglob("*")):
+        if file.name not in _METADATA:
+            continue
+        said = json.loads(file.read_bytes())
+        if file.name == ".zmetadata":
+            below = said["metadata"]
+        else:
+            below = (said.pop("consolidated_metadata", None) or {}).get("metadata", {})
+            yield file.parent, said
+        for name, more in below.items():
+            folder = name.removesuffix(".zarray").rstrip("/")
+            if ".." not in folder.split("/"):
+                yield file.parent / folder, more
 
 
 def _check_pieces(folder: Path, packer: str, texts: bool) -> None:
