@@ -257,7 +257,7 @@ def check_run(folder: Any, name: str, file: str = "table.csv") -> bool:
     assert asked.exit_code == 0, asked.stderr
     out = folder / "out"
     document = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    read = read_table(folder / file, target="class", id="sample")
+    read = read_table(folder / file, target="class", id="sample", separator=",")
     assert {row["feature"] for row in document["panel"]} <= set(read.feature_names)
     assert document["data"]["classes"] == sorted(set(read.labels))
     scripts = (out / "report.html").read_text(encoding="utf-8")
