@@ -291,6 +291,7 @@ SCENES = {
         (),
         (),
     ),
+    "select with figures": Scene([*SELECT, "--figures", "--out", "out"], ("out/",)),
     "select with a log": Scene(
         ["select", *ASK, *FEW, *LOGGED, "--progress-file", "steps.jsonl", "--out", "out"],
         ("out/",),
