@@ -27,8 +27,8 @@ from rich.progress import (
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..io import naming
 from ..io.errors import one_line
+from ..io.files import naming
 from .options import Showing
 
 if TYPE_CHECKING:

@@ -10,15 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..io import (
-    Table,
-    csv_text,
-    finish_replacement,
-    naming,
-    prepare_output,
-    whole_folder,
-    workbook,
-)
+from ..io import Table, csv_text, prepare_output, whole_folder, workbook
+from ..io.files import finish_replacement, naming
 from ..report import draw_figures
 
 _EXTRAS = {"jinja2": "report", "skops": "persist"}
