@@ -28,7 +28,11 @@ victims = sys.modules["victims"] = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(victims)
 
 # Workers take long to start, and write nothing.
-SCENES = [name for name, scene in victims.SCENES.items() if not scene.workers]
+SCENES = [
+    pytest.param(name, marks=pytest.mark.campaign) if "figures" in name else name
+    for name, scene in victims.SCENES.items()
+    if not scene.workers
+]
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +48,9 @@ def test_every_step_may_go_wrong(name, server, tmp_path, campaign):
     stage = victims.Stage(victims.SCENES[name], server, tmp_path)
     faults = stage.faults()
     assert len(stage.steps) > 5
-    # a reproduction writes many files, all in the same way
-    most = campaign.count(4, 300 if name == "reproduce" else len(faults))
+    # some write many files, all in the same way
+    many = {"reproduce": 300, "select with figures": 30}
+    most = campaign.count(4, many.get(name, len(faults)))
     rng = np.random.default_rng([campaign.seed, sorted(victims.SCENES).index(name)])
     faults = [faults[i] for i in sorted(rng.choice(len(faults), most, replace=False))]
     problems = {}

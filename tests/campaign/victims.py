@@ -22,7 +22,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -149,7 +148,7 @@ class Disk:
     def __init__(self, folder: str, fault: str, at: int) -> None:
         self.folder, self.fault, self.at = folder, fault, at
         self.steps: list[str] = []
-        self.main = threading.get_ident()
+        self.held = False
 
     def install(self) -> None:
         for name in ("mkdir", "rmdir", "unlink", "remove", "chmod", "truncate", "fsync"):
@@ -238,10 +237,21 @@ class Disk:
             if torn is not None:
                 torn()
             os.kill(os.getpid(), signal.SIGKILL)
+        # The system's own write is over before Python hears of a signal; this one is in Python,
+        # and would be left in the middle: so it is sent before the next step.
+        if self.held:
+            self.held = False
+            self._signal()
         done = call()
         if (fault.startswith("SIG") and k == at) or (fault == "twice" and k in (at, at + 1)):
-            os.kill(os.getpid(), signal.SIGTERM if fault == "twice" else signal.Signals[fault])
+            self.held = torn is not None
+            if not self.held:
+                self._signal()
         return done
+
+    def _signal(self) -> None:
+        name = "SIGTERM" if self.fault == "twice" else self.fault
+        os.kill(os.getpid(), signal.Signals[name])
 
 
 # --- scenes ------------------------------------------------------------------------------
@@ -281,6 +291,7 @@ SCENES = {
         (),
         (),
     ),
+    "select with figures": Scene([*SELECT, "--figures", "--out", "out"], ("out/",)),
     "select with a log": Scene(
         ["select", *ASK, *FEW, *LOGGED, "--progress-file", "steps.jsonl", "--out", "out"],
         ("out/",),
@@ -531,10 +542,12 @@ def _serve(scratch: Path) -> None:
         (scratch / "steps").write_text("")
         if not asked["fork"]:
             code = run(asked)
+            for number in (signal.SIGTERM, signal.SIGHUP):  # which the command has taken
+                signal.signal(number, signal.SIG_DFL)
         else:
             pid = os.fork()
             if pid == 0:
-                code = 1
+                code = 130  # of Ctrl-C before the command has begun
                 try:
                     os.setsid()
                     os.close(0)

@@ -365,15 +365,16 @@ def _use_log(path: Path) -> None:
 
 
 def _use_results(path: Path) -> None:
-    from sparsegsvp.report import build_report, checklist_markdown, validate
+    from sparsegsvp.report import build_report, checklist_markdown
 
     document = json.loads(path.read_bytes())
     try:
-        validate(document)
+        build_report(document)
+        checklist_markdown(document)
     except ValueError as error:
-        raise InputError(str(error), where="results") from error
-    build_report(document)
-    checklist_markdown(document)
+        if "results" not in str(error):
+            raise
+        raise InputError(str(error)) from error
 
 
 # Files that are no tables, and tables that are read in other ways.
@@ -426,7 +427,7 @@ def _use(path: Path) -> None:
 
 def judge(path: Path, slow: float = 10.0) -> str:
     """Say what came of a file: ``read``, ``refused``, or what must never happen."""
-    start = time.perf_counter()
+    start = time.process_time()  # of this process alone: machines may be busy
     with warnings.catch_warnings(record=True) as leaked:
         warnings.simplefilter("always")
         try:
@@ -440,8 +441,8 @@ def judge(path: Path, slow: float = 10.0) -> str:
             outcome = f"{type(error).__name__}: {error}"
     if leaked:
         outcome = f"{leaked[0].category.__name__} leaked: {leaked[0].message}"
-    if time.perf_counter() - start > slow:
-        outcome = f"took {time.perf_counter() - start:.0f} s"
+    if time.process_time() - start > slow:
+        outcome = f"took {time.process_time() - start:.0f} s"
     return outcome
 
 

@@ -26,6 +26,7 @@ MUTANTS = dict.fromkeys(fuzzer.WRITERS, 60) | {
     "table.csv": 800, "table.tsv": 400, "wide.csv": 400, "table.csv.gz": 400, "table.arff": 600,
     "table.xlsx": 150, "table.parquet": 300, "lazy.parquet": 100, "table.npz": 400,
     "dense.h5ad": 80, "csr.h5ad": 80, "anndata.zarr": 30, "model.skops": 120,
+    "results.json": 30,
 }  # fmt: skip
 
 
@@ -49,5 +50,6 @@ def test_damaged_files_are_read_or_refused(tmp_path, name):
     before = _peak()
     outcomes = Counter(fuzzer.run(tmp_path, name, SEED, k) for k in range(MUTANTS[name]))
     assert outcomes.keys() <= {"read", "refused"}
-    assert outcomes["refused"] > MUTANTS[name] / 4  # the damage is real
+    # the damage is real, though hardly any text is no list of names
+    assert outcomes["refused"] > MUTANTS[name] / (20 if name == "names.txt" else 4)
     assert _peak() - before < 400

@@ -155,6 +155,17 @@ def test_heaps_on_which_hdf5_hangs_are_refused(tmp_path):
     assert "a heap of texts is damaged" in refusal(read_table, path, target="class")
 
 
+def test_attributes_longer_than_their_file_are_refused(tmp_path):
+    """HDF5 would make room for 4 GB before it finds that there is no such text."""
+    path = _anndata(tmp_path / "a.h5ad", np.ones((12, 4)))
+    content = bytearray(path.read_bytes())
+    heap = content.index(b"GCOL\x01").to_bytes(8, "little")
+    at = content.index(heap, content.index(b"encoding-type\0"))
+    content[at - 4 : at] = b"\xff" * 4
+    path.write_bytes(content)
+    assert "a text of an attribute is damaged" in refusal(read_table, path, target="class")
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_texts_longer_than_their_file_are_refused(tmp_path, packed):
     h5py = pytest.importorskip("h5py")
@@ -193,8 +204,13 @@ def test_chunks_that_are_cut_short_are_refused(tmp_path, part, kept):
     assert "is cut short" in refusal(open_table, path, target="class")
 
 
-def test_more_texts_than_bytes_are_refused(tmp_path):
+@pytest.mark.parametrize("described", ["in its folder", "above it"])
+def test_more_texts_than_bytes_are_refused(tmp_path, described):
     path = _anndata(tmp_path / "a.zarr", np.ones((12, 4)))
+    if described == "above it":
+        assert (path / ".zmetadata").exists() or (path / "zarr.json").exists()
+        for name in (".zarray", "zarr.json"):
+            (path / "obs" / "_index" / name).unlink(missing_ok=True)
     pytest.importorskip("dask.array")
     numcodecs = pytest.importorskip("numcodecs")
     (chunk,) = [p for p in (path / "obs" / "_index").rglob("0") if p.is_file()]

@@ -243,6 +243,38 @@ def test_old_results_survive_whatever_fails(tmp_path, monkeypatch, mode, k):
     assert len({(out / name).read_text() for name in "abc"}) == 1
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("k", range(1, 9))
+def test_a_replacement_that_was_cut_in_two_is_finished_by_the_next(tmp_path, k):
+    """The process ends at the k-th rename of seven: old if not all old ones were out, else new."""
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in "abc":
+        (out / name).write_text("old")
+    pid = os.fork()
+    if pid == 0:
+        rename, calls = os.rename, []
+
+        def last(a, b):
+            calls.append(a)
+            if len(calls) == k:
+                os._exit(1)
+            rename(a, b)
+
+        with whole_folder(out, owned=["a", "b", "c"]) as folder:
+            for name in "abd":
+                (folder / name).write_text("new")
+            os.rename = last
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == (k < 8)
+    with whole_folder(out, owned=["a", "b", "c", "d"]) as folder:
+        shown = [path for path in out.iterdir() if path != folder]
+        assert sorted(path.name for path in shown) == list("abc" if k < 5 else "abd")
+        assert {path.read_text() for path in shown} == {"old" if k < 5 else "new"}
+        (folder / "a").write_text("newer")
+    assert names(out) == ["a"] and names(tmp_path) == ["out"]
+
+
 def test_old_results_that_cannot_be_put_back_are_kept_and_named(tmp_path, monkeypatch):
     out = tmp_path / "out"
     out.mkdir()

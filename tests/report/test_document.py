@@ -264,3 +264,14 @@ def test_scores_of_an_independent_cohort():
     assert found["confusion"]["counts"] == [[9, 1], [0, 20]]
     with pytest.raises(ValueError, match="'c', which the model does not know"):
         validate_predictions(["c"], ["a"], ["a", "b"])
+
+
+def test_parts_that_are_at_odds_are_refused(results):
+    odd = json.loads(json.dumps(results))
+    odd["data"]["classes"] = []
+    with pytest.raises(ValueError, match=r"do not fit together .*: write the results again"):
+        build_report(odd)
+    odd["format"] = "x" * 3000
+    with pytest.raises(ValueError, match="'format'") as refused:
+        build_report(odd)
+    assert len(str(refused.value)) < 200

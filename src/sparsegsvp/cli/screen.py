@@ -27,8 +27,7 @@ from rich.progress import (
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..io import naming
-from ..io.errors import one_line
+from ..io.errors import naming, one_line
 from .options import Showing
 
 if TYPE_CHECKING:

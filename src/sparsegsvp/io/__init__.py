@@ -25,8 +25,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import InputError as InputError
     from .errors import need as need
-    from .files import finish_replacement as finish_replacement
-    from .files import naming as naming
     from .files import prepare_output as prepare_output
     from .files import whole_folder as whole_folder
     from .files import write_atomic as write_atomic
@@ -52,13 +50,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "errors": ("InputError", "need"),
-    "files": (
-        "finish_replacement",
-        "naming",
-        "prepare_output",
-        "whole_folder",
-        "write_atomic",
-    ),
+    "files": ("prepare_output", "whole_folder", "write_atomic"),
     "guards": ("end_at_once", "machine_memory"),
     "labels": ("check_cohort", "guess_positive", "known_labels"),
     "layout": ("ColumnRole",),

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from typing import Any
 
 from .._validate import close_names
@@ -81,6 +82,17 @@ def locating(name: str) -> Iterator[None]:
     except InputError as error:
         error.locate(name)
         raise
+
+
+@contextmanager
+def naming(path: str | PathLike[str]) -> Iterator[None]:
+    """Name a file in what the system refuses in a block: a write that fails does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _rebuild(what: str, where: str, remedy: str) -> InputError:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from .errors import InputError, listed, one_line, option
+from .errors import InputError, listed, naming, one_line, option
 from .guards import handling_signals
 
 try:
@@ -146,17 +146,6 @@ def _refusing(what: str, path: str | PathLike[str], remedy: str) -> Iterator[Non
     except OSError as error:
         why = error.strerror or error
         raise InputError(f"{what} ({why})", where=str(path), remedy=remedy) from error
-
-
-@contextmanager
-def naming(path: str | PathLike[str]) -> Iterator[None]:
-    """Name a file in what the system refuses in a block: a write that fails does not."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 @contextmanager

@@ -218,10 +218,16 @@ _SEARCHED_BYTES = 1 << 30
 _HEAP = b"GCOL\x01\0\0\0"
 
 
+# Attributes of AnnData that are texts.
+_TEXTS = (b"encoding-type\0", b"encoding-version\0", b"_index\0", b"column-order\0")
+_VARIABLE = 9  # as HDF5 numbers the kinds of types
+
+
 def check_heaps(path: Path) -> None:
     """Refuse a heap of texts with free space of no size: HDF5 walks on the spot there for ever.
 
-    A large file is not looked through; a hang on it can still be interrupted.
+    And a text of an attribute that is longer than the file, for which it makes room. A large
+    file is not looked through; a hang on it can still be interrupted.
     """
     if not 0 < path.stat().st_size <= _SEARCHED_BYTES:
         return
@@ -237,6 +243,28 @@ def check_heaps(path: Path) -> None:
                     raise InputError("a heap of texts is damaged", remedy=_AGAIN)
                 place += step
             at = data.find(_HEAP, at + 1)
+        for name in _TEXTS:
+            at = data.find(name)
+            while at >= 0:
+                if _text_length(data, at) > len(data):
+                    raise InputError("a text of an attribute is damaged", remedy=_AGAIN)
+                at = data.find(name, at + 1)
+
+
+def _text_length(data: Any, at: int) -> int:
+    """Return the length that an attribute declares for its text; ``at`` is where its name is.
+
+    Before the name are a version and the sizes of name, type and shape; after it come these,
+    padded in the first version, and then the value: its length, and where it is.
+    """
+    for version, ahead, pad in ((1, 8, 8), (2, 8, 1), (3, 9, 1)):
+        if at >= ahead and data[at - ahead] == version:
+            sizes = struct.unpack_from("<HHH", data, at - ahead + 2)
+            name, *rest = (-(-size // pad) * pad for size in sizes)
+            kind, value = at + name, at + name + sum(rest)
+            if value + 4 <= len(data) and data[kind] & 15 == _VARIABLE:
+                return int(struct.unpack_from("<I", data, value)[0])
+    return 0
 
 
 def check_hdf5(root: Any, names: tuple[str, ...], file_size: int) -> None:
@@ -388,10 +416,32 @@ def check_codecs(path: Path) -> None:
                     f"it is packed with {quote(name)}, which is not opened",
                     remedy="write it with another codec, such as zstd or blosc",
                 )
+    looked_into = set()
+    for folder, metadata in _arrays(path):
+        names = list(_codec_names(metadata))
         packers = [name for name in names if name not in _NOT_PACKING]
-        if file.name != ".zmetadata" and len(packers) <= 1:
-            texts = any(name.startswith("vlen-") for name in names)
-            _check_pieces(file.parent, packers[0] if packers else "", texts)
+        texts = any(name.startswith("vlen-") for name in names)
+        how = (folder, *packers, texts)
+        if len(packers) <= 1 and how not in looked_into:
+            looked_into.add(how)
+            _check_pieces(folder, packers[0] if packers else "", texts)
+
+
+def _arrays(path: Path) -> Iterator[tuple[Path, Any]]:
+    """Yield the folder of each array of a store with what is said of it, there or above it."""
+    for file in sorted(path.rglob("*")):
+        if file.name not in _METADATA:
+            continue
+        said = json.loads(file.read_bytes())
+        if file.name == ".zmetadata":
+            below = said["metadata"]
+        else:
+            below = (said.pop("consolidated_metadata", None) or {}).get("metadata", {})
+            yield file.parent, said
+        for name, more in below.items():
+            folder = name.removesuffix(".zarray").rstrip("/")
+            if ".." not in folder.split("/"):
+                yield file.parent / folder, more
 
 
 def _check_pieces(folder: Path, packer: str, texts: bool) -> None:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from .checklist_run import FROM_RUN
+from .schema import fitting_together
 from .words import Part
 
 REFERENCE = (
@@ -50,6 +51,7 @@ class ChecklistPart:
         return "both" if self.authors else "run"
 
 
+@fitting_together()
 def checklist(results: Part) -> list[ChecklistPart]:
     """Fill the checklist from a document.
 

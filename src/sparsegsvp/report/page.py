@@ -18,12 +18,13 @@ from ..evaluation.recalibration import recalibration_words
 from . import drawings, feature_charts, figures, marks, words
 from .answers import QUESTIONS, addresses, answers, next_steps
 from .checklist import checklist
-from .schema import validate
+from .schema import fitting_together, validate
 
 _HERO_FEATURES = 14
 _BATCHES = 30  # rows of a table of batches
 
 
+@fitting_together()
 def build_report(results: Mapping[str, Any]) -> str:
     """Draw the report page.
 
@@ -98,6 +99,7 @@ def build_report(results: Mapping[str, Any]) -> str:
     )
 
 
+@fitting_together()
 def draw_figures(results: Mapping[str, Any]) -> dict[str, Any]:
     """Draw every figure that a document has numbers for.
 

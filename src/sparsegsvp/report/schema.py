@@ -13,7 +13,8 @@ of these words, ``any`` whatever JSON can hold; a name with a capital is another
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from reprlib import repr as shown
 from typing import Any
 
@@ -213,6 +214,24 @@ Row  # a method at a size
 """
 
 
+class DocumentError(ValueError):
+    """A document that nothing can be drawn from or said of: another shape, or parts at odds."""
+
+
+@contextmanager
+def fitting_together() -> Iterator[None]:
+    """Turn what goes wrong on the way from a document into one kind of error."""
+    try:
+        yield
+    except (DocumentError, ImportError):
+        raise
+    except Exception as error:
+        raise DocumentError(
+            f"the parts of results do not fit together ({type(error).__name__}: "
+            f"{shown(str(error))}): write the results again with the installed version."
+        ) from error
+
+
 def validate(results: Mapping[str, Any]) -> None:
     """Check that a document has the shape that `sparsegsvp.report.schema.DOCUMENT` describes.
 
@@ -235,13 +254,13 @@ def validate(results: Mapping[str, Any]) -> None:
     ValueError: results['versions'] is missing...
     """
     if not isinstance(results, Mapping):
-        raise ValueError(f"results must be a dictionary, got {type(results).__name__}.")
+        raise DocumentError(f"results must be a dictionary, got {type(results).__name__}.")
     if results.get("format") != FORMAT:
-        raise ValueError(
+        raise DocumentError(
             f"results['format'] must be {FORMAT!r}, got {shown(results.get('format'))}."
         )
     if results.get("format_version") != FORMAT_VERSION:
-        raise ValueError(
+        raise DocumentError(
             f"results['format_version'] is {shown(results.get('format_version'))} and this version "
             f"reads {FORMAT_VERSION}: write the results again with the installed version."
         )
@@ -280,28 +299,29 @@ def check(value: Any, kind: str, where: str, *, open_ended: bool = False) -> Non
         parts = [(value, kind[:-1], "")]
     elif "|" in kind:
         if value not in kind.split("|"):
-            raise ValueError(f"{where} must be one of {kind.split('|')}, got {shown(value)}.")
+            raise DocumentError(f"{where} must be one of {kind.split('|')}, got {shown(value)}.")
     elif kind in _SCALARS:
         good = isinstance(value, _SCALARS[kind]) and isinstance(value, bool) == (kind == "bool")
         if not good or (kind == "float" and not math.isfinite(value)):
-            raise ValueError(f"{where} must be a finite {kind}, got {shown(value)}.")
+            raise DocumentError(f"{where} must be a finite {kind}, got {shown(value)}.")
     elif kind.startswith("["):
         if not isinstance(value, list):
-            raise ValueError(f"{where} must be a list, got {type(value).__name__}.")
+            raise DocumentError(f"{where} must be a list, got {type(value).__name__}.")
         parts = [(item, kind[1:-1], f"[{i}]") for i, item in enumerate(value)]
     elif not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         found = type(value).__name__
-        raise ValueError(f"{where} must be a dictionary with text as keys, got {found}.")
+        raise DocumentError(f"{where} must be a dictionary with text as keys, got {found}.")
     elif kind.startswith("{"):
         parts = [(item, kind[1:-1], f"[{key!r}]") for key, item in value.items()]
     else:
         entries = _KINDS[kind]
         for name, entry in entries.items():
             if name not in value:
-                raise ValueError(f"{where}[{name!r}] is missing; it holds {kind}.{name}: {entry}.")
+                missing = f"{where}[{name!r}] is missing; it holds {kind}.{name}: {entry}."
+                raise DocumentError(missing)
             parts.append((value[name], entry, f"[{name!r}]"))
         unknown = sorted(set(value) - set(entries))
         if unknown and not open_ended:
-            raise ValueError(f"{where} has an unknown entry {shown(unknown[0])}.")
+            raise DocumentError(f"{where} has an unknown entry {shown(unknown[0])}.")
     for part, its_kind, place in parts:
         check(part, its_kind, where + place, open_ended=open_ended)

@@ -10,15 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..io import (
-    Table,
-    csv_text,
-    finish_replacement,
-    naming,
-    prepare_output,
-    whole_folder,
-    workbook,
-)
+from ..io import Table, csv_text, prepare_output, whole_folder, workbook
+from ..io.errors import naming
+from ..io.files import finish_replacement
 from ..report import draw_figures
 
 _EXTRAS = {"jinja2": "report", "skops": "persist"}
