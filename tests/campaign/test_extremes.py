@@ -266,7 +266,7 @@ def check_numbers(model: Any) -> None:
 @pytest.mark.parametrize("name", EXTREMES)
 def test_extreme_values(campaign: Any, name: str) -> None:
     wrong, tried = [], 0
-    for number in range(campaign.count(1, 8)):
+    for number in range(campaign.count(1, 4)):
         shape = SHAPES[(number + list(EXTREMES).index(name)) % len(SHAPES[: campaign.count(2, 4)])]
         rng = np.random.default_rng([campaign.seed, number])
         X, y = EXTREMES[name](rng, shape)

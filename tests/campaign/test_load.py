@@ -9,6 +9,7 @@ bounds are about twice what was measured.
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from typing import Any
@@ -92,30 +93,33 @@ report(n * m * 4, unit,
 """
 
 CLASSES = """
-from sparsegsvp import GSVPSVM, GSVPSVMCV
+from sparsegsvp import GSVPSVM
 n, m, k = 2_000, 500, 100
-rng, y = np.random.default_rng(0), np.arange(2_000) % 100
+rng, y = np.random.default_rng(0), np.arange(n) % k
 X = rng.standard_normal((n, m))
 X[:, :20] += 3.0 * rng.standard_normal((k, 20))[y]
-unit, _ = seconds(lambda: [X.T @ X for _ in range(k)])
-report(X.nbytes, unit, lambda: float(GSVPSVM(n_features=20).fit(X, y).score(X, y)))
+
+def products():
+    for _ in range(k):
+        X.T @ X
+
+unit, _ = seconds(products)
+report(k * m * m * 8, unit, lambda: float(GSVPSVM(n_features=20).fit(X, y).score(X, y)))
 """
 
-FEW = """
+CLASS_OF_TWO = """
 from sparsegsvp import GSVPSVM, GSVPSVMCV
-X, y = wide(100, 20_000)
+X, _ = wide(100, 200_000)
 y = (np.arange(100) < 2).astype(int)
-X[:2, :6] += 5.0
+X[:2, :6] += 8.0
 unit, _ = seconds(lambda: X @ X.T)
 
 def work():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = GSVPSVM(n_features=6).fit(X, y).get_support(indices=True).tolist()
-        try:
-            GSVPSVMCV().fit(X, y)
-        except ValueError as error:
-            return [found, str(error)]
+    try:
+        GSVPSVMCV().fit(X, y)
+    except ValueError as error:
+        assert "class 1" in str(error), error
+        return GSVPSVM(n_features=6).fit(X, y).get_support(indices=True).tolist()
 
 report(X.nbytes, unit, work)
 """
@@ -124,7 +128,16 @@ report(X.nbytes, unit, work)
 def measured(what: str, *words: str) -> dict[str, Any]:
     """Run a trial in a process of its own and return what it measured."""
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE + what, *words], capture_output=True, text=True
-    )
+        [sys.executable, "-W", "ignore", "-c", MEASURE + what, *words],
+        capture_output=True, text=True,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def check(campaign: Any, name: str, found: dict[str, Any], memory: float, time: float) -> None:
+    """Record what was measured, and assert the bounds."""
+    campaign.record(f"{name}: seconds of CPU", math.ceil(found["seconds"]))
+    campaign.record(f"{name}: megabytes at most", math.ceil(found["megabytes"]))
+    assert found["memory"] < memory, found
+    assert found["time"] < time, found

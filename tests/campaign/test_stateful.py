@@ -331,7 +331,7 @@ def run(campaign: Any, name: str, examples: int, steps: int) -> None:
 
 @pytest.mark.parametrize("name", SHORT)
 def test_any_order_of_calls(campaign: Any, name: str) -> None:
-    run(campaign, name, campaign.count(10, 150), campaign.count(15, 40))
+    run(campaign, name, campaign.count(10, 60), campaign.count(15, 30))
 
 
 @pytest.mark.parametrize("name", [case.name for case in cases.cases() if case.selects])
@@ -354,4 +354,4 @@ OTHERS = [c.name for c in cases.cases() if c.selects and c.name not in SHORT]
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", OTHERS)
 def test_any_order_of_calls_of_the_others(campaign: Any, name: str) -> None:
-    run(campaign, name, 30, 30)
+    run(campaign, name, 10, 20)
