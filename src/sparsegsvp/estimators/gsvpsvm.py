@@ -331,7 +331,7 @@ class GSVPSVM(PlaneClassifier):
         if len(moments.counts) >= 2 and (moments.counts >= 2).all():
             trial._fit_moments(moments)
         forget_fit(self)
-        vars(self).update(vars(trial), moments_=moments)
+        self.__dict__.update(vars(trial), moments_=moments)
         return self
 
     def _check_parameters(self) -> PlaneSettings:
