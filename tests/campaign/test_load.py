@@ -151,9 +151,9 @@ def test_a_search_among_200_000_features(campaign: Any) -> None:
 
 
 def test_200_000_features_from_a_file(campaign: Any, tmp_path: Any) -> None:
-    """Measured: TODO."""
+    """Measured: 6.8 times the table as float64, 1,400 products of it (52 s), 1.4 GB in all."""
     found = measured(WIDE_FILE, str(tmp_path / "wide.csv"))
-    check(campaign, "200,000 features from a file", found, memory=20.0, time=5000.0)
+    check(campaign, "200,000 features from a file", found, memory=14.0, time=2800.0)
     assert set(found["found"]) <= set(range(6)) and len(found["found"]) >= 3
 
 

@@ -334,6 +334,16 @@ def test_any_order_of_calls(campaign: Any, name: str) -> None:
     run(campaign, name, campaign.count(10, 60), campaign.count(15, 30))
 
 
+def test_a_model_that_waits_for_rows_is_saved_with_them(tmp_path: Path) -> None:
+    rows = tables()["array 0"]
+    model = case_of("GSVPSVM").make().set_params(decision="scaled")
+    model.partial_fit(rows.X[:5], rows.y[:5], classes=[0, 1])
+    save_model(model, tmp_path / "model.skops")
+    model = load_model(tmp_path / "model.skops").partial_fit(rows.X[5:], rows.y[5:])
+    again = clone(model).partial_fit(rows.X[:5], rows.y[:5], classes=[0, 1])
+    same(says(model, rows.ask), says(again.partial_fit(rows.X[5:], rows.y[5:]), rows.ask))
+
+
 @pytest.mark.parametrize("name", [case.name for case in cases.cases() if case.selects])
 def test_a_fit_that_is_refused_leaves_the_one_before_or_none(name: str) -> None:
     good, fitted = tables()["array 0"], case_of(name).make()
