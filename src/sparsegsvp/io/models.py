@@ -84,7 +84,7 @@ _SKLEARN = {
     + ("LeaveOneOut", "LeaveOneGroupOut", "PredefinedSplit")
 }
 _OWN = re.compile(
-    r"sparsegsvp\.(estimators|related|evaluation|linalg|solvers|io)(\._?[a-z][a-z0-9_]*)*"
+    r"sparsegsvp\.(estimators|related|evaluation|metrics|linalg|solvers|io)(\._?[a-z][a-z0-9_]*)*"
 )
 
 
