@@ -158,8 +158,8 @@ class PanelMethod(SelectorMixin):
             )
         if counts.min() < 2:
             raise ValueError(
-                f"class {classes.tolist()[counts.argmin()]!r} has one sample only, and {name} needs at "
-                "least two in each class: add samples of it, or use fewer folds."
+                f"class {classes.tolist()[counts.argmin()]!r} has one sample only, and {name} "
+                "needs at least two in each class: add samples of it, or use fewer folds."
             )
         problem = BinaryProblem.of(table, codes == 1, self.standardize)
         if not len(problem.features):
