@@ -55,7 +55,8 @@ def stages(seed: int) -> Iterator[Stage]:
             f"kernel-{kernel}", f"The mathematics with the arithmetic of {kernel}",
             (python, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile",
              "-k", "not (benchmark or dask or processes or test_checks)",
-             "tests/linalg", "tests/solvers", "tests/estimators", "tests/cli/test_predict.py"),
+             "tests/linalg", "tests/solvers", "tests/estimators", "tests/cli/test_predict.py",
+             f"{folder}/test_laws.py"),
             2, "--campaign-json",
             (("OPENBLAS_CORETYPE", kernel), ("SPARSEGSVP_DATA", "")),
         )  # fmt: skip

@@ -251,7 +251,7 @@ def check_refusal(error: ValueError) -> None:
     where = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
     own = "sparsegsvp" in where.parts or where.name in ("validation.py", "multiclass.py")
     assert own, f"raised in {where}: {error}"
-    assert len(str(error)) > 25
+    assert len(str(error)) > 25 and "np." not in str(error), error
 
 
 def check_numbers(model: Any) -> None:
@@ -266,7 +266,7 @@ def check_numbers(model: Any) -> None:
 @pytest.mark.parametrize("name", EXTREMES)
 def test_extreme_values(campaign: Any, name: str) -> None:
     wrong, tried = [], 0
-    for number in range(campaign.count(1, 8)):
+    for number in range(campaign.count(1, 4)):
         shape = SHAPES[(number + list(EXTREMES).index(name)) % len(SHAPES[: campaign.count(2, 4)])]
         rng = np.random.default_rng([campaign.seed, number])
         X, y = EXTREMES[name](rng, shape)

@@ -212,14 +212,16 @@ def a_constant_column(trial: Trial, rng: np.random.Generator) -> None:
 
 @law(lambda case: case.selects)
 def noise_beside_a_strong_signal(trial: Trial, rng: np.random.Generator) -> None:
-    X, y = cases.planted(rng, 60, 6, trial.n_classes, effect=6.0)
+    X, y = rng.normal(size=(60, 6)), np.arange(60) % trial.n_classes
+    # every class differs from the others in the mean of a column of its own
+    X[:, : cases.SIZE] += 6.0 * (np.arange(cases.SIZE) % trial.n_classes == y[:, None])
     more = {"cv": list(StratifiedKFold(3).split(X, y)), "batch": y}
     alone = cases.panel(trial.fit(X, y, **more))
-    beside = cases.panel(trial.fit(np.hstack([X, rng.normal(size=(60, 30))]), y, **more))
+    beside = cases.panel(trial.fit(np.hstack([X, rng.normal(size=(60, 60))]), y, **more))
     assert set(alone) <= set(range(cases.SIZE))
-    if len(alone) == cases.SIZE and trial.case.has_size:
+    if trial.case.has_size:
         assert beside == alone
-    assert set(alone) <= set(beside)  # at a given penalty some noise may come in
+    assert set(beside) & set(alone)  # at a given penalty some noise may come in
 
 
 @law()
@@ -284,7 +286,8 @@ def sparse_matrices(trial: Trial, rng: np.random.Generator) -> None:
 
 # why, which cases, which laws
 NOT_PROMISED = (
-    ("its columns are given by their numbers", ["Panel"], ["order of columns"]),
+    ("its columns are given by their numbers", ["Panel"],
+     ["order of columns", "a constant column"]),
     ("its start is drawn column by column, and there is no minimum to forget it at",
      ["PGDGSVPSVM", "PGDGSVPSVM lq"],
      ["order of columns", "a constant column", "noise beside a strong signal"]),
@@ -298,10 +301,13 @@ NOT_PROMISED = (
     ("it draws rows by their places, class by class", ["StabilitySelection"],
      ["order of rows", "every row twice", "names of classes in another order"]),
     ("a logarithm", ["Log2"], ["unit of a column", "unit of all"]),
+    ("the unit of its floor counts rows, not directions, where there are fewer than features",
+     ["GSVDSelector"], ["every row twice"]),
     ("its penalty is held against a sum over rows", ["RecursiveElimination"], ["every row twice"]),
     ("it chooses by standard errors, which fall", ["GSVPSVMCV"], ["every row twice"]),
-    ("planes on all features rest on noise, too", ["GEPSVM", "IGEPSVM", "ReGEC"],
+    ("planes on all features rest on noise, too", ["GEPSVM", "IGEPSVM", "ReGEC", "SparsePSVM"],
      ["noise beside a strong signal"]),
+    ("ten trees do not look at all features", ["TreeImportance"], ["noise beside a strong signal"]),
 )  # fmt: skip
 EXCEPT = {(case, name): why for why, which, laws in NOT_PROMISED for case in which for name in laws}
 
@@ -349,7 +355,7 @@ def test_exceptions_are_of_cases_and_laws() -> None:
 @pytest.mark.campaign
 @pytest.mark.parametrize(("case", "name"), EXCEPT)
 def test_exceptions_are_needed(campaign: Any, case: str, name: str) -> None:
-    for number in _numbers(name, campaign, 12):
+    for number in _numbers(name, campaign, 60):
         try:
             _check(case, name, campaign.seed, number)
         except AssertionError:

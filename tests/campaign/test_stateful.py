@@ -134,8 +134,8 @@ _known: dict[Any, Outcome] = {}
 
 def says(model: Any, rows: Any) -> dict[str, np.ndarray]:
     """Return all that a fitted model says, its panel included."""
-    found = dict(cases.answers(model, rows))
-    found["panel"] = np.array(cases.panel(model))
+    found = {"panel": np.array(cases.panel(model)), **dict(cases.answers(model, rows))}
+    found["chosen"] = np.asarray(model.transform(rows))
     found["classes"] = np.array(getattr(model, "classes_", []))
     found["features"] = np.array(cases.last(model).n_features_in_)
     found["names"] = np.array(getattr(model, "feature_names_in_", []), dtype=object)
@@ -234,7 +234,8 @@ class Life(RuleBasedStateMachine):
     @rule(data=st.data())
     def set_params(self, data: st.DataObject) -> None:
         changes = CHANGES.get(self.case.name, {})
-        if not changes and "n_features" in self.model.get_params():
+        # what is compared with reads panels of any size off one fit
+        if not changes and type(self.model).__module__.startswith("sparsegsvp.related"):
             changes = {"n_features": (2, 3)}
         if not changes:
             return
@@ -271,7 +272,7 @@ class Life(RuleBasedStateMachine):
             with pytest.raises(NotFittedError):
                 says(self.model, ask)
         elif ask.shape[1] != cases.last(self.model).n_features_in_:
-            with pytest.raises(ValueError, match=r"features|columns"):
+            with pytest.raises(ValueError, match=r"features|columns|names"):
                 says(self.model, ask)
         self.answers()
 
@@ -331,7 +332,25 @@ def run(campaign: Any, name: str, examples: int, steps: int) -> None:
 
 @pytest.mark.parametrize("name", SHORT)
 def test_any_order_of_calls(campaign: Any, name: str) -> None:
-    run(campaign, name, campaign.count(10, 150), campaign.count(15, 40))
+    run(campaign, name, campaign.count(10, 60), campaign.count(15, 30))
+
+
+@pytest.mark.parametrize("name", [case.name for case in cases.cases() if case.selects])
+def test_a_saved_model_says_the_same(name: str, tmp_path: Path) -> None:
+    rows, model = tables()["frame 0"], case_of(name).make()
+    call(model, "rows", rows)
+    save_model(model, tmp_path / "model.skops")
+    same(says(load_model(tmp_path / "model.skops"), rows.ask), says(model, rows.ask))
+
+
+def test_a_model_that_waits_for_rows_is_saved_with_them(tmp_path: Path) -> None:
+    rows = tables()["array 0"]
+    model = case_of("GSVPSVM").make().set_params(decision="scaled")
+    model.partial_fit(rows.X[:5], rows.y[:5], classes=[0, 1])
+    save_model(model, tmp_path / "model.skops")
+    model = load_model(tmp_path / "model.skops").partial_fit(rows.X[5:], rows.y[5:])
+    again = clone(model).partial_fit(rows.X[:5], rows.y[:5], classes=[0, 1])
+    same(says(model, rows.ask), says(again.partial_fit(rows.X[5:], rows.y[5:]), rows.ask))
 
 
 @pytest.mark.parametrize("name", [case.name for case in cases.cases() if case.selects])
@@ -354,4 +373,4 @@ OTHERS = [c.name for c in cases.cases() if c.selects and c.name not in SHORT]
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", OTHERS)
 def test_any_order_of_calls_of_the_others(campaign: Any, name: str) -> None:
-    run(campaign, name, 30, 30)
+    run(campaign, name, 10, 20)

@@ -179,7 +179,8 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         counts = np.bincount(codes)
         if counts.min() < 2:
             raise ValueError(
-                f"Class {self.classes_[counts.argmin()]!r} has one sample; each class needs two."
+                f"Class {self.classes_.tolist()[counts.argmin()]!r} has one sample; each class "
+                "needs two."
             )
         return codes
 
@@ -219,7 +220,7 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.features_ = [elbow_features(w) for w in self.weights_]
         self.elbows_ = np.array([features.size for features in self.features_])
         if not self.elbows_.all():
-            empty = self.classes_[self.elbows_ == 0]
+            empty = self.classes_[self.elbows_ == 0].tolist()
             raise ValueError(
                 f"The plane of class {empty[0]!r} has no feature left: all features are constant, "
                 "or delta or step_size is too large."

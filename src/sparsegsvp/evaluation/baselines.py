@@ -455,6 +455,7 @@ class TreeImportance(_OrderedSelector):
         X, y = self._read(X, y)
         # trees see the order of values alone; as they are, float32 may hide or not hold it
         X = rankdata(X, method="dense", axis=0).astype(np.float32)
+        y = np.unique(y, return_inverse=True)[1]  # a forest does not know "9" and "10" again
         trees: dict[str, Any] = {"n_estimators": self.n_trees, "random_state": self.random_state}
         if self.boosted:
             trees |= {"subsample": 0.5, "max_features": min(1000, X.shape[1])}

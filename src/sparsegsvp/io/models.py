@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -322,7 +323,9 @@ def _try_out(model: Any, n_bytes: int) -> None:
     """
     last = last_step(model)
     m, names = getattr(last, "n_features_in_", None), getattr(model, "feature_names_in_", None)
-    if m is None:  # not fitted
+    try:
+        check_is_fitted(last)
+    except NotFittedError:
         return
     given = getattr(model, "n_features_in_", m)  # of which a step before the last may keep some
     try:

@@ -154,7 +154,7 @@ class PanelMethod(SelectorMixin):
         name = type(self).__name__
         if len(classes) == 1:
             raise ValueError(
-                f"{name} needs two classes, but y has one class only, {classes[0]!r}: "
+                f"{name} needs two classes, but y has one class only, {classes.tolist()[0]!r}: "
                 "add samples of the other class."
             )
         if len(classes) > 2:
@@ -165,8 +165,8 @@ class PanelMethod(SelectorMixin):
             )
         if counts.min() < 2:
             raise ValueError(
-                f"class {classes[counts.argmin()]!r} has one sample only, and {name} needs at "
-                "least two in each class: add samples of it, or use fewer folds."
+                f"class {classes.tolist()[counts.argmin()]!r} has one sample only, and {name} "
+                "needs at least two in each class: add samples of it, or use fewer folds."
             )
         problem = BinaryProblem.of(table, codes == 1, self.standardize)
         if not len(problem.features):
