@@ -116,6 +116,7 @@ TARGETS: dict[str, Target] = {
         "_Columns.clinical _Columns._odd _Columns._constant _Columns._take _Columns.leave_out "
         "_giveaways _first_text _holds_text",
         "tests/io/test_roles.py",
+        "tests/io/test_edges.py",
     ),
 }  # fmt: skip
 
