@@ -14,7 +14,7 @@ from sparsegsvp.io import InputError, make_table, open_table, preview_table, rea
 from sparsegsvp.io.cells import as_label, csv_text
 from sparsegsvp.io.layout import ColumnRole
 from sparsegsvp.io.roles import role_lines
-from sparsegsvp.io.structure import _codec_names, check_heaps, check_hdf5
+from sparsegsvp.io.structure import _codec_names, check_hdf5, check_heaps
 from sparsegsvp.io.text import names_or_files, read_costs
 
 # --- lists and costs -----------------------------------------------------------------------
@@ -33,7 +33,12 @@ def test_names_and_files_of_names(tmp_path):
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_costs_with_and_without_a_header(tmp_path, separator):
     path = tmp_path / "costs.csv"
-    lines = [("gene", "cost"), ("TP53", "2.5"), ('"HLA-A"', "0"), ("b;c" * (separator == "\t"), "1")]
+    lines = [
+        ("gene", "cost"),
+        ("TP53", "2.5"),
+        ('"HLA-A"', "0"),
+        ("b;c" * (separator == "\t"), "1"),
+    ]
     for some in (lines, lines[1:]):
         path.write_text("\n".join(separator.join(line) for line in some))
         costs = read_costs(path)
