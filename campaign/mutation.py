@@ -91,7 +91,8 @@ TARGETS: dict[str, Target] = {
         "FoldModel.decision_function FoldModel.predicted_codes FoldModel.predict "
         "FoldModel.predict_proba",
         "tests/estimators/test_decision.py",
-        "tests/estimators/test_scoring.py::test_calibrators_of_many_models_are_logistic_regressions",
+        "tests/estimators/test_scoring.py::"
+        "test_calibrators_of_many_models_are_logistic_regressions",
     ),
     "intervals": target(
         "evaluation.intervals",

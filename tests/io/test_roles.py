@@ -400,7 +400,24 @@ def _csv(frame, tmp_path):
 
 @pytest.mark.parametrize(("looks", "out"), [(15, True), (16, False)])
 def test_a_table_is_wide_with_four_other_columns_for_each_that_looks_clinical(looks, out):
-    words = ["age", "sex", "bmi", "weight_kg", "tumor_stage", "tumor_grade", "smoking_status", "pack_years", "ethnicity", "race", "treatment", "dose", "ER_status", "pr_status", "birth_year", "T_stage"]
+    words = [
+        "age",
+        "sex",
+        "bmi",
+        "weight_kg",
+        "tumor_stage",
+        "tumor_grade",
+        "smoking_status",
+        "pack_years",
+        "ethnicity",
+        "race",
+        "treatment",
+        "dose",
+        "ER_status",
+        "pr_status",
+        "birth_year",
+        "T_stage",
+    ]
     more = {word: some(seed=j) for j, word in enumerate(words[:looks])}
     assert (make_table(wide(**more), target="type").X.shape[1] == 60) is out
 
