@@ -108,7 +108,9 @@ TARGETS: dict[str, Target] = {
     ),
     "verdict": target("evaluation.permutation", "verdict", "tests/evaluation/test_verdict.py"),
     "stability": target(
-        "metrics.stability", "_indicator average_jaccard nogueira_stability", "tests/test_metrics.py"
+        "metrics.stability",
+        "_indicator average_jaccard nogueira_stability",
+        "tests/test_metrics.py",
     ),
     "roles": target(
         "io.roles",
