@@ -60,6 +60,7 @@ def oldest() -> list[str]:
     for text in extras["all"]:
         for extra in re.search(r"\[(.*)\]", text)[1].split(","):
             wanted += extras[extra]
+    wanted += [text for text in extras["test"] if text.startswith("polars")]
     found = re.findall(r"^([\w-]+)(?:\[[\w,]+\])?>=([\w.]+)$", "\n".join(wanted), re.MULTILINE)
     return sorted(f"{name}=={version}" for name, version in found)
 

@@ -28,7 +28,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -91,7 +90,8 @@ TARGETS: dict[str, Target] = {
         "FoldModel.decision_function FoldModel.predicted_codes FoldModel.predict "
         "FoldModel.predict_proba",
         "tests/estimators/test_decision.py",
-        "tests/estimators/test_scoring.py::test_calibrators_of_many_models_are_logistic_regressions",
+        "tests/estimators/test_scoring.py::"
+        "test_calibrators_of_many_models_are_logistic_regressions",
     ),
     "intervals": target(
         "evaluation.intervals",
@@ -107,7 +107,9 @@ TARGETS: dict[str, Target] = {
     ),
     "verdict": target("evaluation.permutation", "verdict", "tests/evaluation/test_verdict.py"),
     "stability": target(
-        "metrics.stability", "_indicator average_jaccard nogueira_stability", "tests/test_metrics.py"
+        "metrics.stability",
+        "_indicator average_jaccard nogueira_stability",
+        "tests/test_metrics.py",
     ),
     "roles": target(
         "io.roles",
@@ -116,6 +118,7 @@ TARGETS: dict[str, Target] = {
         "_Columns.clinical _Columns._odd _Columns._constant _Columns._take _Columns.leave_out "
         "_giveaways _first_text _holds_text",
         "tests/io/test_roles.py",
+        "tests/io/test_edges.py",
     ),
 }  # fmt: skip
 
@@ -144,7 +147,6 @@ _DECIDED = (ast.Compare, ast.BoolOp)  # conditions that have mutants of their ow
 class Mutant:
     """One change: ``new`` instead of what is at ``field`` (and ``index``) of ``node``."""
 
-    target: str
     function: str
     statement: str
     node: ast.AST
@@ -160,7 +162,7 @@ class Mutant:
         value = getattr(self.node, self.field)
         return value if self.index is None else value[self.index]
 
-    @cached_property
+    @property
     def name(self) -> str:
         """What is changed, in words that stay when lines move."""
         more = f" ({self.number})" if self.number > 1 else ""
@@ -242,7 +244,7 @@ def _is_none(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def mutants_of(name: str, function: str, body: ast.FunctionDef) -> Iterator[Mutant]:
+def mutants_of(function: str, body: ast.FunctionDef) -> Iterator[Mutant]:
     """Yield the mutants of a function: its statements, not its signature nor its words."""
     seen: Counter[str] = Counter()
 
@@ -254,7 +256,7 @@ def mutants_of(name: str, function: str, body: ast.FunctionDef) -> Iterator[Muta
         defined = isinstance(node, ast.FunctionDef | ast.Lambda)
         for part, index, new in _changes(node):
             if not defined or part == "body":
-                yield Mutant(name, function, statement, node, part, index, new, line)
+                yield Mutant(function, statement, node, part, index, new, line)
         for part, value in ast.iter_fields(node):
             if part in _NO_CODE or (defined and part != "body"):
                 continue
@@ -265,7 +267,6 @@ def mutants_of(name: str, function: str, body: ast.FunctionDef) -> Iterator[Muta
     for mutant in walk(body, "", body.lineno):
         seen[mutant.name] += 1
         mutant.number = seen[mutant.name]
-        del mutant.name
         yield mutant
 
 
@@ -310,7 +311,6 @@ class Module:
 class Trial:
     """A pytest plugin that runs the collected tests once for every mutant, each in a fork."""
 
-    name: str
     target: Target
     workers: int
     survivors: list[Mutant] = field(default_factory=list)
@@ -333,7 +333,7 @@ class Trial:
         self.kills: Counter[str] = Counter()
         running: dict[int, tuple[Mutant, Any]] = {}
         for function in self.target.functions:
-            for mutant in mutants_of(self.name, function, self.module.node(function)):
+            for mutant in mutants_of(function, self.module.node(function)):
                 self.total += 1
                 items = reaching.get(function, [])
                 if not items:
@@ -428,7 +428,7 @@ def run(name: str, workers: int) -> Trial:
     # the failing example is not looked at: no database, no shrinking
     settings.register_profile("mutation", database=None, phases=[Phase.explicit, Phase.generate])
     settings.load_profile("mutation")
-    trial = Trial(name, TARGETS[name], workers)
+    trial = Trial(TARGETS[name], workers)
     quiet = [f"no:{plugin}" for plugin in ("terminal", "faulthandler", "cacheprovider", "xdist")]
     plugins = [word for name in (*quiet, "no:timeout") for word in ("-p", name)]
     # what is set in pyproject.toml is for people who read the output

@@ -355,3 +355,191 @@ def test_no_feature_left():
     with pytest.raises(InputError) as caught:
         make_table(frame, target="type")
     assert "no column of numbers is left as a feature" in plain_text(str(caught.value))
+
+
+# --- where the rules begin and end ---------------------------------------------------------
+
+
+def whys(table) -> dict[str, tuple[str, str]]:
+    return {c.column: (c.role, c.reason) for c in table.roles}
+
+
+def test_what_the_caller_says_is_written_down():
+    frame = wide(age=some(), plate=some(seed=2) % 4, name=[f"s{i}" for i in range(40)])
+    table = make_table(frame, target="type", id="name", batch="plate", group="age", drop=["GENE0"])
+    assert whys(table) == {
+        "type": ("target", "as asked"),
+        "name": ("id", "as asked"),
+        "plate": ("batch", "asked for"),
+        "age": ("group", "as asked: never split"),
+        "GENE0": ("ignored", "asked for"),
+    }
+    named = frame.drop(columns=["age", "plate", "name"]).set_axis([f"s{i}" for i in range(40)])
+    assert whys(make_table(named, target="type"))[""] == ("id", "names of the samples")
+    labelled = make_table(frame.filter(like="GENE"), frame["type"], ids=list(frame["name"]))
+    assert whys(labelled)[""] == ("id", "names of the samples")
+    found = make_table(frame, target="type", batch="plate", keep=["age"])
+    assert [c.column for c in found.roles if c.role == "id"] == ["name"]
+
+
+@pytest.mark.parametrize(("m", "out"), [(50, False), (51, True), (48, False)])
+def test_a_table_is_wide_with_more_than_fifty_other_columns(m, out, tmp_path):
+    """What looks clinical does not count among them."""
+    frame = wide(m=m, age=some(), sex=some() % 2, plate=some(seed=2) % 4)
+    for data in (frame, _csv(frame, tmp_path)):
+        table = make_table(data, target="type")
+        assert (table.X.shape[1] == m) is out
+        assert ("age" in table.dropped) is out
+    assert ("3 columns were left out" in " ".join(table.record)) is out
+
+
+def _csv(frame, tmp_path):
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    return tmp_path / "t.csv"
+
+
+@pytest.mark.parametrize(("looks", "out"), [(15, True), (16, False)])
+def test_a_table_is_wide_with_four_other_columns_for_each_that_looks_clinical(looks, out):
+    words = [
+        "age",
+        "sex",
+        "bmi",
+        "weight_kg",
+        "tumor_stage",
+        "tumor_grade",
+        "smoking_status",
+        "pack_years",
+        "ethnicity",
+        "race",
+        "treatment",
+        "dose",
+        "ER_status",
+        "pr_status",
+        "birth_year",
+        "T_stage",
+    ]
+    more = {word: some(seed=j) for j, word in enumerate(words[:looks])}
+    assert (make_table(wide(**more), target="type").X.shape[1] == 60) is out
+
+
+@pytest.mark.parametrize(("whole", "out"), [(6, True), (7, False)])
+def test_nine_in_ten_columns_of_a_wide_table_are_alike(whole, out):
+    frame = wide(age=some())
+    for j in range(whole):
+        frame[f"GENE{j}"] = some(seed=j)
+    assert ("age" in make_table(frame, target="type").dropped) is out
+
+
+def test_one_column_is_one_column():
+    table = make_table(wide(age=some()), target="type")
+    assert any(text.startswith("1 column was left out") for text in table.record)
+
+
+def test_half_numbers_are_text_and_more_are_slips():
+    half = wide(marker=[str(i) if i % 2 else f"c{i % 5}" for i in range(40)])
+    assert whys(make_table(half, target="type"))["marker"][0] == "ignored"
+    mostly = wide(marker=[str(i) if i % 8 else "low" for i in range(40)])
+    with pytest.raises(InputError, match=r"'low' on row 1 is not a number \(5 cells") as caught:
+        make_table(mostly, target="type")
+    assert "'low'" in str(caught.value).partition("cells like this")[2]  # a code, perhaps
+    several = wide(marker=[str(i) if i % 8 else f"low{i}" for i in range(40)])
+    with pytest.raises(InputError) as caught:
+        make_table(several, target="type")
+    assert "low0" not in str(caught.value).partition("cells like this")[2]
+
+
+@pytest.mark.parametrize(("levels", "role"), [(12, "covariate"), (13, "ignored")])
+def test_text_of_a_dozen_levels_sorts_samples(levels, role):
+    table = make_table(wide(arm=[f"a{i % levels}" for i in range(40)]), target="type")
+    assert whys(table)["arm"] == (role, f"text with {levels} levels")
+
+
+def test_text_that_differs_in_every_row_names_the_samples_once():
+    names = [f"n{i}" for i in range(40)]
+    frame = wide(code=names, sample=names[::-1], case=names)
+    found = whys(make_table(frame, target="type"))
+    assert found["sample"][0] == "id" and found["case"][0] == found["code"][0] == "ignored"
+    first = frame[["code", *[n for n in frame if n != "code"]]]
+    assert whys(make_table(first, target="type"))["code"][0] == "id"
+    with pytest.raises(InputError, match=r"column 'code' holds text \('n0' on row 1\).*transpose"):
+        make_table(first.drop(columns=["type", "sample", "case"]))
+
+
+@pytest.mark.parametrize(("levels", "out"), [(2, False), (3, True), (39, True)])
+def test_people_are_more_than_two_and_repeat(levels, out):
+    table = make_table(wide(patient=np.arange(40) % levels), target="type")
+    assert ("patient" in table.dropped) is out
+    assert (table.X.shape[1] == 60) is out
+    assert ("patients" in [n.code for n in table.notices]) is out
+    # other names of samples that repeat may be anything
+    assert "sample" in make_table(wide(sample=np.arange(40) % 9), target="type").feature_names
+
+
+def test_a_single_look_in_a_small_table():
+    table = make_table(wide(m=8, age=some()), target="type")
+    assert whys(table)["age"] == ("feature", "looks clinical")
+    (notice,) = table.notices
+    assert notice.severity == "note"
+    assert notice.text.startswith("'age' looks clinical. In a table of few or unlike columns it is")
+    both = make_table(wide(m=8, age=some(), plate=some(seed=3)), target="type").notices[0].text
+    assert "look clinical or technical" in both and "they are features like" in both
+
+
+@pytest.mark.parametrize(("n", "named"), [(10, True), (11, False)])
+def test_up_to_ten_columns_of_two_codes_are_named(n, named):
+    codes = {f"{chr(97 + j)}flag": some(seed=j) % 2 for j in range(n)}
+    table = make_table(wide(m=120, **codes), target="type")
+    assert (len(table.notices) == 1) is named
+    reasons = [c for c in table.roles if c.reason == "two codes only"]
+    assert len(reasons) == (n if named else 0)
+    if named:
+        assert "have two codes only" in table.notices[0].text
+
+
+@pytest.mark.parametrize(("n", "named"), [(3, True), (4, False)])
+def test_codes_whose_names_differ_in_their_number_are_a_series(n, named):
+    codes = {f"flag{j}": some(seed=j) % 2 for j in range(n)}
+    assert (len(make_table(wide(**codes), target="type").notices) == 1) is named
+
+
+def test_a_constant_that_may_be_an_age_is_left_to_the_others():
+    table = make_table(wide(**{"Age (Jahre)": np.full(40, 7)}), target="type")
+    assert "Age (Jahre)" not in table.dropped
+
+
+def test_batches_of_one_class_are_noticed_and_covariates_of_one_class_are_not():
+    classes = np.repeat([3, 7], 20)
+    (notice,) = make_table(wide(plate=classes), target="type").notices
+    assert notice.code == "leak" and "Each value of 'plate'" in notice.text
+    for column in (classes, np.repeat(["M", "F"], 20)):
+        assert not make_table(wide(sex=column), target="type").notices
+
+
+def test_text_in_a_small_table_is_refused_with_what_it_may_be_for(tmp_path):
+    frame = wide(m=5, arm=[f"a{i % 3}" for i in range(40)], city=[f"c{i % 4}" for i in range(40)])
+    with pytest.raises(InputError) as caught:
+        make_table(frame, target="type")
+    assert plain_text(str(caught.value)).endswith(
+        "columns 'arm' and 'city' hold text ('a0' on row 1); leave each out with drop or code it "
+        "as numbers"
+    )
+    with pytest.raises(InputError) as caught:
+        make_table(frame.drop(columns="city"), target="type")
+    assert "column 'arm' holds text ('a0' on row 1); drop it with drop" in str(caught.value)
+    for name in ("sample", "donor"):
+        again = frame.drop(columns="city").rename(columns={"arm": name})
+        with pytest.raises(InputError, match=f"group='{name}' keeps the samples of each together"):
+            make_table(again, target="type")
+    frame.index = [f"s{i}" for i in range(40)]
+    frame.T.to_csv(tmp_path / "t.csv", index_label="gene")
+    with pytest.raises(InputError, match="rows 'arm' and 'city' hold text"):
+        read_table(tmp_path / "t.csv", target="type", transpose=True)
+
+
+def test_tables_on_disk_are_wide_by_the_same_numbers(tmp_path):
+    pytest.importorskip("dask")
+    for m, out in ((50, False), (51, True)):
+        wide(m=m, age=some()).to_parquet(tmp_path / f"{m}.parquet")
+        table = open_table(tmp_path / f"{m}.parquet", target="type")
+        assert (table.dropped.get("age") == "covariate: looks clinical") is out
+        assert table.X.shape[1] == (m if out else m + 1)

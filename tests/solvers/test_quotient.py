@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from sparsegsvp.linalg import ClassMoments, DataCovariances, MomentCovariances, as_matrix
 from sparsegsvp.solvers.quotient import (
     FactorQuotient,
+    GradientRequest,
     GramQuotient,
     OneVsRest,
     best_bias,
+    cached_gradient,
+    check_definite,
     evaluate,
     full_gradient,
     hessian,
@@ -248,3 +251,50 @@ def test_single_features_whose_bias_runs_off_or_that_separate_without_spread():
     ratios = single_feature_ratios(cov, OneVsRest.of_class(0, cov.share, 0.0), 0.0)
     assert ratios[0] == pytest.approx(1.0, abs=1e-6)
     assert ratios[1] == 0.0
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_gradient_of_columns_in_memory_is_that_of_a_pass(classes, monkeypatch, n_classes):
+    cov = _covariances(classes(20, 9, n_classes))
+    plane = OneVsRest.of_class(1, cov.share, 0.3)
+    features, w = np.array([1, 4]), np.array([0.6, -0.8])
+    cov.extend(features)
+    bias = evaluate(GramQuotient(cov, plane, 0.5, features), w).bias
+    request = GradientRequest(cov, plane, 0.5, features, w, bias)
+    (product,) = cov.products([request.term])
+    index = np.array([0, 3, 8])
+    monkeypatch.setattr(cov, "cached_product", lambda *_: (index, product[index]))
+    found, g = cached_gradient(request)
+    np.testing.assert_array_equal(found, index)
+    whole = full_gradient(cov, plane, 0.5, features, w, bias)
+    np.testing.assert_allclose(g, whole[index], atol=1e-13)
+    monkeypatch.setattr(cov, "cached_product", lambda *_: None)
+    assert cached_gradient(request) is None
+
+
+def test_blocks_that_are_gathered_are_the_blocks(classes):
+    quotient, _ = _point(classes(20, 7, 3), 0, 0.5, 0.3, _unit(7, 2))
+    at = np.array([5, 0, 3])
+    for row, block in zip(quotient.gathered(at), (quotient.own, quotient.other)):
+        np.testing.assert_array_equal(row.reshape(3, 3), block[np.ix_(at, at)])
+
+
+def test_without_a_floor_every_direction_needs_some_spread(classes):
+    """More features than rows, or collinear ones, in either class or between their means."""
+    cov = _covariances(classes(5, 20))  # 5 and 12 rows
+    plane = OneVsRest.of_class(0, cov.share, 0.0)
+    check_definite(cov, plane, np.arange(16))
+    for n_features in (17, 20):
+        with pytest.raises(ValueError, match=r"0/0 .*use tau > 0"):
+            check_definite(cov, plane, np.arange(n_features))
+    A, B = classes(20, 5)
+    for X in (A, B):
+        X[:, 4] = X[:, 0] - 2 * X[:, 1]
+    cov = _covariances([A, B])
+    check_definite(cov, plane, np.arange(4))
+    with pytest.raises(ValueError, match="collinear"):
+        check_definite(cov, plane, np.arange(5))
+    # constant in each class, but not the same: the means differ, which is a distance
+    A, B = classes(20, 4)
+    A[:, 3], B[:, 3] = 1.0, 2.0
+    check_definite(_covariances([A, B]), plane, np.arange(4))
