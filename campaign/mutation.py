@@ -122,8 +122,55 @@ TARGETS: dict[str, Target] = {
     ),
 }  # fmt: skip
 
-# Survivors that no test can or need kill, by what `Mutant.name` says of them.
-REASONS: dict[str, str] = {}
+# Survivors that no test can or need kill: the reason, then what `Mutant.name` says of them.
+_LIVING: dict[str, tuple[str, ...]] = {
+    "a number that all panels share drops out of terms - terms.mean()": (
+        "nogueira_stability: add -> sub in `terms = (Z @ p / d - sizes * k / d ** 2 + value / 2 * (2 * sizes * k / d ** 2 - sizes / d ` (2)",
+        "nogueira_stability: 1 -> 2 in `terms = (Z @ p / d - sizes * k / d ** 2 + value / 2 * (2 * sizes * k / d ** 2 - sizes / d `",
+        "nogueira_stability: 1 -> 0 in `terms = (Z @ p / d - sizes * k / d ** 2 + value / 2 * (2 * sizes * k / d ** 2 - sizes / d `",
+        "nogueira_stability: sub -> add in `terms = (Z @ p / d - sizes * k / d ** 2 + value / 2 * (2 * sizes * k / d ** 2 - sizes / d ` (2)",
+        "nogueira_stability: div -> mult in `terms = (Z @ p / d - sizes * k / d ** 2 + value / 2 * (2 * sizes * k / d ** 2 - sizes / d ` (7)",
+    ),
+    "both quantiles change their sign, and their ratio is squared": (
+        "score_interval: sub -> add in `tail = (1 - level) / 2`",
+    ),
+    "differs at one value of p alone": (
+        "paired_differences: lte -> lt in `rejecting = p_values[i] <= alpha / divisor`",
+    ),
+    "the same plane by the other way, row space or blocks": (
+        "solve_unpenalized: gt -> gte in `if tau > 0.0 and len(features) > cov.n_samples:`",
+        "solve_unpenalized: 0.0 -> -1.0 in `if tau > 0.0 and len(features) > cov.n_samples:`",
+        "solve_unpenalized: gt -> gte in `if tau > 0.0 and len(features) > cov.n_samples:` (2)",
+    ),
+    "the factors serve singular forms, which are refused before; else both agree": (
+        "solve_unpenalized: gt -> gte in `if tau > 0.0:`",
+        "solve_unpenalized: 0.0 -> -1.0 in `if tau > 0.0:`",
+    ),
+    "differs at one value alone": (
+        "solve_unpenalized: lte -> lt in `if norm <= 1e-08 * abs(float(z[-1])):`",
+    ),
+    "z is of unit length in the sum of the forms, so its last entry is about one or less": (
+        "solve_unpenalized: mult -> div in `if norm <= 1e-08 * abs(float(z[-1])):`",
+    ),
+    "the lift keeps lengths: this is for rounding": (
+        "_in_row_space: w /= np.linalg.norm(w) -> pass",
+        "_in_row_space: div -> mult in `w /= np.linalg.norm(w)`",
+    ),
+    "every entry is overwritten, but for weights of exactly zero": (
+        "_in_row_space: zeros -> ones in `dense = np.zeros(reduced.means.shape[1])`",
+    ),
+    "the same entries: the last row is of the border, which is written later": (
+        "_bordered: k -> nothing in `out[:k, :k].flat[::k + 1] += tau`",
+    ),
+    "a second vector that nobody reads": (
+        "_smallest_eigenvector: 0 -> 1 in `_, vectors = eigh(A, A + B, subset_by_index=[0, 0])` (2)",
+    ),
+    "there is one column": ("_smallest_eigenvector: 0 -> -1 in `return vectors[:, 0]`",),
+    "X is square where the forms are definite": (
+        "_smallest_generalized_vector: 1 -> 0 in `z, *_ = lstsq(found.X.T, np.eye(found.X.shape[1])[smallest])`",
+    ),
+}
+REASONS = {name: reason for reason, names in _LIVING.items() for name in names}
 
 # --------------------------------------------------------------------------- mutants
 
