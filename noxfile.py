@@ -121,11 +121,14 @@ def wheel(session: nox.Session) -> None:
     session.install("build")
     session.run("python", "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT), silent=True)
     (built,) = sorted(folder.glob("sparsegsvp-*.whl"), key=os.path.getmtime)[-1:]
-    session.run("python", "-m", "venv", "--clear", str(folder / "empty"))
     python = str(folder / "empty" / "bin" / "python")
-    session.run(
-        python, "-m", "pip", "install", "-q", f"{built}[demo]", external=True,
-    )  # fmt: skip
+    if session.venv_backend == "uv":
+        version = str(session.python)
+        session.run("uv", "venv", "-q", "--clear", "-p", version, str(folder / "empty"))
+        session.run("uv", "pip", "install", "-q", "-p", python, f"{built}[demo]")
+    else:
+        session.run("python", "-m", "venv", "--clear", str(folder / "empty"))
+        session.run(python, "-m", "pip", "install", "-q", f"{built}[demo]", external=True)
     session.chdir(folder)
     session.run(python, "-c", """
 import sparsegsvp, sys

@@ -169,6 +169,19 @@ _LIVING: dict[str, tuple[str, ...]] = {
     "X is square where the forms are definite": (
         "_smallest_generalized_vector: 1 -> 0 in `z, *_ = lstsq(found.X.T, np.eye(found.X.shape[1])[smallest])`",
     ),
+    "without groups the scheme is free: both say the same": (
+        "permute_labels: or -> and in `if scheme == 'free' or groups is None:`",
+    ),
+    "what a fit on permuted labels warns of is not shown, and no result": (
+        "_statistic: warnings.simplefilter('ignore') -> pass",
+    ),
+    "as many draws are done either way": (
+        "permutation_test: 0 -> 1 in `progress(PERMUTATIONS, min(len(done.keys() - {0}), total), total)`",
+        "permutation_test: 1 -> 0 in `compute(list(range(len(exceeds) + 1, min(len(exceeds) + workers, total) + 1)))`",
+    ),
+    "the bound is far below the steps of the statistic": (
+        "permutation_test: gte -> gt in `exceeds.append(done[len(exceeds) + 1] >= done[0] - 1e-12)`",
+    ),
 }
 REASONS = {name: reason for reason, names in _LIVING.items() for name in names}
 

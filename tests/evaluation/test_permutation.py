@@ -260,6 +260,10 @@ def test_size_of_the_sequential_test():
     assert abs(rate - 0.0135) < 3 * 0.2 * np.sqrt(0.0675 * 0.93 / 4000)
 
 
+def test_no_draw_is_no_evidence():
+    assert sequential_p_value([]) == (1.0, 0, False)
+
+
 def test_at_least_one_draw(nearest_mean):
     with pytest.raises(ValueError, match="n_permutations"):
         permutation_test(np.eye(8), [0, 1] * 4, estimator=nearest_mean, n_permutations=0)
