@@ -322,7 +322,7 @@ def _try_out(model: Any, n_bytes: int) -> None:
     Each part may be sound by itself and the seal too, where somebody changed both.
     """
     last = last_step(model)
-    m: Any = getattr(last, "n_features_in_", None)
+    m: int = getattr(last, "n_features_in_", 0)
     names = getattr(model, "feature_names_in_", None)
     try:
         check_is_fitted(last)
