@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from sparsegsvp.estimators import decision
 from sparsegsvp.estimators.decision import (
     Calibrator,
     FoldModel,
@@ -148,6 +149,15 @@ def test_calibrators_of_rows_of_very_different_size_and_weight(seed):
         size = np.abs(rows).T @ weight + np.append(np.abs(found[j, :2]), 0.0)
         assert np.abs(gradient / size).max() < 1e-6
         assert_allclose(_fit_binary(features[:, [j]], codes, weight)[0], found[j], rtol=1e-9)
+
+
+def test_models_are_fitted_one_at_a_time_where_rows_are_many(monkeypatch):
+    features = np.random.default_rng(5).normal(size=(30, 4, 2))
+    codes = np.arange(30) % 2
+    expected = fit_calibrators(features, codes, 2, None)
+    monkeypatch.setattr(decision, "_MOST_VALUES", 7)
+    for found, whole in zip(fit_calibrators(features, codes, 2, None), expected):
+        assert_allclose(found, whole, rtol=1e-12)
 
 
 def test_a_class_that_is_absent_or_weighs_nothing_leaves_calibrators_finite():
