@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= demo-report
 WORKERS ?= auto
+# A file's tests stay in one process. In the order of folders the small files come last, which
+# leaves no process waiting for another.
+SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-kernel coverage campaign lint bench docs clean
 
@@ -19,7 +22,7 @@ demo: $(VENV)/.installed-demo
 	$(BIN)/sparsegsvp demo --out $(OUT)
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest $(SHARED)
 
 # Once more with the arithmetic of another CPU, e.g. make test-kernel KERNEL=SkylakeX.
 KERNEL ?= Nehalem
@@ -27,7 +30,7 @@ test-kernel: export OPENBLAS_CORETYPE = $(KERNEL)
 test-kernel: export OMP_NUM_THREADS = 1
 test-kernel: export SPARSEGSVP_DATA =
 test-kernel: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile \
+	$(BIN)/python -m pytest $(SHARED) \
 	  -k "not (benchmark or dask or processes or test_checks)" $(addprefix tests/,linalg solvers estimators cli/test_predict.py)
 
 # Branches that the tests take; the long form of all trials, with a report in artifacts/campaign.
