@@ -364,6 +364,16 @@ def test_the_estimators_of_the_package(data, tmp_path, name):
     assert again.get_params() == model.get_params()
 
 
+@pytest.mark.parametrize("name", ["Log2", "MedianImputer"])
+def test_a_transformer_by_itself(data, tmp_path, name):
+    from sparsegsvp.estimators import MedianImputer
+
+    X = np.abs(data[0]) + 1
+    model = {"Log2": Log2, "MedianImputer": MedianImputer}[name]().fit(X)
+    again = load_model(save_model(model, tmp_path / "m.skops"))
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+
+
 def test_every_related_method(data, tmp_path):
     """What joins the package joins the files: no list to extend."""
     from sparsegsvp import related

@@ -333,9 +333,10 @@ def _try_out(model: Any, n_bytes: int) -> None:
         for n in (m, given):
             if not 0 < n <= n_bytes:  # there is at least a byte for each
                 raise ValueError(f"{n} features")
-        support = np.asarray(last.get_support())
-        if support.shape != (m,) or support.dtype != bool or not support.any():
-            raise ValueError("the panel is not among the features")
+        if hasattr(last, "get_support"):  # which a transformer of values has not
+            support = np.asarray(last.get_support())
+            if support.shape != (m,) or support.dtype != bool or not support.any():
+                raise ValueError("the panel is not among the features")
         if names is not None and (
             names.shape != (given,) or not all(type(n) is str for n in names)
         ):
