@@ -12,9 +12,9 @@ import pytest
 from sparsegsvp import GSVPSVM, io
 from sparsegsvp.io import InputError, make_table, open_table, preview_table, read_table
 from sparsegsvp.io.cells import as_label
-from sparsegsvp.io.sheets import csv_text
 from sparsegsvp.io.layout import ColumnRole
 from sparsegsvp.io.roles import role_lines
+from sparsegsvp.io.sheets import csv_text
 from sparsegsvp.io.structure import _codec_names, check_hdf5, check_heaps
 from sparsegsvp.io.text import names_or_files, read_costs
 
