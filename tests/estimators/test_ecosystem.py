@@ -199,7 +199,7 @@ def test_a_frame_of_the_panel_alone_is_enough(model, data, names) -> None:
     # what scikit-learn refuses is refused: the same columns in another order, names given twice
     with pytest.raises(ValueError, match="same order"):
         model.predict(frame[names[::-1]])
-    with pytest.raises(ValueError, match="(column|feature) names"):  # scikit-learn's own words, which changed
+    with pytest.raises(ValueError, match=r"(column|feature) names"):  # its words have changed
         model.predict(frame[[*panel, panel[0]]])
     with pytest.raises(ValueError, match="NaN"):
         model.predict(assay.assign(**{panel[0]: np.nan}))
