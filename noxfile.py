@@ -110,7 +110,7 @@ def no_extras(session: nox.Session) -> None:
 @nox.parametrize("pandas", ["2", "3"])
 def frames(session: nox.Session, pandas: str) -> None:
     """Data frames of either generation of pandas."""
-    # anndata writes no texts of pandas 3, and asks for pandas 2 in its newest releases
+    # the anndata of the oldest Python asks for pandas 2; with pandas 3 it is in the newest session
     extras = "all" if pandas == "2" else "cli,report,persist,dask"
     session.install("-e", f".[{extras}]", *TOOLS, "polars", f"pandas>={pandas},<{int(pandas) + 1}")
     run_tests(session, *FRAMES)

@@ -130,7 +130,8 @@ def _column(adata: Any, name: str, argument: str) -> Any:
 def _values(adata: Any, layer: str | None) -> Any:
     """X or a layer: in memory as it is, on disk as a Dask array of blocks."""
     if layer is not None and layer not in adata.layers:
-        raise ValueError(f"layer={layer!r} does not exist: there are {list(adata.layers)}")
+        there = [name for name in adata.layers if name is not None]
+        raise ValueError(f"layer={layer!r} does not exist: there are {there}")
     if layer is not None:
         return adata.layers[layer]
     if adata.X is None:

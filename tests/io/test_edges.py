@@ -12,7 +12,7 @@ import pytest
 from sparsegsvp import GSVPSVM, io
 from sparsegsvp.io import InputError, make_table, open_table, preview_table, read_table
 from sparsegsvp.io.cells import as_label
-from sparsegsvp.io.layout import ColumnRole
+from sparsegsvp.io.layout import ColumnRole, stored_matrix
 from sparsegsvp.io.roles import role_lines
 from sparsegsvp.io.sheets import csv_text
 from sparsegsvp.io.structure import _codec_names, check_hdf5, check_heaps
@@ -328,3 +328,11 @@ def test_archives_that_no_model_has(tmp_path):
         archive.writestr("schema.json", members["schema.json"])
     with pytest.raises(InputError, match="list of parts is not that of a model"):
         io.load_model(path)
+
+
+def test_a_layer_is_asked_for_by_a_name_also_where_x_is_a_layer_without_one():
+    root = {"X": "counts", "layers": {None: "counts", "doubled": "twice"}}  # as in anndata 0.13
+    assert stored_matrix(root, None) == "counts"
+    assert stored_matrix(root, "doubled") == "twice"
+    with pytest.raises(InputError, match="did you mean 'doubled'"):
+        stored_matrix(root, "double")

@@ -455,7 +455,8 @@ def columns_of_obs(obs: Any, roles: Roles) -> RoleText:
 
 def stored_matrix(root: Any, layer: str | None) -> Any:
     """Return X or a layer of AnnData as its file, store or object holds it."""
-    layers = list(root["layers"]) if "layers" in root else []
+    # anndata 0.13 has X among the layers too, under None
+    layers = [name for name in root["layers"] if name is not None] if "layers" in root else []
     if layer is not None and layer not in layers:
         raise no_such("layer", layer, "layer", layers)
     if layer is None and "X" not in root:
