@@ -7,7 +7,17 @@ from typing import Any
 
 from ..evaluation.recalibration import recalibration_words
 from ..evaluation.scores import TITLES
-from .words import Part, interval, line_words, listed, number, p_value, plural, prevalence_words
+from .words import (
+    Part,
+    folds_of,
+    interval,
+    line_words,
+    listed,
+    number,
+    p_value,
+    plural,
+    prevalence_words,
+)
 
 SOFTWARE_TITLE = (
     "sparsegsvp: sparse generalized singular vectors for feature panels and classification"
@@ -161,8 +171,7 @@ def _cohort_methods(test: Part) -> str:
 
 
 def _evaluation_methods(data: Part, scores: Part, evaluation: Part) -> str:
-    repeats = len({fold["repeat"] for fold in evaluation["folds"]})
-    folds = len(evaluation["folds"]) // max(repeats, 1)
+    folds, repeats = folds_of(evaluation)
     grouped = ", keeping groups together," if data["n_groups"] is not None else ""
     text = (
         "Predictive performance of the whole procedure was estimated by nested cross-validation "

@@ -11,6 +11,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -189,13 +190,6 @@ def render(
     """
     environment = template_environment(package or __package__)
     numbers = {name: chart.csv() for name, chart in drawn.items()}
-    environment.filters.update(
-        score=words.number,
-        short=marks.short,
-        p=words.p_value,
-        plural=words.plural,
-        shell=shlex.quote,
-    )
     style, script = f"{marks.style_sheet()}\n{_asset('report.css')}", _asset("report.js")
     return environment.get_template(template).render(
         policy=_policy(style, script),
@@ -209,23 +203,36 @@ def render(
 
 
 def template_environment(package: str) -> Any:
-    """The templates of a package and of this one, for jinja2.
-
-    Values are escaped, and an unknown name is an error.
-    """
+    """The templates of a package and of this one; an error names the extra that has jinja2."""
     try:
-        import jinja2
+        import jinja2  # noqa: F401  # asked for each time: the environment is made once
     except ImportError as error:
         raise ImportError('the page needs jinja2: pip install "sparsegsvp[report]"') from error
-    return jinja2.Environment(
-        loader=jinja2.ChoiceLoader(
-            [jinja2.PackageLoader(place) for place in dict.fromkeys([package, __package__])]
-        ),
+    return _environment(package)
+
+
+@cache
+def _environment(package: str) -> Any:
+    """Make the environment that compiles each template once; it escapes values, and refuses
+    names that nobody gave."""
+    import jinja2
+
+    places = dict.fromkeys([package, __package__])
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(place) for place in places]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.filters |= {
+        "score": words.number,
+        "short": marks.short,
+        "p": words.p_value,
+        "plural": words.plural,
+        "shell": shlex.quote,
+    }
+    return environment
 
 
 def _asset(name: str) -> str:

@@ -77,6 +77,17 @@ def counted(counts: Sequence[int], classes: Sequence[str]) -> str:
     return ", ".join(f"{n:,} {c}" for n, c in zip(counts, classes))
 
 
+def percent(share: float) -> str:
+    """Write a share, such as a prevalence, in percent."""
+    return f"{100 * share:.3g}%"
+
+
+def folds_of(evaluation: Part) -> tuple[int, int]:
+    """Return the number of outer folds in a repeat, and of repeats."""
+    repeats = len({fold["repeat"] for fold in evaluation["folds"]})
+    return len(evaluation["folds"]) // max(repeats, 1), repeats
+
+
 def contrast(classes: Sequence[str], positive: str | None) -> str:
     """Name what is told apart: the positive class from the other, or all of them."""
     if len(classes) > 2:
@@ -293,7 +304,7 @@ def out_of_fold_lines(results: Part) -> list[str]:
         return _score_lines({}, "", found["calibration"])
     share = found["decision"]["prevalence"]
     there = counts[results["data"]["classes"].index(results["data"]["positive"])] / sum(counts)
-    where = f"{100 * share:.3g}%" + (", as in the table" if share == there else "")
+    where = percent(share) + (", as in the table" if share == there else "")
     return _score_lines({k: own[k] for k in ("ppv", "npv")}, where, found["calibration"])
 
 
@@ -334,7 +345,7 @@ def paired_lines(found: Part) -> list[str]:
 
 def prevalence_words(test: Part) -> str:
     """Say which share of the positive class a part of the document is for."""
-    share = f"{100 * test['prevalence']:.3g}%"
+    share = percent(test["prevalence"])
     return f"{share}, as in the cohort" if test.get("observed_prevalence") else share
 
 
