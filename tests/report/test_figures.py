@@ -240,3 +240,11 @@ def test_group_association_knows_batches_from_subjects():
     assert group_association(codes, np.arange(60)) is None
     rng = np.random.default_rng(0)
     assert group_association(codes, rng.integers(0, 4, 60)) < 0.3
+
+
+def test_a_feature_alone_ranks_in_its_better_direction():
+    codes = np.array([0, 0, 1, 1])
+    assert features.single_auc(np.array([4.0, 3.0, 2.0, 1.0]), codes, 2) == 1.0
+    assert features.single_auc(np.array([4.0, 3.0, np.nan, np.nan]), codes, 2) is None
+    assert features.single_auc(np.array([4.0, 3.0, 2.0, 1.0]), codes, 3) is None
+    assert group_association(np.repeat([0, 1], 20), np.tile(["a", "b"], 20)) == 0.0

@@ -291,14 +291,6 @@ def addresses(names: Sequence[str]) -> tuple[str, list[str]] | None:
     -------
     (str, list of str) or None
         What the names look like, and an address for each that does; None if most do not.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.answers import addresses
-    >>> addresses(["TP53", "HLA-A", "age"])[1][0]
-    'www.genecards.org/cgi-bin/carddisp.pl?gene=TP53'
-    >>> addresses(["mean radius", "g7"]) is None
-    True
     """
     for kind, pattern, place in _PLACES:
         found = [(name, re.match(pattern, name)) for name in names]

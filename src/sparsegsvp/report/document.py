@@ -272,16 +272,6 @@ def group_association(codes: NDArray[np.intp], groups: ArrayLike) -> float | Non
     """Cramér's V of group and class, corrected for bias (Bergsma 2013).
 
     Between 0 and 1; None where every sample is a group of its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.document import group_association
-    >>> codes = np.repeat([0, 1], 20)
-    >>> round(group_association(codes, np.repeat(["a", "b"], 20)), 6)
-    1.0
-    >>> group_association(codes, np.tile(["a", "b"], 20))
-    0.0
     """
     _, member = np.unique(np.asarray(groups).astype(str), return_inverse=True)
     n, k, r = codes.size, int(codes.max()) + 1, int(member.max()) + 1

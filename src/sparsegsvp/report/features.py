@@ -18,9 +18,8 @@ from ..estimators.pipeline import last_step
 from ..evaluation import find_substitutes
 from ..evaluation.substitutes import group_frequency, within_class_scores
 from ..linalg.matrix import dense
-from .projections import out_of_fold, thin
-
-Part = dict[str, Any]
+from .figures import Part
+from .projections import fates, sample_names, thin
 
 _MAX_OUTLIERS = 12
 _MAX_ROWS = 40  # features of a heatmap
@@ -45,14 +44,6 @@ def box(values: Float64Array, label: str) -> Part | None:
 
     Missing values are left out; None when nothing is left. At most 12 outliers are listed, the
     most extreme on either side; ``n_outliers`` counts all.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.features import box
-    >>> found = box(np.array([1.0, 2.0, 3.0, 4.0, 100.0]), "ill")
-    >>> found["median"], found["high"], found["outliers"]
-    (3.0, 4.0, [100.0])
     """
     x = np.sort(values[np.isfinite(values)])
     if not x.size:
@@ -84,13 +75,6 @@ def effect_sizes(
     The mean of a class minus the mean of the other class means, divided by the pooled
     within-class standard deviation, without missing values. None where that deviation is zero
     or a class is empty.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.features import effect_sizes
-    >>> effect_sizes(np.array([0.0, 2.0, 4.0, 6.0]), np.array([0, 0, 1, 1]), 2)
-    [-2.82..., 2.82...]
     """
     parts = [values[(codes == k) & np.isfinite(values)] for k in range(n_classes)]
     if any(part.size == 0 for part in parts):
@@ -109,13 +93,6 @@ def single_auc(values: Float64Array, codes: NDArray[np.intp], n_classes: int) ->
     """The area under the ROC curve of one feature alone, in its better direction.
 
     None unless there are two classes with values in both.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.features import single_auc
-    >>> single_auc(np.array([4.0, 3.0, 2.0, 1.0]), np.array([0, 0, 1, 1]), 2)
-    1.0
     """
     known = np.isfinite(values)
     if n_classes != 2 or np.unique(codes[known]).size < 2:
@@ -350,16 +327,12 @@ def heatmap(
     Z = Z[:, rows]
     known = np.nan_to_num(Z)
     up, across = _alike(known), _alike(known.T)
-    found = out_of_fold(evaluation, codes, positive)
     rows = rows[across]
     return {
         "feature": [str(names[panel[i]]) for i in up],
         "values": [[None if np.isnan(v) else round(float(v), 3) for v in Z[i, across]] for i in up],
-        "name": [f"sample {i + 1}" if ids is None else str(ids[i]) for i in rows],
-        "label": codes[rows].tolist(),
-        "wrong": found["wrong"][rows].tolist(),
-        "probability": [None if np.isnan(v) else float(v) for v in found["probability"][rows]],
-        "positive": found["positive"],
+        "name": sample_names(ids, rows),
+        **fates(evaluation, codes, rows, positive),
         "classes": [str(c) for c in classes],
         "n_total": int(codes.size),
     }

@@ -116,14 +116,6 @@ def at_threshold(counts: Mapping[str, Any], evidence: float, prevalence: float) 
     ``evidence`` are the log odds at equal shares from which one acts; 0 are the labels of the
     model. ``threshold`` is the probability that they are at the prevalence. Predictive values
     are None where nobody is called so.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.figures import at_threshold
-    >>> counts = {"threshold": [0.2, 0.6], "tp": [10, 8], "fn": [0, 2], "fp": [9, 1], "tn": [1, 9]}
-    >>> at = at_threshold(counts, 0.0, 0.2)
-    >>> round(at["threshold"], 3), round(at["ppv"], 3), round(at["net_benefit"], 3)
-    (0.2, 0.667, 0.14)
     """
     balanced = 1.0 / (1.0 + np.exp(-evidence))
     at = int(np.searchsorted(counts["threshold"], balanced))
@@ -146,31 +138,21 @@ def at_threshold(counts: Mapping[str, Any], evidence: float, prevalence: float) 
 
 def cohort(validation: Mapping[str, Any]) -> Part:
     """ROC, calibration and decision curve of ``ExternalValidation.to_dict()``, where known."""
-    label = str(validation["positive"])
-    roc, curve = validation["roc"], validation["calibration"]
-    drawn: Part = {"roc": None, "calibration": None, "decision": None}
+    label, roc, curve = str(validation["positive"]), validation["roc"], validation["calibration"]
+    decision = validation["decision"]
     if roc is not None:
-        drawn["roc"] = {
-            **roc,
-            "low": [],
-            "high": [],
-            "auc": validation["scores"].get("auc"),
-            "n_folds": 0,
-            "label": label,
-        }
+        area = validation["scores"].get("auc")
+        roc = {**roc, "low": [], "high": [], "auc": area, "n_folds": 0, "label": label}
     if curve is not None:
-        drawn["calibration"] = {
-            **{name: curve[name] for name in ("predicted", "observed", "count")},
-            "line": validation["line"],
-            "label": label,
-        }
-    if validation["decision"] is not None:
-        drawn["decision"] = {**validation["decision"], "label": label}
-    return drawn
+        curve = {name: curve[name] for name in ("predicted", "observed", "count")}
+        curve |= {"line": validation["line"], "label": label}
+    if decision is not None:
+        decision = {**decision, "label": label}
+    return {"roc": roc, "calibration": curve, "decision": decision}
 
 
-def confusion(evaluation: Mapping[str, Any]) -> Part | None:
-    """Return the out-of-fold predictions, averaged over the repeats; rows are true classes.
+def confusion(evaluation: Mapping[str, Any]) -> Part:
+    """The out-of-fold predictions, averaged over the repeats; rows are true classes.
 
     The rates of this table are the sensitivity, specificity and balanced accuracy that are shown.
     """
@@ -304,14 +286,6 @@ def stability_bars(
     """Selection frequencies, highest first: all features of the panel and the runners-up.
 
     ``group_frequencies`` say how often the feature or one of its substitutes was selected.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.figures import stability_bars
-    >>> bars = stability_bars(np.array([0.2, 0.9, 0.0]), ["a", "b", "c"], [1])
-    >>> [(bar["feature"], bar["in_panel"]) for bar in bars]
-    [('b', True), ('a', False)]
     """
     mine = {int(f) for f in panel}
     order = np.argsort(-frequencies, kind="stable")

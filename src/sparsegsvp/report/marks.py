@@ -35,14 +35,7 @@ POINT = 0.75  # points in a pixel of 1/96 inch: matplotlib measures in points
 
 
 def escape(text: str) -> str:
-    """Write a text so that neither HTML nor XML takes any of it for its own.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.marks import escape
-    >>> escape("a<b\x07")
-    'a&lt;b�'
-    """
+    """Write a text so that neither HTML nor XML takes any of it for its own."""
     return html_escape(_UNWRITABLE.sub("\ufffd", text))
 
 
@@ -50,14 +43,7 @@ def escape(text: str) -> str:
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers that cover a range.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.marks import ticks
-    >>> ticks(0.0, 1.0)
-    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    """
+    """Round numbers that cover a range."""
     span = high - low
     if not span > 0.0:
         return [low]
@@ -70,14 +56,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def short(value: float) -> str:
-    """Write a number in few characters.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.marks import short
-    >>> short(0.25), short(12345.6), short(0.00001234)
-    ('0.25', '12,346', '1.2e-05')
-    """
+    """Write a number in few characters."""
     size = abs(value)
     if size >= 1e7 or 0 < size < 1e-3:
         return f"{value:.2g}"
@@ -140,14 +119,7 @@ def _rules() -> tuple[dict[str, str], list[tuple[frozenset[str], dict[str, str]]
 
 @cache
 def look(kind: str) -> Mapping[str, str]:
-    """The CSS properties of some classes (and of an element's name) in the light palette.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.marks import look
-    >>> look("bar quiet c1")
-    {'fill': '#b64e0b', 'opacity': '.38'}
-    """
+    """The CSS properties of some classes (and of an element's name) in the light palette."""
     palette, rules = _rules()
     mine: dict[str, str] = {}
     for classes, values in rules:

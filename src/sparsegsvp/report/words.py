@@ -27,38 +27,17 @@ def interval(found: Part) -> str:
 
 
 def p_value(p: float) -> str:
-    """Write a p-value.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.words import p_value
-    >>> p_value(0.01), p_value(0.234)
-    ('p = 0.01', 'p = 0.23')
-    """
+    """Write a p-value."""
     return f"p = {p:.3f}" if p < 0.01 else f"p = {p:.2f}"
 
 
 def plural(n: int, noun: str) -> str:
-    """Write a count with its noun.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.words import plural
-    >>> plural(1, "feature"), plural(15154, "feature")
-    ('1 feature', '15,154 features')
-    """
+    """Write a count with its noun."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
-    """Write a few names in a row.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.words import listed
-    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=2)
-    ('a, b and c', 'a, b and 1 more')
-    """
+    """Write a few names in a row."""
     names = list(names)
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
@@ -66,14 +45,7 @@ def listed(names: Sequence[str], most: int = 6) -> str:
 
 
 def counted(counts: Sequence[int], classes: Sequence[str]) -> str:
-    """Write how many samples each class has.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.words import counted
-    >>> counted([12, 1030], ["ill", "well"])
-    '12 ill, 1,030 well'
-    """
+    """Write how many samples each class has."""
     return ", ".join(f"{n:,} {c}" for n, c in zip(counts, classes))
 
 
@@ -124,14 +96,7 @@ _HEADLINES = {
 
 
 def headline(level: str, classes: Sequence[str], positive: str | None, share: str) -> str:
-    """Write the verdict as a headline; ``share`` says what tells the classes apart.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.words import headline
-    >>> headline("signal", ["ill", "well"], "ill", "4 of 2,000 features")
-    '4 of 2,000 features tell ill from well'
-    """
+    """Write the verdict as a headline; ``share`` says what tells the classes apart."""
     what = contrast(classes, positive)
     not_told = (
         "the classes cannot be told apart"
