@@ -21,10 +21,10 @@ SVG = "{http://www.w3.org/2000/svg}"
 def charts(results) -> dict[str, Chart]:
     """Every kind of drawing of the report's page."""
     drawn = {name: chart for name, chart in draw_figures(results).items() if name != "boxes"}
-    row = results["panel"][0]
+    row, tones = results["panel"][0], {name: k for k, name in enumerate(results["data"]["classes"])}
     return {
         "gauge": drawings.gauge(results["scores"]["balanced_accuracy"], 0.5),
-        "boxes": feature_charts.boxes(row["feature"], row["boxes"], [0, 1]),
+        "boxes": feature_charts.boxes(row["feature"], row["boxes"], tones),
         **drawn,
     }
 

@@ -11,7 +11,7 @@ from ..evaluation import validate_external
 from ..report import drawings, figures
 from ..report.charts import Chart
 from ..report.comparison import accuracy_curves, accuracy_lines
-from .shared import kind_of, plain_of, plot
+from .shared import plain_of, plot
 
 
 @plot
@@ -64,8 +64,7 @@ def calibration(
     >>> plots.calibration(model, X[80:], y[80:], ax=False).y.title
     'observed share'
     """
-    shown = _curve("calibration", found, X, y, pos_label)
-    return drawings.calibration_chart(shown)
+    return drawings.calibration_chart(_curve("calibration", found, X, y, pos_label))
 
 
 @plot
@@ -98,8 +97,7 @@ def decision_curve(
     >>> plots.decision_curve(model, X[80:], y[80:], prevalence=0.1, ax=False).description
     'decision curve for 1 at a prevalence of 0.1'
     """
-    shown = _curve("decision", found, X, y, pos_label, prevalence)
-    return drawings.decision_chart(shown)
+    return drawings.decision_chart(_curve("decision", found, X, y, pos_label, prevalence))
 
 
 @plot
@@ -117,9 +115,8 @@ def permutation(evaluation: Any, *, ax: Any = None) -> Chart:
     >>> from sparsegsvp import GSVPSVM, nested_evaluate, plots
     >>> from sparsegsvp.datasets import make_planted
     >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
-    >>> found = nested_evaluate(
-    ...     GSVPSVM(n_features=2), X, y, cv=3, n_repeats=1, n_permutations=9
-    ... )
+    >>> model = GSVPSVM(n_features=2)
+    >>> found = nested_evaluate(model, X, y, cv=3, n_repeats=1, n_permutations=9)
     >>> plots.permutation(found, ax=False).y.title
     'shuffled labellings'
     """
@@ -200,7 +197,7 @@ def _curve(
         raise ValueError(
             f"plots.{'decision_curve' if name == 'decision' else name} draws what "
             "nested_evaluate or validate_external returns, or a fitted classifier with X and y, "
-            f"got {kind_of(found)}."
+            f"got a {type(found).__name__}."
         )
     if shown is None:
         raise ValueError(f"there is no {name} curve: it takes two classes and scores for them.")

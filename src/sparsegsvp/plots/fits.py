@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ..evaluation import find_substitutes
 from ..report import drawings, feature_charts, features, figures, projections
 from ..report.charts import Chart
-from .shared import kind_of, names_of, plain_of, plot, samples_of, search_of
+from .shared import names_of, plain_of, plot, samples_of, search_of
 
 
 @plot
@@ -42,8 +42,7 @@ def path(
     ('log', 'largest |weight|')
     """
     search, names = search_of(model, "path", feature_names)
-    shown = figures.path(search, names)
-    return drawings.path_weights(shown, by_penalty=True, label=label)
+    return drawings.path_weights(figures.path(search, names), by_penalty=True, label=label)
 
 
 @plot
@@ -144,7 +143,7 @@ def stability(
     if getattr(found, "selection_frequencies", None) is None:
         raise ValueError(
             "plots.stability draws a fitted StabilitySelection, or what nested_evaluate returns, "
-            f"got {kind_of(found)}."
+            f"got a {type(found).__name__}."
         )
     names = found.feature_names if feature_names is None else feature_names
     names = [str(j) for j in range(found.n_features)] if names is None else names
@@ -195,7 +194,7 @@ def heatmap(
     shown = features.heatmap(s.X, s.codes, s.classes, s.names, s.panel, ids=s.ids, evaluation=found)
     if shown is None:
         raise ValueError("the selector has selected no feature.")
-    return feature_charts.heatmap_chart(shown, _tones(s.classes))
+    return feature_charts.heatmap_chart(shown, s.tones)
 
 
 @plot
@@ -232,8 +231,7 @@ def volcano(
     shown = features.volcano(s.X, s.codes, s.classes, s.names, s.panel, positive)
     if shown is None:
         raise ValueError("plots.volcano takes two classes and features that vary.")
-    tones = dict(zip(s.classes, _tones(s.classes)))
-    return feature_charts.volcano_chart(shown, tones)
+    return feature_charts.volcano_chart(shown, s.tones)
 
 
 @plot
@@ -274,13 +272,10 @@ def boxes(
         at = s.panel[feature]
     else:
         raise ValueError(f"feature={feature} must be a name, or below {len(s.panel)}.")
-    values = features.column(s.X, at)
-    found = [features.box(values[s.codes == k], name) for k, name in enumerate(s.classes)]
-    tones = [tone for tone, part in zip(_tones(s.classes), found) if part is not None]
-    parts = [part for part in found if part is not None]
-    if not parts:
+    found = features.boxes(features.column(s.X, at), s.codes, s.classes)
+    if not found:
         raise ValueError(f"all values of {s.names[at]} are missing.")
-    return feature_charts.boxes(s.names[at], parts, tones)
+    return feature_charts.boxes(s.names[at], found, s.tones)
 
 
 @plot
@@ -326,7 +321,3 @@ def correlations(
     if shown is None:
         raise ValueError("correlations take a panel of two features at least.")
     return feature_charts.correlations_chart(shown)
-
-
-def _tones(classes: Sequence[str]) -> list[int]:
-    return [k % 8 for k in range(len(classes))]

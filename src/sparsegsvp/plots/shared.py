@@ -47,7 +47,7 @@ def search_of(model: Any, plot: str, names: Sequence[str] | None) -> tuple[Any, 
     if not hasattr(last, "path_"):
         raise ValueError(
             f"plots.{plot} draws a GSVPSVMCV after fit, which holds its path, or a pipeline that "
-            f"ends in one, got {kind_of(model)}."
+            f"ends in one, got a {type(model).__name__}."
         )
     return last, names_of(model, names)
 
@@ -57,13 +57,9 @@ def plain_of(found: Any, plot: str, key: str, needed: str) -> Mapping[str, Any]:
     if not isinstance(found, Mapping) and hasattr(found, "to_dict"):
         found = found.to_dict()
     if not isinstance(found, Mapping) or key not in found:
-        raise ValueError(f"plots.{plot} draws {needed}, or its to_dict(), got {kind_of(found)}.")
+        kind = type(found).__name__
+        raise ValueError(f"plots.{plot} draws {needed}, or its to_dict(), got a {kind}.")
     return found
-
-
-def kind_of(found: Any) -> str:
-    """What something is, for an error."""
-    return f"a {type(found).__name__}"
 
 
 def names_of(fitted: Any, given: Sequence[str] | None) -> Sequence[str]:
@@ -90,6 +86,11 @@ class Samples:
     ids: list[str] | None
     panel: list[int]
 
+    @property
+    def tones(self) -> dict[str, int]:
+        """The colour of each class."""
+        return {name: k % 8 for k, name in enumerate(self.classes)}
+
 
 def samples_of(
     selector: Any, X: Any, y: ArrayLike, names: Sequence[str] | None, plot: str
@@ -99,7 +100,7 @@ def samples_of(
     if not hasattr(last, "get_support") or not hasattr(selector, "n_features_in_"):
         raise ValueError(
             f"plots.{plot} draws the panel of a fitted selector with get_support(), such as "
-            f"GSVPSVM, or a pipeline that ends in one, got {kind_of(selector)}."
+            f"GSVPSVM, or a pipeline that ends in one, got a {type(selector).__name__}."
         )
     panel = np.flatnonzero(last.get_support()).tolist()
     names = names_of(selector, getattr(X, "columns", None) if names is None else names)

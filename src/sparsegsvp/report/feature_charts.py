@@ -1,4 +1,7 @@
-"""Drawing features: box plots, heatmap, volcano and correlations as `Chart`."""
+"""Drawing features: box plots, heatmap, volcano and correlations as `Chart`.
+
+``tones`` are the numbers of the classes' colours, by name.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _LEVELS = 6  # shades on either side of the mean
 _FULL = 3.0  # standard deviations of the strongest shade
 
 
-def boxes(feature: str, found: Sequence[Part], tones: Sequence[int]) -> Chart:
+def boxes(feature: str, found: Sequence[Part], tones: Mapping[str, int]) -> Chart:
     """Box plots of one feature by class, on the feature's own axis."""
     values = [v for b in found for v in (b["low"], b["high"], *b["outliers"])]
     low, high = min(values), max(values)
@@ -26,8 +29,8 @@ def boxes(feature: str, found: Sequence[Part], tones: Sequence[int]) -> Chart:
     chart = strip(axis, 250, floor + 16, 5, f"box plot of {feature} by class", "boxes")
     chart.title = cut(feature, 40)
     chart.line([axis.low, axis.high], [floor, floor], "axis")
-    for i, (b, tone) in enumerate(zip(found, tones)):
-        y = row * i + 3
+    for i, b in enumerate(found):
+        y, tone = row * i + 3, tones[b["label"]]
         words = (
             f"{feature}, {b['label']} (n = {b['n']}): median {short(b['median'])}, middle half "
             f"{short(b['q1'])} to {short(b['q3'])}"
@@ -54,10 +57,7 @@ def boxes(feature: str, found: Sequence[Part], tones: Sequence[int]) -> Chart:
 
 def all_boxes(panel: Sequence[Part], tones: Mapping[str, int]) -> Sheet:
     """The box plots of the whole panel, two beside each other."""
-    charts = [
-        boxes(row["feature"], row["boxes"], [tones[b["label"]] for b in row["boxes"]])
-        for row in panel
-    ]
+    charts = [boxes(row["feature"], row["boxes"], tones) for row in panel]
     return Sheet([charts[i : i + 2] for i in range(0, len(charts), 2)], "box plots by class")
 
 
@@ -125,7 +125,7 @@ def shade(value: float, full: float = 1.0) -> str:
     return f"cell {'high' if value > 0 else 'low'} l{level}"
 
 
-def heatmap_chart(found: Part, tones: Sequence[int]) -> Chart:
+def heatmap_chart(found: Part, tones: Mapping[str, int]) -> Chart:
     """The panel over the samples; a bar for the classes, marks for errors out of fold."""
     rows, names = found["values"], found["feature"]
     n, m, row = len(found["name"]), len(names), 18
@@ -138,7 +138,7 @@ def heatmap_chart(found: Part, tones: Sequence[int]) -> Chart:
     )
     for k, label in enumerate(found["classes"]):
         bar = _runs([code == k for code in found["label"]], -1.0, -0.2)
-        chart.rects(bar.get(True, []), f"bar c{tones[k]}", radius=0, label=label)
+        chart.rects(bar.get(True, []), f"bar c{tones[label]}", radius=0, label=label)
     cells: dict[str, list[tuple[float, float, float, float]]] = {}
     for i, values in enumerate(rows):
         kinds = [None if v is None else shade(v, _FULL) for v in values]

@@ -39,6 +39,12 @@ def column(X: Any, index: int) -> Float64Array:
     return dense(X[:, [index]]).ravel().astype(np.float64)
 
 
+def boxes(values: Float64Array, codes: NDArray[np.intp], classes: Sequence[str]) -> list[Part]:
+    """The box plots of one feature by class, without classes that have no value."""
+    found = (box(values[codes == k], name) for k, name in enumerate(classes))
+    return [part for part in found if part is not None]
+
+
 def box(values: Float64Array, label: str) -> Part | None:
     """The numbers of a box plot: quartiles, whiskers to 1.5 times the box, and outliers.
 
@@ -143,7 +149,6 @@ def describe_panel(table: Any, model: Any) -> list[Part]:
         j = int(support[i])
         values = column(table.X, j)
         effects = effect_sizes(values, codes, len(classes))
-        boxes = [box(values[codes == k], name) for k, name in enumerate(classes)]
         above = [-1.0 if effect is None else effect for effect in effects]
         listing.append(
             {
@@ -158,7 +163,7 @@ def describe_panel(table: Any, model: Any) -> list[Part]:
                 "frequency": None,
                 "group_frequency": None,
                 "substitutes": [],
-                "boxes": [found for found in boxes if found is not None],
+                "boxes": boxes(values, codes, classes),
             }
         )
     return listing

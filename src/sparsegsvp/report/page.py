@@ -12,13 +12,13 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from ..evaluation.recalibration import recalibration_words
-from . import drawings, feature_charts, figures, marks, words
+from . import drawings, feature_charts, figures, words
 from .answers import QUESTIONS, addresses, answers, next_steps
 from .checklist import checklist
+from .marks import SHAPES, asset, short
 from .schema import fitting_together, validate
 
 _HERO_FEATURES = 14
@@ -60,7 +60,6 @@ def build_report(results: Mapping[str, Any]) -> str:
     validate(results)
     classes, positive = results["data"]["classes"], results["data"]["positive"]
     drawn = draw_figures(results)
-    tones = _tones(results)
     scores, found = results["scores"].get("balanced_accuracy"), results["figures"]
     counts, decision = (results["evaluation"] or {}).get("threshold_counts"), drawn.get("decision")
     now = None
@@ -79,7 +78,7 @@ def build_report(results: Mapping[str, Any]) -> str:
             "decision": now and {key: found["decision"][key] for key in ("prevalence", "label")},
         },
         r=results,
-        tones=tones,
+        tones=_tones(results),
         boxes=drawn["boxes"].charts() if "boxes" in drawn else [],
         gauge=scores and drawings.gauge(scores, 1.0 / len(classes)),
         now=now,
@@ -126,12 +125,11 @@ def draw_figures(results: Mapping[str, Any]) -> dict[str, Any]:
     ['boxes', 'heatmap', 'volcano', 'correlations']
     """
     tones, found, test = _tones(results), results["figures"], results["test"] or {}
-    of = dict(zip(results["data"]["classes"], tones))
     threshold = (results["stability"] or {"threshold": None})["threshold"]
     kinds: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-        "boxes": (results["panel"], lambda part: feature_charts.all_boxes(part, of)),
+        "boxes": (results["panel"], lambda part: feature_charts.all_boxes(part, tones)),
         "heatmap": (found["heatmap"], lambda part: feature_charts.heatmap_chart(part, tones)),
-        "volcano": (found["volcano"], lambda part: feature_charts.volcano_chart(part, of)),
+        "volcano": (found["volcano"], lambda part: feature_charts.volcano_chart(part, tones)),
         "correlations": (found["correlations"], feature_charts.correlations_chart),
         **{name: (found[name], draw) for name, draw in _CURVES.items()},
         **{f"cohort-{name}": (test.get(name), draw) for name, draw in _CURVES.items()},
@@ -142,12 +140,12 @@ def draw_figures(results: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "pca-before": (found["pca_before"], lambda part: drawings.scatter_chart(part, tones)),
         "pca-after": (found["pca_after"], lambda part: drawings.scatter_chart(part, tones)),
-        "path-score": (found["path"], lambda part: drawings.path_charts(part)[0]),
-        "path-weights": (found["path"], lambda part: drawings.path_charts(part)[1]),
+        "path-score": (found["path"], drawings.path_scores),
+        "path-weights": (found["path"], drawings.path_weights),
         "learning": (found["learning"], drawings.learning_chart),
     }  # fmt: skip
     drawn = {name: draw(part) for name, (part, draw) in kinds.items() if part}
-    for k, (curve, tone) in enumerate(zip(found["weights"], tones)):
+    for k, (curve, tone) in enumerate(zip(found["weights"], tones.values())):
         drawn[f"weights-{k + 1}"] = drawings.weights_chart(curve, tone)
     return drawn
 
@@ -159,10 +157,12 @@ _CURVES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _tones(results: Mapping[str, Any]) -> list[int]:
+def _tones(results: Mapping[str, Any]) -> dict[str, int]:
     """The colour of each class; of two, the positive one gets the warm one."""
     classes, positive = results["data"]["classes"], results["data"]["positive"]
-    return [1, 0] if positive == classes[0] else [k % 8 for k in range(len(classes))]
+    if positive == classes[0]:
+        return {classes[0]: 1, classes[1]: 0}
+    return {name: k % 8 for k, name in enumerate(classes)}
 
 
 def _data_block(parts: Mapping[str, Any]) -> str:
@@ -190,12 +190,12 @@ def render(
     """
     environment = template_environment(package or __package__)
     numbers = {name: chart.csv() for name, chart in drawn.items()}
-    style, script = f"{marks.style_sheet()}\n{_asset('report.css')}", _asset("report.js")
+    style, script = f"{asset('chart.css')}\n{asset('report.css')}", asset("report.js")
     return environment.get_template(template).render(
         policy=_policy(style, script),
         style=style,
         script=script,
-        shapes=marks.SHAPES,
+        shapes=SHAPES,
         draw=drawn,
         data_block=_data_block({**(data or {}), "numbers": numbers}),
         **context,
@@ -227,17 +227,12 @@ def _environment(package: str) -> Any:
     )
     environment.filters |= {
         "score": words.number,
-        "short": marks.short,
+        "short": short,
         "p": words.p_value,
         "plural": words.plural,
         "shell": shlex.quote,
     }
     return environment
-
-
-def _asset(name: str) -> str:
-    folder = resources.files(__package__) / "templates"
-    return (folder / name).read_text(encoding="utf-8").strip("\n")
 
 
 def _policy(style: str, script: str) -> str:
