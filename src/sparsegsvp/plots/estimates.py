@@ -31,13 +31,9 @@ def roc(
         The positive class of a classifier's two, by default the last.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(120, 20, 2, effect=2.5, return_X_y=True)
-    >>> model = GSVPSVM(n_features=2).fit(X[:80], y[:80])
-    >>> plots.roc(model, X[80:], y[80:], ax=False).description
+    %(example)s
+    >>> model = GSVPSVM(n_features=2).fit(X[:40], y[:40])
+    >>> plots.roc(model, X[40:], y[40:], ax=False).description
     'ROC curve for 1'
     """
     return drawings.roc_chart(_curve("roc", found, X, y, pos_label))
@@ -55,13 +51,9 @@ def calibration(
         As for `roc`.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(120, 20, 2, effect=2.5, return_X_y=True)
-    >>> model = GSVPSVM(n_features=2).fit(X[:80], y[:80])
-    >>> plots.calibration(model, X[80:], y[80:], ax=False).y.title
+    %(example)s
+    >>> model = GSVPSVM(n_features=2).fit(X[:40], y[:40])
+    >>> plots.calibration(model, X[40:], y[40:], ax=False).y.title
     'observed share'
     """
     return drawings.calibration_chart(_curve("calibration", found, X, y, pos_label))
@@ -88,13 +80,9 @@ def decision_curve(
         validation that is given has its own.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(120, 20, 2, effect=2.5, return_X_y=True)
-    >>> model = GSVPSVM(n_features=2).fit(X[:80], y[:80])
-    >>> plots.decision_curve(model, X[80:], y[80:], prevalence=0.1, ax=False).description
+    %(example)s
+    >>> model = GSVPSVM(n_features=2).fit(X[:40], y[:40])
+    >>> plots.decision_curve(model, X[40:], y[40:], prevalence=0.1, ax=False).description
     'decision curve for 1 at a prevalence of 0.1'
     """
     return drawings.decision_chart(_curve("decision", found, X, y, pos_label, prevalence))
@@ -110,11 +98,7 @@ def permutation(evaluation: Any, *, ax: Any = None) -> Chart:
         With a permutation test.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, nested_evaluate, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> model = GSVPSVM(n_features=2)
     >>> found = nested_evaluate(model, X, y, cv=3, n_repeats=1, n_permutations=9)
     >>> plots.permutation(found, ax=False).y.title
@@ -160,12 +144,8 @@ def learning_curve(curve: Any, *, ax: Any = None) -> Chart:
         Result of `sparsegsvp.evaluation.learning_curve`, or ``Selection.learning``.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
+    %(example)s
     >>> from sparsegsvp.evaluation import learning_curve
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
     >>> found = learning_curve(GSVPSVM(n_features=2), X, y, n_repeats=3)
     >>> plots.learning_curve(found, ax=False).x.title
     'samples'

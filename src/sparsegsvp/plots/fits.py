@@ -28,11 +28,7 @@ def path(
         How many of the chosen panel's heaviest features are named in the legend.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVMCV, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(X, y)
     >>> plots.path(model, ax=False).description
     'weights along the path'
@@ -60,11 +56,7 @@ def weights(
     feature_names : sequence of str, optional
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVMCV, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(X, y)
     >>> plots.weights(model, plane=1, ax=False).title
     'plane of 1'
@@ -88,11 +80,7 @@ def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -
         Classes whose planes span the picture.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, nested_evaluate, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> model = GSVPSVM(n_features=2)
     >>> found = nested_evaluate(model, X, y, cv=3, n_repeats=1, n_permutations=0)
     >>> plots.planes(found, ax=False).x.title
@@ -123,11 +111,7 @@ def stability(
         Largest number of bars.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, StabilitySelection, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> stable = StabilitySelection(GSVPSVM(n_features=2), n_resamples=4).fit(X, y)
     >>> plots.stability(stable, ax=False).x.title
     'share of refits that choose the feature'
@@ -179,11 +163,7 @@ def heatmap(
     feature_names : sequence of str, optional
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> plots.heatmap(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).x.title
     'samples, like beside like'
     """
@@ -218,11 +198,7 @@ def volcano(
     feature_names : sequence of str, optional
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> plots.volcano(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).x.title
     'mean 1 − 0, in units of the table'
     """
@@ -255,11 +231,7 @@ def boxes(
     feature_names : sequence of str, optional
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> plots.boxes(GSVPSVM(n_features=3).fit(X, y), X, y, feature="7", ax=False).title
     '7'
     """
@@ -299,11 +271,7 @@ def correlations(
     feature_names : sequence of str, optional
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> plots.correlations(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).description
     'correlations of the panel within the classes'
     """

@@ -16,13 +16,21 @@ from ..report.charts import Chart, matplotlib
 
 Given = ParamSpec("Given")
 
-# Written once for the docstrings of all plots, which refer to it as %(drawn)s.
-_DRAWN = """\
+# Passages that the docstrings of plots have in common: these refer to them as %(name)s.
+_PASSAGES = {
+    "drawn": """\
 ax : matplotlib axes, None or False
 
     Returns
     -------
-    matplotlib axes or Chart"""
+    matplotlib axes or Chart""",
+    "example": """\
+Examples
+    --------
+    >>> from sparsegsvp import GSVPSVM, GSVPSVMCV, StabilitySelection, nested_evaluate, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)""",
+}
 
 
 def plot(make_chart: Callable[Given, Chart]) -> Callable[Given, Any]:
@@ -37,7 +45,8 @@ def plot(make_chart: Callable[Given, Chart]) -> Callable[Given, Any]:
         return chart if ax is False else chart.draw(ax)
 
     drawn.__signature__ = signature(make_chart).replace(return_annotation=Any)  # type: ignore[attr-defined]
-    drawn.__doc__ = (make_chart.__doc__ or "").replace("%(drawn)s", _DRAWN)
+    for name, text in _PASSAGES.items():
+        drawn.__doc__ = (drawn.__doc__ or "").replace(f"%({name})s", text)
     return drawn
 
 
