@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from sparsegsvp import plots
-from sparsegsvp.report import draw_figures, drawings, feature_charts, marks
+from sparsegsvp.report import draw_figures, drawings, marks, panel_charts
 from sparsegsvp.report.charts import Axis, Chart, Sheet
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -24,7 +24,7 @@ def charts(results) -> dict[str, Chart]:
     row, tones = results["panel"][0], {name: k for k, name in enumerate(results["data"]["classes"])}
     return {
         "gauge": drawings.gauge(results["scores"]["balanced_accuracy"], 0.5),
-        "boxes": feature_charts.boxes(row["feature"], row["boxes"], tones),
+        "boxes": panel_charts.boxes(row["feature"], row["boxes"], tones),
         **drawn,
     }
 

@@ -8,9 +8,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..evaluation import validate_external
-from ..report import drawings, figures
+from ..report import drawings, figures, panel_charts
 from ..report.charts import Chart
-from ..report.comparison import accuracy_curves, accuracy_lines
 from .shared import plain_of, plot
 
 
@@ -131,7 +130,7 @@ def accuracy(comparison: Any, *, ax: Any = None) -> Chart:
     ['a', 'Pareto front']
     """
     found = plain_of(comparison, "accuracy", "curves", "what compare returns")
-    return accuracy_lines(accuracy_curves(found))
+    return panel_charts.accuracy_lines(figures.accuracy_curves(found))
 
 
 @plot

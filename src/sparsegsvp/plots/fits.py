@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..evaluation import find_substitutes
-from ..report import drawings, feature_charts, features, figures, projections
+from ..report import drawings, features, figures, panel_charts, projections
 from ..report.charts import Chart
 from .shared import names_of, plain_of, plot, samples_of, search_of
 
@@ -174,7 +174,7 @@ def heatmap(
     shown = features.heatmap(s.X, s.codes, s.classes, s.names, s.panel, ids=s.ids, evaluation=found)
     if shown is None:
         raise ValueError("the selector has selected no feature.")
-    return feature_charts.heatmap_chart(shown, s.tones)
+    return panel_charts.heatmap_chart(shown, s.tones)
 
 
 @plot
@@ -207,7 +207,7 @@ def volcano(
     shown = features.volcano(s.X, s.codes, s.classes, s.names, s.panel, positive)
     if shown is None:
         raise ValueError("plots.volcano takes two classes and features that vary.")
-    return feature_charts.volcano_chart(shown, s.tones)
+    return panel_charts.volcano_chart(shown, s.tones)
 
 
 @plot
@@ -247,7 +247,7 @@ def boxes(
     found = features.boxes(features.column(s.X, at), s.codes, s.classes)
     if not found:
         raise ValueError(f"all values of {s.names[at]} are missing.")
-    return feature_charts.boxes(s.names[at], found, s.tones)
+    return panel_charts.boxes(s.names[at], found, s.tones)
 
 
 @plot
@@ -288,4 +288,4 @@ def correlations(
     shown = features.correlations(s.X, s.codes, s.names, rows)
     if shown is None:
         raise ValueError("correlations take a panel of two features at least.")
-    return feature_charts.correlations_chart(shown)
+    return panel_charts.correlations_chart(shown)

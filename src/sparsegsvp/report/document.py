@@ -18,10 +18,9 @@ from ..metrics import threshold_table
 from . import features, figures, projections, words
 from .answers import notices_about
 from .features import classes_of, describe_panel, with_frequencies
+from .figures import Part
 from .methods import methods
 from .schema import FORMAT, FORMAT_VERSION, Results
-
-Part = dict[str, Any]
 
 
 def summarize(
@@ -111,13 +110,13 @@ def summarize(
     scores = known_scores(found)
     verdict = words.verdict(data, scores, found, size=len(rows), stability=steadiness)
     verdict["sentences"] += [] if test is None else [words.cohort_sentence(test)]
-    said = notices_about(data, rows, verdict["level"], scores, steadiness)
-    if found is not None:
-        said += [Notice(n["code"], n["severity"], n["text"]) for n in found["notices"]]
-        differing = sizes_notice(len(rows), found["panel_sizes"])
-        said += [] if differing is None else [differing]
-    said += [*getattr(table, "notices", ()), *notices]
-    said += [Notice("skipped", "note", text) for text in skipped]
+    said = [
+        *notices_about(data, rows, verdict["level"], scores, steadiness),
+        *_passed_on(found, len(rows)),
+        *getattr(table, "notices", ()),
+        *notices,
+        *(Notice("skipped", "note", text) for text in skipped),
+    ]
     said.sort(key=lambda notice: ("serious", "caution", "note").index(notice.severity))
     selections = folds if halves is None else halves
     document = {
@@ -145,6 +144,15 @@ def summarize(
         "evaluation": found,
     }
     return cast(Results, plain({**document, "methods": methods(document)}))
+
+
+def _passed_on(found: Mapping[str, Any] | None, size: int) -> list[Notice]:
+    """The notices of an evaluation, and one where its panels are of other sizes than this one."""
+    if found is None:
+        return []
+    said = [Notice(n["code"], n["severity"], n["text"]) for n in found["notices"]]
+    differing = sizes_notice(size, found["panel_sizes"])
+    return said if differing is None else [*said, differing]
 
 
 def summarize_test(

@@ -19,7 +19,7 @@ from ..evaluation import find_substitutes
 from ..evaluation.substitutes import group_frequency, within_class_scores
 from ..linalg.matrix import dense
 from .figures import Part
-from .projections import fates, sample_names, thin
+from .projections import sample_names, sample_outcomes, thin
 
 _MAX_OUTLIERS = 12
 _MAX_ROWS = 40  # features of a heatmap
@@ -241,17 +241,7 @@ def volcano(
     if len(classes) != 2:
         return None
     one = 0 if positive == classes[0] else 1
-    counts, means, squares = (np.zeros((2, X.shape[1])) for _ in range(3))
-    for start in range(0, X.shape[1], _BLOCK):  # never a dense copy of the table
-        here = slice(start, start + _BLOCK)
-        block = dense(X[:, here])
-        for k in (0, 1):
-            rows = np.asarray(block[codes == k], dtype=np.float64)
-            known = np.isfinite(rows)
-            counts[k, here] = known.sum(axis=0)
-            n = np.maximum(counts[k, here], 1)
-            means[k, here] = np.where(known, rows, 0.0).sum(axis=0) / n
-            squares[k, here] = (np.where(known, rows - means[k, here], 0.0) ** 2).sum(axis=0)
+    counts, means, squares = _moments_of_two(X, codes)
     freedom = np.maximum(counts - 1, 1)
     error = squares / freedom / np.maximum(counts, 1)  # variance of each mean
     within = np.sqrt(squares.sum(axis=0) / np.maximum(counts.sum(axis=0) - 2, 1))
@@ -268,23 +258,39 @@ def volcano(
     low, high = np.quantile(spread, [0.1, 0.9])
     alike = bool(high <= _LIKE * low)
     x = difference if alike else difference / spread
-    height = -np.log10(q)
-    shown = _apart(x, height, np.isin(kept, panel), np.argsort(q, kind="stable")[:_NAMED])
-    order = np.argsort(q[shown], kind="stable")
-    shown = shown[order]
-    mine = {int(j) for j in panel}
+    mine = np.isin(kept, panel)
+    shown = _apart(x, -np.log10(q), mine, np.argsort(q, kind="stable")[:_NAMED])
+    shown = shown[np.argsort(q[shown], kind="stable")]
     return {
         "feature": [str(names[j]) for j in kept[shown]],
         "difference": x[shown].tolist(),
         "p": p[shown].tolist(),
         "q": q[shown].tolist(),
-        "in_panel": [int(j) in mine for j in kept[shown]],
+        "in_panel": mine[shown].tolist(),
         "higher_in": [str(classes[one if d > 0 else 1 - one]) for d in x[shown]],
         "contrast": f"{classes[one]} − {classes[1 - one]}",
         "unit": "units of the table" if alike else "within-class standard deviations",
         "n_total": int(kept.size),
         "n_below": int((q <= 0.05).sum()),
     }
+
+
+def _moments_of_two(
+    X: Any, codes: NDArray[np.intp]
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Known values, their mean and squared deviations from it, of each feature in two classes."""
+    counts, means, squares = (np.zeros((2, X.shape[1])) for _ in range(3))
+    for start in range(0, X.shape[1], _BLOCK):  # never a dense copy of the table
+        here = slice(start, start + _BLOCK)
+        block = dense(X[:, here])
+        for k in (0, 1):
+            rows = np.asarray(block[codes == k], dtype=np.float64)
+            known = np.isfinite(rows)
+            counts[k, here] = known.sum(axis=0)
+            n = np.maximum(counts[k, here], 1)
+            means[k, here] = np.where(known, rows, 0.0).sum(axis=0) / n
+            squares[k, here] = (np.where(known, rows - means[k, here], 0.0) ** 2).sum(axis=0)
+    return counts, means, squares
 
 
 def _apart(
@@ -337,7 +343,7 @@ def heatmap(
         "feature": [str(names[panel[i]]) for i in up],
         "values": [[None if np.isnan(v) else round(float(v), 3) for v in Z[i, across]] for i in up],
         "name": sample_names(ids, rows),
-        **fates(evaluation, codes, rows, positive),
+        **sample_outcomes(evaluation, codes, rows, positive),
         "classes": [str(c) for c in classes],
         "n_total": int(codes.size),
     }

@@ -21,6 +21,7 @@ Part = dict[str, Any]
 
 _ROC_GRID = np.linspace(0.0, 1.0, 101)
 _MAX_BARS = 30
+_BINS = 24  # of a permutation distribution
 _MAX_WEIGHTS = 40
 
 
@@ -160,7 +161,7 @@ def confusion(evaluation: Mapping[str, Any]) -> Part:
     return {"classes": classes, "counts": evaluation["confusion"]["mean"]}
 
 
-def permutation_histogram(evaluation: Mapping[str, Any], n_bins: int = 24) -> Part | None:
+def permutation_histogram(evaluation: Mapping[str, Any]) -> Part | None:
     """The statistic under permuted labels, in bins that also reach the observed one."""
     found = evaluation.get("permutation")
     if not found or not found["distribution"]:
@@ -170,7 +171,7 @@ def permutation_histogram(evaluation: Mapping[str, Any], n_bins: int = 24) -> Pa
     low = min(values.min(), found["observed"], chance)
     high = max(values.max(), found["observed"], chance)
     pad = max(0.02, 0.04 * (high - low))
-    edges = np.linspace(max(0.0, low - pad), min(1.0, high + pad), n_bins + 1)
+    edges = np.linspace(max(0.0, low - pad), min(1.0, high + pad), _BINS + 1)
     counts, _ = np.histogram(values, edges)
     return {
         "edges": edges.tolist(),
@@ -199,6 +200,26 @@ def learning(found: Mapping[str, Any]) -> Part:
         "stability": list(found["stability"]),
         "n_samples": int(found["n_samples"]),
         "chance": float(found["chance"]),
+    }
+
+
+def accuracy_curves(found: Mapping[str, Any]) -> Part:
+    """Accuracy against panel size, of ``Comparison.to_dict()``: a curve per method, and the front.
+
+    To ``methods`` and ``front`` of its curves come ``sizes``, ``reference``, the ``level`` of the
+    intervals, and in each curve as ``link`` its place among all methods.
+    """
+    curves, rows = found["curves"], found.get("rows", ())
+    every = list(dict.fromkeys([*(row["method"] for row in rows), *curves["methods"]]))
+    sizes = {size for curve in curves["methods"].values() for size in curve["size"]}
+    return {
+        "methods": {
+            name: {**curve, "link": every.index(name)} for name, curve in curves["methods"].items()
+        },
+        "front": sorted(curves["front"], key=lambda at: (at["size"], every.index(at["method"]))),
+        "sizes": list(found.get("sizes", sorted(sizes))),
+        "reference": found.get("reference"),
+        "level": next((row["score"]["level"] for row in rows if row["score"]), 0.95),
     }
 
 

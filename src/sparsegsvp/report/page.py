@@ -14,13 +14,15 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from ..evaluation.comparison import RANDOM_PANEL
 from ..evaluation.recalibration import recalibration_words
-from . import drawings, feature_charts, figures, words
+from . import drawings, figures, panel_charts, words
 from .answers import QUESTIONS, addresses, answers, next_steps
 from .checklist import checklist
 from .marks import SHAPES, asset, short
-from .schema import fitting_together, validate
+from .schema import check, fitting_together, validate
 
+COMPARISON_FORMAT = "sparsegsvp-comparison"
 _HERO_FEATURES = 14
 _BATCHES = 30  # rows of a table of batches
 
@@ -99,6 +101,73 @@ def build_report(results: Mapping[str, Any]) -> str:
     )
 
 
+def build_comparison(results: Mapping[str, Any]) -> str:
+    """Draw the page of a comparison: accuracy against panel size, and the table.
+
+    Parameters
+    ----------
+    results : dict
+        ``results.json`` of ``sparsegsvp compare``: ``comparison`` is
+        ``sparsegsvp.evaluation.Comparison.to_dict()``, ``verdict`` what `comparison_verdict`
+        says of it.
+
+    Returns
+    -------
+    str
+        HTML, complete in itself. The same document gives the same text; timings, which never
+        repeat, are not on it.
+
+    Raises
+    ------
+    ValueError
+        If the document is of another kind.
+    ImportError
+        If jinja2 is missing.
+
+    Examples
+    --------
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sparsegsvp import GSVPSVM, compare
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.report import build_comparison, comparison_verdict
+    >>> data = make_planted(60, 20, 2, effect=2.5)
+    >>> methods = {"GSVPSVM": GSVPSVM(), "F test": SelectKBest()}
+    >>> found = compare(methods, data.X, data.y, sizes=(2, 4), n_repeats=1)
+    >>> results = {"format": "sparsegsvp-comparison", "versions": {"sparsegsvp": "0.1"},
+    ...            "command": "", "data": {}, "parameters": {}, "comparison": found.to_dict(),
+    ...            "verdict": comparison_verdict(found.to_dict())}
+    >>> page = build_comparison(results)
+    >>> page.startswith("<!doctype html>"), "http://" in page
+    (True, False)
+    """
+    if not isinstance(results, Mapping) or results.get("format") != COMPARISON_FORMAT:
+        raise ValueError(
+            f"results['format'] must be {COMPARISON_FORMAT!r}: pass results.json of "
+            "`sparsegsvp compare`"
+        )
+    check(results, "Comparison", "results", open_ended=True)
+    found = results["comparison"]
+    methods = list(dict.fromkeys(row["method"] for row in found["rows"]))
+    rows = {(row["method"], row["size"]): row for row in found["rows"]}
+    return render(
+        "comparison.html",
+        {"accuracy": panel_charts.accuracy_chart(figures.accuracy_curves(found))},
+        r=results,
+        found=found,
+        headline=results["verdict"]["headline"],
+        sentences=results["verdict"]["sentences"],
+        middle=found["sizes"][len(found["sizes"]) // 2],
+        lines=[
+            {"name": name, "link": i, "cells": [rows[name, size] for size in found["sizes"]]}
+            for i, name in enumerate(methods)
+        ],
+        control=RANDOM_PANEL,
+        problems=list(
+            dict.fromkeys((r["method"], r["error"]) for r in found["rows"] if r["error"])
+        ),
+    )
+
+
 @fitting_together()
 def draw_figures(results: Mapping[str, Any]) -> dict[str, Any]:
     """Draw every figure that a document has numbers for.
@@ -127,10 +196,10 @@ def draw_figures(results: Mapping[str, Any]) -> dict[str, Any]:
     tones, found, test = _tones(results), results["figures"], results["test"] or {}
     threshold = (results["stability"] or {"threshold": None})["threshold"]
     kinds: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-        "boxes": (results["panel"], lambda part: feature_charts.all_boxes(part, tones)),
-        "heatmap": (found["heatmap"], lambda part: feature_charts.heatmap_chart(part, tones)),
-        "volcano": (found["volcano"], lambda part: feature_charts.volcano_chart(part, tones)),
-        "correlations": (found["correlations"], feature_charts.correlations_chart),
+        "boxes": (results["panel"], lambda part: panel_charts.all_boxes(part, tones)),
+        "heatmap": (found["heatmap"], lambda part: panel_charts.heatmap_chart(part, tones)),
+        "volcano": (found["volcano"], lambda part: panel_charts.volcano_chart(part, tones)),
+        "correlations": (found["correlations"], panel_charts.correlations_chart),
         **{name: (found[name], draw) for name, draw in _CURVES.items()},
         **{f"cohort-{name}": (test.get(name), draw) for name, draw in _CURVES.items()},
         "permutation": (found["permutation"], drawings.permutation_chart),

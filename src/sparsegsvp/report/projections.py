@@ -38,7 +38,7 @@ def thin(codes: NDArray[np.intp], limit: int = MAX_POINTS) -> NDArray[np.intp]:
     return np.sort(np.concatenate(kept))
 
 
-def fates(
+def sample_outcomes(
     evaluation: Mapping[str, Any] | None,
     codes: NDArray[np.intp],
     rows: NDArray[np.intp],
@@ -231,7 +231,7 @@ def _scatter(
     return {
         "x": points[rows, 0].tolist(),
         "y": points[rows, 1].tolist(),
-        **fates(evaluation, codes, rows),
+        **sample_outcomes(evaluation, codes, rows),
         "name": sample_names(names, rows),
         "classes": [str(c) for c in classes],
         "x_title": titles[0],

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..evaluation.comparison import RANDOM_PANEL
 from ..evaluation.scores import TITLES
 from ..evaluation.values import number
 
@@ -224,6 +225,49 @@ def _about_batches(evaluation: Part) -> str:
                 f"{interval(unseen['score'])}."
             )
     return text
+
+
+def comparison_verdict(found: Part) -> dict[str, Any]:
+    """Say how small a panel does as well as the best, and by what method.
+
+    The headline names the smallest panel within one standard error of the best score of
+    ``Comparison.to_dict()``; the sentences say what stands behind it, and what to beware of.
+    """
+
+    def value(row: Part) -> float:
+        return float(row["score"]["value"])
+
+    done = [row for row in found["rows"] if row["score"] is not None]
+    tried = [row for row in done if row["method"] != RANDOM_PANEL]
+    if not tried:
+        return {
+            "headline": "No method finished",
+            "sentences": ["Why each of them did not is said below."],
+        }
+    best = max(tried, key=value)
+    reach = value(best) - (best["standard_error"] or 0.0)
+    near = [row for row in tried if value(row) >= reach]
+    smallest = min(row["size"] for row in near)
+    peers = sorted((row for row in near if row["size"] == smallest), key=value, reverse=True)
+    names = listed([row["method"] for row in peers], 3)
+    score = number(value(peers[0]))
+    sentences = [
+        f"The best of {plural(len(tried), 'row')} is {best['method']} with "
+        f"{plural(best['size'], 'feature')}: balanced accuracy {interval(best['score'])}; "
+        f"the panels named here lie within one standard error of it.",
+        "The best of many is flattered by being picked: estimate the one you choose "
+        "on folds of another seed or on other samples.",
+    ]
+    control = next((r for r in done if r["method"] == RANDOM_PANEL and r["size"] == smallest), None)
+    if control is not None:
+        sentences.insert(1, f"A random panel of {smallest} scores {number(value(control))}.")
+    headline = f"{plural(smallest, 'feature').capitalize()} will do: {names} ({score})"
+    if control is not None and value(control) >= reach:
+        headline = f"A random panel of {plural(smallest, 'feature')} does as well as any method"
+    return {"headline": headline, "sentences": sentences}
+
+
+# ------------------------------------------------------------------------ another cohort
 
 
 def cohort_sentence(test: Part) -> str:
