@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import ttest_ind
@@ -182,13 +184,14 @@ def test_pca_before_selection_is_the_svd_of_standardised_data():
     X = rng.normal(size=(30, 1500)) * rng.uniform(0.1, 10, 1500)
     X[:, :700] += 4 * rng.normal(size=(30, 1))
     codes = np.repeat([0, 1], 15)
-    found = projections.pca_before(X, codes, ["a", "b"])
+    samples = figures.Samples(X, codes, ["a", "b"], [str(j) for j in range(1500)])
+    found = projections.pca_before(samples)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     u, s, _ = np.linalg.svd(Z, full_matrices=False)
     for axis, k in (("x", 0), ("y", 1)):
         np.testing.assert_allclose(np.abs(found[axis]), np.abs(u[:, k] * s[k]), atol=1e-8)
     # labels must not move a point
-    other = projections.pca_before(X, 1 - codes, ["a", "b"])
+    other = projections.pca_before(replace(samples, codes=1 - codes))
     assert other["x"] == found["x"]
 
 

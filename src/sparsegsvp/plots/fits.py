@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ..evaluation import find_substitutes
 from ..report import drawings, features, figures, panel_charts, projections
 from ..report.charts import Chart
-from .shared import names_of, plain_of, plot, samples_of, search_of
+from .shared import names_of, panel_and_samples, plain_of, plot, search_of, tones
 
 
 @plot
@@ -167,14 +167,14 @@ def heatmap(
     >>> plots.heatmap(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).x.title
     'samples, like beside like'
     """
-    s = samples_of(selector, X, y, feature_names, "heatmap")
+    panel, samples = panel_and_samples(selector, X, y, feature_names, "heatmap")
     found = None
     if evaluation is not None:
         found = plain_of(evaluation, "heatmap", "out_of_fold", "what nested_evaluate returns")
-    shown = features.heatmap(s.X, s.codes, s.classes, s.names, s.panel, ids=s.ids, evaluation=found)
+    shown = features.heatmap(samples, panel, found)
     if shown is None:
         raise ValueError("the selector has selected no feature.")
-    return panel_charts.heatmap_chart(shown, s.tones)
+    return panel_charts.heatmap_chart(shown, tones(samples))
 
 
 @plot
@@ -202,12 +202,11 @@ def volcano(
     >>> plots.volcano(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).x.title
     'mean 1 − 0, in units of the table'
     """
-    s = samples_of(selector, X, y, feature_names, "volcano")
-    positive = None if pos_label is None else str(pos_label)
-    shown = features.volcano(s.X, s.codes, s.classes, s.names, s.panel, positive)
+    panel, samples = panel_and_samples(selector, X, y, feature_names, "volcano", pos_label)
+    shown = features.volcano(samples, panel)
     if shown is None:
         raise ValueError("plots.volcano takes two classes and features that vary.")
-    return panel_charts.volcano_chart(shown, s.tones)
+    return panel_charts.volcano_chart(shown, tones(samples))
 
 
 @plot
@@ -235,19 +234,19 @@ def boxes(
     >>> plots.boxes(GSVPSVM(n_features=3).fit(X, y), X, y, feature="7", ax=False).title
     '7'
     """
-    s = samples_of(selector, X, y, feature_names, "boxes")
+    panel, samples = panel_and_samples(selector, X, y, feature_names, "boxes")
     if isinstance(feature, str):
-        if feature not in s.names:
+        if feature not in samples.names:
             raise ValueError(f"there is no feature {feature!r}.")
-        at = list(s.names).index(feature)
-    elif 0 <= feature < len(s.panel):
-        at = s.panel[feature]
+        at = list(samples.names).index(feature)
+    elif 0 <= feature < len(panel):
+        at = panel[feature]
     else:
-        raise ValueError(f"feature={feature} must be a name, or below {len(s.panel)}.")
-    found = features.boxes(features.column(s.X, at), s.codes, s.classes)
+        raise ValueError(f"feature={feature} must be a name, or below {len(panel)}.")
+    found = features.boxes(features.column(samples.X, at), samples.codes, samples.classes)
     if not found:
-        raise ValueError(f"all values of {s.names[at]} are missing.")
-    return panel_charts.boxes(s.names[at], found, s.tones)
+        raise ValueError(f"all values of {samples.names[at]} are missing.")
+    return panel_charts.boxes(samples.names[at], found, tones(samples))
 
 
 @plot
@@ -275,17 +274,19 @@ def correlations(
     >>> plots.correlations(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).description
     'correlations of the panel within the classes'
     """
-    s = samples_of(selector, X, y, feature_names, "correlations")
-    found = {} if stability is None else find_substitutes(s.X, s.codes, stability.selections_)
+    panel, samples = panel_and_samples(selector, X, y, feature_names, "correlations")
+    found = {}
+    if stability is not None:
+        found = find_substitutes(samples.X, samples.codes, stability.selections_)
     rows = [
         {
             "index": j,
-            "feature": s.names[j],
+            "feature": samples.names[j],
             "substitutes": [{"index": other.feature} for other in found.get(j, ())],
         }
-        for j in s.panel
+        for j in panel
     ]
-    shown = features.correlations(s.X, s.codes, s.names, rows)
+    shown = features.correlations(samples, rows)
     if shown is None:
         raise ValueError("correlations take a panel of two features at least.")
     return panel_charts.correlations_chart(shown)

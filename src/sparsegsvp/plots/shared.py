@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..estimators.pipeline import last_step
 from ..report.charts import Chart, matplotlib
+from ..report.figures import Samples
 
 Given = ParamSpec("Given")
 
@@ -84,27 +84,15 @@ def names_of(fitted: Any, given: Sequence[str] | None) -> Sequence[str]:
     return [str(name) for name in given]
 
 
-@dataclass(frozen=True)
-class Samples:
-    """A table and its labels as the figures want them, and the panel of a selector."""
-
-    X: Any
-    codes: NDArray[np.intp]
-    classes: list[str]
-    names: Sequence[str]
-    ids: list[str] | None
-    panel: list[int]
-
-    @property
-    def tones(self) -> dict[str, int]:
-        """The colour of each class."""
-        return {name: k % 8 for k, name in enumerate(self.classes)}
-
-
-def samples_of(
-    selector: Any, X: Any, y: ArrayLike, names: Sequence[str] | None, plot: str
-) -> Samples:
-    """Read a fitted selector, a table of any kind and its labels."""
+def panel_and_samples(
+    selector: Any,
+    X: Any,
+    y: ArrayLike,
+    names: Sequence[str] | None,
+    plot: str,
+    positive: Any = None,
+) -> tuple[list[int], Samples]:
+    """The panel of a fitted selector, and the samples of a table of any kind with its labels."""
     last = selector if hasattr(selector, "get_support") else last_step(selector)
     if not hasattr(last, "get_support") or not hasattr(selector, "n_features_in_"):
         raise ValueError(
@@ -123,5 +111,10 @@ def samples_of(
             f"plots.{plot} wants the table that the selector was fitted on: {codes.size} labels "
             f"and {len(names)} features, got the shape {X.shape}."
         )
-    classes = [str(label) for label in known]
-    return Samples(X, codes.astype(np.intp), classes, names, ids, panel)
+    classes, positive = [str(label) for label in known], None if positive is None else str(positive)
+    return panel, Samples(X, codes.astype(np.intp), classes, names, ids, positive)
+
+
+def tones(samples: Samples) -> dict[str, int]:
+    """The colour of each class."""
+    return {name: k % 8 for k, name in enumerate(samples.classes)}

@@ -58,7 +58,7 @@ def checklist(results: Part) -> list[ChecklistPart]:
     Parameters
     ----------
     results : dict
-        The document of `summarize`, or ``results.json`` as read by `json.load`.
+        As for `build_report`.
 
     Returns
     -------

@@ -18,7 +18,7 @@ from ..estimators.pipeline import last_step
 from ..evaluation import find_substitutes
 from ..evaluation.substitutes import group_frequency, within_class_scores
 from ..linalg.matrix import dense
-from .figures import Part
+from .figures import Part, Samples
 from .projections import sample_names, sample_outcomes, thin
 
 _MAX_OUTLIERS = 12
@@ -110,11 +110,19 @@ def single_auc(values: Float64Array, codes: NDArray[np.intp], n_classes: int) ->
 # ----------------------------------------------------------------------------- the panel
 
 
-def classes_of(table: Any, model: Any) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the names of the classes, and the code of each sample."""
+def samples_of(table: Any, model: Any) -> Samples:
+    """The samples of a table, with the classes that a model was fitted on.
+
+    Of two classes the positive one is the table's, or the last.
+    """
     known = last_step(model).classes_
     codes = np.searchsorted(known, np.asarray(table.y)).astype(np.intp)
-    return [str(c) for c in known.tolist()], codes
+    classes, positive = [str(c) for c in known.tolist()], None
+    if len(classes) == 2:
+        given = getattr(table, "positive", None)
+        positive = str(getattr(table, "positive_class", classes[-1]) if given is None else given)
+    ids = getattr(table, "ids", None)
+    return Samples(table.X, codes, classes, table.feature_names, ids, positive)
 
 
 def describe_panel(table: Any, model: Any) -> list[Part]:
@@ -133,8 +141,8 @@ def describe_panel(table: Any, model: Any) -> list[Part]:
     list of dict
         Each a ``Feature`` of `sparsegsvp.report.schema.DOCUMENT`.
     """
-    final = last_step(model)
-    classes, codes = classes_of(table, model)
+    final, samples = last_step(model), samples_of(table, model)
+    classes, codes = samples.classes, samples.codes
     support = np.flatnonzero(final.support_)
     inner_X = _seen_by_the_planes(model, table.X)
     # a plane has the other classes on its positive side: turned round, a weight is positive
@@ -185,17 +193,13 @@ def _seen_by_the_planes(model: Any, X: Any) -> Any:
 
 
 def with_frequencies(
-    panel: list[Part],
-    table: Any,
-    codes: NDArray[np.intp],
-    selections: NDArray[np.bool_] | None,
-    stability: Any,
+    panel: list[Part], samples: Samples, selections: NDArray[np.bool_] | None, stability: Any
 ) -> list[Part]:
     """Add how often refits chose each feature, and which others stand in for it."""
     if selections is None:
         return panel
     if stability is None:
-        substitutes = find_substitutes(table.X, codes, selections)
+        substitutes = find_substitutes(samples.X, samples.codes, selections)
     else:
         substitutes = stability.substitutes_
     rows = []
@@ -206,7 +210,7 @@ def with_frequencies(
             "group_frequency": group_frequency(selections, row["index"], others),
             "substitutes": [
                 {
-                    "feature": str(table.feature_names[other.feature]),
+                    "feature": str(samples.names[other.feature]),
                     "index": other.feature,
                     "correlation": other.correlation,
                     "frequency": other.frequency,
@@ -221,14 +225,7 @@ def with_frequencies(
 # -------------------------------------------------------------------------- all features
 
 
-def volcano(
-    X: Any,
-    codes: NDArray[np.intp],
-    classes: Sequence[str],
-    names: Sequence[str],
-    panel: Sequence[int],
-    positive: str | None = None,
-) -> Part | None:
+def volcano(samples: Samples, panel: Sequence[int]) -> Part | None:
     """Every feature's difference between two classes against its q-value.
 
     Welch's t test on all samples, adjusted for the number of features by Benjamini and
@@ -238,10 +235,11 @@ def volcano(
 
     None with more than two classes, or where no feature varies.
     """
+    classes = samples.classes
     if len(classes) != 2:
         return None
-    one = 0 if positive == classes[0] else 1
-    counts, means, squares = _moments_of_two(X, codes)
+    one = 0 if samples.positive == classes[0] else 1
+    counts, means, squares = _moments_of_two(samples.X, samples.codes)
     freedom = np.maximum(counts - 1, 1)
     error = squares / freedom / np.maximum(counts, 1)  # variance of each mean
     within = np.sqrt(squares.sum(axis=0) / np.maximum(counts.sum(axis=0) - 2, 1))
@@ -262,7 +260,7 @@ def volcano(
     shown = _apart(x, -np.log10(q), mine, np.argsort(q, kind="stable")[:_NAMED])
     shown = shown[np.argsort(q[shown], kind="stable")]
     return {
-        "feature": [str(names[j]) for j in kept[shown]],
+        "feature": [str(samples.names[j]) for j in kept[shown]],
         "difference": x[shown].tolist(),
         "p": p[shown].tolist(),
         "q": q[shown].tolist(),
@@ -309,15 +307,7 @@ def _apart(
 
 
 def heatmap(
-    X: Any,
-    codes: NDArray[np.intp],
-    classes: Sequence[str],
-    names: Sequence[str],
-    panel: Sequence[int],
-    *,
-    ids: Sequence[str] | None = None,
-    evaluation: Mapping[str, Any] | None = None,
-    positive: str | None = None,
+    samples: Samples, panel: Sequence[int], evaluation: Mapping[str, Any] | None = None
 ) -> Part | None:
     """The panel's values over the samples, both put beside what is like them.
 
@@ -328,8 +318,8 @@ def heatmap(
     panel = list(panel)[:_MAX_ROWS]
     if not panel:
         return None
-    rows = thin(codes, _MAX_COLUMNS)
-    Z = np.stack([column(X, j) for j in panel])
+    rows = thin(samples.codes, _MAX_COLUMNS)
+    Z = np.stack([column(samples.X, j) for j in panel])
     Z[~np.isfinite(Z)] = np.nan
     empty = np.isnan(Z).all(axis=1)
     Z[empty] = 0.0
@@ -340,12 +330,12 @@ def heatmap(
     up, across = _alike(known), _alike(known.T)
     rows = rows[across]
     return {
-        "feature": [str(names[panel[i]]) for i in up],
+        "feature": [str(samples.names[panel[i]]) for i in up],
         "values": [[None if np.isnan(v) else round(float(v), 3) for v in Z[i, across]] for i in up],
-        "name": sample_names(ids, rows),
-        **sample_outcomes(evaluation, codes, rows, positive),
-        "classes": [str(c) for c in classes],
-        "n_total": int(codes.size),
+        "name": sample_names(samples.ids, rows),
+        **sample_outcomes(evaluation, samples.codes, rows, samples.positive),
+        "classes": [str(c) for c in samples.classes],
+        "n_total": int(samples.codes.size),
     }
 
 
@@ -356,9 +346,7 @@ def _alike(Z: Float64Array) -> NDArray[np.intp]:
     return leaves_list(linkage(Z, "average", optimal_ordering=True)).astype(np.intp)
 
 
-def correlations(
-    X: Any, codes: NDArray[np.intp], names: Sequence[str], panel: Sequence[Mapping[str, Any]]
-) -> Part | None:
+def correlations(samples: Samples, panel: Sequence[Mapping[str, Any]]) -> Part | None:
     """Pooled within-class correlations of the panel and what stands in for its features.
 
     ``panel`` are rows of the document: each feature is followed by its three most frequent
@@ -375,9 +363,10 @@ def correlations(
                 room -= 1
     if len(near) < 2:
         return None
-    scores = within_class_scores(X, codes, np.array(list(near), dtype=np.intp))
+    columns = np.array(list(near), dtype=np.intp)
+    scores = within_class_scores(samples.X, samples.codes, columns)
     return {
-        "feature": [str(names[j]) for j in near],
+        "feature": [str(samples.names[j]) for j in near],
         "stands_for": list(near.values()),
         "values": np.clip(scores.T @ scores, -1.0, 1.0).round(4).tolist(),
     }

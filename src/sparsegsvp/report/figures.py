@@ -7,9 +7,11 @@ describes them under ``Figures`` and ``Box``. ``evaluation`` is ``EvaluationResu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import roc_curve
 
 from .._typing import BoolArray, Float64Array
@@ -18,6 +20,23 @@ from ..metrics import at_prevalence, decision_curve, net_benefit
 from ..metrics.calibration import known_at
 
 Part = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A table and its classes as pictures of samples take them.
+
+    ``codes`` are the places of the samples' classes in ``classes``, ``names`` those of the
+    features; ``ids`` name the samples, ``positive`` is the class of interest of two.
+    """
+
+    X: Any
+    codes: NDArray[np.intp]
+    classes: Sequence[str]
+    names: Sequence[str]
+    ids: Sequence[str] | None = None
+    positive: str | None = None
+
 
 _ROC_GRID = np.linspace(0.0, 1.0, 101)
 _MAX_BARS = 30

@@ -114,15 +114,12 @@ def build_comparison(results: Mapping[str, Any]) -> str:
     Returns
     -------
     str
-        HTML, complete in itself. The same document gives the same text; timings, which never
-        repeat, are not on it.
+        As of `build_report`. Timings, which never repeat, are not on it.
 
     Raises
     ------
-    ValueError
-        If the document is of another kind.
-    ImportError
-        If jinja2 is missing.
+    ValueError, ImportError
+        As by `build_report`.
 
     Examples
     --------
@@ -282,8 +279,10 @@ def template_environment(package: str) -> Any:
 
 @cache
 def _environment(package: str) -> Any:
-    """Make the environment that compiles each template once; it escapes values, and refuses
-    names that nobody gave."""
+    """Make the environment, which compiles each template once.
+
+    Values are escaped, and an unknown name is an error.
+    """
     import jinja2
 
     places = dict.fromkeys([package, __package__])

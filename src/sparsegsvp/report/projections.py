@@ -15,7 +15,7 @@ from scipy.linalg import eigh, orthogonal_procrustes
 
 from .._typing import Float64Array
 from ..linalg.matrix import dense
-from .figures import Part
+from .figures import Part, Samples
 
 #: More samples than this are thinned, the same number per class.
 MAX_POINTS = 1200
@@ -101,18 +101,13 @@ def planes(
     )
 
 
-def pca_before(
-    X: Any,
-    codes: NDArray[np.intp],
-    classes: Sequence[str],
-    names: Sequence[str] | None = None,
-    evaluation: Mapping[str, Any] | None = None,
-) -> Part:
+def pca_before(samples: Samples, evaluation: Mapping[str, Any] | None = None) -> Part:
     """First two principal components of all standardised features; labels play no part.
 
     Missing values are set to the median of their column. An ``evaluation`` tells the samples'
     probabilities; which of them are predicted wrongly is not shown here.
     """
+    X, codes = samples.X, samples.codes
     rows = thin(codes)
     gram = np.zeros((rows.size, rows.size))
     for start in range(0, X.shape[1], _BLOCK):  # never a standardised copy of the table
@@ -130,8 +125,8 @@ def pca_before(
         scores,
         codes,
         evaluation,
-        classes,
-        names,
+        samples.classes,
+        samples.ids,
         titles=[f"PC1 ({shares[0]:.0%} of variance)", f"PC2 ({shares[1]:.0%})"],
         note=f"All {X.shape[1]:,} features, standardised; the labels only colour the points.",
     )
