@@ -159,6 +159,12 @@ def test_a_threshold_says_what_the_first_repeat_would_have_called(fitted):
     ("names", "kind", "first"),
     [
         (["TP53", "HLA-A", "age at visit"], "gene symbols", "gene=TP53"),
+        (
+            ["TP53", "HLA-A", "age"],
+            "gene symbols",
+            "www.genecards.org/cgi-bin/carddisp.pl?gene=TP53",
+        ),
+        (["mean radius", "g7"], None, ""),
         (["ENSG00000141510.17"], "Ensembl identifiers", "id/ENSG00000141510"),
         (["P04637", "A0A024R1R8"], "UniProt accessions", "uniprotkb/P04637"),
         (["<script>", "f1", "TP53"], None, ""),

@@ -251,3 +251,19 @@ def test_a_feature_alone_ranks_in_its_better_direction():
     assert features.single_auc(np.array([4.0, 3.0, np.nan, np.nan]), codes, 2) is None
     assert features.single_auc(np.array([4.0, 3.0, 2.0, 1.0]), codes, 3) is None
     assert group_association(np.repeat([0, 1], 20), np.tile(["a", "b"], 20)) == 0.0
+
+
+def test_small_cases_have_the_answers_known_by_hand():
+    found = features.box(np.array([1.0, 2.0, 3.0, 4.0, 100.0]), "ill")
+    assert (found["median"], found["high"], found["outliers"]) == (3.0, 4.0, [100.0])
+    effects = features.effect_sizes(np.array([0.0, 2.0, 4.0, 6.0]), np.array([0, 0, 1, 1]), 2)
+    assert effects == pytest.approx([-np.sqrt(8), np.sqrt(8)])
+    assert projections.thin(np.array([0, 0, 0, 0, 1, 1]), limit=4).tolist() == [0, 3, 4, 5]
+    X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 3.0], [3.0, 4.0]])
+    shown = projections.pca_before(figures.Samples(X, np.array([0, 0, 1, 1]), ["a", "b"], "xy"))
+    assert [round(v, 2) for v in shown["x"]] == [1.9, 0.63, -0.63, -1.9]  # the sign too
+    counts = {"threshold": [0.2, 0.6], "tp": [10, 8], "fn": [0, 2], "fp": [9, 1], "tn": [1, 9]}
+    at = figures.at_threshold(counts, 0.0, 0.2)
+    assert [round(at[key], 3) for key in ("threshold", "ppv", "net_benefit")] == [0.2, 0.667, 0.14]
+    bars = figures.stability_bars(np.array([0.2, 0.9, 0.0]), ["a", "b", "c"], [1])
+    assert [(bar["feature"], bar["in_panel"]) for bar in bars] == [("b", True), ("a", False)]
