@@ -29,7 +29,8 @@ from sparsegsvp import compare
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.evaluation import default_methods, permutation_test
 from sparsegsvp.report.charts import Sheet
-from sparsegsvp.report.comparison import accuracy_axes, accuracy_curves, mark_front
+from sparsegsvp.report.figures import accuracy_curves
+from sparsegsvp.report.panel_charts import accuracy_axes, mark_front
 
 SETS = ("ovarian", "leukemia", "colon", "prostate", "gravier", "cns")
 SIZES = (2, 4, 8, 16, 32)

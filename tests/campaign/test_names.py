@@ -8,7 +8,6 @@ checklist, figures, CSV and workbook are made anew.
 from __future__ import annotations
 
 import csv
-import functools
 import io
 import json
 import os
@@ -26,7 +25,7 @@ from hypothesis import strategies as st
 
 from sparsegsvp import load_model
 from sparsegsvp.io import InputError, csv_text, read_table
-from sparsegsvp.report import build_report, checklist_markdown, draw_figures, page
+from sparsegsvp.report import build_report, checklist_markdown, draw_figures
 from sparsegsvp.workflow import select_panel
 from sparsegsvp.workflow.files import json_text, panel_rows, panel_workbook
 
@@ -64,17 +63,6 @@ HOSTILE = {
     "long": "L" * 10_000,
 }
 ONLY_IN_PYTHON = {"lone surrogate": "\ud800x\udfff", "NUL": "a\x00b"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_templates():
-    """Compile the templates once."""
-    plain, page.template_environment = (
-        page.template_environment,
-        functools.cache(page.template_environment),
-    )
-    yield
-    page.template_environment = plain
 
 
 def planted(names: list[str], labels: tuple[str, str], n: int = 24) -> tuple[Any, list[str]]:

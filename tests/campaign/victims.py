@@ -515,13 +515,11 @@ def _serve(scratch: Path) -> None:
     from joblib.externals.loky import process_executor
 
     import sparsegsvp._parallel as parallel
-    import sparsegsvp.report.page as page
     import sparsegsvp.reproduce.page as reproduction
     from sparsegsvp.cli import app
     from sparsegsvp.reproduce import Plan
 
     parallel._call = _remembering(parallel._call, {})
-    page.template_environment = functools.cache(page.template_environment)
     reproduction.PLANS["breast"] = Plan(
         n_starts=1, n_splits=1, n_row_orders=1, n_tuned=0, n_searches=0, max_iter=10,
         rules=("1se",), qs=(0.9,), eps=(10**-2.5,),

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from sparsegsvp import plots
-from sparsegsvp.report import draw_figures, drawings, feature_charts, marks
+from sparsegsvp.report import draw_figures, drawings, marks, panel_charts
 from sparsegsvp.report.charts import Axis, Chart, Sheet
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -21,10 +21,10 @@ SVG = "{http://www.w3.org/2000/svg}"
 def charts(results) -> dict[str, Chart]:
     """Every kind of drawing of the report's page."""
     drawn = {name: chart for name, chart in draw_figures(results).items() if name != "boxes"}
-    row = results["panel"][0]
+    row, tones = results["panel"][0], {name: k for k, name in enumerate(results["data"]["classes"])}
     return {
         "gauge": drawings.gauge(results["scores"]["balanced_accuracy"], 0.5),
-        "boxes": feature_charts.boxes(row["feature"], row["boxes"], [0, 1]),
+        "boxes": panel_charts.boxes(row["feature"], row["boxes"], tones),
         **drawn,
     }
 
@@ -128,3 +128,11 @@ def test_many_marks_are_one_element_and_look_alike():
     assert chart.svg().count('class="bead"') == chart.svg().count('class="cell high l3"') == 1
     chart.draw(ax := Figure().subplots())
     assert not ax.patches and len(ax.collections) == 2
+
+
+def test_numbers_names_and_colours_of_marks():
+    assert marks.ticks(0.0, 1.0) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0] and marks.ticks(3, 3) == [3]
+    shown = [marks.short(value) for value in (0.25, 12345.6, 0.00001234)]
+    assert shown == ["0.25", "12,346", "1.2e-05"]
+    assert marks.escape("a<b\x07") == "a&lt;b\ufffd"
+    assert marks.look("bar quiet c1") == {"fill": "#b64e0b", "opacity": ".38"}

@@ -275,3 +275,16 @@ def test_parts_that_are_at_odds_are_refused(results):
     with pytest.raises(ValueError, match="'format'") as refused:
         build_report(odd)
     assert len(str(refused.value)) < 200
+
+
+def test_numbers_and_names_are_written_for_readers():
+    assert (words.p_value(0.01), words.p_value(0.234)) == ("p = 0.01", "p = 0.23")
+    assert words.p_value(0.004) == "p = 0.004"
+    assert words.plural(1, "feature") == "1 feature"
+    assert words.plural(15154, "feature") == "15,154 features"
+    assert words.listed(["a", "b", "c"]) == "a, b and c" and words.listed(["a"]) == "a"
+    assert words.listed(["a", "b", "c"], most=2) == "a, b and 1 more"
+    assert words.counted([12, 1030], ["ill", "well"]) == "12 ill, 1,030 well"
+    assert words.percent(0.05) == "5%"
+    share = "4 of 2,000 features"
+    assert words.headline("signal", ["ill", "well"], "ill", share) == f"{share} tell ill from well"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import ttest_ind
@@ -182,13 +184,14 @@ def test_pca_before_selection_is_the_svd_of_standardised_data():
     X = rng.normal(size=(30, 1500)) * rng.uniform(0.1, 10, 1500)
     X[:, :700] += 4 * rng.normal(size=(30, 1))
     codes = np.repeat([0, 1], 15)
-    found = projections.pca_before(X, codes, ["a", "b"])
+    samples = figures.Samples(X, codes, ["a", "b"], [str(j) for j in range(1500)])
+    found = projections.pca_before(samples)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     u, s, _ = np.linalg.svd(Z, full_matrices=False)
     for axis, k in (("x", 0), ("y", 1)):
         np.testing.assert_allclose(np.abs(found[axis]), np.abs(u[:, k] * s[k]), atol=1e-8)
     # labels must not move a point
-    other = projections.pca_before(X, 1 - codes, ["a", "b"])
+    other = projections.pca_before(replace(samples, codes=1 - codes))
     assert other["x"] == found["x"]
 
 
@@ -240,3 +243,27 @@ def test_group_association_knows_batches_from_subjects():
     assert group_association(codes, np.arange(60)) is None
     rng = np.random.default_rng(0)
     assert group_association(codes, rng.integers(0, 4, 60)) < 0.3
+
+
+def test_a_feature_alone_ranks_in_its_better_direction():
+    codes = np.array([0, 0, 1, 1])
+    assert features.single_auc(np.array([4.0, 3.0, 2.0, 1.0]), codes, 2) == 1.0
+    assert features.single_auc(np.array([4.0, 3.0, np.nan, np.nan]), codes, 2) is None
+    assert features.single_auc(np.array([4.0, 3.0, 2.0, 1.0]), codes, 3) is None
+    assert group_association(np.repeat([0, 1], 20), np.tile(["a", "b"], 20)) == 0.0
+
+
+def test_small_cases_have_the_answers_known_by_hand():
+    found = features.box(np.array([1.0, 2.0, 3.0, 4.0, 100.0]), "ill")
+    assert (found["median"], found["high"], found["outliers"]) == (3.0, 4.0, [100.0])
+    effects = features.effect_sizes(np.array([0.0, 2.0, 4.0, 6.0]), np.array([0, 0, 1, 1]), 2)
+    assert effects == pytest.approx([-np.sqrt(8), np.sqrt(8)])
+    assert projections.thin(np.array([0, 0, 0, 0, 1, 1]), limit=4).tolist() == [0, 3, 4, 5]
+    X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 3.0], [3.0, 4.0]])
+    shown = projections.pca_before(figures.Samples(X, np.array([0, 0, 1, 1]), ["a", "b"], "xy"))
+    assert [round(v, 2) for v in shown["x"]] == [1.9, 0.63, -0.63, -1.9]  # the sign too
+    counts = {"threshold": [0.2, 0.6], "tp": [10, 8], "fn": [0, 2], "fp": [9, 1], "tn": [1, 9]}
+    at = figures.at_threshold(counts, 0.0, 0.2)
+    assert [round(at[key], 3) for key in ("threshold", "ppv", "net_benefit")] == [0.2, 0.667, 0.14]
+    bars = figures.stability_bars(np.array([0.2, 0.9, 0.0]), ["a", "b", "c"], [1])
+    assert [(bar["feature"], bar["in_panel"]) for bar in bars] == [("b", True), ("a", False)]

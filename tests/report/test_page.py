@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -16,6 +17,7 @@ from sparsegsvp.evaluation import validate_predictions
 from sparsegsvp.report import (
     build_report,
     features,
+    figures,
     projections,
     summarize_test,
     words,
@@ -111,11 +113,12 @@ def test_a_page_of_many_features_stays_below_two_megabytes(results):
     codes = np.repeat([0, 1], 600)
     X = rng.normal(size=(1200, 40))
     classes = results["data"]["classes"]
-    found["heatmap"] = features.heatmap(X, codes, classes, names, range(40))
-    found["volcano"] = features.volcano(rng.normal(size=(40, 15_000)), codes[580:620], classes,
-                                        names, range(40))  # fmt: skip
+    many = figures.Samples(X, codes, classes, names, names)
+    wide = figures.Samples(rng.normal(size=(40, 15_000)), codes[580:620], classes, names)
+    found["heatmap"] = features.heatmap(replace(many, ids=None), range(40))
+    found["volcano"] = features.volcano(wide, range(40))
     for name in ("planes", "pca_before", "pca_after"):
-        found[name] = projections.pca_before(X, codes, classes, names)
+        found[name] = projections.pca_before(many)
     steps = found["path"]["steps"][:1] * 30
     found["path"] |= {
         "features": names[:300],

@@ -28,7 +28,7 @@ scikit-learn's displays take these estimators too: ``RocCurveDisplay.from_estima
 ``CalibrationDisplay``, ``ConfusionMatrixDisplay`` and ``DecisionBoundaryDisplay``.
 
 To add a plot: a function in `sparsegsvp.report.figures` or `features` that computes what it shows
-as plain numbers, one in `drawings` or `feature_charts` that makes a `Chart` of them, and one here.
+as plain numbers, one in `drawings` or `panel_charts` that makes a `Chart` of them, and one here.
 """
 
 from .estimates import accuracy, calibration, decision_curve, learning_curve, permutation, roc

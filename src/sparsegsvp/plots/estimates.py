@@ -8,10 +8,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..evaluation import validate_external
-from ..report import drawings, figures
+from ..report import drawings, figures, panel_charts
 from ..report.charts import Chart
-from ..report.comparison import accuracy_curves, accuracy_lines
-from .shared import kind_of, plain_of, plot
+from .shared import plain_of, plot
 
 
 @plot
@@ -31,13 +30,9 @@ def roc(
         The positive class of a classifier's two, by default the last.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(120, 20, 2, effect=2.5, return_X_y=True)
-    >>> model = GSVPSVM(n_features=2).fit(X[:80], y[:80])
-    >>> plots.roc(model, X[80:], y[80:], ax=False).description
+    %(example)s
+    >>> model = GSVPSVM(n_features=2).fit(X[:40], y[:40])
+    >>> plots.roc(model, X[40:], y[40:], ax=False).description
     'ROC curve for 1'
     """
     return drawings.roc_chart(_curve("roc", found, X, y, pos_label))
@@ -55,17 +50,12 @@ def calibration(
         As for `roc`.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(120, 20, 2, effect=2.5, return_X_y=True)
-    >>> model = GSVPSVM(n_features=2).fit(X[:80], y[:80])
-    >>> plots.calibration(model, X[80:], y[80:], ax=False).y.title
+    %(example)s
+    >>> model = GSVPSVM(n_features=2).fit(X[:40], y[:40])
+    >>> plots.calibration(model, X[40:], y[40:], ax=False).y.title
     'observed share'
     """
-    shown = _curve("calibration", found, X, y, pos_label)
-    return drawings.calibration_chart(shown)
+    return drawings.calibration_chart(_curve("calibration", found, X, y, pos_label))
 
 
 @plot
@@ -89,17 +79,12 @@ def decision_curve(
         validation that is given has its own.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(120, 20, 2, effect=2.5, return_X_y=True)
-    >>> model = GSVPSVM(n_features=2).fit(X[:80], y[:80])
-    >>> plots.decision_curve(model, X[80:], y[80:], prevalence=0.1, ax=False).description
+    %(example)s
+    >>> model = GSVPSVM(n_features=2).fit(X[:40], y[:40])
+    >>> plots.decision_curve(model, X[40:], y[40:], prevalence=0.1, ax=False).description
     'decision curve for 1 at a prevalence of 0.1'
     """
-    shown = _curve("decision", found, X, y, pos_label, prevalence)
-    return drawings.decision_chart(shown)
+    return drawings.decision_chart(_curve("decision", found, X, y, pos_label, prevalence))
 
 
 @plot
@@ -112,14 +97,9 @@ def permutation(evaluation: Any, *, ax: Any = None) -> Chart:
         With a permutation test.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, nested_evaluate, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
-    >>> found = nested_evaluate(
-    ...     GSVPSVM(n_features=2), X, y, cv=3, n_repeats=1, n_permutations=9
-    ... )
+    %(example)s
+    >>> model = GSVPSVM(n_features=2)
+    >>> found = nested_evaluate(model, X, y, cv=3, n_repeats=1, n_permutations=9)
     >>> plots.permutation(found, ax=False).y.title
     'shuffled labellings'
     """
@@ -150,7 +130,7 @@ def accuracy(comparison: Any, *, ax: Any = None) -> Chart:
     ['a', 'Pareto front']
     """
     found = plain_of(comparison, "accuracy", "curves", "what compare returns")
-    return accuracy_lines(accuracy_curves(found))
+    return panel_charts.accuracy_lines(figures.accuracy_curves(found))
 
 
 @plot
@@ -163,12 +143,8 @@ def learning_curve(curve: Any, *, ax: Any = None) -> Chart:
         Result of `sparsegsvp.evaluation.learning_curve`, or ``Selection.learning``.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
+    %(example)s
     >>> from sparsegsvp.evaluation import learning_curve
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
     >>> found = learning_curve(GSVPSVM(n_features=2), X, y, n_repeats=3)
     >>> plots.learning_curve(found, ax=False).x.title
     'samples'
@@ -200,7 +176,7 @@ def _curve(
         raise ValueError(
             f"plots.{'decision_curve' if name == 'decision' else name} draws what "
             "nested_evaluate or validate_external returns, or a fitted classifier with X and y, "
-            f"got {kind_of(found)}."
+            f"got a {type(found).__name__}."
         )
     if shown is None:
         raise ValueError(f"there is no {name} curve: it takes two classes and scores for them.")

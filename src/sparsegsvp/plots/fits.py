@@ -8,9 +8,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..evaluation import find_substitutes
-from ..report import drawings, feature_charts, features, figures, projections
+from ..report import drawings, features, figures, panel_charts, projections
 from ..report.charts import Chart
-from .shared import kind_of, names_of, plain_of, plot, samples_of, search_of
+from .shared import names_of, panel_and_samples, plain_of, plot, search_of, tones
 
 
 @plot
@@ -28,11 +28,7 @@ def path(
         How many of the chosen panel's heaviest features are named in the legend.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVMCV, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(X, y)
     >>> plots.path(model, ax=False).description
     'weights along the path'
@@ -42,8 +38,7 @@ def path(
     ('log', 'largest |weight|')
     """
     search, names = search_of(model, "path", feature_names)
-    shown = figures.path(search, names)
-    return drawings.path_weights(shown, by_penalty=True, label=label)
+    return drawings.path_weights(figures.path(search, names), by_penalty=True, label=label)
 
 
 @plot
@@ -61,11 +56,7 @@ def weights(
     feature_names : sequence of str, optional
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVMCV, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(X, y)
     >>> plots.weights(model, plane=1, ax=False).title
     'plane of 1'
@@ -89,11 +80,7 @@ def planes(evaluation: Any, *, pair: tuple[int, int] = (0, 1), ax: Any = None) -
         Classes whose planes span the picture.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, nested_evaluate, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> model = GSVPSVM(n_features=2)
     >>> found = nested_evaluate(model, X, y, cv=3, n_repeats=1, n_permutations=0)
     >>> plots.planes(found, ax=False).x.title
@@ -124,11 +111,7 @@ def stability(
         Largest number of bars.
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, StabilitySelection, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> stable = StabilitySelection(GSVPSVM(n_features=2), n_resamples=4).fit(X, y)
     >>> plots.stability(stable, ax=False).x.title
     'share of refits that choose the feature'
@@ -144,7 +127,7 @@ def stability(
     if getattr(found, "selection_frequencies", None) is None:
         raise ValueError(
             "plots.stability draws a fitted StabilitySelection, or what nested_evaluate returns, "
-            f"got {kind_of(found)}."
+            f"got a {type(found).__name__}."
         )
     names = found.feature_names if feature_names is None else feature_names
     names = [str(j) for j in range(found.n_features)] if names is None else names
@@ -180,22 +163,18 @@ def heatmap(
     feature_names : sequence of str, optional
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> plots.heatmap(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).x.title
     'samples, like beside like'
     """
-    s = samples_of(selector, X, y, feature_names, "heatmap")
+    panel, samples = panel_and_samples(selector, X, y, feature_names, "heatmap")
     found = None
     if evaluation is not None:
         found = plain_of(evaluation, "heatmap", "out_of_fold", "what nested_evaluate returns")
-    shown = features.heatmap(s.X, s.codes, s.classes, s.names, s.panel, ids=s.ids, evaluation=found)
+    shown = features.heatmap(samples, panel, found)
     if shown is None:
         raise ValueError("the selector has selected no feature.")
-    return feature_charts.heatmap_chart(shown, _tones(s.classes))
+    return panel_charts.heatmap_chart(shown, tones(samples))
 
 
 @plot
@@ -219,21 +198,15 @@ def volcano(
     feature_names : sequence of str, optional
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> plots.volcano(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).x.title
     'mean 1 − 0, in units of the table'
     """
-    s = samples_of(selector, X, y, feature_names, "volcano")
-    positive = None if pos_label is None else str(pos_label)
-    shown = features.volcano(s.X, s.codes, s.classes, s.names, s.panel, positive)
+    panel, samples = panel_and_samples(selector, X, y, feature_names, "volcano", pos_label)
+    shown = features.volcano(samples, panel)
     if shown is None:
         raise ValueError("plots.volcano takes two classes and features that vary.")
-    tones = dict(zip(s.classes, _tones(s.classes)))
-    return feature_charts.volcano_chart(shown, tones)
+    return panel_charts.volcano_chart(shown, tones(samples))
 
 
 @plot
@@ -257,30 +230,23 @@ def boxes(
     feature_names : sequence of str, optional
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> plots.boxes(GSVPSVM(n_features=3).fit(X, y), X, y, feature="7", ax=False).title
     '7'
     """
-    s = samples_of(selector, X, y, feature_names, "boxes")
+    panel, samples = panel_and_samples(selector, X, y, feature_names, "boxes")
     if isinstance(feature, str):
-        if feature not in s.names:
+        if feature not in samples.names:
             raise ValueError(f"there is no feature {feature!r}.")
-        at = list(s.names).index(feature)
-    elif 0 <= feature < len(s.panel):
-        at = s.panel[feature]
+        at = list(samples.names).index(feature)
+    elif 0 <= feature < len(panel):
+        at = panel[feature]
     else:
-        raise ValueError(f"feature={feature} must be a name, or below {len(s.panel)}.")
-    values = features.column(s.X, at)
-    found = [features.box(values[s.codes == k], name) for k, name in enumerate(s.classes)]
-    tones = [tone for tone, part in zip(_tones(s.classes), found) if part is not None]
-    parts = [part for part in found if part is not None]
-    if not parts:
-        raise ValueError(f"all values of {s.names[at]} are missing.")
-    return feature_charts.boxes(s.names[at], parts, tones)
+        raise ValueError(f"feature={feature} must be a name, or below {len(panel)}.")
+    found = features.boxes(features.column(samples.X, at), samples.codes, samples.classes)
+    if not found:
+        raise ValueError(f"all values of {samples.names[at]} are missing.")
+    return panel_charts.boxes(samples.names[at], found, tones(samples))
 
 
 @plot
@@ -304,29 +270,23 @@ def correlations(
     feature_names : sequence of str, optional
     %(drawn)s
 
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM, plots
-    >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
+    %(example)s
     >>> plots.correlations(GSVPSVM(n_features=3).fit(X, y), X, y, ax=False).description
     'correlations of the panel within the classes'
     """
-    s = samples_of(selector, X, y, feature_names, "correlations")
-    found = {} if stability is None else find_substitutes(s.X, s.codes, stability.selections_)
+    panel, samples = panel_and_samples(selector, X, y, feature_names, "correlations")
+    found = {}
+    if stability is not None:
+        found = find_substitutes(samples.X, samples.codes, stability.selections_)
     rows = [
         {
             "index": j,
-            "feature": s.names[j],
+            "feature": samples.names[j],
             "substitutes": [{"index": other.feature} for other in found.get(j, ())],
         }
-        for j in s.panel
+        for j in panel
     ]
-    shown = features.correlations(s.X, s.codes, s.names, rows)
+    shown = features.correlations(samples, rows)
     if shown is None:
         raise ValueError("correlations take a panel of two features at least.")
-    return feature_charts.correlations_chart(shown)
-
-
-def _tones(classes: Sequence[str]) -> list[int]:
-    return [k % 8 for k in range(len(classes))]
+    return panel_charts.correlations_chart(shown)

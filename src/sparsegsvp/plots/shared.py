@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..estimators.pipeline import last_step
 from ..report.charts import Chart, matplotlib
+from ..report.figures import Samples
 
 Given = ParamSpec("Given")
 
-# Written once for the docstrings of all plots, which refer to it as %(drawn)s.
-_DRAWN = """\
+# Passages that the docstrings of plots have in common: these refer to them as %(name)s.
+_PASSAGES = {
+    "drawn": """\
 ax : matplotlib axes, None or False
 
     Returns
     -------
-    matplotlib axes or Chart"""
+    matplotlib axes or Chart""",
+    "example": """\
+Examples
+    --------
+    >>> from sparsegsvp import GSVPSVM, GSVPSVMCV, StabilitySelection, nested_evaluate, plots
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)""",
+}
 
 
 def plot(make_chart: Callable[Given, Chart]) -> Callable[Given, Any]:
@@ -37,7 +45,8 @@ def plot(make_chart: Callable[Given, Chart]) -> Callable[Given, Any]:
         return chart if ax is False else chart.draw(ax)
 
     drawn.__signature__ = signature(make_chart).replace(return_annotation=Any)  # type: ignore[attr-defined]
-    drawn.__doc__ = (make_chart.__doc__ or "").replace("%(drawn)s", _DRAWN)
+    for name, text in _PASSAGES.items():
+        drawn.__doc__ = (drawn.__doc__ or "").replace(f"%({name})s", text)
     return drawn
 
 
@@ -47,7 +56,7 @@ def search_of(model: Any, plot: str, names: Sequence[str] | None) -> tuple[Any, 
     if not hasattr(last, "path_"):
         raise ValueError(
             f"plots.{plot} draws a GSVPSVMCV after fit, which holds its path, or a pipeline that "
-            f"ends in one, got {kind_of(model)}."
+            f"ends in one, got a {type(model).__name__}."
         )
     return last, names_of(model, names)
 
@@ -57,13 +66,9 @@ def plain_of(found: Any, plot: str, key: str, needed: str) -> Mapping[str, Any]:
     if not isinstance(found, Mapping) and hasattr(found, "to_dict"):
         found = found.to_dict()
     if not isinstance(found, Mapping) or key not in found:
-        raise ValueError(f"plots.{plot} draws {needed}, or its to_dict(), got {kind_of(found)}.")
+        kind = type(found).__name__
+        raise ValueError(f"plots.{plot} draws {needed}, or its to_dict(), got a {kind}.")
     return found
-
-
-def kind_of(found: Any) -> str:
-    """What something is, for an error."""
-    return f"a {type(found).__name__}"
 
 
 def names_of(fitted: Any, given: Sequence[str] | None) -> Sequence[str]:
@@ -79,27 +84,20 @@ def names_of(fitted: Any, given: Sequence[str] | None) -> Sequence[str]:
     return [str(name) for name in given]
 
 
-@dataclass(frozen=True)
-class Samples:
-    """A table and its labels as the figures want them, and the panel of a selector."""
-
-    X: Any
-    codes: NDArray[np.intp]
-    classes: list[str]
-    names: Sequence[str]
-    ids: list[str] | None
-    panel: list[int]
-
-
-def samples_of(
-    selector: Any, X: Any, y: ArrayLike, names: Sequence[str] | None, plot: str
-) -> Samples:
-    """Read a fitted selector, a table of any kind and its labels."""
+def panel_and_samples(
+    selector: Any,
+    X: Any,
+    y: ArrayLike,
+    names: Sequence[str] | None,
+    plot: str,
+    positive: Any = None,
+) -> tuple[list[int], Samples]:
+    """The panel of a fitted selector, and the samples of a table of any kind with its labels."""
     last = selector if hasattr(selector, "get_support") else last_step(selector)
     if not hasattr(last, "get_support") or not hasattr(selector, "n_features_in_"):
         raise ValueError(
             f"plots.{plot} draws the panel of a fitted selector with get_support(), such as "
-            f"GSVPSVM, or a pipeline that ends in one, got {kind_of(selector)}."
+            f"GSVPSVM, or a pipeline that ends in one, got a {type(selector).__name__}."
         )
     panel = np.flatnonzero(last.get_support()).tolist()
     names = names_of(selector, getattr(X, "columns", None) if names is None else names)
@@ -113,5 +111,10 @@ def samples_of(
             f"plots.{plot} wants the table that the selector was fitted on: {codes.size} labels "
             f"and {len(names)} features, got the shape {X.shape}."
         )
-    classes = [str(label) for label in known]
-    return Samples(X, codes.astype(np.intp), classes, names, ids, panel)
+    classes, positive = [str(label) for label in known], None if positive is None else str(positive)
+    return panel, Samples(X, codes.astype(np.intp), classes, names, ids, positive)
+
+
+def tones(samples: Samples) -> dict[str, int]:
+    """The colour of each class."""
+    return {name: k % 8 for k, name in enumerate(samples.classes)}

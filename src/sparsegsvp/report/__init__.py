@@ -6,12 +6,11 @@ Nothing is fitted here, and nothing is computed on the way from the document to 
 """
 
 from .checklist import ChecklistPart, checklist, checklist_markdown
-from .comparison import build_comparison, comparison_verdict
 from .document import describe_model, known_scores, summarize, summarize_test
 from .features import describe_panel
-from .page import build_report, draw_figures
+from .page import build_comparison, build_report, draw_figures
 from .schema import FORMAT, FORMAT_VERSION, Results, validate
-from .words import verdict
+from .words import comparison_verdict, verdict
 
 __all__ = [
     "FORMAT",

@@ -25,6 +25,8 @@ _LEVELS = {
     "not tested": "Not tested against chance",
 }
 
+_AGREEMENT = {"poor": "poorly", "fair": "fairly", "excellent": "excellently"}
+
 # What names look like, and where to look them up; the first that half of a panel looks like.
 _PLACES = (
     ("Ensembl identifiers", r"ENS[A-Z]*[GTP]\d{11}(?=\.|$)", "www.ensembl.org/id/{}"),
@@ -87,16 +89,12 @@ def _trust(results: Part) -> str:
         parts[0] += f" ({p_value(permutation['p_value'])} against shuffled labels)"
     if stability is not None and stability["index"] is not None:
         parts.append(
-            f"panels selected anew agree {_agreement(stability_word(stability['index']))} "
+            f"panels selected anew agree {_AGREEMENT[stability_word(stability['index'])]} "
             f"({stability['index']:.2f} of 1)"
         )
     n = len(results["notices"])
     parts.append(f"{plural(n, 'reason')} for doubt below" if n else "no usual reason for doubt")
     return "; ".join(parts) + "."
-
-
-def _agreement(word: str) -> str:
-    return {"poor": "poorly", "fair": "fairly", "excellent": "excellently"}[word]
 
 
 # ------------------------------------------------------------------------ reasons for doubt
@@ -285,20 +283,9 @@ def _miscalibrated(line: Part) -> bool:
 
 
 def addresses(names: Sequence[str]) -> tuple[str, list[str]] | None:
-    """Where to look up features whose names are known to public databases, as text.
+    """What names of features look like to public databases, and an address for each that does.
 
-    Returns
-    -------
-    (str, list of str) or None
-        What the names look like, and an address for each that does; None if most do not.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.answers import addresses
-    >>> addresses(["TP53", "HLA-A", "age"])[1][0]
-    'www.genecards.org/cgi-bin/carddisp.pl?gene=TP53'
-    >>> addresses(["mean radius", "g7"]) is None
-    True
+    None if most do not look like any.
     """
     for kind, pattern, place in _PLACES:
         found = [(name, re.match(pattern, name)) for name in names]

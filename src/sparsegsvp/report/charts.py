@@ -3,7 +3,7 @@
 A drawing function makes a `Chart` from computed numbers, and the chart shows itself:
 
 ==========================  ===============================================================
-``chart.svg()``             for a page with `marks.style_sheet`: classes, tooltips
+``chart.svg()``             for a page with ``chart.css``: classes, tooltips
 ``chart`` in a notebook     SVG complete in itself, with title and legend
 ``chart.save("x.svg")``     the same, in a file; nothing else is needed
 ``chart.save("x.png")``     with matplotlib; PDF and its other formats likewise
@@ -172,7 +172,7 @@ class Chart:
         return floor - (floor - self.top) * self.y.share(value)
 
     def svg(self) -> str:
-        """SVG for a page that has `style_sheet` and defines `SHAPES`.
+        """SVG for a page that has ``chart.css`` and defines `SHAPES`.
 
         Title and legend are in it for files made of it, and hidden on the page. Where something
         has a tooltip, the keyboard reaches it.
@@ -223,19 +223,7 @@ class Chart:
         return "".join(parts) + "".join(mark.svg(self, put) for mark in self.marks)
 
     def draw(self, ax: Any = None, *, legend: bool = True) -> Any:
-        """Draw on matplotlib axes and return them.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            By default those of a new pyplot figure; otherwise pyplot is not touched.
-        legend : bool, default=True
-            Whether labelled marks get a legend.
-
-        Returns
-        -------
-        matplotlib axes
-        """
+        """Draw on matplotlib axes, by default those of a new pyplot figure, and return them."""
         if ax is None:
             size = (self.width / 72, self.height / 72)
             ax = matplotlib("pyplot").subplots(figsize=size, layout="constrained")[1]
@@ -271,19 +259,7 @@ class Chart:
         return ax
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the chart to a file: SVG by itself, any other format with matplotlib.
-
-        Parameters
-        ----------
-        path : path-like
-            Its ending says the format: svg, png, pdf ...
-
-        Examples
-        --------
-        >>> from sparsegsvp.report.charts import Axis, Chart
-        >>> chart = Chart(Axis(0, 2, "time"), Axis(0, 1, "dose"), "dose by time")
-        >>> chart.save("dose.svg")  # doctest: +SKIP
-        """
+        """Write the chart to a file whose ending says the format: svg, or one of matplotlib's."""
         Sheet([[self]], self.description).save(path)
 
     def _repr_svg_(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .checklist_run import FROM_RUN
+from .checklist_run import said
 from .schema import fitting_together
 from .words import Part
 
@@ -58,7 +58,7 @@ def checklist(results: Part) -> list[ChecklistPart]:
     Parameters
     ----------
     results : dict
-        The document of `summarize`, or ``results.json`` as read by `json.load`.
+        As for `build_report`.
 
     Returns
     -------
@@ -78,12 +78,12 @@ def checklist(results: Part) -> list[ChecklistPart]:
     >>> parts["11"].text
     'No value was missing.'
     """
-    parts = []
-    for section, lines in _PARTS.items():
-        for number, topic, authors in lines:
-            text = " ".join(FROM_RUN[number](results)) if number in FROM_RUN else ""
-            parts.append(ChecklistPart(number, section, topic, text, authors))
-    return parts
+    texts = said(results)
+    return [
+        ChecklistPart(number, section, topic, texts.get(number, ""), authors)
+        for section, lines in _PARTS.items()
+        for number, topic, authors in lines
+    ]
 
 
 def checklist_markdown(results: Part) -> str:

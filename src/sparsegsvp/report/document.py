@@ -17,11 +17,10 @@ from ..evaluation.values import plain
 from ..metrics import threshold_table
 from . import features, figures, projections, words
 from .answers import notices_about
-from .features import classes_of, describe_panel, with_frequencies
+from .features import describe_panel, samples_of, with_frequencies
+from .figures import Part, Samples
 from .methods import methods
 from .schema import FORMAT, FORMAT_VERSION, Results
-
-Part = dict[str, Any]
 
 
 def summarize(
@@ -99,25 +98,24 @@ def summarize(
     found = evaluation
     if evaluation is not None and not isinstance(evaluation, Mapping):
         found = evaluation.to_dict()
-    names = [str(name) for name in table.feature_names]
-    classes, codes = classes_of(table, model)
-    data = _data(table, classes, codes, units)
+    samples = samples_of(table, model)
+    data = _data(table, samples, units)
     # the outer folds repeat the whole procedure with its tuning, half samples may not
-    folds = _panels_of_folds(found, len(names))
+    folds = _panels_of_folds(found, len(table.feature_names))
     halves = None if stability is None else np.asarray(stability.selections_, dtype=bool)
     rows = list(describe_panel(table, model) if panel is None else panel)
-    rows = with_frequencies(rows, table, codes, halves if folds is None else folds, stability)
+    rows = with_frequencies(rows, samples, halves if folds is None else folds, stability)
     steadiness = _stability(found, stability)
     scores = known_scores(found)
     verdict = words.verdict(data, scores, found, size=len(rows), stability=steadiness)
     verdict["sentences"] += [] if test is None else [words.cohort_sentence(test)]
-    said = notices_about(data, rows, verdict["level"], scores, steadiness)
-    if found is not None:
-        said += [Notice(n["code"], n["severity"], n["text"]) for n in found["notices"]]
-        differing = sizes_notice(len(rows), found["panel_sizes"])
-        said += [] if differing is None else [differing]
-    said += [*getattr(table, "notices", ()), *notices]
-    said += [Notice("skipped", "note", text) for text in skipped]
+    said = [
+        *notices_about(data, rows, verdict["level"], scores, steadiness),
+        *_passed_on(found, len(rows)),
+        *getattr(table, "notices", ()),
+        *notices,
+        *(Notice("skipped", "note", text) for text in skipped),
+    ]
     said.sort(key=lambda notice: ("serious", "caution", "note").index(notice.severity))
     selections = folds if halves is None else halves
     document = {
@@ -141,10 +139,21 @@ def summarize(
         "learning": None if learning is None else learning.to_dict(),
         "beside": list(beside),
         "test": test,
-        "figures": _figures(table, model, rows, found, selections, stability, learning, prevalence),
+        "figures": _figures(
+            samples, model, rows, found, selections, stability, learning, prevalence
+        ),
         "evaluation": found,
     }
     return cast(Results, plain({**document, "methods": methods(document)}))
+
+
+def _passed_on(found: Mapping[str, Any] | None, size: int) -> list[Notice]:
+    """The notices of an evaluation, and one where its panels are of other sizes than this one."""
+    if found is None:
+        return []
+    said = [Notice(n["code"], n["severity"], n["text"]) for n in found["notices"]]
+    differing = sizes_notice(size, found["panel_sizes"])
+    return said if differing is None else [*said, differing]
 
 
 def summarize_test(
@@ -239,7 +248,8 @@ def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, Part]:
 # ----------------------------------------------------------------- the table and the fits
 
 
-def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | None) -> Part:
+def _data(table: Any, samples: Samples, units: str | None) -> Part:
+    classes, codes = samples.classes, samples.codes
     groups = getattr(table, "groups", None)
     return {
         "source": str(getattr(table, "source", "")),
@@ -247,9 +257,9 @@ def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | 
         "target": getattr(table, "target", None),
         "n_samples": int(table.X.shape[0]),
         "n_features": int(table.X.shape[1]),
-        "classes": classes,
+        "classes": list(classes),
         "class_counts": np.bincount(codes, minlength=len(classes)).tolist(),
-        "positive": positive_class(table, classes),
+        "positive": samples.positive,
         "n_missing": int(getattr(table, "n_missing", 0)),
         "n_groups": None if groups is None else int(np.unique(groups).size),
         "group_association": None if groups is None else group_association(codes, groups),
@@ -260,28 +270,10 @@ def _data(table: Any, classes: list[str], codes: NDArray[np.intp], units: str | 
     }
 
 
-def positive_class(table: Any, classes: Sequence[str]) -> str | None:
-    """The class of interest of two: the table's, or the last."""
-    if len(classes) != 2:
-        return None
-    given = getattr(table, "positive", None)
-    return str(getattr(table, "positive_class", classes[-1]) if given is None else given)
-
-
 def group_association(codes: NDArray[np.intp], groups: ArrayLike) -> float | None:
     """Cramér's V of group and class, corrected for bias (Bergsma 2013).
 
     Between 0 and 1; None where every sample is a group of its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.document import group_association
-    >>> codes = np.repeat([0, 1], 20)
-    >>> round(group_association(codes, np.repeat(["a", "b"], 20)), 6)
-    1.0
-    >>> group_association(codes, np.tile(["a", "b"], 20))
-    0.0
     """
     _, member = np.unique(np.asarray(groups).astype(str), return_inverse=True)
     n, k, r = codes.size, int(codes.max()) + 1, int(member.max()) + 1
@@ -333,7 +325,7 @@ def _stability(found: Mapping[str, Any] | None, stability: Any) -> Part | None:
 
 
 def _figures(
-    table: Any,
+    samples: Samples,
     model: Any,
     rows: Sequence[Part],
     found: Mapping[str, Any] | None,
@@ -342,9 +334,7 @@ def _figures(
     learning: Any,
     prevalence: float | None,
 ) -> Part:
-    final, names, ids = last_step(model), table.feature_names, getattr(table, "ids", None)
-    classes, codes = classes_of(table, model)
-    panel, positive = [row["index"] for row in rows], positive_class(table, classes)
+    final, names, panel = last_step(model), samples.names, [row["index"] for row in rows]
     bars = []
     if selections is not None:
         groups = None if stability is None else stability.group_frequencies_
@@ -356,16 +346,14 @@ def _figures(
         "decision": found and figures.decision(found, prevalence),
         "confusion": found and figures.confusion(found),
         "permutation": found and figures.permutation_histogram(found),
-        "planes": found and projections.planes(found, names=ids),
-        "pca_before": projections.pca_before(table.X, codes, classes, ids, found),
-        "pca_after": found and projections.pca_after(table.X, found, ids),
+        "planes": found and projections.planes(found, names=samples.ids),
+        "pca_before": projections.pca_before(samples, found),
+        "pca_after": found and projections.pca_after(samples.X, found, samples.ids),
         "path": figures.path(final, names),
         "weights": figures.weight_curves(final, names),
         "stability": bars,
         "learning": None if learning is None else figures.learning(learning.to_dict()),
-        "heatmap": features.heatmap(
-            table.X, codes, classes, names, panel, ids=ids, evaluation=found, positive=positive
-        ),
-        "volcano": features.volcano(table.X, codes, classes, names, panel, positive),
-        "correlations": features.correlations(table.X, codes, names, rows),
+        "heatmap": features.heatmap(samples, panel, found),
+        "volcano": features.volcano(samples, panel),
+        "correlations": features.correlations(samples, rows),
     }

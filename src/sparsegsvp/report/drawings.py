@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .charts import Axis, Chart
@@ -144,7 +144,7 @@ def permutation_chart(found: Part) -> Chart:
 
 
 def scatter_chart(
-    found: Part, tones: Sequence[int] | None = None, *, diagonal: bool = False
+    found: Part, tones: Mapping[str, int] | None = None, *, diagonal: bool = False
 ) -> Chart:
     """Samples as points; wrong predictions get a ring."""
     xs, ys = found["x"], found["y"]
@@ -158,7 +158,7 @@ def scatter_chart(
     if diagonal:
         chart.line(x, y, "chance")
     for k, name in enumerate(found["classes"]):
-        tone = k % 8 if tones is None else tones[k]
+        tone = k % 8 if tones is None else tones[name]
         mine = [i for i, label in enumerate(found["label"]) if label == k]
         words = [sample_words(found, i) for i in mine]
         at = places(xs, ys, mine)
@@ -194,19 +194,16 @@ def sample_table(found: Part) -> dict[str, Any]:
 # ------------------------------------------------------------------------------ the path
 
 
-def path_charts(found: Part) -> list[Chart]:
-    """Inner cross-validation, and weights, along the path; a cursor marks one step."""
-    return [_path_score(found), path_weights(found)]
-
-
 def _steps(found: Part) -> Axis:
+    """The steps of the path from left to right, by the size of their panels."""
     n = len(found["steps"])
     every = max(1, math.ceil(n / 7))
     labels = [(i, str(len(found["steps"][i]["panel"]))) for i in range(0, n, every)]
     return Axis(-0.4, n - 0.6, "features in the panel (penalty falls →)", labels)
 
 
-def _path_score(found: Part) -> Chart:
+def path_scores(found: Part) -> Chart:
+    """Inner cross-validation along the path; a cursor marks one step."""
     steps, chosen = found["steps"], found["chosen"]
     known = all(s["accuracy"] is not None for s in steps)
     values = [(s["accuracy"] if known else s["score"]) or 0.0 for s in steps]

@@ -18,9 +18,8 @@ from ..estimators.pipeline import last_step
 from ..evaluation import find_substitutes
 from ..evaluation.substitutes import group_frequency, within_class_scores
 from ..linalg.matrix import dense
-from .projections import out_of_fold, thin
-
-Part = dict[str, Any]
+from .figures import Part, Samples
+from .projections import sample_names, sample_outcomes, thin
 
 _MAX_OUTLIERS = 12
 _MAX_ROWS = 40  # features of a heatmap
@@ -40,19 +39,17 @@ def column(X: Any, index: int) -> Float64Array:
     return dense(X[:, [index]]).ravel().astype(np.float64)
 
 
+def boxes(values: Float64Array, codes: NDArray[np.intp], classes: Sequence[str]) -> list[Part]:
+    """The box plots of one feature by class, without classes that have no value."""
+    found = (box(values[codes == k], name) for k, name in enumerate(classes))
+    return [part for part in found if part is not None]
+
+
 def box(values: Float64Array, label: str) -> Part | None:
     """The numbers of a box plot: quartiles, whiskers to 1.5 times the box, and outliers.
 
     Missing values are left out; None when nothing is left. At most 12 outliers are listed, the
     most extreme on either side; ``n_outliers`` counts all.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.features import box
-    >>> found = box(np.array([1.0, 2.0, 3.0, 4.0, 100.0]), "ill")
-    >>> found["median"], found["high"], found["outliers"]
-    (3.0, 4.0, [100.0])
     """
     x = np.sort(values[np.isfinite(values)])
     if not x.size:
@@ -84,13 +81,6 @@ def effect_sizes(
     The mean of a class minus the mean of the other class means, divided by the pooled
     within-class standard deviation, without missing values. None where that deviation is zero
     or a class is empty.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.features import effect_sizes
-    >>> effect_sizes(np.array([0.0, 2.0, 4.0, 6.0]), np.array([0, 0, 1, 1]), 2)
-    [-2.82..., 2.82...]
     """
     parts = [values[(codes == k) & np.isfinite(values)] for k in range(n_classes)]
     if any(part.size == 0 for part in parts):
@@ -109,13 +99,6 @@ def single_auc(values: Float64Array, codes: NDArray[np.intp], n_classes: int) ->
     """The area under the ROC curve of one feature alone, in its better direction.
 
     None unless there are two classes with values in both.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.features import single_auc
-    >>> single_auc(np.array([4.0, 3.0, 2.0, 1.0]), np.array([0, 0, 1, 1]), 2)
-    1.0
     """
     known = np.isfinite(values)
     if n_classes != 2 or np.unique(codes[known]).size < 2:
@@ -127,11 +110,19 @@ def single_auc(values: Float64Array, codes: NDArray[np.intp], n_classes: int) ->
 # ----------------------------------------------------------------------------- the panel
 
 
-def classes_of(table: Any, model: Any) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the names of the classes, and the code of each sample."""
+def samples_of(table: Any, model: Any) -> Samples:
+    """The samples of a table, with the classes that a model was fitted on.
+
+    Of two classes the positive one is the table's, or the last.
+    """
     known = last_step(model).classes_
     codes = np.searchsorted(known, np.asarray(table.y)).astype(np.intp)
-    return [str(c) for c in known.tolist()], codes
+    classes, positive = [str(c) for c in known.tolist()], None
+    if len(classes) == 2:
+        given = getattr(table, "positive", None)
+        positive = str(getattr(table, "positive_class", classes[-1]) if given is None else given)
+    ids = getattr(table, "ids", None)
+    return Samples(table.X, codes, classes, table.feature_names, ids, positive)
 
 
 def describe_panel(table: Any, model: Any) -> list[Part]:
@@ -150,8 +141,8 @@ def describe_panel(table: Any, model: Any) -> list[Part]:
     list of dict
         Each a ``Feature`` of `sparsegsvp.report.schema.DOCUMENT`.
     """
-    final = last_step(model)
-    classes, codes = classes_of(table, model)
+    final, samples = last_step(model), samples_of(table, model)
+    classes, codes = samples.classes, samples.codes
     support = np.flatnonzero(final.support_)
     inner_X = _seen_by_the_planes(model, table.X)
     # a plane has the other classes on its positive side: turned round, a weight is positive
@@ -166,7 +157,6 @@ def describe_panel(table: Any, model: Any) -> list[Part]:
         j = int(support[i])
         values = column(table.X, j)
         effects = effect_sizes(values, codes, len(classes))
-        boxes = [box(values[codes == k], name) for k, name in enumerate(classes)]
         above = [-1.0 if effect is None else effect for effect in effects]
         listing.append(
             {
@@ -181,7 +171,7 @@ def describe_panel(table: Any, model: Any) -> list[Part]:
                 "frequency": None,
                 "group_frequency": None,
                 "substitutes": [],
-                "boxes": [found for found in boxes if found is not None],
+                "boxes": boxes(values, codes, classes),
             }
         )
     return listing
@@ -203,17 +193,13 @@ def _seen_by_the_planes(model: Any, X: Any) -> Any:
 
 
 def with_frequencies(
-    panel: list[Part],
-    table: Any,
-    codes: NDArray[np.intp],
-    selections: NDArray[np.bool_] | None,
-    stability: Any,
+    panel: list[Part], samples: Samples, selections: NDArray[np.bool_] | None, stability: Any
 ) -> list[Part]:
     """Add how often refits chose each feature, and which others stand in for it."""
     if selections is None:
         return panel
     if stability is None:
-        substitutes = find_substitutes(table.X, codes, selections)
+        substitutes = find_substitutes(samples.X, samples.codes, selections)
     else:
         substitutes = stability.substitutes_
     rows = []
@@ -224,7 +210,7 @@ def with_frequencies(
             "group_frequency": group_frequency(selections, row["index"], others),
             "substitutes": [
                 {
-                    "feature": str(table.feature_names[other.feature]),
+                    "feature": str(samples.names[other.feature]),
                     "index": other.feature,
                     "correlation": other.correlation,
                     "frequency": other.frequency,
@@ -239,14 +225,7 @@ def with_frequencies(
 # -------------------------------------------------------------------------- all features
 
 
-def volcano(
-    X: Any,
-    codes: NDArray[np.intp],
-    classes: Sequence[str],
-    names: Sequence[str],
-    panel: Sequence[int],
-    positive: str | None = None,
-) -> Part | None:
+def volcano(samples: Samples, panel: Sequence[int]) -> Part | None:
     """Every feature's difference between two classes against its q-value.
 
     Welch's t test on all samples, adjusted for the number of features by Benjamini and
@@ -256,20 +235,11 @@ def volcano(
 
     None with more than two classes, or where no feature varies.
     """
+    classes = samples.classes
     if len(classes) != 2:
         return None
-    one = 0 if positive == classes[0] else 1
-    counts, means, squares = (np.zeros((2, X.shape[1])) for _ in range(3))
-    for start in range(0, X.shape[1], _BLOCK):  # never a dense copy of the table
-        here = slice(start, start + _BLOCK)
-        block = dense(X[:, here])
-        for k in (0, 1):
-            rows = np.asarray(block[codes == k], dtype=np.float64)
-            known = np.isfinite(rows)
-            counts[k, here] = known.sum(axis=0)
-            n = np.maximum(counts[k, here], 1)
-            means[k, here] = np.where(known, rows, 0.0).sum(axis=0) / n
-            squares[k, here] = (np.where(known, rows - means[k, here], 0.0) ** 2).sum(axis=0)
+    one = 0 if samples.positive == classes[0] else 1
+    counts, means, squares = _moments_of_two(samples.X, samples.codes)
     freedom = np.maximum(counts - 1, 1)
     error = squares / freedom / np.maximum(counts, 1)  # variance of each mean
     within = np.sqrt(squares.sum(axis=0) / np.maximum(counts.sum(axis=0) - 2, 1))
@@ -286,23 +256,39 @@ def volcano(
     low, high = np.quantile(spread, [0.1, 0.9])
     alike = bool(high <= _LIKE * low)
     x = difference if alike else difference / spread
-    height = -np.log10(q)
-    shown = _apart(x, height, np.isin(kept, panel), np.argsort(q, kind="stable")[:_NAMED])
-    order = np.argsort(q[shown], kind="stable")
-    shown = shown[order]
-    mine = {int(j) for j in panel}
+    mine = np.isin(kept, panel)
+    shown = _apart(x, -np.log10(q), mine, np.argsort(q, kind="stable")[:_NAMED])
+    shown = shown[np.argsort(q[shown], kind="stable")]
     return {
-        "feature": [str(names[j]) for j in kept[shown]],
+        "feature": [str(samples.names[j]) for j in kept[shown]],
         "difference": x[shown].tolist(),
         "p": p[shown].tolist(),
         "q": q[shown].tolist(),
-        "in_panel": [int(j) in mine for j in kept[shown]],
+        "in_panel": mine[shown].tolist(),
         "higher_in": [str(classes[one if d > 0 else 1 - one]) for d in x[shown]],
         "contrast": f"{classes[one]} − {classes[1 - one]}",
         "unit": "units of the table" if alike else "within-class standard deviations",
         "n_total": int(kept.size),
         "n_below": int((q <= 0.05).sum()),
     }
+
+
+def _moments_of_two(
+    X: Any, codes: NDArray[np.intp]
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Known values, their mean and squared deviations from it, of each feature in two classes."""
+    counts, means, squares = (np.zeros((2, X.shape[1])) for _ in range(3))
+    for start in range(0, X.shape[1], _BLOCK):  # never a dense copy of the table
+        here = slice(start, start + _BLOCK)
+        block = dense(X[:, here])
+        for k in (0, 1):
+            rows = np.asarray(block[codes == k], dtype=np.float64)
+            known = np.isfinite(rows)
+            counts[k, here] = known.sum(axis=0)
+            n = np.maximum(counts[k, here], 1)
+            means[k, here] = np.where(known, rows, 0.0).sum(axis=0) / n
+            squares[k, here] = (np.where(known, rows - means[k, here], 0.0) ** 2).sum(axis=0)
+    return counts, means, squares
 
 
 def _apart(
@@ -321,15 +307,7 @@ def _apart(
 
 
 def heatmap(
-    X: Any,
-    codes: NDArray[np.intp],
-    classes: Sequence[str],
-    names: Sequence[str],
-    panel: Sequence[int],
-    *,
-    ids: Sequence[str] | None = None,
-    evaluation: Mapping[str, Any] | None = None,
-    positive: str | None = None,
+    samples: Samples, panel: Sequence[int], evaluation: Mapping[str, Any] | None = None
 ) -> Part | None:
     """The panel's values over the samples, both put beside what is like them.
 
@@ -340,8 +318,8 @@ def heatmap(
     panel = list(panel)[:_MAX_ROWS]
     if not panel:
         return None
-    rows = thin(codes, _MAX_COLUMNS)
-    Z = np.stack([column(X, j) for j in panel])
+    rows = thin(samples.codes, _MAX_COLUMNS)
+    Z = np.stack([column(samples.X, j) for j in panel])
     Z[~np.isfinite(Z)] = np.nan
     empty = np.isnan(Z).all(axis=1)
     Z[empty] = 0.0
@@ -350,18 +328,14 @@ def heatmap(
     Z = Z[:, rows]
     known = np.nan_to_num(Z)
     up, across = _alike(known), _alike(known.T)
-    found = out_of_fold(evaluation, codes, positive)
     rows = rows[across]
     return {
-        "feature": [str(names[panel[i]]) for i in up],
+        "feature": [str(samples.names[panel[i]]) for i in up],
         "values": [[None if np.isnan(v) else round(float(v), 3) for v in Z[i, across]] for i in up],
-        "name": [f"sample {i + 1}" if ids is None else str(ids[i]) for i in rows],
-        "label": codes[rows].tolist(),
-        "wrong": found["wrong"][rows].tolist(),
-        "probability": [None if np.isnan(v) else float(v) for v in found["probability"][rows]],
-        "positive": found["positive"],
-        "classes": [str(c) for c in classes],
-        "n_total": int(codes.size),
+        "name": sample_names(samples.ids, rows),
+        **sample_outcomes(evaluation, samples.codes, rows, samples.positive),
+        "classes": [str(c) for c in samples.classes],
+        "n_total": int(samples.codes.size),
     }
 
 
@@ -372,9 +346,7 @@ def _alike(Z: Float64Array) -> NDArray[np.intp]:
     return leaves_list(linkage(Z, "average", optimal_ordering=True)).astype(np.intp)
 
 
-def correlations(
-    X: Any, codes: NDArray[np.intp], names: Sequence[str], panel: Sequence[Mapping[str, Any]]
-) -> Part | None:
+def correlations(samples: Samples, panel: Sequence[Mapping[str, Any]]) -> Part | None:
     """Pooled within-class correlations of the panel and what stands in for its features.
 
     ``panel`` are rows of the document: each feature is followed by its three most frequent
@@ -391,9 +363,10 @@ def correlations(
                 room -= 1
     if len(near) < 2:
         return None
-    scores = within_class_scores(X, codes, np.array(list(near), dtype=np.intp))
+    columns = np.array(list(near), dtype=np.intp)
+    scores = within_class_scores(samples.X, samples.codes, columns)
     return {
-        "feature": [str(names[j]) for j in near],
+        "feature": [str(samples.names[j]) for j in near],
         "stands_for": list(near.values()),
         "values": np.clip(scores.T @ scores, -1.0, 1.0).round(4).tolist(),
     }

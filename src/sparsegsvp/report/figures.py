@@ -7,9 +7,11 @@ describes them under ``Figures`` and ``Box``. ``evaluation`` is ``EvaluationResu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import roc_curve
 
 from .._typing import BoolArray, Float64Array
@@ -19,8 +21,26 @@ from ..metrics.calibration import known_at
 
 Part = dict[str, Any]
 
+
+@dataclass(frozen=True)
+class Samples:
+    """A table and its classes as pictures of samples take them.
+
+    ``codes`` are the places of the samples' classes in ``classes``, ``names`` those of the
+    features; ``ids`` name the samples, ``positive`` is the class of interest of two.
+    """
+
+    X: Any
+    codes: NDArray[np.intp]
+    classes: Sequence[str]
+    names: Sequence[str]
+    ids: Sequence[str] | None = None
+    positive: str | None = None
+
+
 _ROC_GRID = np.linspace(0.0, 1.0, 101)
 _MAX_BARS = 30
+_BINS = 24  # of a permutation distribution
 _MAX_WEIGHTS = 40
 
 
@@ -116,14 +136,6 @@ def at_threshold(counts: Mapping[str, Any], evidence: float, prevalence: float) 
     ``evidence`` are the log odds at equal shares from which one acts; 0 are the labels of the
     model. ``threshold`` is the probability that they are at the prevalence. Predictive values
     are None where nobody is called so.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.figures import at_threshold
-    >>> counts = {"threshold": [0.2, 0.6], "tp": [10, 8], "fn": [0, 2], "fp": [9, 1], "tn": [1, 9]}
-    >>> at = at_threshold(counts, 0.0, 0.2)
-    >>> round(at["threshold"], 3), round(at["ppv"], 3), round(at["net_benefit"], 3)
-    (0.2, 0.667, 0.14)
     """
     balanced = 1.0 / (1.0 + np.exp(-evidence))
     at = int(np.searchsorted(counts["threshold"], balanced))
@@ -146,31 +158,21 @@ def at_threshold(counts: Mapping[str, Any], evidence: float, prevalence: float) 
 
 def cohort(validation: Mapping[str, Any]) -> Part:
     """ROC, calibration and decision curve of ``ExternalValidation.to_dict()``, where known."""
-    label = str(validation["positive"])
-    roc, curve = validation["roc"], validation["calibration"]
-    drawn: Part = {"roc": None, "calibration": None, "decision": None}
+    label, roc, curve = str(validation["positive"]), validation["roc"], validation["calibration"]
+    decision = validation["decision"]
     if roc is not None:
-        drawn["roc"] = {
-            **roc,
-            "low": [],
-            "high": [],
-            "auc": validation["scores"].get("auc"),
-            "n_folds": 0,
-            "label": label,
-        }
+        area = validation["scores"].get("auc")
+        roc = {**roc, "low": [], "high": [], "auc": area, "n_folds": 0, "label": label}
     if curve is not None:
-        drawn["calibration"] = {
-            **{name: curve[name] for name in ("predicted", "observed", "count")},
-            "line": validation["line"],
-            "label": label,
-        }
-    if validation["decision"] is not None:
-        drawn["decision"] = {**validation["decision"], "label": label}
-    return drawn
+        curve = {name: curve[name] for name in ("predicted", "observed", "count")}
+        curve |= {"line": validation["line"], "label": label}
+    if decision is not None:
+        decision = {**decision, "label": label}
+    return {"roc": roc, "calibration": curve, "decision": decision}
 
 
-def confusion(evaluation: Mapping[str, Any]) -> Part | None:
-    """Return the out-of-fold predictions, averaged over the repeats; rows are true classes.
+def confusion(evaluation: Mapping[str, Any]) -> Part:
+    """The out-of-fold predictions, averaged over the repeats; rows are true classes.
 
     The rates of this table are the sensitivity, specificity and balanced accuracy that are shown.
     """
@@ -178,7 +180,7 @@ def confusion(evaluation: Mapping[str, Any]) -> Part | None:
     return {"classes": classes, "counts": evaluation["confusion"]["mean"]}
 
 
-def permutation_histogram(evaluation: Mapping[str, Any], n_bins: int = 24) -> Part | None:
+def permutation_histogram(evaluation: Mapping[str, Any]) -> Part | None:
     """The statistic under permuted labels, in bins that also reach the observed one."""
     found = evaluation.get("permutation")
     if not found or not found["distribution"]:
@@ -188,7 +190,7 @@ def permutation_histogram(evaluation: Mapping[str, Any], n_bins: int = 24) -> Pa
     low = min(values.min(), found["observed"], chance)
     high = max(values.max(), found["observed"], chance)
     pad = max(0.02, 0.04 * (high - low))
-    edges = np.linspace(max(0.0, low - pad), min(1.0, high + pad), n_bins + 1)
+    edges = np.linspace(max(0.0, low - pad), min(1.0, high + pad), _BINS + 1)
     counts, _ = np.histogram(values, edges)
     return {
         "edges": edges.tolist(),
@@ -217,6 +219,26 @@ def learning(found: Mapping[str, Any]) -> Part:
         "stability": list(found["stability"]),
         "n_samples": int(found["n_samples"]),
         "chance": float(found["chance"]),
+    }
+
+
+def accuracy_curves(found: Mapping[str, Any]) -> Part:
+    """Accuracy against panel size, of ``Comparison.to_dict()``: a curve per method, and the front.
+
+    To ``methods`` and ``front`` of its curves come ``sizes``, ``reference``, the ``level`` of the
+    intervals, and in each curve as ``link`` its place among all methods.
+    """
+    curves, rows = found["curves"], found.get("rows", ())
+    every = list(dict.fromkeys([*(row["method"] for row in rows), *curves["methods"]]))
+    sizes = {size for curve in curves["methods"].values() for size in curve["size"]}
+    return {
+        "methods": {
+            name: {**curve, "link": every.index(name)} for name, curve in curves["methods"].items()
+        },
+        "front": sorted(curves["front"], key=lambda at: (at["size"], every.index(at["method"]))),
+        "sizes": list(found.get("sizes", sorted(sizes))),
+        "reference": found.get("reference"),
+        "level": next((row["score"]["level"] for row in rows if row["score"]), 0.95),
     }
 
 
@@ -304,14 +326,6 @@ def stability_bars(
     """Selection frequencies, highest first: all features of the panel and the runners-up.
 
     ``group_frequencies`` say how often the feature or one of its substitutes was selected.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.figures import stability_bars
-    >>> bars = stability_bars(np.array([0.2, 0.9, 0.0]), ["a", "b", "c"], [1])
-    >>> [(bar["feature"], bar["in_panel"]) for bar in bars]
-    [('b', True), ('a', False)]
     """
     mine = {int(f) for f in panel}
     order = np.argsort(-frequencies, kind="stable")

@@ -1,8 +1,8 @@
 """Marks of a chart, and how they look: lines and areas, points, rectangles, texts.
 
-How a kind of mark looks is said once, in ``templates/chart.css``, by class. A page includes that
-file; SVG that stands alone and matplotlib read its rules through `look`. A new mark is a class
-with the methods of `Mark`.
+How a kind of mark looks is said once, by class, in ``templates/chart.css``: the palette, light and
+dark, and the rules for charts. A page includes that file; SVG that stands alone and matplotlib read
+its rules through `look`. A new mark is a class with the methods of `Mark`.
 """
 
 from __future__ import annotations
@@ -35,14 +35,7 @@ POINT = 0.75  # points in a pixel of 1/96 inch: matplotlib measures in points
 
 
 def escape(text: str) -> str:
-    """Write a text so that neither HTML nor XML takes any of it for its own.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.marks import escape
-    >>> escape("a<b\x07")
-    'a&lt;b�'
-    """
+    """Write a text so that neither HTML nor XML takes any of it for its own."""
     return html_escape(_UNWRITABLE.sub("\ufffd", text))
 
 
@@ -50,14 +43,7 @@ def escape(text: str) -> str:
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers that cover a range.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.marks import ticks
-    >>> ticks(0.0, 1.0)
-    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    """
+    """Round numbers that cover a range."""
     span = high - low
     if not span > 0.0:
         return [low]
@@ -70,14 +56,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def short(value: float) -> str:
-    """Write a number in few characters.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.marks import short
-    >>> short(0.25), short(12345.6), short(0.00001234)
-    ('0.25', '12,346', '1.2e-05')
-    """
+    """Write a number in few characters."""
     size = abs(value)
     if size >= 1e7 or 0 < size < 1e-3:
         return f"{value:.2g}"
@@ -114,9 +93,9 @@ def padded(values: Iterable[float], share: float = 0.06) -> tuple[float, float]:
 
 
 @cache
-def style_sheet() -> str:
-    """The palette, light and dark, and the rules for charts, as a page needs them."""
-    file = resources.files(__package__) / "templates" / "chart.css"
+def asset(name: str) -> str:
+    """The text of a file among the templates: a style sheet or a script."""
+    file = resources.files(__package__) / "templates" / name
     return file.read_text(encoding="utf-8").strip("\n")
 
 
@@ -125,7 +104,7 @@ def _rules() -> tuple[dict[str, str], list[tuple[frozenset[str], dict[str, str]]
     """The light palette, and the properties that each set of classes has, weakest first."""
     palette: dict[str, str] = {}
     rules = []
-    plain = re.sub(r"/\*.*?\*/", "", style_sheet(), flags=re.DOTALL)
+    plain = re.sub(r"/\*.*?\*/", "", asset("chart.css"), flags=re.DOTALL)
     for selectors, body in re.findall(r"([^{}]+)\{([^{}]*)\}", plain):
         pairs = (part.split(":", 1) for part in body.split(";") if part.strip())
         values = {name.strip(): value.strip() for name, value in pairs}
@@ -140,14 +119,7 @@ def _rules() -> tuple[dict[str, str], list[tuple[frozenset[str], dict[str, str]]
 
 @cache
 def look(kind: str) -> Mapping[str, str]:
-    """The CSS properties of some classes (and of an element's name) in the light palette.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.marks import look
-    >>> look("bar quiet c1")
-    {'fill': '#b64e0b', 'opacity': '.38'}
-    """
+    """The CSS properties of some classes (and of an element's name) in the light palette."""
     palette, rules = _rules()
     mine: dict[str, str] = {}
     for classes, values in rules:
@@ -171,7 +143,7 @@ Put = Callable[..., str]
 def on_page(
     name: str, kind: str, geometry: str, tip: str = "", link: int | None = None, inner: str = ""
 ) -> str:
-    """An element that the style sheet and the script of a page find."""
+    """Write an element that the style sheet and the script of a page find."""
     geometry += "" if link is None else f' data-link="{link}"'
     geometry += f' data-tip="{escape(tip)}"' if tip else ""
     return f'<{name} class="{kind}" {geometry}' + (f">{inner}</{name}>" if inner else "/>")
@@ -180,7 +152,7 @@ def on_page(
 def in_file(
     name: str, kind: str, geometry: str, tip: str = "", link: int | None = None, inner: str = ""
 ) -> str:
-    """An element that looks right by itself; a style sheet still outweighs its attributes."""
+    """Write an element that looks right alone; a style sheet still outweighs its attributes."""
     found = {k: v for k, v in look(f"{name} {kind}").items() if k != "font-family"}
     painted = " ".join(f'{k}="{escape(v)}"' for k, v in found.items())
     title = f"<title>{escape(tip)}</title>" if tip else ""

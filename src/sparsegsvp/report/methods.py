@@ -7,7 +7,17 @@ from typing import Any
 
 from ..evaluation.recalibration import recalibration_words
 from ..evaluation.scores import TITLES
-from .words import Part, interval, line_words, listed, number, p_value, plural, prevalence_words
+from .words import (
+    Part,
+    folds_of,
+    interval,
+    line_words,
+    listed,
+    number,
+    p_value,
+    plural,
+    prevalence_words,
+)
 
 SOFTWARE_TITLE = (
     "sparsegsvp: sparse generalized singular vectors for feature panels and classification"
@@ -20,14 +30,8 @@ PAPER_TITLE = (
 
 def methods(results: Part) -> dict[str, Any]:
     """Write the paragraph for a paper, with what to cite, from the rest of the document."""
-    data, model, panel, scores, evaluation, stability, learning, test, versions, beside = (
-        results[name]
-        for name in (
-            "data", "model", "panel", "scores", "evaluation", "stability", "learning", "test",
-            "versions", "beside",
-        )
-    )  # fmt: skip
-    seed = results["run"]["seed"]
+    data, model, versions = results["data"], results["model"], results["versions"]
+    stability, seed = results["stability"], results["run"]["seed"]
     text = [
         f"Features were selected with sparsegsvp {versions.get('sparsegsvp', '')} (scikit-learn "
         f"{versions.get('scikit-learn', '')}, NumPy {versions.get('numpy', '')}, SciPy "
@@ -39,11 +43,11 @@ def methods(results: Part) -> dict[str, Any]:
         "For each class, a hyperplane close to its samples and far from the others was fitted "
         f"with an l{model['q']:g} penalty; {_choice_methods(model)}, with spread pooling "
         f"{model['pool']:g}, and the planes were refitted on the union of the selected features "
-        f"(n = {len(panel)}).",
+        f"(n = {len(results['panel'])}).",
     ]
-    if evaluation is not None:
-        text.append(_evaluation_methods(data, scores, evaluation))
-    text += [sentence for other in beside for sentence in other["sentences"]]
+    if results["evaluation"] is not None:
+        text.append(_evaluation_methods(data, results["scores"], results["evaluation"]))
+    text += [sentence for other in results["beside"] for sentence in other["sentences"]]
     if stability is not None and stability["index"] is not None:
         where = (
             "random halves of the samples (complementary pairs)"
@@ -54,10 +58,10 @@ def methods(results: Part) -> dict[str, Any]:
             f"Selection stability over {stability['n_panels']} refits on {where} was "
             f"{number(stability['index'])} (Nogueira's index)."
         )
-    if learning is not None:
-        text.append(_learning_methods(learning))
-    if test is not None:
-        text.append(_cohort_methods(test))
+    if results["learning"] is not None:
+        text.append(_learning_methods(results["learning"]))
+    if results["test"] is not None:
+        text.append(_cohort_methods(results["test"]))
     if model["recalibration"] is not None:
         said = recalibration_words(model["recalibration"])
         text.append(
@@ -161,8 +165,7 @@ def _cohort_methods(test: Part) -> str:
 
 
 def _evaluation_methods(data: Part, scores: Part, evaluation: Part) -> str:
-    repeats = len({fold["repeat"] for fold in evaluation["folds"]})
-    folds = len(evaluation["folds"]) // max(repeats, 1)
+    folds, repeats = folds_of(evaluation)
     grouped = ", keeping groups together," if data["n_groups"] is not None else ""
     text = (
         "Predictive performance of the whole procedure was estimated by nested cross-validation "

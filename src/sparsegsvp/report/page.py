@@ -11,15 +11,18 @@ import hashlib
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from importlib import resources
+from functools import cache
 from typing import Any
 
+from ..evaluation.comparison import RANDOM_PANEL
 from ..evaluation.recalibration import recalibration_words
-from . import drawings, feature_charts, figures, marks, words
+from . import drawings, figures, panel_charts, words
 from .answers import QUESTIONS, addresses, answers, next_steps
 from .checklist import checklist
-from .schema import fitting_together, validate
+from .marks import SHAPES, asset, short
+from .schema import check, fitting_together, validate
 
+COMPARISON_FORMAT = "sparsegsvp-comparison"
 _HERO_FEATURES = 14
 _BATCHES = 30  # rows of a table of batches
 
@@ -59,7 +62,6 @@ def build_report(results: Mapping[str, Any]) -> str:
     validate(results)
     classes, positive = results["data"]["classes"], results["data"]["positive"]
     drawn = draw_figures(results)
-    tones = _tones(results)
     scores, found = results["scores"].get("balanced_accuracy"), results["figures"]
     counts, decision = (results["evaluation"] or {}).get("threshold_counts"), drawn.get("decision")
     now = None
@@ -78,7 +80,7 @@ def build_report(results: Mapping[str, Any]) -> str:
             "decision": now and {key: found["decision"][key] for key in ("prevalence", "label")},
         },
         r=results,
-        tones=tones,
+        tones=_tones(results),
         boxes=drawn["boxes"].charts() if "boxes" in drawn else [],
         gauge=scores and drawings.gauge(scores, 1.0 / len(classes)),
         now=now,
@@ -96,6 +98,70 @@ def build_report(results: Mapping[str, Any]) -> str:
         chance=1.0 / len(classes),
         shown_batches=_BATCHES,
         checklist=checklist(results),
+    )
+
+
+def build_comparison(results: Mapping[str, Any]) -> str:
+    """Draw the page of a comparison: accuracy against panel size, and the table.
+
+    Parameters
+    ----------
+    results : dict
+        ``results.json`` of ``sparsegsvp compare``: ``comparison`` is
+        ``sparsegsvp.evaluation.Comparison.to_dict()``, ``verdict`` what `comparison_verdict`
+        says of it.
+
+    Returns
+    -------
+    str
+        As of `build_report`. Timings, which never repeat, are not on it.
+
+    Raises
+    ------
+    ValueError, ImportError
+        As by `build_report`.
+
+    Examples
+    --------
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sparsegsvp import GSVPSVM, compare
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.report import build_comparison, comparison_verdict
+    >>> data = make_planted(60, 20, 2, effect=2.5)
+    >>> methods = {"GSVPSVM": GSVPSVM(), "F test": SelectKBest()}
+    >>> found = compare(methods, data.X, data.y, sizes=(2, 4), n_repeats=1)
+    >>> results = {"format": "sparsegsvp-comparison", "versions": {"sparsegsvp": "0.1"},
+    ...            "command": "", "data": {}, "parameters": {}, "comparison": found.to_dict(),
+    ...            "verdict": comparison_verdict(found.to_dict())}
+    >>> page = build_comparison(results)
+    >>> page.startswith("<!doctype html>"), "http://" in page
+    (True, False)
+    """
+    if not isinstance(results, Mapping) or results.get("format") != COMPARISON_FORMAT:
+        raise ValueError(
+            f"results['format'] must be {COMPARISON_FORMAT!r}: pass results.json of "
+            "`sparsegsvp compare`"
+        )
+    check(results, "Comparison", "results", open_ended=True)
+    found = results["comparison"]
+    methods = list(dict.fromkeys(row["method"] for row in found["rows"]))
+    rows = {(row["method"], row["size"]): row for row in found["rows"]}
+    return render(
+        "comparison.html",
+        {"accuracy": panel_charts.accuracy_chart(figures.accuracy_curves(found))},
+        r=results,
+        found=found,
+        headline=results["verdict"]["headline"],
+        sentences=results["verdict"]["sentences"],
+        middle=found["sizes"][len(found["sizes"]) // 2],
+        lines=[
+            {"name": name, "link": i, "cells": [rows[name, size] for size in found["sizes"]]}
+            for i, name in enumerate(methods)
+        ],
+        control=RANDOM_PANEL,
+        problems=list(
+            dict.fromkeys((r["method"], r["error"]) for r in found["rows"] if r["error"])
+        ),
     )
 
 
@@ -125,13 +191,12 @@ def draw_figures(results: Mapping[str, Any]) -> dict[str, Any]:
     ['boxes', 'heatmap', 'volcano', 'correlations']
     """
     tones, found, test = _tones(results), results["figures"], results["test"] or {}
-    of = dict(zip(results["data"]["classes"], tones))
     threshold = (results["stability"] or {"threshold": None})["threshold"]
     kinds: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-        "boxes": (results["panel"], lambda part: feature_charts.all_boxes(part, of)),
-        "heatmap": (found["heatmap"], lambda part: feature_charts.heatmap_chart(part, tones)),
-        "volcano": (found["volcano"], lambda part: feature_charts.volcano_chart(part, of)),
-        "correlations": (found["correlations"], feature_charts.correlations_chart),
+        "boxes": (results["panel"], lambda part: panel_charts.all_boxes(part, tones)),
+        "heatmap": (found["heatmap"], lambda part: panel_charts.heatmap_chart(part, tones)),
+        "volcano": (found["volcano"], lambda part: panel_charts.volcano_chart(part, tones)),
+        "correlations": (found["correlations"], panel_charts.correlations_chart),
         **{name: (found[name], draw) for name, draw in _CURVES.items()},
         **{f"cohort-{name}": (test.get(name), draw) for name, draw in _CURVES.items()},
         "permutation": (found["permutation"], drawings.permutation_chart),
@@ -141,12 +206,12 @@ def draw_figures(results: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "pca-before": (found["pca_before"], lambda part: drawings.scatter_chart(part, tones)),
         "pca-after": (found["pca_after"], lambda part: drawings.scatter_chart(part, tones)),
-        "path-score": (found["path"], lambda part: drawings.path_charts(part)[0]),
-        "path-weights": (found["path"], lambda part: drawings.path_charts(part)[1]),
+        "path-score": (found["path"], drawings.path_scores),
+        "path-weights": (found["path"], drawings.path_weights),
         "learning": (found["learning"], drawings.learning_chart),
     }  # fmt: skip
     drawn = {name: draw(part) for name, (part, draw) in kinds.items() if part}
-    for k, (curve, tone) in enumerate(zip(found["weights"], tones)):
+    for k, (curve, tone) in enumerate(zip(found["weights"], tones.values())):
         drawn[f"weights-{k + 1}"] = drawings.weights_chart(curve, tone)
     return drawn
 
@@ -158,10 +223,12 @@ _CURVES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _tones(results: Mapping[str, Any]) -> list[int]:
+def _tones(results: Mapping[str, Any]) -> dict[str, int]:
     """The colour of each class; of two, the positive one gets the warm one."""
     classes, positive = results["data"]["classes"], results["data"]["positive"]
-    return [1, 0] if positive == classes[0] else [k % 8 for k in range(len(classes))]
+    if positive == classes[0]:
+        return {classes[0]: 1, classes[1]: 0}
+    return {name: k % 8 for k, name in enumerate(classes)}
 
 
 def _data_block(parts: Mapping[str, Any]) -> str:
@@ -189,19 +256,12 @@ def render(
     """
     environment = template_environment(package or __package__)
     numbers = {name: chart.csv() for name, chart in drawn.items()}
-    environment.filters.update(
-        score=words.number,
-        short=marks.short,
-        p=words.p_value,
-        plural=words.plural,
-        shell=shlex.quote,
-    )
-    style, script = f"{marks.style_sheet()}\n{_asset('report.css')}", _asset("report.js")
+    style, script = f"{asset('chart.css')}\n{asset('report.css')}", asset("report.js")
     return environment.get_template(template).render(
         policy=_policy(style, script),
         style=style,
         script=script,
-        shapes=marks.SHAPES,
+        shapes=SHAPES,
         draw=drawn,
         data_block=_data_block({**(data or {}), "numbers": numbers}),
         **context,
@@ -209,28 +269,38 @@ def render(
 
 
 def template_environment(package: str) -> Any:
-    """The templates of a package and of this one, for jinja2.
+    """The templates of a package and of this one; an error names the extra that has jinja2."""
+    try:
+        import jinja2  # noqa: F401  # asked for each time: the environment is made once
+    except ImportError as error:
+        raise ImportError('the page needs jinja2: pip install "sparsegsvp[report]"') from error
+    return _environment(package)
+
+
+@cache
+def _environment(package: str) -> Any:
+    """Make the environment, which compiles each template once.
 
     Values are escaped, and an unknown name is an error.
     """
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError('the page needs jinja2: pip install "sparsegsvp[report]"') from error
-    return jinja2.Environment(
-        loader=jinja2.ChoiceLoader(
-            [jinja2.PackageLoader(place) for place in dict.fromkeys([package, __package__])]
-        ),
+    import jinja2
+
+    places = dict.fromkeys([package, __package__])
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(place) for place in places]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-
-
-def _asset(name: str) -> str:
-    folder = resources.files(__package__) / "templates"
-    return (folder / name).read_text(encoding="utf-8").strip("\n")
+    environment.filters |= {
+        "score": words.number,
+        "short": short,
+        "p": words.p_value,
+        "plural": words.plural,
+        "shell": shlex.quote,
+    }
+    return environment
 
 
 def _policy(style: str, script: str) -> str:

@@ -15,6 +15,7 @@ from scipy.linalg import eigh, orthogonal_procrustes
 
 from .._typing import Float64Array
 from ..linalg.matrix import dense
+from .figures import Part, Samples
 
 #: More samples than this are thinned, the same number per class.
 MAX_POINTS = 1200
@@ -22,15 +23,7 @@ _BLOCK = 1024
 
 
 def thin(codes: NDArray[np.intp], limit: int = MAX_POINTS) -> NDArray[np.intp]:
-    """Choose at most ``limit`` rows, evenly spread over the rows of every class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.projections import thin
-    >>> thin(np.array([0, 0, 0, 0, 1, 1]), limit=4)
-    array([0, 3, 4, 5])
-    """
+    """Choose at most ``limit`` rows, evenly spread over the rows of every class."""
     if codes.size <= limit:
         return np.arange(codes.size)
     kept = []
@@ -45,15 +38,18 @@ def thin(codes: NDArray[np.intp], limit: int = MAX_POINTS) -> NDArray[np.intp]:
     return np.sort(np.concatenate(kept))
 
 
-def out_of_fold(
-    evaluation: Mapping[str, Any] | None, codes: NDArray[np.intp], positive: str | None = None
-) -> dict[str, Any]:
-    """What the first repeat's fits say of samples that they have not seen.
+def sample_outcomes(
+    evaluation: Mapping[str, Any] | None,
+    codes: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    positive: str | None = None,
+) -> Part:
+    """Class codes of some samples, and what the first repeat's fits without them say of each.
 
     ``wrong`` is false where nothing is known; ``probability`` is that of the positive class of
-    two, of the sample's own class otherwise, NaN where there is none.
+    two, of the sample's own class otherwise, None where there is none.
     """
-    wrong, probability = np.zeros(codes.size, dtype=bool), np.full(codes.size, np.nan)
+    wrong, probability = np.zeros(codes.size, dtype=bool), [None] * codes.size
     if evaluation is not None and evaluation["out_of_fold"]:
         first = evaluation["out_of_fold"][0]
         predicted = np.asarray(first["predicted"])
@@ -62,9 +58,18 @@ def out_of_fold(
             classes = [str(c) for c in evaluation["classes"]]
             positive = str(evaluation["positive"]) if len(classes) == 2 else None
             of = codes if positive is None else np.full(codes.size, classes.index(positive))
-            found = [row[k] for row, k in zip(first["proba"], of)]
-            probability = np.array([np.nan if v is None else v for v in found], dtype=np.float64)
-    return {"wrong": wrong, "probability": probability, "positive": positive}
+            probability = [row[k] for row, k in zip(first["proba"], of)]
+    return {
+        "label": codes[rows].tolist(),
+        "wrong": wrong[rows].tolist(),
+        "probability": [probability[i] for i in rows],
+        "positive": positive,
+    }
+
+
+def sample_names(names: Sequence[str] | None, rows: NDArray[np.intp]) -> list[str]:
+    """The names of some samples, or their places in the table."""
+    return [f"sample {i + 1}" if names is None else str(names[i]) for i in rows]
 
 
 def planes(
@@ -72,7 +77,7 @@ def planes(
     *,
     names: Sequence[str] | None = None,
     pair: tuple[int, int] = (0, 1),
-) -> dict[str, Any] | None:
+) -> Part | None:
     """Out-of-fold samples in the plane of their distances to two of the planes.
 
     Absolute distances in standardised units, first repeat; None where the procedure has no
@@ -96,27 +101,13 @@ def planes(
     )
 
 
-def pca_before(
-    X: Any,
-    codes: NDArray[np.intp],
-    classes: Sequence[str],
-    names: Sequence[str] | None = None,
-    evaluation: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+def pca_before(samples: Samples, evaluation: Mapping[str, Any] | None = None) -> Part:
     """First two principal components of all standardised features; labels play no part.
 
     Missing values are set to the median of their column. An ``evaluation`` tells the samples'
     probabilities; which of them are predicted wrongly is not shown here.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.report.projections import pca_before
-    >>> X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 3.0], [3.0, 4.0]])
-    >>> shown = pca_before(X, np.array([0, 0, 1, 1]), ["a", "b"])
-    >>> [round(v, 2) for v in shown["x"]]
-    [1.9, 0.63, -0.63, -1.9]
     """
+    X, codes = samples.X, samples.codes
     rows = thin(codes)
     gram = np.zeros((rows.size, rows.size))
     for start in range(0, X.shape[1], _BLOCK):  # never a standardised copy of the table
@@ -130,22 +121,21 @@ def pca_before(
     scores[np.ix_(rows, np.arange(vectors.shape[1]))] = _signed(vectors * np.sqrt(values))
     total = float(np.trace(gram)) or 1.0
     shares = [*(values / total), 0.0][:2]
-    return _scatter(
+    shown = _scatter(
         scores,
         codes,
         evaluation,
-        classes,
-        names,
+        samples.classes,
+        samples.ids,
         titles=[f"PC1 ({shares[0]:.0%} of variance)", f"PC2 ({shares[1]:.0%})"],
         note=f"All {X.shape[1]:,} features, standardised; the labels only colour the points.",
-        n_total=codes.size,
-        errors=False,
     )
+    return shown | {"wrong": [False] * rows.size, "n_total": codes.size}
 
 
 def pca_after(
     X: Any, evaluation: Mapping[str, Any], names: Sequence[str] | None = None
-) -> dict[str, Any] | None:
+) -> Part | None:
     """First two principal components of the panels, each sample placed by an unseeing fit.
 
     In every fold of the first repeat the components of the fold's own panel come from the
@@ -228,26 +218,19 @@ def _scatter(
     *,
     titles: Sequence[str],
     note: str,
-    n_total: int | None = None,
-    errors: bool = True,
-) -> dict[str, Any]:
+) -> Part:
     """Thin the samples that have a place, and name them."""
     codes = np.asarray(y, dtype=np.intp)
-    found = out_of_fold(evaluation, codes)
-    wrong = found["wrong"] if errors else np.zeros(codes.size, dtype=bool)
     placed = np.flatnonzero(np.isfinite(points).all(axis=1))
     rows = placed[thin(codes[placed])]
     return {
         "x": points[rows, 0].tolist(),
         "y": points[rows, 1].tolist(),
-        "label": codes[rows].tolist(),
-        "wrong": wrong[rows].tolist(),
-        "probability": [None if np.isnan(v) else float(v) for v in found["probability"][rows]],
-        "positive": found["positive"],
-        "name": [f"sample {i + 1}" if names is None else str(names[i]) for i in rows],
+        **sample_outcomes(evaluation, codes, rows),
+        "name": sample_names(names, rows),
         "classes": [str(c) for c in classes],
         "x_title": titles[0],
         "y_title": titles[1],
-        "n_total": placed.size if n_total is None else n_total,
+        "n_total": placed.size,
         "note": note,
     }

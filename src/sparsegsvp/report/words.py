@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..evaluation.comparison import RANDOM_PANEL
 from ..evaluation.scores import TITLES
 from ..evaluation.values import number
 
@@ -27,38 +28,17 @@ def interval(found: Part) -> str:
 
 
 def p_value(p: float) -> str:
-    """Write a p-value.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.words import p_value
-    >>> p_value(0.01), p_value(0.234)
-    ('p = 0.01', 'p = 0.23')
-    """
+    """Write a p-value."""
     return f"p = {p:.3f}" if p < 0.01 else f"p = {p:.2f}"
 
 
 def plural(n: int, noun: str) -> str:
-    """Write a count with its noun.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.words import plural
-    >>> plural(1, "feature"), plural(15154, "feature")
-    ('1 feature', '15,154 features')
-    """
+    """Write a count with its noun."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
-    """Write a few names in a row.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.words import listed
-    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=2)
-    ('a, b and c', 'a, b and 1 more')
-    """
+    """Write a few names in a row."""
     names = list(names)
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
@@ -66,15 +46,19 @@ def listed(names: Sequence[str], most: int = 6) -> str:
 
 
 def counted(counts: Sequence[int], classes: Sequence[str]) -> str:
-    """Write how many samples each class has.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.words import counted
-    >>> counted([12, 1030], ["ill", "well"])
-    '12 ill, 1,030 well'
-    """
+    """Write how many samples each class has."""
     return ", ".join(f"{n:,} {c}" for n, c in zip(counts, classes))
+
+
+def percent(share: float) -> str:
+    """Write a share, such as a prevalence, in percent."""
+    return f"{100 * share:.3g}%"
+
+
+def folds_of(evaluation: Part) -> tuple[int, int]:
+    """Return the number of outer folds in a repeat, and of repeats."""
+    repeats = len({fold["repeat"] for fold in evaluation["folds"]})
+    return len(evaluation["folds"]) // max(repeats, 1), repeats
 
 
 def contrast(classes: Sequence[str], positive: str | None) -> str:
@@ -113,14 +97,7 @@ _HEADLINES = {
 
 
 def headline(level: str, classes: Sequence[str], positive: str | None, share: str) -> str:
-    """Write the verdict as a headline; ``share`` says what tells the classes apart.
-
-    Examples
-    --------
-    >>> from sparsegsvp.report.words import headline
-    >>> headline("signal", ["ill", "well"], "ill", "4 of 2,000 features")
-    '4 of 2,000 features tell ill from well'
-    """
+    """Write the verdict as a headline; ``share`` says what tells the classes apart."""
     what = contrast(classes, positive)
     not_told = (
         "the classes cannot be told apart"
@@ -250,6 +227,49 @@ def _about_batches(evaluation: Part) -> str:
     return text
 
 
+def comparison_verdict(found: Part) -> dict[str, Any]:
+    """Say how small a panel does as well as the best, and by what method.
+
+    The headline names the smallest panel within one standard error of the best score of
+    ``Comparison.to_dict()``; the sentences say what stands behind it, and what to beware of.
+    """
+
+    def value(row: Part) -> float:
+        return float(row["score"]["value"])
+
+    done = [row for row in found["rows"] if row["score"] is not None]
+    tried = [row for row in done if row["method"] != RANDOM_PANEL]
+    if not tried:
+        return {
+            "headline": "No method finished",
+            "sentences": ["Why each of them did not is said below."],
+        }
+    best = max(tried, key=value)
+    reach = value(best) - (best["standard_error"] or 0.0)
+    near = [row for row in tried if value(row) >= reach]
+    smallest = min(row["size"] for row in near)
+    peers = sorted((row for row in near if row["size"] == smallest), key=value, reverse=True)
+    names = listed([row["method"] for row in peers], 3)
+    score = number(value(peers[0]))
+    sentences = [
+        f"The best of {plural(len(tried), 'row')} is {best['method']} with "
+        f"{plural(best['size'], 'feature')}: balanced accuracy {interval(best['score'])}; "
+        f"the panels named here lie within one standard error of it.",
+        "The best of many is flattered by being picked: estimate the one you choose "
+        "on folds of another seed or on other samples.",
+    ]
+    control = next((r for r in done if r["method"] == RANDOM_PANEL and r["size"] == smallest), None)
+    if control is not None:
+        sentences.insert(1, f"A random panel of {smallest} scores {number(value(control))}.")
+    headline = f"{plural(smallest, 'feature').capitalize()} will do: {names} ({score})"
+    if control is not None and value(control) >= reach:
+        headline = f"A random panel of {plural(smallest, 'feature')} does as well as any method"
+    return {"headline": headline, "sentences": sentences}
+
+
+# ------------------------------------------------------------------------ another cohort
+
+
 def cohort_sentence(test: Part) -> str:
     """Say how the panel does in another cohort; ``test`` is that part of the document."""
     said = counted(test["class_counts"], test["confusion"]["classes"])
@@ -293,7 +313,7 @@ def out_of_fold_lines(results: Part) -> list[str]:
         return _score_lines({}, "", found["calibration"])
     share = found["decision"]["prevalence"]
     there = counts[results["data"]["classes"].index(results["data"]["positive"])] / sum(counts)
-    where = f"{100 * share:.3g}%" + (", as in the table" if share == there else "")
+    where = percent(share) + (", as in the table" if share == there else "")
     return _score_lines({k: own[k] for k in ("ppv", "npv")}, where, found["calibration"])
 
 
@@ -334,7 +354,7 @@ def paired_lines(found: Part) -> list[str]:
 
 def prevalence_words(test: Part) -> str:
     """Say which share of the positive class a part of the document is for."""
-    share = f"{100 * test['prevalence']:.3g}%"
+    share = percent(test["prevalence"])
     return f"{share}, as in the cohort" if test.get("observed_prevalence") else share
 
 

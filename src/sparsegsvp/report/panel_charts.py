@@ -1,22 +1,29 @@
-"""Drawing features: box plots, heatmap, volcano and correlations as `Chart`."""
+"""Drawing panels as `Chart`: their features, and how accurate panels of each size are.
+
+``tones`` are the numbers of the classes' colours, by name.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from ..evaluation.comparison import RANDOM_PANEL
 from .charts import Axis, Chart, Sheet
 from .drawings import places, sample_table, sample_words, strip, yes_or_no
 from .marks import cut, names_room, padded, short, ticks
-from .words import Part
+from .words import Part, interval, listed, plural
 
 _LEVELS = 6  # shades on either side of the mean
 _FULL = 3.0  # standard deviations of the strongest shade
+# Methods beyond which intervals would hide each other.
+_MAX_INTERVALS = 6
 
 
-def boxes(feature: str, found: Sequence[Part], tones: Sequence[int]) -> Chart:
+def boxes(feature: str, found: Sequence[Part], tones: Mapping[str, int]) -> Chart:
     """Box plots of one feature by class, on the feature's own axis."""
     values = [v for b in found for v in (b["low"], b["high"], *b["outliers"])]
     low, high = min(values), max(values)
@@ -26,8 +33,8 @@ def boxes(feature: str, found: Sequence[Part], tones: Sequence[int]) -> Chart:
     chart = strip(axis, 250, floor + 16, 5, f"box plot of {feature} by class", "boxes")
     chart.title = cut(feature, 40)
     chart.line([axis.low, axis.high], [floor, floor], "axis")
-    for i, (b, tone) in enumerate(zip(found, tones)):
-        y = row * i + 3
+    for i, b in enumerate(found):
+        y, tone = row * i + 3, tones[b["label"]]
         words = (
             f"{feature}, {b['label']} (n = {b['n']}): median {short(b['median'])}, middle half "
             f"{short(b['q1'])} to {short(b['q3'])}"
@@ -54,10 +61,7 @@ def boxes(feature: str, found: Sequence[Part], tones: Sequence[int]) -> Chart:
 
 def all_boxes(panel: Sequence[Part], tones: Mapping[str, int]) -> Sheet:
     """The box plots of the whole panel, two beside each other."""
-    charts = [
-        boxes(row["feature"], row["boxes"], [tones[b["label"]] for b in row["boxes"]])
-        for row in panel
-    ]
+    charts = [boxes(row["feature"], row["boxes"], tones) for row in panel]
     return Sheet([charts[i : i + 2] for i in range(0, len(charts), 2)], "box plots by class")
 
 
@@ -125,7 +129,7 @@ def shade(value: float, full: float = 1.0) -> str:
     return f"cell {'high' if value > 0 else 'low'} l{level}"
 
 
-def heatmap_chart(found: Part, tones: Sequence[int]) -> Chart:
+def heatmap_chart(found: Part, tones: Mapping[str, int]) -> Chart:
     """The panel over the samples; a bar for the classes, marks for errors out of fold."""
     rows, names = found["values"], found["feature"]
     n, m, row = len(found["name"]), len(names), 18
@@ -138,7 +142,7 @@ def heatmap_chart(found: Part, tones: Sequence[int]) -> Chart:
     )
     for k, label in enumerate(found["classes"]):
         bar = _runs([code == k for code in found["label"]], -1.0, -0.2)
-        chart.rects(bar.get(True, []), f"bar c{tones[k]}", radius=0, label=label)
+        chart.rects(bar.get(True, []), f"bar c{tones[label]}", radius=0, label=label)
     cells: dict[str, list[tuple[float, float, float, float]]] = {}
     for i, values in enumerate(rows):
         kinds = [None if v is None else shade(v, _FULL) for v in values]
@@ -206,4 +210,85 @@ def correlations_chart(found: Part) -> Chart:
     stands = [of or "in the panel" for of in found["stands_for"]]
     chart.table = {"feature": names, "substitute of": stands}
     chart.table |= {f"r with {name}": column for name, column in zip(names, zip(*values))}
+    return chart
+
+
+# -------------------------------------------------------------------- panels of several methods
+
+
+def accuracy_axes(found: Part, *scores: str) -> Chart:
+    """The empty chart of accuracy against panel size, with room for these values of a curve."""
+    values = [v for curve in found["methods"].values() for key in scores for v in curve[key]]
+    sizes = [(float(i), str(size)) for i, size in enumerate(found["sizes"])]
+    x = Axis(-0.25, len(sizes) - 0.75, "features in the panel", sizes)
+    y = Axis(*padded(values), "balanced accuracy", grid=True)
+    chart = Chart(x, y, "balanced accuracy against panel size, by method", 560, 400)
+    curves = found["methods"]
+    every = [(name, i) for name, curve in curves.items() for i in range(len(curve["size"]))]
+    keys = {"features": "size", "balanced accuracy": "score", "low": "low", "high": "high"}
+    chart.table = {"method": [name for name, _ in every]}
+    chart.table |= {title: [curves[m][key][i] for m, i in every] for title, key in keys.items()}
+    return chart
+
+
+def mark_front(chart: Chart, found: Part, label: str = "") -> None:
+    """Put a ring around each size's point of the Pareto front, and name its methods."""
+    for size in dict.fromkeys(point["size"] for point in found["front"]):
+        there = [point for point in found["front"] if point["size"] == size]
+        at = found["sizes"].index(size), there[0]["score"]
+        chart.points([at[0]], [at[1]], "ring", radius=7, label=label)
+        names = cut(listed([point["method"] for point in there], 2), 36)
+        chart.text(*at, names, "name mid", dy=-12)
+
+
+def accuracy_chart(found: Part) -> Chart:
+    """Accuracy against panel size on a page: a thread per method, names where they matter."""
+    sizes, reference, curves = found["sizes"], found["reference"], found["methods"]
+    chart = accuracy_axes(found, "score")
+    chart.y = replace(chart.y, high=min(chart.y.high, 1.03))
+    chart.width, chart.height, chart.right, chart.top = 780, 420, 118, 26
+    # the reference last, so that it lies on top
+    for name in sorted(curves, key=lambda name: name == reference):
+        curve = curves[name]
+        mine = " mine" if name == reference else " control" if name == RANDOM_PANEL else ""
+        xs = [sizes.index(size) for size in curve["size"]]
+        words = [
+            f"{name}, {plural(size, 'feature')}: "
+            + interval({"value": v, "low": a, "high": b, "level": found["level"]})
+            for size, v, a, b in zip(curve["size"], curve["score"], curve["low"], curve["high"])
+        ]
+        link = curve["link"]
+        chart.line(xs, curve["score"], f"thread{mine}", tips=[name], link=link)
+        chart.points(xs, curve["score"], f"bead{mine}", radius=3.4, tips=words, link=link)
+    mark_front(chart, found)
+    ends = []
+    for name in (RANDOM_PANEL, reference):
+        if name in curves:
+            at = sizes.index(curves[name]["size"][-1]), curves[name]["score"][-1]
+            ends.append((chart.sy(at[1]), at, name))
+    last = -math.inf
+    for y, at, name in sorted(ends):  # kept apart
+        last = max(y, last + 15.0)
+        chart.text(*at, cut(name, 20), "name start", dx=10, dy=last - y + 4)
+    return chart
+
+
+def accuracy_lines(found: Part) -> Chart:
+    """Accuracy against panel size on paper: colours, intervals where they fit, and a legend."""
+    sizes, curves, front = found["sizes"], found["methods"], found["front"]
+    few = len(curves) <= _MAX_INTERVALS
+    chart = accuracy_axes(found, *(("score", "low", "high") if few else ("score",)))
+    for i, (name, curve) in enumerate(curves.items()):
+        # a small shift keeps intervals of different methods apart; of many only lines are drawn
+        shift = 0.04 * (i - (len(curves) - 1) / 2) if few else 0.0
+        xs = [sizes.index(size) + shift for size in curve["size"]]
+        tone = f"c{i % 8}"
+        if few:
+            chart.whiskers(xs, curve["low"], curve["high"], f"series fine {tone}")
+        dash = ("", " dashes", " dots")[i // 8 % 3]
+        chart.line(xs, curve["score"], f"series {tone}{dash}", label=name, tips=[name])
+        chart.points(xs, curve["score"], f"pt {tone}", shape=i)
+    at = [sizes.index(point["size"]) for point in front]
+    stairs = [(x, point["score"]) for k, point in enumerate(front) for x in at[k : k + 2]]
+    chart.line([x for x, _ in stairs], [y for _, y in stairs], "series dots", label="Pareto front")
     return chart
