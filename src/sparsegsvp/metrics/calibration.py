@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,10 +61,6 @@ def at_prevalence(y_proba: ArrayLike, prevalence: float, *, prior: float = 0.5) 
         The share that they are to be for.
     prior : float, default=0.5
         The share that they are for.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
 
     Examples
     --------
@@ -200,18 +197,12 @@ def calibration_line(
 
     Parameters
     ----------
-    y_true : array-like of bool of shape (n_samples,)
-        Which samples are positive.
-    y_proba : array-like of shape (n_samples,)
-        Probabilities of the positive class.
+    y_true, y_proba
+        As in :func:`brier_score`.
     prior : float, default=0.5
-        The share of the positive class that they are for.
+        The share of the positive class that the probabilities are for.
     level : float, default=0.95
         Nominal coverage of the intervals.
-
-    Returns
-    -------
-    CalibrationLine
 
     References
     ----------
@@ -235,8 +226,7 @@ def calibration_line(
     theta, covariance = _logistic(np.ones((y.size, 1)), y, offset + x)
     counted = 1 / int(y.sum()) + 1 / int((~y).sum())
     intercept = normal_interval(theta[0], max(covariance[0, 0] - counted, 0.0), level=level)
-    apart = x[y].min() >= x[~y].max() or x[y].max() <= x[~y].min()
-    if apart:  # also where all are equal
+    if x[y].min() >= x[~y].max() or x[y].max() <= x[~y].min():  # also where all are equal
         return CalibrationLine(intercept, None, None)
     theta, covariance = _logistic(np.column_stack([np.ones(y.size), x]), y, offset)
     slope = normal_interval(theta[1], covariance[1, 1], level=level)
@@ -252,10 +242,13 @@ def _logistic(
         eta = design @ theta + offset
         return float(np.sum(np.logaddexp(0.0, np.where(y, -eta, eta))))
 
-    theta = np.zeros(design.shape[1])
-    for _ in range(100):
+    def mean_and_curvature(theta: Float64Array) -> tuple[Float64Array, Any]:
         mean = expit(design @ theta + offset)
-        curvature = design.T @ (design * (mean * (1 - mean))[:, None])
+        return mean, design.T @ (design * (mean * (1 - mean))[:, None])
+
+    theta: Float64Array = np.zeros(design.shape[1])
+    for _ in range(100):
+        mean, curvature = mean_and_curvature(theta)
         # far out, where nothing curves, a step goes down the gradient
         curvature += 1e-12 * np.eye(len(theta))
         step = np.linalg.solve(curvature, design.T @ (y - mean))
@@ -265,16 +258,11 @@ def _logistic(
         theta = theta + length * step
         if np.abs(step).max() <= 1e-10 * (1 + np.abs(theta).max()):
             break
-    mean = expit(design @ theta + offset)
-    return theta, np.linalg.inv(design.T @ (design * (mean * (1 - mean))[:, None]))
+    return theta, np.linalg.inv(mean_and_curvature(theta)[1])
 
 
 def brier_score(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    *,
-    prevalence: float | None = None,
-    level: float = 0.95,
+    y_true: ArrayLike, y_proba: ArrayLike, *, prevalence: float | None = None, level: float = 0.95
 ) -> Interval:
     """Return the Brier score at a prevalence: the mean squared error of probabilities.
 
@@ -289,10 +277,6 @@ def brier_score(
         0.5 it is `balanced_brier_score`.
     level : float, default=0.95
         Nominal coverage, by the normal distribution; the range where a class has one sample.
-
-    Returns
-    -------
-    Interval
 
     Examples
     --------

@@ -67,7 +67,7 @@ def predictive_values(
         called, passed = hits + alarms, clear + missed
         return (hits / called if called > 0 else None, clear / passed if passed > 0 else None)
 
-    found = []
+    found: list[Interval | None] = []
     parts = zip(*(values(*(getattr(r, end) for r in rates)) for end in ("value", "low", "high")))
     for value, low, high in parts:
         # at the ends of the intervals one of the rates lies within (0, 1), so both exist
@@ -119,10 +119,6 @@ def net_benefit(
     threshold : float or array-like
         Probability t from which on one would act, below 1.
 
-    Returns
-    -------
-    ndarray
-
     Examples
     --------
     >>> from sparsegsvp.metrics import net_benefit
@@ -141,7 +137,7 @@ def decision_curve(
     prevalence: float | None = None,
     thresholds: Sequence[float] | None = None,
 ) -> DecisionCurve:
-    """Return the decision curve of probabilities (Vickers and Elkin, 2006).
+    """Return the decision curve of probabilities.
 
     Parameters
     ----------
@@ -149,10 +145,6 @@ def decision_curve(
         As in :func:`brier_score`.
     thresholds : sequence of float, optional
         From 0.01 to 0.99 in steps of 0.01 by default.
-
-    Returns
-    -------
-    DecisionCurve
 
     References
     ----------
@@ -230,10 +222,6 @@ def threshold_counts(
         Rising, between 0 and 1. By default every probability that occurs, since nothing changes
         between them; of more than 200, so many evenly spread ones.
 
-    Returns
-    -------
-    ThresholdCounts
-
     Examples
     --------
     >>> from sparsegsvp.metrics import threshold_counts
@@ -306,10 +294,6 @@ def threshold_table(
         Between 0 and 1.
     level : float, default=0.95
         Coverage of the intervals.
-
-    Returns
-    -------
-    tuple of ThresholdRow
 
     Examples
     --------
