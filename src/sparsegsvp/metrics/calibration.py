@@ -130,14 +130,12 @@ def balanced_calibration_curve(
     ----------
     y_true : array-like of shape (n_samples,)
         True labels, two classes; the last in sorted order is positive.
-    y_proba : array-like of shape (n_samples,)
-        Probability of the positive class.
+    y_proba, sample_weight
+        As in :func:`balanced_log_loss`.
     n_bins : int, default=10
         Number of bins; empty ones, and those that ties make equal, are left out.
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins with equal counts, or of equal width.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights of the samples within their class.
 
     Examples
     --------

@@ -95,10 +95,8 @@ def delong_interval(y_true: ArrayLike, y_score: ArrayLike, *, level: float = 0.9
 
     Parameters
     ----------
-    y_true : array-like of bool of shape (n_samples,)
-        Which samples are positive.
-    y_score : array-like of shape (n_samples,)
-        Values that rank the samples, higher for positives.
+    y_true, y_score
+        As `positive` and `decision` of :func:`delong_variance`; any array-like.
     level : float, default=0.95
         Nominal coverage.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -25,7 +27,7 @@ from ..report.page import render, template_environment
 from .figures import make_figures
 from .plan import PLANS, Experiment, Plan, stages
 from .protocol import STUDIES, Row, Study, paper_split
-from .tables import CODE, KINDS, make_tables, to_csv, to_markdown
+from .tables import CODE, KINDS, make_tables
 
 Which = Literal["breast", "ovarian", "all"]
 
@@ -256,6 +258,48 @@ def _commit() -> dict[str, str]:
         return {"commit": git("rev-parse", "HEAD")[:12] + changed}
     except (OSError, subprocess.CalledProcessError):
         return {}
+
+
+# ------------------------------------------------------------------------- files of text
+
+
+def to_csv(rows: list[Row]) -> str:
+    """Write rows that share their columns as CSV; numbers to their last digit.
+
+    Examples
+    --------
+    >>> from sparsegsvp.reproduce.page import to_csv
+    >>> to_csv([{"q": 0.1, "features": 4}])
+    'q,features\\n0.1,4\\n'
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def to_markdown(rows: list[Row]) -> str:
+    """Write rows that share their columns as a Markdown table, numbers to six digits.
+
+    Examples
+    --------
+    >>> from sparsegsvp.reproduce.page import to_markdown
+    >>> print(to_markdown([{"q": 0.1, "verdict": None}, {"verdict": "||w||", "q": 1}]), end="")
+    | q | verdict |
+    | --- | --- |
+    | 0.1 |  |
+    | 1 | \\|\\|w\\|\\| |
+    """
+
+    def cell(value: Any) -> str:
+        text = f"{value:.6g}" if isinstance(value, float) else str(value)
+        return "" if value is None else text.replace("|", r"\|")
+
+    columns = list(rows[0])  # a row may have them in another order
+    lines = [columns, ["---"] * len(columns)]
+    lines += [[cell(row[column]) for column in columns] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _markdown(

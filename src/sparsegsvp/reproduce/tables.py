@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,45 +30,6 @@ KINDS = {
     "rows": "orders of the same rows",
     "splits": "random 70/30 splits",
 }
-
-
-def to_csv(rows: list[Row]) -> str:
-    """Write rows that share their columns as CSV; numbers to their last digit.
-
-    Examples
-    --------
-    >>> from sparsegsvp.reproduce.tables import to_csv
-    >>> to_csv([{"q": 0.1, "features": 4}])
-    'q,features\\n0.1,4\\n'
-    """
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def to_markdown(rows: list[Row]) -> str:
-    """Write rows that share their columns as a Markdown table, numbers to six digits.
-
-    Examples
-    --------
-    >>> from sparsegsvp.reproduce.tables import to_markdown
-    >>> print(to_markdown([{"q": 0.1, "verdict": None}, {"verdict": "||w||", "q": 1}]), end="")
-    | q | verdict |
-    | --- | --- |
-    | 0.1 |  |
-    | 1 | \\|\\|w\\|\\| |
-    """
-
-    def cell(value: Any) -> str:
-        text = f"{value:.6g}" if isinstance(value, float) else str(value)
-        return "" if value is None else text.replace("|", r"\|")
-
-    columns = list(rows[0])  # a row may have them in another order
-    lines = [columns, ["---"] * len(columns)]
-    lines += [[cell(row[column]) for column in columns] for row in rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def make_tables(
