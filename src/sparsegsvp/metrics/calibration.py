@@ -24,7 +24,7 @@ from .scores import Interval, _class_weights, normal_interval
 _CLOSEST = 1e-10
 
 
-def checked(
+def check_probabilities(
     y_true: ArrayLike, y_proba: ArrayLike, prevalence: float | None = None
 ) -> tuple[BoolArray, Float64Array, float]:
     """Return which samples are positive, their probabilities, and the share of positives to use.
@@ -219,7 +219,7 @@ def calibration_line(
     """
     check_real("level", level, above=0, below=1)
     check_real("prior", prior, above=0, below=1)
-    y, p, share = checked(y_true, y_proba)
+    y, p, share = check_probabilities(y_true, y_proba)
     x, offset = log_odds(p), float(logit(share) - logit(prior))
     theta, covariance = _logistic(np.ones((y.size, 1)), y, offset + x)
     counted = 1 / int(y.sum()) + 1 / int((~y).sum())
@@ -282,7 +282,7 @@ def brier_score(
     >>> round(brier_score([0, 0, 0, 1], [0.1, 0.2, 0.6, 0.7]).value, 3)
     0.125
     """
-    y, p, share = checked(y_true, y_proba, prevalence)
+    y, p, share = check_probabilities(y_true, y_proba, prevalence)
     errors = (y - p) ** 2
     return mean_by_class([errors[y], errors[~y]], [share, 1 - share], level=level)
 

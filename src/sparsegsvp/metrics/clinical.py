@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real
-from .calibration import checked
+from .calibration import check_probabilities
 from .scores import Interval, clopper_pearson
 
 # -------------------------------------------------------------------- predictive values
@@ -158,7 +158,7 @@ def decision_curve(
     >>> found.net_benefit.tolist(), found.treat_all.tolist()
     ([0.0], [-0.5])
     """
-    y, p, share = checked(y_true, y_proba, prevalence)
+    y, p, share = check_probabilities(y_true, y_proba, prevalence)
     t = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
     found = threshold_counts(y, p, thresholds=t)
     s, c, odds = found.sensitivity, found.specificity, t / (1 - t)
@@ -229,7 +229,7 @@ def threshold_counts(
     >>> found.threshold.tolist(), found.tp.tolist(), found.fp.tolist()
     ([0.1, 0.4, 0.6], [2, 2, 1], [2, 1, 1])
     """
-    y, p, _ = checked(y_true, y_proba)
+    y, p, _ = check_probabilities(y_true, y_proba)
     if thresholds is None:
         t = np.unique(p)
         t = t[np.unique(np.linspace(0, t.size - 1, min(t.size, _MOST)).round().astype(np.intp))]
@@ -302,7 +302,7 @@ def threshold_table(
     >>> row.sensitivity.value, row.ppv.value, row.net_benefit
     (0.5, 0.5, 0.0)
     """
-    y, p, share = checked(y_true, y_proba, prevalence)
+    y, p, share = check_probabilities(y_true, y_proba, prevalence)
     at = sorted({*thresholds, *([] if own is None else [own])})
     counts = threshold_counts(y, p, thresholds=at)
     ones, zeros = int(y.sum()), int((~y).sum())
