@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -161,19 +160,9 @@ def exponent(sizes: list[float], times: list[float]) -> float:
 
 def save(name: str, results: dict[str, Any]) -> Path:
     """Write results as JSON, whole or not at all, with the versions that made them."""
-    import scipy
-    import sklearn
+    from sparsegsvp._versions import versions
 
-    results = {
-        "versions": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sklearn.__version__,
-        },
-        "cores": os.cpu_count(),
-        **results,
-    }
+    results = {"versions": versions(), "cores": os.cpu_count(), **results}
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     if path.exists():

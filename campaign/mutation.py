@@ -101,9 +101,12 @@ TARGETS: dict[str, Target] = {
     ),
     "permutation": target(
         "evaluation.permutation",
-        "fixed_statistic permutation_scheme permute_labels _statistic sequential_p_value "
-        "draws_wanted permutation_test",
+        "fixed_statistic permutation_scheme permute_labels _statistic draws_wanted "
+        "permutation_test",
         "tests/evaluation/test_permutation.py",
+    ),
+    "p-value": target(
+        "metrics.scores", "sequential_p_value", "tests/evaluation/test_permutation.py"
     ),
     "verdict": target("evaluation.permutation", "verdict", "tests/evaluation/test_verdict.py"),
     "stability": target(

@@ -81,6 +81,8 @@ def test_delong_test_is_antisymmetric_and_knows_its_limits():
         delong_interval([True, True], [1, 2])
     with pytest.raises(ValueError, match="finite"):
         delong_interval([True, False], [1, np.nan])
+    with pytest.raises(ValueError, match="2 labels and 3 scores"):
+        delong_interval([True, False], [1, 2, 3])
 
 
 def test_delong_interval_near_the_ends():

@@ -165,6 +165,18 @@ def test_specificity_is_the_recall_of_the_negatives():
         specificity_score(y, predicted, pos_label=7)
 
 
+def test_weights_count_samples_as_often_as_they_say():
+    y, predicted, p = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0]), np.array([0.2, 0.6, 0.9, 0.3])
+    weight, rows = [3, 1, 2, 0], [0, 0, 0, 1, 2, 2]
+    assert specificity_score(y, predicted, sample_weight=weight) == 3 / 4
+    for score in (balanced_log_loss, balanced_brier_score):
+        assert score(y, p, sample_weight=weight) == pytest.approx(score(y[rows], p[rows]))
+    with pytest.raises(ValueError, match="leaves no sample to score"):
+        balanced_brier_score(y, p, sample_weight=np.zeros(4))
+    with pytest.raises(ValueError, match="a label that is not in labels"):
+        balanced_brier_score(y, p, labels=[1, 2])
+
+
 def test_balanced_log_loss_is_the_weighted_one_and_ignores_prevalence():
     rng = np.random.default_rng(3)
     y = np.repeat([0, 1, 2], [20, 5, 9])

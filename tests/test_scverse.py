@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sparsegsvp import GSVPSVM
+from sparsegsvp import GSVPSVM, PGDGSVPSVM
 from sparsegsvp.scverse import select_features
 
 anndata = pytest.importorskip("anndata")
@@ -59,6 +59,16 @@ def test_observations_without_a_group_are_left_out(adata):
     np.testing.assert_allclose(adata.var["gsvp_weight_T"], expected.coef_[2], rtol=1e-12)
 
 
+def test_weights_of_observations_and_a_size_of_the_panel(adata):
+    adata.obs["cells"] = np.arange(120) % 4 + 1.0
+    select_features(adata, "type", n_features=3, estimator=MODEL, sample_weight="cells")
+    expected = GSVPSVM(n_features=3)
+    expected.fit(adata.X, adata.obs["type"].to_numpy(), sample_weight=adata.obs["cells"])
+    np.testing.assert_allclose(adata.var["gsvp_weight_B"], expected.coef_[0], rtol=1e-12)
+    with pytest.raises(ValueError, match="PGDGSVPSVM takes no sample_weight: leave it out"):
+        select_features(adata, "type", estimator=PGDGSVPSVM(), sample_weight="cells")
+
+
 def test_results_survive_a_file_and_backed_data_gives_the_same(adata, tmp_path):
     pytest.importorskip("dask.array")
     adata.write_h5ad(tmp_path / "a.h5ad")
@@ -81,6 +91,8 @@ def test_errors_name_the_argument_and_what_there_is(adata):
         select_features(adata, groupby="type", layer="raw")
     with pytest.raises(ValueError, match="adata must be an AnnData, got ndarray"):
         select_features(np.eye(3), groupby="type")
+    with pytest.raises(ValueError, match=r"adata\.X is empty: name a layer"):
+        select_features(anndata.AnnData(obs=adata.obs, var=adata.var), groupby="type")
 
 
 def test_without_anndata_the_error_names_the_extra(adata, monkeypatch):

@@ -50,20 +50,10 @@ Status = Literal["ok", "failed", "timeout", "died", "cancelled"]
 
 @dataclass(frozen=True)
 class Task:
-    """A piece of work: the call ``function(shared, *arguments, **keywords)``.
+    """A piece of work: the call ``function(shared, *arguments, **keywords)``."""
 
-    Attributes
-    ----------
-    key : tuple
-        What it is known by, unique among its kind; its record in a journal has the same.
-    function : callable
-        Returns the result, or is a generator that yields it in parts.
-    arguments, keywords
-        What this call needs beside the data that all share.
-    """
-
-    key: tuple[Any, ...]
-    function: Callable[..., Any]
+    key: tuple[Any, ...]  # unique among its kind; its record in a journal has the same
+    function: Callable[..., Any]  # returns the result, or is a generator that yields it in parts
     arguments: tuple[Any, ...] = ()
     keywords: Mapping[str, Any] = field(default_factory=dict)
 
@@ -72,26 +62,19 @@ class Task:
 class Outcome:
     """How a task ended.
 
-    Attributes
-    ----------
-    task : Task
-        The task.
-    value : object
-        What it returned; of a generator, the list of its parts, also when it was stopped.
-    seconds : float
-        How long it took.
-    status : {"ok", "failed", "timeout", "died", "cancelled"}
-        Other than "ok" only where failures are kept apart: it raised, took too long, lost its
-        process, or was not begun.
-    error : str or None
-        Why it is not "ok".
+    Its status is other than "ok" only where failures are kept apart: it raised, took too long,
+    lost its process, or was not begun.
     """
 
     task: Task
-    value: Any = None
+    value: Any = None  # of a generator, the list of its parts, also when it was stopped
     seconds: float = 0.0
     status: Status = "ok"
-    error: str | None = None
+    error: str | None = None  # why it is not "ok"
+
+
+Outcomes = Generator[Outcome, None, None]
+Unwanted = Callable[[Task], bool]  # says of a task that has not begun whether to leave it out
 
 
 def run_tasks(
@@ -101,18 +84,16 @@ def run_tasks(
     n_jobs: int | None = None,
     isolate: bool = False,
     time_limit: float | None = None,
-    cancelled: Callable[[Task], bool] | None = None,
-) -> Generator[Outcome, None, None]:
+    cancelled: Unwanted | None = None,
+) -> Outcomes:
     """Yield the outcome of each task as it ends, in no particular order.
 
-    Every task computes on one thread, so that results depend neither on the number of workers
-    nor on the machine. Closing the generator, or an interrupt, ends the workers; use it in
-    ``contextlib.closing``, so that an exception between two outcomes does so too.
+    Tasks begin in their order, each on one thread, so that results depend neither on the number
+    of workers nor on the machine. Closing the generator, or an interrupt, ends the workers; use
+    it in ``contextlib.closing``, so that an exception between two outcomes does so too.
 
     Parameters
     ----------
-    tasks : sequence of Task
-        Begun in this order.
     shared : object
         First argument of every call. On a cluster it is sent to each worker once.
     n_jobs : int, optional
@@ -158,15 +139,25 @@ def _thread_pools() -> ThreadpoolController:
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """Return a context in which BLAS and OpenMP use one thread.
-
-    Examples
-    --------
-    >>> from sparsegsvp._parallel import one_thread
-    >>> with one_thread():
-    ...     pass
-    """
+    """Return a context in which BLAS and OpenMP use one thread."""
     return _thread_pools().limit(limits=1)
+
+
+def _work(task: Task, shared: Any, notes: str | None = None) -> Any:
+    """Do the work of a task; parts of a generator are kept in the file ``notes`` as they come."""
+    with one_thread():
+        value = task.function(shared, *task.arguments, **task.keywords)
+        if not isgenerator(value):
+            return value
+        if notes is None:
+            return list(value)
+        parts = []
+        with open(notes, "wb") as file:
+            for part in value:
+                pickle.dump(part, file)
+                file.flush()
+                parts.append(part)
+        return parts
 
 
 # ---------------------------------------------------------------------------- in this process
@@ -178,10 +169,7 @@ def _call(task: Task, shared: Any, isolate: bool, parent: int | None = None) -> 
         _become_worker(parent)
     start = time.perf_counter()
     try:
-        with one_thread():
-            value = task.function(shared, *task.arguments, **task.keywords)
-            if isgenerator(value):
-                value = list(value)
+        value = _work(task, shared)
     except Exception as error:
         if not isolate:
             raise
@@ -190,9 +178,7 @@ def _call(task: Task, shared: Any, isolate: bool, parent: int | None = None) -> 
     return Outcome(task, value, time.perf_counter() - start)
 
 
-def _run_here(
-    tasks: Sequence[Task], shared: Any, isolate: bool, cancelled: Callable[[Task], bool]
-) -> Generator[Outcome, None, None]:
+def _run_here(tasks: Sequence[Task], shared: Any, isolate: bool, cancelled: Unwanted) -> Outcomes:
     for task in tasks:
         yield Outcome(task, status="cancelled") if cancelled(task) else _call(task, shared, isolate)
 
@@ -201,12 +187,8 @@ def _run_here(
 
 
 def _run_with_joblib(
-    tasks: Sequence[Task],
-    shared: Any,
-    n_jobs: int | None,
-    isolate: bool,
-    cancelled: Callable[[Task], bool],
-) -> Generator[Outcome, None, None]:
+    tasks: Sequence[Task], shared: Any, n_jobs: int | None, isolate: bool, cancelled: Unwanted
+) -> Outcomes:
     left_out: list[Task] = []
     # workers of a cluster are not this process's children
     parent = None if on_cluster() else os.getpid()
@@ -313,7 +295,7 @@ class _Slot:
         self.notes.unlink(missing_ok=True)
         self.began = time.monotonic()
         with _interrupts_held():
-            self.future = self.executor.submit(_call_noting_parts, self.task, str(self.notes))
+            self.future = self.executor.submit(_work_in_slot, self.task, str(self.notes))
 
     def seconds_left(self) -> float | None:
         if self.time_limit is None or self.began is None:
@@ -329,28 +311,27 @@ class _Slot:
                 self._submit()
             return None
         if self.future.done():
-            return self._ended(self.future.exception())
+            error = self.future.exception()
+            if error is None:
+                return self._outcome("ok", None)
+            if isinstance(error, BrokenExecutor):
+                self.stop()
+                code = getattr(self.process, "exitcode", None)
+                return self._outcome("died", f"its process ended with code {code}")
+            # SystemExit and its like would have ended a process without ours around it
+            status: Status = "failed" if isinstance(error, Exception) else "died"
+            return self._outcome(status, f"{type(error).__name__}: {error}")
         if self.seconds_left() == 0.0:
             self.stop()
             return self._outcome("timeout", f"stopped after {self.time_limit:g} s")
         return None
 
-    def _ended(self, error: BaseException | None) -> Outcome:
-        if error is None:
-            return self._outcome("ok", None, self.future.result())
-        if isinstance(error, BrokenExecutor):
-            self.stop()
-            code = getattr(self.process, "exitcode", None)
-            return self._outcome("died", f"its process ended with code {code}")
-        # SystemExit and its like would have ended a process without ours around it
-        status: Status = "failed" if isinstance(error, Exception) else "died"
-        return self._outcome(status, f"{type(error).__name__}: {error}")
-
-    def _outcome(self, status: Status, error: str | None, value: Any = None) -> Outcome:
+    def _outcome(self, status: Status, error: str | None) -> Outcome:
         assert self.task is not None and self.began is not None
         task, self.task = self.task, None
         seconds = time.monotonic() - self.began
-        return Outcome(task, value if status == "ok" else self._parts(), seconds, status, error)
+        value = self.future.result() if status == "ok" else self._parts()
+        return Outcome(task, value, seconds, status, error)
 
     def _parts(self) -> list[Any]:
         """Read the parts that a task finished before it ended early."""
@@ -374,8 +355,8 @@ def _run_apart(
     shared: Any,
     n_slots: int,
     time_limit: float | None,
-    cancelled: Callable[[Task], bool],
-) -> Generator[Outcome, None, None]:
+    cancelled: Unwanted,
+) -> Outcomes:
     waiting = deque(tasks)
     with tempfile.TemporaryDirectory(prefix="sparsegsvp-") as folder:
         slots = [_Slot(shared, Path(folder, str(i)), time_limit) for i in range(n_slots)]
@@ -404,29 +385,18 @@ def _run_apart(
                 slot.stop()
 
 
-def _import_for(task: Task) -> None:
-    """Do nothing: what the task needs was imported when it was unpickled."""
-
-
-def _call_noting_parts(task: Task, notes: str) -> Any:
-    """Do the work of a task in a worker, keeping the parts of a generator as they come."""
-    with one_thread():
-        value = task.function(_shared, *task.arguments, **task.keywords)
-        if not isgenerator(value):
-            return value
-        parts = []
-        with open(notes, "wb") as file:
-            for part in value:
-                pickle.dump(part, file)
-                file.flush()
-                parts.append(part)
-        return parts
-
-
 # --------------------------------------------------------------------------- inside of a worker
 
 _shared: Any = None
 _watching = False
+
+
+def _import_for(task: Task) -> None:
+    """Do nothing: what the task needs was imported when it was unpickled."""
+
+
+def _work_in_slot(task: Task, notes: str) -> Any:
+    return _work(task, _shared, notes)
 
 
 def _become_slot_worker(parent: int, shared: Any) -> None:

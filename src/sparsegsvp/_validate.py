@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -28,16 +29,8 @@ def check_real(
 ) -> float:
     """Return a finite number within bounds as a float, or raise ValueError.
 
-    Parameters
-    ----------
-    name : str
-        What the caller calls the parameter.
-    value : object
-        What was given.
-    above, least : float, optional
-        Lower bound, excluded or included.
-    below, most : float, optional
-        Upper bound, excluded or included.
+    ``name`` is what the caller calls the parameter; ``above`` and ``below`` are excluded, ``least``
+    and ``most`` included.
 
     Examples
     --------
@@ -50,9 +43,8 @@ def check_real(
     ValueError: q must be a number above 0 and at most 1, got 2
     """
     good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not good or not _within(float(value), above, least, below, most):
-        _refuse(name, "a number", value, above, least, below, most)
-    return float(value)
+    bounds = {"above": above, "of at least": least, "below": below, "at most": most}
+    return float(_bounded(name, "a number", value, float(value) if good else None, bounds))
 
 
 def check_integer(
@@ -69,9 +61,27 @@ def check_integer(
     ValueError: n_deltas must be an integer of at least 1, got 0
     """
     good = isinstance(value, Integral) and not isinstance(value, bool)
-    if not good or not _within(float(value), None, least, None, most):
-        _refuse(name, "an integer", value, None, least, None, most)
-    return int(value)
+    bounds: dict[str, float | None] = {"of at least": least, "at most": most}
+    return int(_bounded(name, "an integer", value, int(value) if good else None, bounds))
+
+
+_HOLDS = {
+    "above": operator.gt,
+    "of at least": operator.ge,
+    "below": operator.lt,
+    "at most": operator.le,
+}
+
+
+def _bounded(
+    name: str, kind: str, value: Any, number: float | None, bounds: Mapping[str, float | None]
+) -> float:
+    """Return the number that a value is, if it is one and within bounds, known by their words."""
+    given = {words: bound for words, bound in bounds.items() if bound is not None}
+    if number is None or not all(_HOLDS[words](number, bound) for words, bound in given.items()):
+        limits = " and ".join(f"{words} {bound:g}" for words, bound in given.items())
+        raise ValueError(f"{name} must be {f'{kind} {limits}'.strip()}, got {value!r}")
+    return number
 
 
 def check_choice(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
@@ -143,41 +153,3 @@ def forget_fit(estimator: Any) -> None:
     """
     for name in [name for name in vars(estimator) if name.endswith("_") and name[0] != "_"]:
         delattr(estimator, name)
-
-
-def _within(
-    value: float,
-    above: float | None,
-    least: float | None,
-    below: float | None,
-    most: float | None,
-) -> bool:
-    return (
-        (above is None or value > above)
-        and (least is None or value >= least)
-        and (below is None or value < below)
-        and (most is None or value <= most)
-    )
-
-
-def _refuse(
-    name: str,
-    kind: str,
-    value: Any,
-    above: float | None,
-    least: float | None,
-    below: float | None,
-    most: float | None,
-) -> None:
-    bounds = [
-        f"{words} {bound:g}"
-        for words, bound in (
-            ("above", above),
-            ("of at least", least),
-            ("below", below),
-            ("at most", most),
-        )
-        if bound is not None
-    ]
-    text = " ".join([kind, " and ".join(bounds)]).strip()
-    raise ValueError(f"{name} must be {text}, got {value!r}")

@@ -16,7 +16,7 @@ from sparsegsvp.metrics import batches
 from sparsegsvp.metrics.batches import (
     _areas,
     _ranks,
-    _Readers,
+    _regressions,
     _shuffle,
     _units,
     batch_from_panel,
@@ -133,7 +133,7 @@ def test_areas_are_those_of_pairs_within_folds_and_classes():
     rows = np.arange(40)
     folds = [(rows[rows % 3 != f], rows[rows % 3 == f]) for f in range(3)]
     stratum = (rows % 3) * 2 + codes
-    found = _areas([_Readers.of(X, codes, rows[:8], folds)], folds, stratum, member)
+    found = _areas([_regressions(X, codes, rows[:8], folds)], folds, stratum, member)
     for b in range(4):
         won = pairs = 0.0
         for train, test in folds:
@@ -159,16 +159,16 @@ def test_wide_and_narrow_panels_are_read_alike():
     X, codes, _ = planted(n=24, m=40)
     rows = np.arange(24)
     folds = [(rows[rows % 2 == 0], rows[rows % 2 == 1])]
-    wide = _Readers.of(X, codes, np.arange(40), folds)
-    narrow = _Readers.of(np.hstack([X, X[:, :0]]), codes, np.arange(10), folds)
-    assert wide.right[0].shape == (12, 12) and narrow.right[0].shape == (10, 12)
+    wide = _regressions(X, codes, np.arange(40), folds)
+    narrow = _regressions(np.hstack([X, X[:, :0]]), codes, np.arange(10), folds)
+    assert wide[0][1].shape == (12, 12) and narrow[0][1].shape == (10, 12)
     # the same regression, written the other way round
     A = X[:, :10].copy()
     for k in (0, 1):
         A[codes == k] -= A[folds[0][0]][codes[::2] == k].mean(axis=0)
     A /= A[::2].std(axis=0)
     dual = A[1::2] @ A[::2].T @ np.linalg.inv(A[::2] @ A[::2].T + np.eye(12))
-    np.testing.assert_allclose(narrow.left[0] @ narrow.right[0], dual, atol=1e-10)
+    np.testing.assert_allclose(narrow[0][0] @ narrow[0][1], dual, atol=1e-10)
 
 
 def test_ranks_within_strata_share_ties():

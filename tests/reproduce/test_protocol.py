@@ -10,7 +10,9 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision_score, recall_score
 
 from sparsegsvp.datasets import data_folder, load_breast_cancer, load_ovarian
-from sparsegsvp.reproduce.claims import filters
+from sparsegsvp.reproduce import claims
+from sparsegsvp.reproduce.claims import filters, search_rows, searched
+from sparsegsvp.reproduce.plan import PLANS, stages
 from sparsegsvp.reproduce.protocol import (
     STUDIES,
     batch_normalised_predict,
@@ -172,3 +174,32 @@ def test_filters_put_a_feature_that_tells_the_class_first() -> None:
     for name, ranked in found["top"].items():
         assert ranked[0] == 4 and 9 not in ranked, name
         assert found["scores"][name] == [1.0, 1.0]
+
+
+def test_a_search_goes_on_without_settings_whose_iterate_vanishes(monkeypatch) -> None:
+    alone = searched(load_breast_cancer(), "breast", "l1", seed=3, max_iter=30)
+    monkeypatch.setattr(claims, "STEPS", (1e-3,))
+    for deltas in ((0.8, 0.9), (0.8, 1e9, 0.9)):
+        monkeypatch.setattr(claims, "DELTAS", (deltas, deltas))
+        found = searched(load_breast_cancer(), "breast", "l1", seed=3, max_iter=30)
+        assert found["tried"] == 4 and found["step_size"] == 1e-3
+    assert alone["tried"] == 7 * 6**2 and alone["validation"] >= found["validation"] - 0.1
+
+
+def test_searches_on_other_splits_are_averaged_beside_the_published_one() -> None:
+    run = {"features": 4, "tried": 252, "validation": 1.0, "test": 0.9, "delta": [0.1, 0.2]}
+    results = {"search/l1/42": run}
+    results |= {f"search/l1/{i}": {**run, "features": i, "test": i / 4} for i in (1, 3)}
+    first, others = search_rows({"l1": "l1", "q=1": "lq, q = 1"}, results)
+    assert (first["split"], first["delta"], first["tried"]) == ("published", "0.1 0.2", 252)
+    assert (others["split"], others["features"], others["test"]) == ("mean of 2 others", 2.0, 0.5)
+    assert others["delta"] is None and others["test_printed"] is None
+
+
+@pytest.mark.parametrize("key", ["breast", "ovarian"])
+def test_every_experiment_of_a_plan_is_known_by_a_key_of_its_own(key: str) -> None:
+    experiments = [e for _, staged in stages(STUDIES[key], PLANS[key]) for e in staged]
+    names = [experiment.name for experiment in experiments]
+    assert len(set(names)) == len(names) == len({e.key[1] for e in experiments})
+    assert ("claim/filters" in names) == (key == "ovarian")
+    assert all(e.cost >= 1 and e.keywords["study"] == key for e in experiments)

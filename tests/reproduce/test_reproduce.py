@@ -14,8 +14,9 @@ import pytest
 
 from sparsegsvp.datasets import load_breast_cancer
 from sparsegsvp.reproduce import Plan, Reproduction, reproduce
+from sparsegsvp.reproduce.page import to_markdown
 from sparsegsvp.reproduce.protocol import OVARIAN, classification_report, paper_split
-from sparsegsvp.reproduce.tables import make_tables, to_markdown
+from sparsegsvp.reproduce.tables import make_tables
 
 TINY = Plan(
     n_starts=2,

@@ -1,7 +1,7 @@
 """Nested evaluation, permutation test, stability selection and comparison of methods."""
 
 from ..metrics import ThresholdRow, delong_variance
-from ..metrics.ties import BatchFromPanel, ClassFromBatch
+from ..metrics.batches import BatchFromPanel, ClassFromBatch
 from .adjusting import Adjustment
 from .audit import BatchAudit, UnseenBatches
 from .bounds import ErrorControl, error_bound, error_control

@@ -33,7 +33,7 @@ from .._parallel import Task, run_tasks
 from .._typing import Progress
 from .._validate import check_integer, check_seed
 from ..metrics import Interval
-from ..metrics.draws import sequential_p_value
+from ..metrics.scores import sequential_p_value
 from .folds import check_labels, derive_seed, make_folds
 from .panels import fit_on, ready_to_predict
 from .scores import mean_recall

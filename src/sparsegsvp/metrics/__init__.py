@@ -5,6 +5,7 @@ probabilities of this package are for equal priors, and a score that follows the
 prevalence of one study does not carry over to the next.
 """
 
+from .batches import BatchTies
 from .calibration import (
     CalibrationCurve,
     CalibrationLine,
@@ -41,7 +42,6 @@ from .scores import (
     specificity_score,
 )
 from .stability import StabilityIndex, average_jaccard, nogueira_stability
-from .ties import BatchTies
 
 __all__ = [
     "BatchTies",

@@ -19,7 +19,7 @@ Two questions are asked of every batch variable that is given.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,14 +28,162 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from .._notices import Notice
 from .._typing import Float64Array, IntArray
 from .._validate import derive_seed
-from .draws import MAX_EXCEEDANCES, sequential_p_value
-from .ties import BatchFromPanel, BatchTies, ClassFromBatch
+from .scores import MAX_EXCEEDANCES, sequential_p_value
 
 _LABEL_DRAWS, _PANEL_DRAWS = 999, 199  # of the second, fewer where chance does as well
 _RIDGE = 1.0  # per standardised column
 _STREAM = 31  # keeps these seeds apart from those of folds and permutations
+# Conventions for readers, not tests: the share of the way from chance to certainty at which
+# class and batch hang closely together, and the area at which a panel shows the batch.
+_CLOSELY, _SHOWS = 0.5, 0.7
+
+Regressions = list[tuple[Float64Array, Float64Array]]  # of one panel: left and right by fold
+
+
+@dataclass(frozen=True)
+class ClassFromBatch:
+    """How well the class is told from the batch alone.
+
+    Attributes
+    ----------
+    accuracy : float
+        Balanced accuracy of the best rule that knows the batch only, on all samples.
+    shuffled : float
+        The mean of the same where batches are shuffled: what chance gives with these batches.
+    p_value : float
+        Share of the shuffled batches that do as well.
+    strength : float or None
+        ``(accuracy - shuffled) / (1 - shuffled)``: 0 is chance, 1 complete; None where chance
+        gives 1, as with batches of one sample each.
+    """
+
+    accuracy: float
+    shuffled: float
+    p_value: float
+    strength: float | None
+
+
+@dataclass(frozen=True)
+class BatchFromPanel:
+    """How well the batch is told from the panel, among samples of one class.
+
+    Attributes
+    ----------
+    auc : float
+        Probability that a held-out sample of a batch ranks above one of the same class from
+        another batch, the mean over the batches; 0.5 is chance.
+    by_batch : tuple of (float or None)
+        The same for each batch; None for one that shares no class with another.
+    p_value : float
+        Share of batches shuffled within the classes that do as well.
+    """
+
+    auc: float
+    by_batch: tuple[float | None, ...]
+    p_value: float
+
+
+@dataclass(frozen=True, repr=False)
+class BatchTies:
+    """What one batch variable has to do with the labels and with a panel.
+
+    Attributes
+    ----------
+    name : str
+        Name of the variable.
+    batches, classes : tuple of str
+        Its values, and the classes.
+    counts : tuple of tuple of int
+        Samples of each batch (rows) and class (columns).
+    labels : ClassFromBatch
+        Can the class be told from the batch alone?
+    panel : BatchFromPanel or None
+        Can the batch be told from the panel? None where that cannot be asked: every batch has
+        a class for itself, or the procedure does not say which features it uses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp import GSVPSVM
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(60, 50, 2, effect=2.0, random_state=0, return_X_y=True)
+    >>> plate = np.tile(["p1", "p2", "p3"], 20)
+    >>> X[plate == "p3"] += 3  # shifted as a whole
+    >>> ties = GSVPSVM(n_features=3).fit(X, y, batch={"plate": plate}).batch_audit_["plate"]
+    >>> ties.confounded, ties.shown
+    (False, True)
+    """
+
+    name: str
+    batches: tuple[str, ...]
+    classes: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    labels: ClassFromBatch
+    panel: BatchFromPanel | None
+
+    @property
+    def confounded(self) -> bool:
+        """Whether class and batch hang together more than shuffled ones do."""
+        return self.labels.p_value <= 0.05 and (self.labels.strength or 0.0) > 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every batch has samples of one class only."""
+        return all(sum(n > 0 for n in row) == 1 for row in self.counts)
+
+    @property
+    def shown(self) -> bool:
+        """Whether the panel tells the batches apart within the classes."""
+        return self.panel is not None and self.panel.p_value <= 0.05 and self.panel.auc >= _SHOWS
+
+    def sentences(self) -> list[str]:
+        """Say what was found: one sentence for each question."""
+        labels = self.labels
+        said = [
+            f"From {self.name} alone, the class is told with a balanced accuracy of "
+            f"{labels.accuracy:.2f} at best, where shuffled batches give {labels.shuffled:.2f} "
+            f"(p = {labels.p_value:.3f})."
+        ]
+        if self.panel is not None:
+            said.append(
+                f"From the panel, {self.name} is told within the classes with an area under the "
+                f"ROC curve of {self.panel.auc:.2f}, where 0.50 is chance "
+                f"(p = {self.panel.p_value:.3f})."
+            )
+        else:
+            said.append(f"Whether {self.name} can be told from the panel cannot be asked here.")
+        return said
+
+    def notices(self) -> list[Notice]:
+        """Return what the reader has to know of it; nothing where all is well."""
+        return list(self._notices())
+
+    def _notices(self) -> Iterator[Notice]:
+        first, second, *_ = self.sentences()
+        if self.confounded:
+            closely = self.complete or (self.labels.strength or 0.0) >= _CLOSELY
+            what = "hang closely together" if closely else "hang together"
+            yield Notice(
+                "confounded",
+                "serious" if closely else "caution",
+                f"{first} Classes and batches {what}: the panel may show the batch, not the "
+                "class. No method can tell the two apart where they go together; measure samples "
+                "of every class in every batch.",
+            )
+        if self.shown:
+            yield Notice(
+                "batch shows",
+                "caution",
+                f"{second} Part of what its features measure is where or when a sample was "
+                "measured.",
+            )
+
+    def __repr__(self) -> str:
+        title = f"Batches of {self.name}: {len(self.batches)} in {sum(map(sum, self.counts))}"
+        return "\n  ".join([f"{title} samples", *self.sentences()])
 
 
 def batch_ties(
@@ -68,12 +216,8 @@ def batch_ties(
 def check_batches(batch: Any, n_samples: int) -> dict[str, NDArray[np.str_]]:
     """Return batch variables by name, as text; refuse what is no batch.
 
-    Parameters
-    ----------
-    batch : array-like, data frame, mapping from name to array-like, or None
-        One value per sample; columns of a two-dimensional array are several variables.
-    n_samples : int
-        Number of samples.
+    Given is one value per sample, or several variables: a data frame, a mapping from name to
+    values, or the columns of a two-dimensional array.
 
     Examples
     --------
@@ -138,9 +282,10 @@ def _shuffle(
     return np.asarray(drawn[unit])
 
 
-def _counts(member: IntArray, codes: IntArray) -> IntArray:
-    shape = int(member.max()) + 1, int(codes.max()) + 1
-    return np.bincount(member * shape[1] + codes, minlength=shape[0] * shape[1]).reshape(shape)
+def _counts(rows: IntArray, columns: IntArray) -> IntArray:
+    """Count the samples of each pair of two groupings, such as batch and class."""
+    shape = int(rows.max()) + 1, int(columns.max()) + 1
+    return np.bincount(rows * shape[1] + columns, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 # --------------------------------------------------------------------------- the questions
@@ -179,7 +324,7 @@ def batch_from_panel(
     known = [panel for panel in panels if panel is not None and panel.size]
     if folds is None or not known:
         return None
-    readers = [_Readers.of(matrix, codes, panel, folds) for panel in known]
+    readers = [_regressions(matrix, codes, panel, folds) for panel in known]
     stratum = np.empty(codes.size, dtype=np.intp)
     for i, (_, test) in enumerate(folds):
         stratum[test] = i * (codes.max() + 1) + codes[test]
@@ -217,49 +362,39 @@ def _folds_by_batch(
         return list(splitter.split(cells, cells, unit if whole else None))
 
 
-@dataclass(frozen=True)
-class _Readers:
-    """Ridge regressions on a panel, one per fold, which read off indicators of batches.
+def _regressions(
+    matrix: Any, codes: IntArray, panel: IntArray, folds: Sequence[tuple[IntArray, ...]]
+) -> Regressions:
+    """Prepare ridge regressions of batch indicators on a panel less its class means.
 
     The scores of a fold's test samples are ``left @ (right @ indicators)``: no indicator is part
     of either, so that shuffled batches need no new fit.
     """
-
-    left: list[Float64Array]
-    right: list[Float64Array]
-
-    @classmethod
-    def of(
-        cls, matrix: Any, codes: IntArray, panel: IntArray, folds: Sequence[tuple[IntArray, ...]]
-    ) -> _Readers:
-        """Prepare the regressions on columns less the training part's class means."""
-        columns = matrix[:, np.sort(panel)]
-        columns = columns.toarray() if hasattr(columns, "toarray") else np.asarray(columns, float)
-        found = cls([], [])
-        for train, test in folds:
-            centred = np.empty_like(columns)
-            for k in range(int(codes.max()) + 1):
-                inside = train[codes[train] == k]
-                known = ~np.isnan(columns[inside])
-                total = np.where(known, columns[inside], 0.0).sum(axis=0)
-                centred[codes == k] = columns[codes == k] - total / np.maximum(known.sum(axis=0), 1)
-            centred = np.nan_to_num(centred)  # a missing value becomes its class's mean
-            scale = centred[train].std(axis=0)
-            centred /= np.where(scale > 0, scale, np.inf)
-            rows, others = centred[train], centred[test]
-            if rows.shape[1] <= rows.shape[0]:
-                gram = rows.T @ rows + _RIDGE * np.eye(rows.shape[1])
-                parts = others, np.linalg.solve(gram, rows.T)
-            else:
-                gram = rows @ rows.T + _RIDGE * np.eye(rows.shape[0])
-                parts = others @ rows.T, np.linalg.inv(gram)
-            found.left.append(parts[0])
-            found.right.append(parts[1])
-        return found
+    columns = matrix[:, np.sort(panel)]
+    columns = columns.toarray() if hasattr(columns, "toarray") else np.asarray(columns, float)
+    found = []
+    for train, test in folds:
+        centred = np.empty_like(columns)
+        for k in range(int(codes.max()) + 1):
+            inside = train[codes[train] == k]
+            known = ~np.isnan(columns[inside])
+            total = np.where(known, columns[inside], 0.0).sum(axis=0)
+            centred[codes == k] = columns[codes == k] - total / np.maximum(known.sum(axis=0), 1)
+        centred = np.nan_to_num(centred)  # a missing value becomes its class's mean
+        scale = centred[train].std(axis=0)
+        centred /= np.where(scale > 0, scale, np.inf)
+        rows, others = centred[train], centred[test]
+        if rows.shape[1] <= rows.shape[0]:
+            gram = rows.T @ rows + _RIDGE * np.eye(rows.shape[1])
+            found.append((others, np.linalg.solve(gram, rows.T)))
+        else:
+            gram = rows @ rows.T + _RIDGE * np.eye(rows.shape[0])
+            found.append((others @ rows.T, np.linalg.inv(gram)))
+    return found
 
 
 def _areas(
-    readers: Sequence[_Readers],
+    readers: Sequence[Regressions],
     folds: Sequence[tuple[IntArray, ...]],
     stratum: IntArray,
     member: IntArray,
@@ -270,14 +405,13 @@ def _areas(
     known = np.zeros((n_strata, n_batches), dtype=bool)  # a batch not learned of has no score
     for train, test in folds:
         known[np.unique(stratum[test])] = indicators[train].any(axis=0)
-    size = np.bincount(stratum, minlength=n_strata)[:, None]
-    own = np.bincount(stratum * n_batches + member, minlength=n_strata * n_batches)
-    own = own.reshape(n_strata, n_batches)
-    pairs = len(readers) * (known * own * (size - own)).sum(axis=0)
+    own = _counts(stratum, member)
+    others = own.sum(axis=1, keepdims=True) - own
+    pairs = len(readers) * (known * own * others).sum(axis=0)
     won = np.zeros(n_batches)
     for reader in readers:
         scores = np.empty((member.size, n_batches))
-        for (train, test), left, right in zip(folds, reader.left, reader.right):
+        for (train, test), (left, right) in zip(folds, reader):
             y = indicators[train]
             scores[test] = left @ (right @ (y - y.mean(axis=0)))
         for b in range(n_batches):

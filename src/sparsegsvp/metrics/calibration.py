@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +24,7 @@ from .scores import Interval, _class_weights, normal_interval
 _CLOSEST = 1e-10
 
 
-def checked(
+def check_probabilities(
     y_true: ArrayLike, y_proba: ArrayLike, prevalence: float | None = None
 ) -> tuple[BoolArray, Float64Array, float]:
     """Return which samples are positive, their probabilities, and the share of positives to use.
@@ -60,10 +61,6 @@ def at_prevalence(y_proba: ArrayLike, prevalence: float, *, prior: float = 0.5) 
         The share that they are to be for.
     prior : float, default=0.5
         The share that they are for.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
 
     Examples
     --------
@@ -133,14 +130,12 @@ def balanced_calibration_curve(
     ----------
     y_true : array-like of shape (n_samples,)
         True labels, two classes; the last in sorted order is positive.
-    y_proba : array-like of shape (n_samples,)
-        Probability of the positive class.
+    y_proba, sample_weight
+        As in :func:`balanced_log_loss`.
     n_bins : int, default=10
         Number of bins; empty ones, and those that ties make equal, are left out.
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins with equal counts, or of equal width.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights of the samples within their class.
 
     Examples
     --------
@@ -200,18 +195,12 @@ def calibration_line(
 
     Parameters
     ----------
-    y_true : array-like of bool of shape (n_samples,)
-        Which samples are positive.
-    y_proba : array-like of shape (n_samples,)
-        Probabilities of the positive class.
+    y_true, y_proba
+        As in :func:`brier_score`.
     prior : float, default=0.5
-        The share of the positive class that they are for.
+        The share of the positive class that the probabilities are for.
     level : float, default=0.95
         Nominal coverage of the intervals.
-
-    Returns
-    -------
-    CalibrationLine
 
     References
     ----------
@@ -230,13 +219,12 @@ def calibration_line(
     """
     check_real("level", level, above=0, below=1)
     check_real("prior", prior, above=0, below=1)
-    y, p, share = checked(y_true, y_proba)
+    y, p, share = check_probabilities(y_true, y_proba)
     x, offset = log_odds(p), float(logit(share) - logit(prior))
     theta, covariance = _logistic(np.ones((y.size, 1)), y, offset + x)
     counted = 1 / int(y.sum()) + 1 / int((~y).sum())
     intercept = normal_interval(theta[0], max(covariance[0, 0] - counted, 0.0), level=level)
-    apart = x[y].min() >= x[~y].max() or x[y].max() <= x[~y].min()
-    if apart:  # also where all are equal
+    if x[y].min() >= x[~y].max() or x[y].max() <= x[~y].min():  # also where all are equal
         return CalibrationLine(intercept, None, None)
     theta, covariance = _logistic(np.column_stack([np.ones(y.size), x]), y, offset)
     slope = normal_interval(theta[1], covariance[1, 1], level=level)
@@ -252,10 +240,13 @@ def _logistic(
         eta = design @ theta + offset
         return float(np.sum(np.logaddexp(0.0, np.where(y, -eta, eta))))
 
-    theta = np.zeros(design.shape[1])
-    for _ in range(100):
+    def mean_and_curvature(theta: Float64Array) -> tuple[Float64Array, Any]:
         mean = expit(design @ theta + offset)
-        curvature = design.T @ (design * (mean * (1 - mean))[:, None])
+        return mean, design.T @ (design * (mean * (1 - mean))[:, None])
+
+    theta: Float64Array = np.zeros(design.shape[1])
+    for _ in range(100):
+        mean, curvature = mean_and_curvature(theta)
         # far out, where nothing curves, a step goes down the gradient
         curvature += 1e-12 * np.eye(len(theta))
         step = np.linalg.solve(curvature, design.T @ (y - mean))
@@ -265,16 +256,11 @@ def _logistic(
         theta = theta + length * step
         if np.abs(step).max() <= 1e-10 * (1 + np.abs(theta).max()):
             break
-    mean = expit(design @ theta + offset)
-    return theta, np.linalg.inv(design.T @ (design * (mean * (1 - mean))[:, None]))
+    return theta, np.linalg.inv(mean_and_curvature(theta)[1])
 
 
 def brier_score(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    *,
-    prevalence: float | None = None,
-    level: float = 0.95,
+    y_true: ArrayLike, y_proba: ArrayLike, *, prevalence: float | None = None, level: float = 0.95
 ) -> Interval:
     """Return the Brier score at a prevalence: the mean squared error of probabilities.
 
@@ -290,17 +276,13 @@ def brier_score(
     level : float, default=0.95
         Nominal coverage, by the normal distribution; the range where a class has one sample.
 
-    Returns
-    -------
-    Interval
-
     Examples
     --------
     >>> from sparsegsvp.metrics import brier_score
     >>> round(brier_score([0, 0, 0, 1], [0.1, 0.2, 0.6, 0.7]).value, 3)
     0.125
     """
-    y, p, share = checked(y_true, y_proba, prevalence)
+    y, p, share = check_probabilities(y_true, y_proba, prevalence)
     errors = (y - p) ** 2
     return mean_by_class([errors[y], errors[~y]], [share, 1 - share], level=level)
 

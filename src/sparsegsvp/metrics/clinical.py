@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real
-from .calibration import checked
+from .calibration import check_probabilities
 from .scores import Interval, clopper_pearson
 
 # -------------------------------------------------------------------- predictive values
@@ -67,7 +67,7 @@ def predictive_values(
         called, passed = hits + alarms, clear + missed
         return (hits / called if called > 0 else None, clear / passed if passed > 0 else None)
 
-    found = []
+    found: list[Interval | None] = []
     parts = zip(*(values(*(getattr(r, end) for r in rates)) for end in ("value", "low", "high")))
     for value, low, high in parts:
         # at the ends of the intervals one of the rates lies within (0, 1), so both exist
@@ -119,10 +119,6 @@ def net_benefit(
     threshold : float or array-like
         Probability t from which on one would act, below 1.
 
-    Returns
-    -------
-    ndarray
-
     Examples
     --------
     >>> from sparsegsvp.metrics import net_benefit
@@ -141,7 +137,7 @@ def decision_curve(
     prevalence: float | None = None,
     thresholds: Sequence[float] | None = None,
 ) -> DecisionCurve:
-    """Return the decision curve of probabilities (Vickers and Elkin, 2006).
+    """Return the decision curve of probabilities.
 
     Parameters
     ----------
@@ -149,10 +145,6 @@ def decision_curve(
         As in :func:`brier_score`.
     thresholds : sequence of float, optional
         From 0.01 to 0.99 in steps of 0.01 by default.
-
-    Returns
-    -------
-    DecisionCurve
 
     References
     ----------
@@ -166,7 +158,7 @@ def decision_curve(
     >>> found.net_benefit.tolist(), found.treat_all.tolist()
     ([0.0], [-0.5])
     """
-    y, p, share = checked(y_true, y_proba, prevalence)
+    y, p, share = check_probabilities(y_true, y_proba, prevalence)
     t = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
     found = threshold_counts(y, p, thresholds=t)
     s, c, odds = found.sensitivity, found.specificity, t / (1 - t)
@@ -230,10 +222,6 @@ def threshold_counts(
         Rising, between 0 and 1. By default every probability that occurs, since nothing changes
         between them; of more than 200, so many evenly spread ones.
 
-    Returns
-    -------
-    ThresholdCounts
-
     Examples
     --------
     >>> from sparsegsvp.metrics import threshold_counts
@@ -241,7 +229,7 @@ def threshold_counts(
     >>> found.threshold.tolist(), found.tp.tolist(), found.fp.tolist()
     ([0.1, 0.4, 0.6], [2, 2, 1], [2, 1, 1])
     """
-    y, p, _ = checked(y_true, y_proba)
+    y, p, _ = check_probabilities(y_true, y_proba)
     if thresholds is None:
         t = np.unique(p)
         t = t[np.unique(np.linspace(0, t.size - 1, min(t.size, _MOST)).round().astype(np.intp))]
@@ -307,10 +295,6 @@ def threshold_table(
     level : float, default=0.95
         Coverage of the intervals.
 
-    Returns
-    -------
-    tuple of ThresholdRow
-
     Examples
     --------
     >>> from sparsegsvp.metrics import threshold_table
@@ -318,7 +302,7 @@ def threshold_table(
     >>> row.sensitivity.value, row.ppv.value, row.net_benefit
     (0.5, 0.5, 0.0)
     """
-    y, p, share = checked(y_true, y_proba, prevalence)
+    y, p, share = check_probabilities(y_true, y_proba, prevalence)
     at = sorted({*thresholds, *([] if own is None else [own])})
     counts = threshold_counts(y, p, thresholds=at)
     ones, zeros = int(y.sum()), int((~y).sum())

@@ -52,10 +52,6 @@ def delong_variance(positive: BoolArray, decision: Float64Array) -> float:
     decision : ndarray of shape (n_samples,)
         Values that rank the samples, higher for positives.
 
-    Returns
-    -------
-    float
-
     References
     ----------
     DeLong, DeLong, Clarke-Pearson (1988), Comparing the areas under two or more correlated
@@ -99,16 +95,10 @@ def delong_interval(y_true: ArrayLike, y_score: ArrayLike, *, level: float = 0.9
 
     Parameters
     ----------
-    y_true : array-like of bool of shape (n_samples,)
-        Which samples are positive.
-    y_score : array-like of shape (n_samples,)
-        Values that rank the samples, higher for positives.
+    y_true, y_score
+        As `positive` and `decision` of :func:`delong_variance`; any array-like.
     level : float, default=0.95
         Nominal coverage.
-
-    Returns
-    -------
-    Interval
 
     Examples
     --------
@@ -176,10 +166,6 @@ def delong_test(
     level : float, default=0.95
         Nominal coverage of the interval.
 
-    Returns
-    -------
-    PairedAreas
-
     Examples
     --------
     >>> from sparsegsvp.metrics import delong_test
@@ -233,10 +219,6 @@ def mcnemar_test(y_true: ArrayLike, first: ArrayLike, second: ArrayLike) -> Pair
     ----------
     y_true, first, second : array-like of shape (n_samples,)
         True labels, and those that the two models gave.
-
-    Returns
-    -------
-    PairedLabels
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""Scores of predicted labels and probabilities, every class counting the same."""
+"""Scores of labels and probabilities, every class counting the same; intervals and p-values."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,10 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real
 
-# --- predicted labels --------------------------------------------------------------------
+#: Exceedances after which more draws would not change the conclusion.
+MAX_EXCEEDANCES = 10
+
+# --- intervals and p-values --------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,30 @@ def normal_interval(
     return Interval(float(value), float(low), float(high), level)
 
 
+def sequential_p_value(exceeds: Sequence[bool]) -> tuple[float, int, bool]:
+    """Return p-value, number of draws it rests on, and whether the 10th exceedance ended them.
+
+    ``exceeds`` says of each draw, in order, whether it scores at least as well as what was
+    observed.
+
+    Examples
+    --------
+    >>> from sparsegsvp.metrics.scores import sequential_p_value
+    >>> sequential_p_value([False] * 18 + [True])
+    (0.1, 19, False)
+    >>> sequential_p_value([True] * 12)
+    (1.0, 10, True)
+    """
+    hits = np.cumsum(exceeds, dtype=int)
+    if hits.size and hits[-1] >= MAX_EXCEEDANCES:
+        draws = int(np.argmax(hits >= MAX_EXCEEDANCES)) + 1
+        return MAX_EXCEEDANCES / draws, draws, True
+    return (1 + int(hits[-1] if hits.size else 0)) / (hits.size + 1), hits.size, False
+
+
+# --- predicted labels --------------------------------------------------------------------
+
+
 def _label_pair(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return true and predicted labels as vectors of one length."""
     y, predicted = column_or_1d(y_true), column_or_1d(y_pred)
@@ -160,8 +188,10 @@ def balanced_accuracy_interval(
         own = predicted[y == label]
         right = int(np.sum(own == label))
         recalls.append(clopper_pearson(right, own.size, level=level ** (1 / classes.size)))
-    parts = zip(*[(recall.value, recall.low, recall.high) for recall in recalls])
-    value, low, high = (float(np.mean(part)) for part in parts)
+    value, low, high = (
+        float(np.mean([getattr(recall, end) for recall in recalls]))
+        for end in ("value", "low", "high")
+    )
     return Interval(value, low, high, level)
 
 

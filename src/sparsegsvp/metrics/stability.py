@@ -146,10 +146,6 @@ def nogueira_stability(
     level : float, default=0.95
         Nominal coverage of the interval.
 
-    Returns
-    -------
-    StabilityIndex
-
     References
     ----------
     Nogueira, Sechidis, Brown (2018), On the stability of feature selection algorithms,

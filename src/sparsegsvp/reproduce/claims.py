@@ -30,7 +30,7 @@ from .protocol import (
     settings,
     spaced,
 )
-from .runs import PUBLISHED, cut_weights, fit_quietly, held_out, parts_of
+from .runs import PUBLISHED, cut_weights, fit_quietly, held_out, parts_of, standardised
 
 Array = NDArray[Any]
 Result = dict[str, Any]
@@ -56,7 +56,7 @@ def searched(data: Dataset, study: str, method: str, seed: int, max_iter: int) -
     common = settings(study, method, "code", max_iter)
     models = [m for step in STEPS for m in _fitted({**common, "step_size": step}, parts)]
     (X, y), (X_test, y_test) = parts.validation, parts.test
-    Z, Z_test = ((part - models[0].mean_) / models[0].scale_ for part in (X, X_test))
+    Z, Z_test = (standardised(models[0], part) for part in (X, X_test))
     tried = []
     for i, j in product(range(len(models)), repeat=2):
         if models[i].step_size == models[j].step_size:

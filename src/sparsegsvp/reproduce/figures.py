@@ -11,7 +11,7 @@ from typing import Any
 from ..report.charts import Axis, Chart, Sheet
 from ..report.marks import padded, power
 from .plan import Plan
-from .protocol import Results, Row, Study, classification_report
+from .protocol import Results, Row, Study, classification_report, sweep_name
 from .tables import KINDS, method_labels, runs_of
 
 # Colours of the methods and of the two classes: classes of the style sheet of charts.
@@ -109,12 +109,11 @@ def _scores(study: Study, runs: Sequence[Mapping[str, Any]], method: str, title:
 
 def sorted_weights(study: Study, plan: Plan, results: Results) -> Sheet:
     """Sorted weights with their elbows: the paper's method above, this package's below."""
-    eps = (plan.eps or study.sweep.eps)[0]
-    qs = plan.qs or study.sweep.qs
+    qs, (eps, *_) = plan.levels(study)
     low, high = (min(qs, key=lambda q: abs(q - at)) for at in (0.2, 0.9))
     paper = [("l1", results["row/l1/code"])]
-    paper += [(f"lq, q = {q:g}", results[f"sweep/paper/{q:g}/{eps:.4g}"]) for q in (low, high)]
-    own = [(q, results[f"sweep/own/{q:g}/{eps:.4g}"]) for q in (max(qs), low, high)]
+    paper += [(f"lq, q = {q:g}", results[sweep_name("paper", q, eps)]) for q in (low, high)]
+    own = [(q, results[sweep_name("own", q, eps)]) for q in (max(qs), low, high)]
     above = [_curves(study, r, r["elbows"], f"PGDGSVPSVM, {name}") for name, r in paper]
     below = [_curves(study, r, r["counts"], f"GSVPSVM, q = {q:g}") for q, r in own]
     return Sheet([above, below], "sorted weights of both planes and the number kept")
@@ -184,13 +183,12 @@ def features_by_q(
     study: Study, plan: Plan, results: Results, jaccard: Sequence[Row] | None
 ) -> Sheet:
     """Number of features against q for each eps, and the average Jaccard index across q."""
-    qs = sorted({q for q, _ in plan.grid(study)})
-    levels = list(dict.fromkeys(eps for _, eps in plan.grid(study)))
+    given, levels = plan.levels(study)
+    qs = sorted(set(given))
     charts: list[Chart] = []
-    for which, name in (("paper", "PGDGSVPSVM"), ("own", "GSVPSVM")):
+    for whose, name in (("paper", "PGDGSVPSVM"), ("own", "GSVPSVM")):
         sizes = {
-            eps: [len(results[f"sweep/{which}/{q:g}/{eps:.4g}"]["panel"]) for q in qs]
-            for eps in levels
+            eps: [len(results[sweep_name(whose, q, eps)]["panel"]) for q in qs] for eps in levels
         }
         tallest = max(1, *(size for line in sizes.values() for size in line))
         title = f"{name}: features selected"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import groupby
@@ -25,7 +27,7 @@ from ..report.page import render, template_environment
 from .figures import make_figures
 from .plan import PLANS, Experiment, Plan, stages
 from .protocol import STUDIES, Row, Study, paper_split
-from .tables import CODE, KINDS, make_tables, to_csv, to_markdown
+from .tables import CODE, KINDS, make_tables
 
 Which = Literal["breast", "ovarian", "all"]
 
@@ -147,7 +149,6 @@ def reproduce(
     ]
     plans = {study.key: plan or PLANS[study.key] for study in studies}
     work = {study.key: list(stages(study, plans[study.key])) for study in studies}
-    whole = _Whole(progress, work)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     there = sorted(path.name for path in folder.iterdir())
@@ -159,67 +160,54 @@ def reproduce(
         )
     began, made_with = time.perf_counter(), {**versions(), **_commit()}
     contexts, files, timings, every, computed = [], {}, {}, {}, 0
+    report = _progress_by_cost(progress, work)
     for study, dataset in zip(studies, loaded):
         key, chosen = study.key, plans[study.key]
-        results, timings[key], new = _experiments(folder, study, dataset, work[key], whole, n_jobs)
+        results, timings[key], new = _experiments(folder, study, dataset, work[key], report, n_jobs)
         computed += new
         parts = paper_split(dataset.X, dataset.y, study.second_split)
         tables = make_tables(study, dataset, parts, chosen, results)
         every[key] = tables
         for name, rows in tables.items():
-            _write(folder / f"{key}-{name}.csv", to_csv(rows))
+            write_atomic(folder / f"{key}-{name}.csv", to_csv(rows))
         files[key] = folder / f"{key}.json"
         content = {"study": asdict(study), "plan": asdict(chosen), "versions": made_with}
-        _write(files[key], _json({**content, "tables": tables, "results": results}))
-        _write(folder / f"{key}.md", _markdown(study, chosen, tables, made_with))
+        write_atomic(files[key], _json({**content, "tables": tables, "results": results}))
+        write_atomic(folder / f"{key}.md", _markdown(study, chosen, tables, made_with))
         figures = make_figures(study, chosen, results, tables)
         (folder / "figures").mkdir(exist_ok=True)
         for name, svg in figures.items():
-            _write(folder / "figures" / f"{key}-{name}.svg", svg)
+            write_atomic(folder / "figures" / f"{key}-{name}.svg", svg)
         contexts.append(_context(study, chosen, tables, figures))
     page = folder / "index.html"
     about = {"versions": made_with}
-    _write(page, render("page.html", {}, package=__package__, studies=contexts, r=about))
-    elapsed = time.perf_counter() - began
-    _write(
-        folder / "timings.json",
-        _json({"this_run_seconds": elapsed, "seconds_per_experiment": timings}),
-    )
+    write_atomic(page, render("page.html", {}, package=__package__, studies=contexts, r=about))
+    seconds = {"this_run_seconds": time.perf_counter() - began, "seconds_per_experiment": timings}
+    write_atomic(folder / "timings.json", _json(seconds))
     return Reproduction(page=page, results=files, tables=every, computed=computed)
 
 
 Stages = list[tuple[str, list[Experiment]]]
+Report = Callable[[Study, str, Journal], None]
 
 
-class _Whole:
-    """Progress over the whole run, all studies and stages, by what experiments cost."""
+def _progress_by_cost(progress: Progress | None, work: Mapping[str, Stages]) -> Report:
+    """What to call when an experiment is finished: progress over all studies, by their costs."""
+    costs = {
+        study: {e.key: e.cost for _, experiments in staged for e in experiments}
+        for study, staged in work.items()
+    }
+    total = sum(sum(mine.values()) for mine in costs.values())
 
-    def __init__(self, progress: Progress | None, work: Mapping[str, Stages]) -> None:
-        self._progress = progress
-        self._costs = {
-            (key, experiment.key): experiment.cost
-            for key, staged in work.items()
-            for _, experiments in staged
-            for experiment in experiments
-        }
-        self._done = 0
+    def report(study: Study, title: str, journal: Journal) -> None:
+        if progress is None:
+            return
+        before = list(costs)[: list(costs).index(study.key)]  # these studies are finished
+        done = sum(sum(costs[key].values()) for key in before)
+        done += sum(cost for key, cost in costs[study.key].items() if key in journal)
+        progress(f"{study.title}: {title}", done, total)
 
-    def of_stage(self, study: Study, title: str, journal: Journal) -> Progress | None:
-        """What to call whenever an experiment of a stage is finished."""
-        if self._progress is None:
-            return None
-        progress, stage = self._progress, f"{study.title}: {title}"
-        total = sum(self._costs.values())
-
-        def report(*_: object) -> None:
-            mine = (c for (s, key), c in self._costs.items() if s == study.key and key in journal)
-            progress(stage, self._done + sum(mine), total)
-
-        return report
-
-    def finished(self, study: Study) -> None:
-        """Count all experiments of a study as done."""
-        self._done += sum(cost for (key, _), cost in self._costs.items() if key == study.key)
+    return report
 
 
 def _experiments(
@@ -227,7 +215,7 @@ def _experiments(
     study: Study,
     dataset: Dataset,
     work: Stages,
-    whole: _Whole,
+    report: Report,
     n_jobs: int | None,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, float], int]:
     """Results by name and seconds of all experiments of a study, and how many are new."""
@@ -241,13 +229,15 @@ def _experiments(
     seconds, computed = {}, 0
     with Journal(folder / f"{study.key}.jsonl", header, resume=True) as journal:
         for title, experiments in work:
-            report = whole.of_stage(study, title, journal)
-            computed += run_logged(experiments, dataset, journal, progress=report, n_jobs=n_jobs)
+
+            def finished(*_: object, title: str = title) -> None:
+                report(study, title, journal)
+
+            computed += run_logged(experiments, dataset, journal, progress=finished, n_jobs=n_jobs)
             for experiment in experiments:
                 results |= experiment.by_name(journal.read(experiment.key, dict))
                 seconds[experiment.name] = journal.timings.get(experiment.key, 0.0)
         journal.finish(keep_others=True)  # a smaller plan throws nothing of a larger one away
-    whole.finished(study)
     return results, seconds, computed
 
 
@@ -270,6 +260,48 @@ def _commit() -> dict[str, str]:
         return {}
 
 
+# ------------------------------------------------------------------------- files of text
+
+
+def to_csv(rows: list[Row]) -> str:
+    """Write rows that share their columns as CSV; numbers to their last digit.
+
+    Examples
+    --------
+    >>> from sparsegsvp.reproduce.page import to_csv
+    >>> to_csv([{"q": 0.1, "features": 4}])
+    'q,features\\n0.1,4\\n'
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def to_markdown(rows: list[Row]) -> str:
+    """Write rows that share their columns as a Markdown table, numbers to six digits.
+
+    Examples
+    --------
+    >>> from sparsegsvp.reproduce.page import to_markdown
+    >>> print(to_markdown([{"q": 0.1, "verdict": None}, {"verdict": "||w||", "q": 1}]), end="")
+    | q | verdict |
+    | --- | --- |
+    | 0.1 |  |
+    | 1 | \\|\\|w\\|\\| |
+    """
+
+    def cell(value: Any) -> str:
+        text = f"{value:.6g}" if isinstance(value, float) else str(value)
+        return "" if value is None else text.replace("|", r"\|")
+
+    columns = list(rows[0])  # a row may have them in another order
+    lines = [columns, ["---"] * len(columns)]
+    lines += [[cell(row[column]) for column in columns] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 def _markdown(
     study: Study, plan: Plan, tables: Mapping[str, list[Row]], made_with: Mapping[str, str]
 ) -> str:
@@ -290,10 +322,6 @@ def _markdown(
 
 def _json(content: Any) -> str:
     return json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n"
-
-
-def _write(file: Path, text: str) -> None:
-    write_atomic(file, text)
 
 
 # ----------------------------------------------------------------------------- the page

@@ -9,7 +9,7 @@ from typing import Any
 from .._parallel import Task
 from ..evaluation.values import digest
 from .claims import elimination, filters, imbalance, searched, searched_own
-from .protocol import Study
+from .protocol import Study, sweep_name
 from .runs import (
     OWN,
     PUBLISHED,
@@ -63,10 +63,14 @@ class Plan:
     qs: tuple[float, ...] | None = None
     eps: tuple[float, ...] | None = None
 
+    def levels(self, study: Study) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The values of q and of eps of the study of q."""
+        return self.qs or study.sweep.qs, self.eps or study.sweep.eps
+
     def grid(self, study: Study) -> list[tuple[float, float]]:
         """All pairs (q, eps) of the study of q."""
-        qs, eps = self.qs or study.sweep.qs, self.eps or study.sweep.eps
-        return [(q, e) for e in eps for q in qs]
+        qs, levels = self.levels(study)
+        return [(q, eps) for eps in levels for q in qs]
 
 
 PLANS = {
@@ -96,12 +100,6 @@ class Experiment(Task):
         return value if "*" in self.name else {self.name: value}
 
 
-def _experiment(name: str, cost: int, function: Callable[..., Any], **arguments: Any) -> Experiment:
-    """Return an experiment, known by its name and by a digest of what it computes."""
-    identity = digest([_FORMAT, f"{function.__module__}.{function.__qualname__}", arguments])
-    return Experiment((name, identity[:16]), function, keywords=arguments, cost=cost)
-
-
 def stages(study: Study, plan: Plan) -> Iterator[tuple[str, list[Experiment]]]:
     """Yield the stages of a reproduction: what to call it, and its experiments."""
     made = _Stages(study, plan)
@@ -128,58 +126,49 @@ class _Stages:
         # The cost of one plane run to its cap, alone and beside many; of a fit of this package.
         costs = (200, 70, 20) if study.shape[1] > 1000 else (5, 3, 1)
         self.alone, self.beside, self.own = costs
-        self.base: dict[str, Any] = {"study": study.key}
-        self.capped = {**self.base, "max_iter": plan.max_iter}
         self.methods = [method.key for method in study.methods]
+
+    def _ours(self, name: str, cost: int, function: Callable[..., Any], **given: Any) -> Experiment:
+        """An experiment, known by its name and by a digest of what it computes."""
+        given["study"] = self.study.key
+        computed = [_FORMAT, f"{function.__module__}.{function.__qualname__}", given]
+        return Experiment((name, digest(computed)[:16]), function, keywords=given, cost=cost)
+
+    def _paper(
+        self, name: str, cost: int, function: Callable[..., Any], **given: Any
+    ) -> Experiment:
+        """An experiment with the paper's method, whose iterations have a cap."""
+        return self._ours(name, cost, function, max_iter=self.plan.max_iter, **given)
 
     def published_rows(self) -> list[Experiment]:
         """The paper's table, with its printed and with its own conventions."""
         return [
-            _experiment(
-                f"row/{method}/{source}",
-                2 * self.alone,
-                published_row,
-                method=method,
-                source=source,
-                **self.capped,
+            self._paper(
+                f"row/{key}/{source}", 2 * self.alone, published_row, method=key, source=source
             )
-            for method in self.methods
+            for key in self.methods
             for source in SOURCES
         ]
 
     def sweep(self) -> list[Experiment]:
         """The grid of q and eps, for the paper's method and for this package's."""
-        sweep = self.study.sweep
-        qs = list(self.plan.qs or sweep.qs)
-        given = {"delta": list(sweep.delta), "step_size": sweep.step_size, **self.capped}
+        sweep, (qs, levels) = self.study.sweep, self.plan.levels(self.study)
+        given = {"qs": list(qs), "delta": list(sweep.delta), "step_size": sweep.step_size}
         cost = 2 * len(qs) * self.beside
-        return [
-            *[
-                _experiment(f"sweep/paper/*/{eps:.4g}", cost, sweep_points, qs=qs, eps=eps, **given)
-                for eps in self.plan.eps or sweep.eps
-            ],
-            *[
-                _experiment(
-                    f"sweep/own/{q:g}/{eps:.4g}",
-                    self.own,
-                    own_sweep_point,
-                    q=q,
-                    eps=eps,
-                    **self.base,
-                )
-                for q, eps in self.plan.grid(self.study)
-            ],
+        paper = [
+            self._paper(f"sweep/paper/*/{eps:.4g}", cost, sweep_points, eps=eps, **given)
+            for eps in levels
+        ]
+        return paper + [
+            self._ours(sweep_name("own", q, eps), self.own, own_sweep_point, q=q, eps=eps)
+            for q, eps in self.plan.grid(self.study)
         ]
 
     def own_method(self) -> list[Experiment]:
         """This package's method, tuned by each rule, and how it converges."""
-        return [
-            *[
-                _experiment(f"own/{rule}", 30 * self.own, tuned, rule=rule, **self.base)
-                for rule in self.plan.rules
-            ],
-            _experiment("own/convergence", self.own, own_convergence, **self.base),
-        ]
+        rules = self.plan.rules
+        found = [self._ours(f"own/{rule}", 30 * self.own, tuned, rule=rule) for rule in rules]
+        return [*found, self._ours("own/convergence", self.own, own_convergence)]
 
     def changed(self, change: str, count: int) -> list[Experiment]:
         """Every method from so many starts, or on so many orders of rows or splits."""
@@ -190,14 +179,13 @@ class _Stages:
             else [(f"*/{seed}", self.methods, [seed]) for seed in range(count)]
         )
         paper = [
-            _experiment(
+            self._paper(
                 f"{change}/{name}",
                 2 * len(members) * len(seeds) * self.beside,
                 paper_runs,
                 change=change,
                 methods=members,
                 seeds=seeds,
-                **self.capped,
             )
             for name, members, seeds in groups
             if seeds
@@ -206,14 +194,14 @@ class _Stages:
         n_tuned = count if self.plan.n_tuned is None else min(count, self.plan.n_tuned)
         counts = {"GSVPSVM": count, "GSVPSVMCV": 0 if change == "rows" else n_tuned}
         return paper + [
-            _experiment(
+            self._ours(
                 f"{change}/{method}/{seed}",
                 self.own if method == "GSVPSVM" else 8 * self.own,
                 own_run,
                 method=method,
                 change=change,
                 seed=seed,
-                **{**self.base, **OWN[method]},
+                **OWN[method],
             )
             for method, runs in counts.items()
             for seed in range(runs)
@@ -223,44 +211,29 @@ class _Stages:
         """What stands beside the tables: on the published split and so many others."""
         seeds = [PUBLISHED, *range(n_splits)]
         search = [
-            _experiment(
-                f"search/{method}/{seed}",
-                84 * self.beside,
-                searched,
-                method=method,
-                seed=seed,
-                **self.capped,
+            self._paper(
+                f"search/{method}/{seed}", 84 * self.beside, searched, method=method, seed=seed
             )
             for seed in seeds
             for method in self.methods
         ]
         search += [
-            _experiment(
-                f"search/GSVPSVMCV/{seed}", 30 * self.own, searched_own, seed=seed, **self.base
-            )
+            self._ours(f"search/GSVPSVMCV/{seed}", 30 * self.own, searched_own, seed=seed)
             for seed in seeds
         ]
         if self.study.key == "ovarian":
             more = [PUBLISHED, *range(5)]
-            first = _experiment(
-                "claim/filters", 3000, filters, top=20, size=6, seeds=more, **self.base
-            )
-            return [first, *search]
+            return [
+                self._ours("claim/filters", 3000, filters, top=20, size=6, seeds=more),
+                *search,
+            ]
         more = [PUBLISHED, *range(4 * n_splits)]
+        cost = 8 * len(self.methods) * self.beside
+        given = {"methods": self.methods, "shares": [1.0, 0.3, 0.1]}
         return [
-            _experiment(
-                "claim/elimination", 20, elimination, sizes=[18, 7], seeds=more, **self.base
-            ),
+            self._ours("claim/elimination", 20, elimination, sizes=[18, 7], seeds=more),
             *[
-                _experiment(
-                    f"claim/imbalance/{seed}",
-                    8 * len(self.methods) * self.beside,
-                    imbalance,
-                    methods=self.methods,
-                    shares=[1.0, 0.3, 0.1],
-                    seed=seed,
-                    **self.capped,
-                )
+                self._paper(f"claim/imbalance/{seed}", cost, imbalance, seed=seed, **given)
                 for seed in seeds
             ],
             *search,

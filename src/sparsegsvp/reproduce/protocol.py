@@ -204,14 +204,6 @@ def paper_split(X: Array, y: Array, second_split: float, random_state: int = 42)
 
     ``second_split`` is the share of the held-out 30% that becomes the test part; the published
     split has 42 for ``random_state``.
-
-    Examples
-    --------
-    >>> from sparsegsvp.datasets import load_breast_cancer
-    >>> from sparsegsvp.reproduce.protocol import paper_split
-    >>> parts = paper_split(*load_breast_cancer(return_X_y=True), second_split=0.4)
-    >>> len(parts.train[1]), len(parts.validation[1]), len(parts.test[1])
-    (397, 102, 70)
     """
     pieces: list[list[Array]] = [[], [], []]
     for label in (0, 1):
@@ -234,16 +226,6 @@ def batch_normalised_predict(Z: Array, weights: Array, biases: Array) -> NDArray
     alone always belongs to class 0. It exists for the reproduction only.
 
     ``Z`` are standardised samples; ``weights`` and ``biases`` have one row per class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.reproduce.protocol import batch_normalised_predict
-    >>> Z = np.array([[0.1, 2.0], [3.0, 0.1]])
-    >>> batch_normalised_predict(Z, np.eye(2), np.zeros(2))
-    array([0, 1])
-    >>> batch_normalised_predict(Z[1:], np.eye(2), np.zeros(2))  # the second one, alone
-    array([0])
     """
     distances = np.abs(Z @ weights.T + biases)
     distances /= np.linalg.norm(distances, axis=0)
@@ -254,42 +236,19 @@ def nearest_plane_predict(Z: Array, weights: Array, biases: Array) -> NDArray[np
     r"""The rule the paper prints (equation 21): the nearer plane, :math:`|z'w + b| / \|w\|`.
 
     ``Z`` are standardised samples; ``weights`` and ``biases`` have one row per class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.reproduce.protocol import nearest_plane_predict
-    >>> Z = np.array([[0.1, 2.0], [3.0, 0.1]])
-    >>> nearest_plane_predict(Z, np.eye(2), np.zeros(2))
-    array([0, 1])
     """
     distances = np.abs(Z @ weights.T + biases) / np.linalg.norm(weights, axis=1)
     return (distances[:, 0] > distances[:, 1]).astype(np.intp)
 
 
 def confusion(y: Array, predicted: Array) -> Counts:
-    """TN, FP, FN, TP with class 1 as the positive one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.reproduce.protocol import confusion
-    >>> confusion(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
-    (1, 1, 0, 2)
-    """
+    """TN, FP, FN, TP with class 1 as the positive one."""
     tn, fp, fn, tp = confusion_matrix(y, predicted, labels=[0, 1]).ravel().tolist()
     return tn, fp, fn, tp
 
 
 def classification_report(counts: Counts) -> dict[str, Any]:
-    """The columns of the paper's classification reports; None where nothing is predicted.
-
-    Examples
-    --------
-    >>> from sparsegsvp.reproduce.protocol import classification_report
-    >>> round(classification_report((44, 0, 2, 24))["balanced_accuracy"], 4)
-    0.9615
-    """
+    """The columns of the paper's classification reports; None where nothing is predicted."""
     tn, fp, fn, tp = counts
     specificity, recall = tn / (tn + fp), tp / (tp + fn)
     return {
@@ -302,6 +261,11 @@ def classification_report(counts: Counts) -> dict[str, Any]:
         "FN": fn,
         "TP": tp,
     }
+
+
+def sweep_name(whose: str, q: float, eps: float) -> str:
+    """The name of a result of the study of q, of the "paper" or of this package's "own" method."""
+    return f"sweep/{whose}/{q:g}/{eps:.4g}"
 
 
 def spaced(numbers: Sequence[float]) -> str:

@@ -27,6 +27,7 @@ from .protocol import (
     nearest_plane_predict,
     paper_split,
     settings,
+    sweep_name,
 )
 
 Array = NDArray[Any]
@@ -60,7 +61,7 @@ def published_row(data: Dataset, study: str, method: str, source: str, max_iter:
     alone = {}
     for name in ("validation", "test"):
         X, y = getattr(parts, name)
-        Z = (X - model.mean_) / model.scale_
+        Z = standardised(model, X)
         reports[name] = {
             rule: {
                 kind: classification_report(confusion(y, decide(Z, weights, model.biases_)))
@@ -73,15 +74,11 @@ def published_row(data: Dataset, study: str, method: str, source: str, max_iter:
             sum(batch_normalised_predict(row[None], cut, model.biases_)[0] for row in Z)
         )
     return {
-        "elbows": model.elbows_.tolist(),
-        "features": [kept.tolist() for kept in model.features_],
-        "counts": _feature_counts(model.features_),
+        **_elbows(model),
         "reports": reports,
         "class_1_when_alone": alone,
-        "converged": model.converged_.tolist(),
         "iterations": [len(history["relative_error"]) for history in model.history_],
         "history": [_thinned(history) for history in model.history_],
-        "sorted": [_sorted_weights(w) for w in model.weights_],
         "weights": [_heaviest(w, data.feature_names) for w in model.weights_],
         "top": _top(model.weights_, model.features_, data.feature_names),
         "pca": _project(parts, model.support_),
@@ -101,27 +98,38 @@ def sweep_points(
     Validation is scored as the authors did, with the selected features and by the batch.
     """
     parts = parts_of(data, study)
+    X, y = parts.validation
     both = (delta[0], delta[1])
     models = {q: PGDGSVPSVM(q=q, eps=eps, delta=both, conventions="code", **how) for q in qs}
     fit_together(list(models.values()), *parts.train)
     found = {}
     for q, model in models.items():
-        X, y = parts.validation
-        Z = (X - model.mean_) / model.scale_
-        found[f"sweep/paper/{q:g}/{eps:.4g}"] = {
+        Z = standardised(model, X)
+        predicted = batch_normalised_predict(Z, cut_weights(model), model.biases_)
+        found[sweep_name("paper", q, eps)] = {
+            **_elbows(model),
             "q": q,
             "eps": eps,
-            "elbows": model.elbows_.tolist(),
-            "features": [kept.tolist() for kept in model.features_],
-            "counts": _feature_counts(model.features_),
             "panel": np.flatnonzero(model.support_).tolist(),
-            "validation": confusion(
-                y, batch_normalised_predict(Z, cut_weights(model), model.biases_)
-            ),
-            "converged": model.converged_.tolist(),
-            "sorted": [_sorted_weights(w) for w in model.weights_],
+            "validation": confusion(y, predicted),
         }
     return found
+
+
+def _elbows(model: PGDGSVPSVM) -> Result:
+    """What the elbows keep of both planes, and the weights that they are of."""
+    return {
+        "elbows": model.elbows_.tolist(),
+        "features": [kept.tolist() for kept in model.features_],
+        "counts": _feature_counts(model.features_),
+        "converged": model.converged_.tolist(),
+        "sorted": [_sorted_weights(w) for w in model.weights_],
+    }
+
+
+def standardised(model: PGDGSVPSVM, X: Array) -> Array:
+    """Samples in the units of a model's weights."""
+    return (X - model.mean_) / model.scale_
 
 
 def cut_weights(model: PGDGSVPSVM) -> Array:
@@ -198,7 +206,7 @@ def own_convergence(data: Dataset, study: str) -> Result:
 def _own_planes(data: Dataset, study: str, start: Array | None = None) -> list[GSVPResult]:
     """Both planes of `GSVPSVM()` on the published training part, by the function behind it."""
     X, y = parts_of(data, study).train
-    Z = _standardised(X, X)
+    Z = _scaled_as(X, X)
     model = GSVPSVM()
     names = ("delta", "q", "eps", "tol", "max_iter")
     defaults = {name: getattr(model, name) for name in names} | {"tau": TAU, "pool": POOL}
@@ -280,8 +288,7 @@ def _own_start(data: Dataset, study: str, seed: int) -> Result:
     start = np.random.RandomState(seed).uniform(size=(data.X.shape[1],))
     planes = _own_planes(data, study, start)
     panel = np.flatnonzero(np.any([plane.w != 0.0 for plane in planes], axis=0))
-    parts = parts_of(data, study)
-    (X, y), (X_test, y_test) = parts.train, held_out(parts)
+    X, y, X_test, y_test = changed_samples(data, study, "starts", seed)
     found = _outcome(GSVPSVM(delta=_NO_PENALTY), X[:, panel], y, X_test[:, panel], y_test)
     capped = not all(plane.converged for plane in planes)
     return {**found, "panel": panel.tolist(), "capped": capped}
@@ -313,7 +320,8 @@ def _judged(model: Any, X_test: Array, y_test: Array) -> Result:
     }
 
 
-def _standardised(X: Array, train: Array) -> Array:
+def _scaled_as(train: Array, X: Array) -> Array:
+    """Samples less the mean of the training samples, by their standard deviation."""
     mean, scale = train.mean(axis=0, dtype=np.float64), train.std(axis=0, dtype=np.float64)
     scale[scale == 0.0] = 1.0
     return (X - mean) / scale
@@ -380,7 +388,7 @@ def _project(parts: Parts, support: Array | None) -> Result:
     columns = np.arange(X.shape[1]) if support is None else np.flatnonzero(support)
     X, X_test = X[:, columns].astype(np.float64), X_test[:, columns].astype(np.float64)
     n_components = min(2, columns.size)
-    pca = PCA(n_components, svd_solver="full").fit(_standardised(X, X))
+    pca = PCA(n_components, svd_solver="full").fit(_scaled_as(X, X))
     points = np.zeros((len(X_test), 2))
-    points[:, :n_components] = pca.transform(_standardised(X_test, X))
+    points[:, :n_components] = pca.transform(_scaled_as(X, X_test))
     return {"points": points.round(6).tolist(), "y": y_test.tolist(), "n_features": columns.size}

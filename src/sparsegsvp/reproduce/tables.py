@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +11,7 @@ from ..datasets import Dataset
 from ..metrics import average_jaccard
 from .claims import claim_rows, search_rows
 from .plan import Plan
-from .protocol import Method, Parts, Results, Row, Study, classification_report, spaced
+from .protocol import Method, Parts, Results, Row, Study, classification_report, spaced, sweep_name
 from .runs import OWN
 
 CODE = "authors' conventions"
@@ -32,45 +30,6 @@ KINDS = {
     "rows": "orders of the same rows",
     "splits": "random 70/30 splits",
 }
-
-
-def to_csv(rows: list[Row]) -> str:
-    """Write rows that share their columns as CSV; numbers to their last digit.
-
-    Examples
-    --------
-    >>> from sparsegsvp.reproduce.tables import to_csv
-    >>> to_csv([{"q": 0.1, "features": 4}])
-    'q,features\\n0.1,4\\n'
-    """
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def to_markdown(rows: list[Row]) -> str:
-    """Write rows that share their columns as a Markdown table, numbers to six digits.
-
-    Examples
-    --------
-    >>> from sparsegsvp.reproduce.tables import to_markdown
-    >>> print(to_markdown([{"q": 0.1, "verdict": None}, {"verdict": "||w||", "q": 1}]), end="")
-    | q | verdict |
-    | --- | --- |
-    | 0.1 |  |
-    | 1 | \\|\\|w\\|\\| |
-    """
-
-    def cell(value: Any) -> str:
-        text = f"{value:.6g}" if isinstance(value, float) else str(value)
-        return "" if value is None else text.replace("|", r"\|")
-
-    columns = list(rows[0])  # a row may have them in another order
-    lines = [columns, ["---"] * len(columns)]
-    lines += [[cell(row[column]) for column in columns] for row in rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def make_tables(
@@ -136,12 +95,11 @@ def elbow_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Row
         rows.append(_row(method.label, "published", target))
         if method.key in study.notebook:
             printed = study.notebook[method.key]
-            known = {"elbow_2": printed.smaller_elbow, "common": printed.common}
+            known: Row = dict.fromkeys(target)
+            known |= {"elbow_2": printed.smaller_elbow, "common": printed.common}
             known["total"] = printed.total
             note = f"{_PRINTED} It gives the smaller of the two elbows only, or none."
-            rows.append(
-                _row(method.label, NOTEBOOK, {**dict.fromkeys(target), **known}, None, note)
-            )
+            rows.append(_row(method.label, NOTEBOOK, known, reason=note))
         for source, label in _SOURCE_LABELS.items():
             result = results[f"row/{method.key}/{source}"]
             found = _elbows(result["elbows"], result["counts"])
@@ -307,12 +265,11 @@ def _both(reports: Mapping[str, Any], rule: str, weights: str) -> list[Any]:
 
 def sweep_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
     """Features selected at each (q, eps), and what the authors' notebook prints of them."""
-    printed = {(q, f"{eps:.4g}"): point for q, eps, point in study.sweep.notebook}
+    printed = {sweep_name("paper", q, eps): point for q, eps, point in study.sweep.notebook}
     rows = []
     for q, eps in plan.grid(study):
-        paper = results[f"sweep/paper/{q:g}/{eps:.4g}"]
-        own = results[f"sweep/own/{q:g}/{eps:.4g}"]
-        point = printed.get((q, f"{eps:.4g}"))
+        name = sweep_name("paper", q, eps)
+        paper, point = results[name], printed.get(name)
         rows.append(
             {
                 "eps": eps,
@@ -326,7 +283,7 @@ def sweep_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
                 "notebook_validation": point and spaced(point.validation),
                 "validation": spaced(paper["validation"]),
                 "converged": all(paper["converged"]),
-                "GSVPSVM_features": len(own["panel"]),
+                "GSVPSVM_features": len(results[sweep_name("own", q, eps)]["panel"]),
             }
         )
     return rows
@@ -334,15 +291,15 @@ def sweep_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
 
 def jaccard_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
     """Average Jaccard index across q at each eps: of both planes' features, and of each plane's."""
-    qs = sorted({q for q, _ in plan.grid(study)})
-    levels = list(dict.fromkeys(eps for _, eps in plan.grid(study)))
+    given, levels = plan.levels(study)
+    qs = sorted(set(given))
     if len(qs) < 2:
         return []
     printed = dict(zip(study.sweep.eps, study.sweep.jaccard or ()))
     rows = []
     for eps in levels:
-        points = [results[f"sweep/paper/{q:g}/{eps:.4g}"] for q in qs]
-        own = [results[f"sweep/own/{q:g}/{eps:.4g}"]["panel"] for q in qs]
+        points = [results[sweep_name("paper", q, eps)] for q in qs]
+        own = [results[sweep_name("own", q, eps)]["panel"] for q in qs]
         rows.append(
             {
                 "eps": eps,
