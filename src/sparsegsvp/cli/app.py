@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
@@ -18,7 +19,7 @@ from typer.core import TyperCommand
 from ..io import end_at_once
 from ..io.errors import InputError, one_line
 from . import evidence, models, panels
-from .command import flag, refuse_repeats
+from .command import flag
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -90,8 +91,21 @@ class StrictCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Add the scheduler that ``--dask`` means, and refuse what is said twice."""
         words = spell_out(args)
-        refuse_repeats(self, ctx, words)
+        self._refuse_repeats(ctx, words)
         return super().parse_args(ctx, words)
+
+    def _refuse_repeats(self, ctx: Any, args: list[str]) -> None:
+        """Refuse an option that takes one value and is given twice, since the last would win."""
+        given: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+        counts = Counter(id(parameter) for parameter in given)
+        for parameter in given:
+            single = parameter.param_type_name == "option" and not parameter.multiple
+            if single and counts[id(parameter)] > 1:
+                raise typer.BadParameter(
+                    f"it is given {counts[id(parameter)]} times and takes one value: give it once.",
+                    ctx=ctx,
+                    param=parameter,
+                )
 
 
 def spell_out(args: Sequence[str]) -> list[str]:
