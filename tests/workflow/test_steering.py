@@ -23,8 +23,8 @@ from sparsegsvp.workflow import (
     plan_selection,
     predict_table,
 )
+from sparsegsvp.workflow.procedure import steering_factors, steering_notices
 from sparsegsvp.workflow.settings import make_settings
-from sparsegsvp.workflow.steering import steering_factors, steering_notices
 
 QUICK = {"fast": True, "tau": 1.0, "n_deltas": 5, "folds": 3}
 
