@@ -18,20 +18,10 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """A command, the options it was given, and the screen it is shown on.
+    """A command, the groups of options it was given, and the screen it is shown on.
 
-    Parameters
-    ----------
-    name : str
-        The command.
-    path : Path or None
-        The table; None for data that come with the package.
-    given : Groups
-        Its groups of options.
-    out : Path or None
-        Folder for the results, if any are written.
-    **more
-        Options of its own that are part of the command which repeats it.
+    ``path`` is its table, or None for data that come with the package; ``out`` the folder for
+    the results, if any are written; ``more`` are options of its own that repeat the run.
     """
 
     def __init__(

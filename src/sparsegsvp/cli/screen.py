@@ -51,14 +51,8 @@ class Screen:
     Names, labels and identifiers come from files. Here, and nowhere else, they are freed of what
     a terminal would obey: escape sequences, line breaks, marks that turn the direction.
 
-    Parameters
-    ----------
-    quiet : bool
-        Show nothing but errors.
-    as_json : bool
-        Show nothing but one JSON object at the end.
-    progress_file : Path, optional
-        Append a JSON object with stage, done and total for each step of progress.
+    ``quiet`` shows nothing but errors, ``as_json`` nothing but one JSON object at the end. To
+    ``progress_file`` a JSON object with stage, done and total is added for each step of progress.
     """
 
     def __init__(

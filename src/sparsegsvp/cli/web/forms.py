@@ -27,14 +27,7 @@ _LONGEST = 10_000  # characters of a text, words of a list
 
 
 def fields() -> list[dict[str, Any]]:
-    """Describe the options that the page may set: name, help, kind, default and section.
-
-    Examples
-    --------
-    >>> from sparsegsvp.cli.web.forms import fields
-    >>> next(field for field in fields() if field["name"] == "folds")["kind"]
-    'int'
-    """
+    """Describe the options that the page may set: name, help, kind, default and section."""
     found = []
     for option in (option for group in SELECTING for option in options_of(group)):
         kind, many = _kind(option.type)
