@@ -25,24 +25,11 @@ from sparsegsvp.workflow.procedure import (
     steering_factors,
     steering_notices,
 )
+from sparsegsvp.workflow.run import FixedPanel, fixed_panels
 from sparsegsvp.workflow.settings import make_settings
-from sparsegsvp.workflow.study import FixedPanel, fixed_panels
 
 QUICK = {"repeats": 1, "permutations": 0, "folds": 3, "tau": 1.0, "n_deltas": 5}
 GIVEN = ["g1", "g7", "g9"]
-
-
-@pytest.fixture(scope="module")
-def frame():
-    X, y = make_planted(50, 40, 3, effect=2.0, random_state=1, return_X_y=True)
-    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(40)])
-    frame["class"] = np.array(["ill", "well"])[y]
-    return frame
-
-
-@pytest.fixture(scope="module")
-def table(frame):
-    return make_table(frame, target="class")
 
 
 def by_hand(table, *steps, n_repeats=1):

@@ -29,7 +29,7 @@ from sparsegsvp.evaluation import EvaluationResult, nested_evaluate
 from sparsegsvp.io import InputError, read_table
 from sparsegsvp.report import draw_figures, validate
 from sparsegsvp.workflow import results
-from sparsegsvp.workflow.study import Cancelled
+from sparsegsvp.workflow.run import Cancelled
 
 CHEAP = {"tau": 1.0, "n_deltas": 5, "folds": 3, "repeats": 1}
 WORDS = ["--tau", "1", "--deltas", "5", "--folds", "3", "--repeats", "1"]

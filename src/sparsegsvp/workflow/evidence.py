@@ -19,8 +19,8 @@ from ..io.models import log2_floor
 from ..report import build_comparison, comparison_verdict, known_scores, verdict
 from .procedure import OWN, method_name, refuse_categories
 from .results import json_text, out_of_fold_csv, timings_text, write_texts
+from .run import PreparedRun, Stages
 from .settings import Settings, make_settings, outer_folds, refuse_missing
-from .study import Stages, Study
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +91,17 @@ def evaluate_table(
     """
     settings = make_settings(**parameters)
     table = table.without_notice("raw") if settings.log2 else table
-    study = Study(table, settings, method=method, n_jobs=n_jobs, progress=progress, cancel=cancel)
+    run = PreparedRun(
+        table, settings, method=method, n_jobs=n_jobs, progress=progress, cancel=cancel
+    )
     # more draws may be added to finished ones
-    asked = {k: v for k, v in study.parameters().items() if not k.endswith("permutations")}
+    asked = {k: v for k, v in run.parameters().items() if not k.endswith("permutations")}
     asked["method"] = method
-    with study.open_journal("evaluate_table", asked, log, resume) as journal:
-        found = study.evaluate(journal)
-        beside = study.evaluate_beside(found, journal)
+    with run.open_journal("evaluate_table", asked, log, resume) as journal:
+        found = run.evaluate(journal)
+        beside = run.evaluate_beside(found, journal)
     evaluation, data = found.to_dict(), table.describe()
-    notices = (*table.notices, *study.notices(), *found.notices)
+    notices = (*table.notices, *run.notices(), *found.notices)
     document = {
         "format": "sparsegsvp-evaluation",
         "command": command,
@@ -112,7 +114,7 @@ def evaluate_table(
         "beside": plain(beside),
         "versions": versions(),
     }
-    return EvaluatedMethod(found, document, table, study.stages.seconds)
+    return EvaluatedMethod(found, document, table, run.stages.seconds)
 
 
 @dataclass(frozen=True, eq=False)

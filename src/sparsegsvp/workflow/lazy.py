@@ -20,8 +20,8 @@ from ..io.errors import need, option
 from ..linalg.lazy import DaskMatrix
 from .procedure import make_procedure, steering_factors
 from .results import Selection, json_text, timings_text, write_texts
+from .run import TUNING, Stages
 from .settings import Settings, make_settings, outer_folds
-from .study import TUNING, Stages
 
 SCHEDULERS = ("threads", "synchronous", "distributed")
 LEFT_OUT = (

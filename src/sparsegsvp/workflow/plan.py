@@ -32,8 +32,8 @@ from ..evaluation.stability import HALVES
 from ..io import Table
 from .evidence import ComparisonRequest
 from .procedure import INNER_FOLDS, OWN, batch_of, fixed_procedure
+from .run import TUNING, PreparedRun, Stages
 from .settings import can_be_halved, make_settings, refuse_plan
-from .study import TUNING, Stages, Study
 
 TIMING = "timing a fit of each kind"
 
@@ -98,14 +98,7 @@ class Plan:
 
 
 def in_words(seconds: float) -> str:
-    """Write a time as roughly as it is known.
-
-    Examples
-    --------
-    >>> from sparsegsvp.workflow.plan import in_words
-    >>> [in_words(s) for s in (0.2, 42, 300, 9000)]
-    ['1 s', '42 s', '5 min', '2.5 h']
-    """
+    """Write a time as roughly as it is known: 42 s, 5 min, 2.5 h."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
@@ -114,7 +107,7 @@ def in_words(seconds: float) -> str:
 class _Estimate:
     """Times single fits on the training part of one outer fold, and counts the fits of a run."""
 
-    def __init__(self, asked: Study | ComparisonRequest, n_jobs: int | None) -> None:
+    def __init__(self, asked: PreparedRun | ComparisonRequest, n_jobs: int | None) -> None:
         self.asked, self.table, self.X = asked, asked.table, asked.table.X
         self.n_jobs = effective_n_jobs(n_jobs)
         self.n_folds = asked.n_outer * asked.settings.repeats
@@ -144,12 +137,12 @@ class _Estimate:
         self.fits[stage] = fits
         self.seconds[stage] = math.ceil(fits / self.n_jobs) * seconds
 
-    def add_evaluation(self, study: Study, one: float) -> None:
+    def add_evaluation(self, run: PreparedRun, one: float) -> None:
         """Plan the nested cross-validation, a fit of which takes ``one``, and what goes with it."""
-        settings, table = study.settings, self.table
+        settings, table = run.settings, self.table
         self.add(FOLDS, self.n_folds, one)
-        for panel in study.fixed:
-            fixed = fixed_procedure(study.method, settings, panel.columns, table)
+        for panel in run.fixed:
+            fixed = fixed_procedure(run.method, settings, panel.columns, table)
             self.add(panel.kind, self.n_folds, self.time(fixed))
         if table.batches:
             codes = np.unique(table.labels, return_inverse=True)[1]
@@ -185,18 +178,18 @@ def plan_selection(
     Plan
     """
     settings = make_settings(**parameters)
-    study = Study(table, settings.fast() if fast else settings, progress=progress)
-    settings = study.settings
+    run = PreparedRun(table, settings.fast() if fast else settings, progress=progress)
+    settings = run.settings
     refuse_plan(table, settings)
-    found = _Estimate(study, n_jobs)
+    found = _Estimate(run, n_jobs)
     halves = settings.resamples > 0 and can_be_halved(table)
-    with study.stages.stage(TIMING):
-        one = found.time(study.procedure)
+    with run.stages.stage(TIMING):
+        one = found.time(run.procedure)
         # on all samples the folds of the tuning run at once, and the final fit follows
         found.add(TUNING, 1, one * (1 / min(found.n_jobs, INNER_FOLDS) + 1 / INNER_FOLDS))
-        found.add_evaluation(study, one)
+        found.add_evaluation(run, one)
         if halves or settings.plan:
-            again = clone(study.procedure)
+            again = clone(run.procedure)
             if settings.n_features is None:
                 last_step(again).set_params(tau=1.0)  # one of those that are chosen from
             one = found.time(again, _half(table))
@@ -232,10 +225,10 @@ def plan_evaluation(
     -------
     Plan
     """
-    study = Study(table, make_settings(**parameters), method=method, progress=progress)
-    found = _Estimate(study, n_jobs)
-    with study.stages.stage(TIMING):
-        found.add_evaluation(study, found.time(study.procedure))
+    run = PreparedRun(table, make_settings(**parameters), method=method, progress=progress)
+    found = _Estimate(run, n_jobs)
+    with run.stages.stage(TIMING):
+        found.add_evaluation(run, found.time(run.procedure))
     return found.plan()
 
 

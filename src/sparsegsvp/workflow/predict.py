@@ -83,26 +83,23 @@ class Predictions:
         self.classes = [str(c) for c in fitted.classes_]
         self.model, self.where = model, where
         self.centred = _centred(model, np.zeros(X.shape[0]) if batch is None else batch, where)
-        labels, distances, proba, values = [], [], [], []
-        decision: list[Any] = []
         panel = np.flatnonzero(fitted.support_)
+        blocks: list[tuple[Any, ...]] = []
         done = 0
         for seen in prepared_rows(model, X, batch):
             _refuse_gaps(model, seen, where, done)
             done += len(seen)
-            values.append(seen[:, panel])
             with warnings.catch_warnings():  # columns were found by name, rows have none
                 warnings.filterwarnings("ignore", message="X does not have valid feature names")
-                labels.append(fitted.predict(seen))
-                distances.append(fitted.distances(seen))
-                decision.append(class_scores(fitted, seen, len(self.classes))[0])
-                if hasattr(fitted, "predict_proba"):
-                    proba.append(fitted.predict_proba(seen))
-        self.labels = np.concatenate(labels)
-        self.distances = np.concatenate(distances)
-        self.proba = np.concatenate(proba) if proba else None
-        self.decision = np.concatenate(decision)
-        self.values = np.where(_gaps(X), np.nan, np.concatenate(values))
+                decision = class_scores(fitted, seen, len(self.classes))[0]
+                found = (fitted.predict(seen), fitted.distances(seen), decision, seen[:, panel])
+                proba = (fitted.predict_proba(seen),) if hasattr(fitted, "predict_proba") else ()
+            blocks.append(found + proba)
+        self.labels, self.distances, self.decision, values, *more = map(
+            np.concatenate, zip(*blocks)
+        )
+        self.proba = more[0] if more else None
+        self.values = np.where(_gaps(X), np.nan, values)
         self.imputed = {
             _feature_name(model, j): n
             for j, n in zip(panel.tolist(), np.isnan(self.values).sum(axis=0).tolist())

@@ -46,17 +46,6 @@ class Stages:
 
     ``cancel`` is asked after each piece of work; once it returns True the run ends with
     `Cancelled`.
-
-    Examples
-    --------
-    >>> from sparsegsvp.workflow.study import Stages
-    >>> stages = Stages(print)
-    >>> with stages.stage("counting"):
-    ...     pass
-    counting 0 1
-    counting 1 1
-    >>> list(stages.seconds)
-    ['counting']
     """
 
     def __init__(
@@ -83,7 +72,7 @@ class Stages:
         self(name, 1, 1)
 
 
-class Study:
+class PreparedRun:
     """A table with the settings of a run, and the procedure that follows from both.
 
     What the table does not allow is refused when it is made. ``fixed`` are the panels that are

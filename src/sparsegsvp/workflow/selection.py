@@ -31,8 +31,8 @@ from ..report import describe_model, describe_panel, summarize, summarize_test
 from .predict import Predictions, check_prevalence, predict_table
 from .procedure import batch_of, named_rows
 from .results import Selection, cohort_table
+from .run import SUMMARY, TUNING, PreparedRun
 from .settings import Settings, can_be_halved, make_settings, refuse_plan
-from .study import SUMMARY, TUNING, Study
 
 
 def select_panel(
@@ -209,33 +209,30 @@ def select_panel(
     cohort = None if test is None else cohort_table(test, table, reading)
     if prevalence is not None:
         check_prevalence(prevalence, list(table.class_counts()))
-    study = Study(
+    run = PreparedRun(
         table, asked.fast() if fast else asked, n_jobs=n_jobs, progress=progress, cancel=cancel
     )
-    settings, parameters = study.settings, study.parameters()
+    settings, parameters = run.settings, run.parameters()
     refuse_plan(table, settings)
-    stability = learning = None
-    with study.open_journal("select_panel", parameters, log, resume) as journal:
-        model, said = _fit(study)
+    with run.open_journal("select_panel", parameters, log, resume) as journal:
+        model, said = _fit(run)
         chosen = describe_panel(table, model)
         if on_panel is not None:
             classes = {"classes": list(table.class_counts())}
             on_panel({"panel": chosen, "data": classes, "model": describe_model(model)})
-        evaluation = study.evaluate(journal)
-        beside = study.evaluate_beside(evaluation, journal)
-        again = _with_tau_of(model, study)
-        if settings.resamples and can_be_halved(table):
-            stability = _resample(again, study, journal)
-        if settings.plan:
-            learning = _learn(again, study, journal)
-            if evaluation.verdict == "none":  # the outer folds and the test know better
-                learning = learning.without_forecast("chance")
+        evaluation = run.evaluate(journal)
+        beside = run.evaluate_beside(evaluation, journal)
+        again = _with_tau_of(model, run)
+        stability = _resample(again, run, journal)
+        learning = _learn(again, run, journal)
+    if learning is not None and evaluation.verdict == "none":
+        learning = learning.without_forecast("chance")  # the outer folds and the test know better
     found = validation = scored = None
     if cohort is not None:
         found, validation, said_of_it = _validate(model, cohort, table, prevalence)
         scored = summarize_test(validation, source=cohort.source, digest=cohort.digest)
         said = [*said, *said_of_it]
-    with study.stages.stage(SUMMARY):
+    with run.stages.stage(SUMMARY):
         document = summarize(
             table,
             model,
@@ -250,7 +247,7 @@ def select_panel(
             parameters=parameters,
             seed=settings.random_state,
             skipped=_skipped(asked, fast, stability is None),
-            notices=[*study.notices(), *said],
+            notices=[*run.notices(), *said],
         )
     return Selection(
         model=model,
@@ -260,7 +257,7 @@ def select_panel(
         table=table,
         cohort=found,
         cohort_table=cohort,
-        seconds=study.stages.seconds,
+        seconds=run.stages.seconds,
         learning=learning,
         validation=validation,
     )
@@ -287,13 +284,13 @@ def demo_table() -> Table:
     )
 
 
-def _fit(study: Study) -> tuple[Any, list[Notice]]:
+def _fit(run: PreparedRun) -> tuple[Any, list[Notice]]:
     """Fit a clone of the procedure on all samples; return it with what it warned of."""
-    model, table = clone(study.procedure), study.table
+    model, table = clone(run.procedure), run.table
     with (
-        study.stages.stage(TUNING),
+        run.stages.stage(TUNING),
         warnings.catch_warnings(record=True) as caught,
-        parallel_config(n_jobs=study.n_jobs),
+        parallel_config(n_jobs=run.n_jobs),
     ):
         warnings.simplefilter("always")
         fit_with_groups(model, named_rows(table), table.labels, table.groups, batch_of(table))
@@ -315,14 +312,14 @@ def _validate(
     return found, validation, notices
 
 
-def _with_tau_of(model: Any, study: Study) -> Any:
+def _with_tau_of(model: Any, run: PreparedRun) -> Any:
     """Return the procedure with tau fixed at the value that was chosen on all samples.
 
     For refits by the dozen: tuning tau too costs several times as much, the penalty is tuned
     anew. The outer folds, and so the frequencies that they give, tune everything.
     """
-    again = clone(study.procedure)
-    if study.settings.n_features is None:
+    again = clone(run.procedure)
+    if run.settings.n_features is None:
         last_step(again).set_params(tau=(float(last_step(model).tau_),))
     return again
 
@@ -340,13 +337,15 @@ def _measuring(what: str, table: Table, remedy: str) -> Iterator[None]:
             ) from error
 
 
-def _resample(again: Any, study: Study, journal: Journal) -> StabilitySelection:
-    """Select again in complementary half samples, tuning the penalty in each."""
-    table, settings = study.table, study.settings
+def _resample(again: Any, run: PreparedRun, journal: Journal) -> StabilitySelection | None:
+    """Select again in complementary half samples, if any, tuning the penalty in each."""
+    table, settings = run.table, run.settings
+    if not (settings.resamples and can_be_halved(table)):
+        return None
     stability = StabilitySelection(
         again,
         n_resamples=settings.resamples + settings.resamples % 2,
-        n_jobs=study.n_jobs,
+        n_jobs=run.n_jobs,
         random_state=settings.random_state,
     )
     with _measuring("stability", table, f"leave it out with {option('resamples', 0)}"):
@@ -356,24 +355,26 @@ def _resample(again: Any, study: Study, journal: Journal) -> StabilitySelection:
             groups=table.groups,
             batch=batch_of(table),
             log=journal,
-            progress=study.stages,
+            progress=run.stages,
         )
     return stability
 
 
-def _learn(again: Any, study: Study, journal: Journal) -> LearningCurve:
-    """Select and predict with growing parts of the samples, tuning the penalty in each."""
-    table = study.table
+def _learn(again: Any, run: PreparedRun, journal: Journal) -> LearningCurve | None:
+    """Select and predict with growing parts of the samples, if asked to, tuning the penalty."""
+    table = run.table
+    if not run.settings.plan:
+        return None
     with _measuring("the learning curve", table, f"leave out {option('plan')}"):
         return learning_curve(
             again,
             table.X,
             table.labels,
             table.groups,
-            random_state=study.settings.random_state,
-            n_jobs=study.n_jobs,
+            random_state=run.settings.random_state,
+            n_jobs=run.n_jobs,
             log=journal,
-            progress=study.stages,
+            progress=run.stages,
             batch=batch_of(table),
         )
 
