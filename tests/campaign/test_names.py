@@ -27,7 +27,7 @@ from sparsegsvp import load_model
 from sparsegsvp.io import InputError, csv_text, read_table
 from sparsegsvp.report import build_report, checklist_markdown, draw_figures
 from sparsegsvp.workflow import select_panel
-from sparsegsvp.workflow.files import json_text, panel_rows, panel_workbook
+from sparsegsvp.workflow.results import json_text, panel_rows, panel_workbook
 
 for module in ("typer", "pandas", "skops", "jinja2", "openpyxl"):
     pytest.importorskip(module)

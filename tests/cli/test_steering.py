@@ -1,12 +1,15 @@
-"""`--must`, `--ban` and `--costs`."""
+"""`--must`, `--ban` and `--costs`, and the commands of the page that explains them."""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
+from pathlib import Path
 
 import pytest
 
+PAGE = Path(__file__).parents[2] / "docs" / "steering.md"
 QUICK = ["--fast", "--tau", "1", "--deltas", "4", "--folds", "3", "--jobs", "1"]
 
 
@@ -118,3 +121,23 @@ def test_a_category_is_chosen_as_a_whole_and_coded_alike_in_another_file(
     refused = kit.run("predict", out / "model.skops", other)
     assert refused.exit_code == 2
     assert "column 'stage' has the value 'V', which training has not" in refused.stderr
+
+
+PLANNED = ["--tau", "1", "--deltas", "4", "--permutations", "0", "--jobs", "1", "--dry-run"]
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not part of this copy")
+def test_the_commands_of_the_page_are_accepted_for_its_table(kit, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = PAGE.read_text(encoding="utf-8")
+    (snippet,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    exec(snippet, {})
+    commands = re.findall(r"^    sparsegsvp (.*)$", text, flags=re.MULTILINE)
+    assert len(commands) == 6
+    for command in commands:
+        result = kit.run(*shlex.split(command), *PLANNED)
+        assert result.exit_code == 0, result.stderr
+        assert "The run would take" in result.stdout
+        for part in ("given panel", "covariates alone"):
+            asked = {"given panel": "--panel", "covariates alone": "--adjust"}[part]
+            assert (part in result.stdout) == (asked in command)

@@ -19,26 +19,17 @@ from sparsegsvp.evaluation import paired_difference, selected_features
 from sparsegsvp.io import InputError, make_table
 from sparsegsvp.report import build_report, validate
 from sparsegsvp.workflow import evaluate_table, plan_evaluation
-from sparsegsvp.workflow.beside import FixedPanel, fixed_panels
-from sparsegsvp.workflow.evidence import fixed_procedure, procedure_of
+from sparsegsvp.workflow.procedure import (
+    fixed_procedure,
+    procedure_of,
+    steering_factors,
+    steering_notices,
+)
+from sparsegsvp.workflow.run import FixedPanel, fixed_panels
 from sparsegsvp.workflow.settings import make_settings
-from sparsegsvp.workflow.steering import steering_factors, steering_notices
 
 QUICK = {"repeats": 1, "permutations": 0, "folds": 3, "tau": 1.0, "n_deltas": 5}
 GIVEN = ["g1", "g7", "g9"]
-
-
-@pytest.fixture(scope="module")
-def frame():
-    X, y = make_planted(50, 40, 3, effect=2.0, random_state=1, return_X_y=True)
-    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(40)])
-    frame["class"] = np.array(["ill", "well"])[y]
-    return frame
-
-
-@pytest.fixture(scope="module")
-def table(frame):
-    return make_table(frame, target="class")
 
 
 def by_hand(table, *steps, n_repeats=1):
@@ -74,8 +65,7 @@ def test_every_feature_is_used_whatever_the_method(table) -> None:
     for method in ("GSVPSVMCV", "F test", "GEPSVM"):
         for size in (None, 2):
             settings = make_settings(tau=1.0, n_deltas=5, n_features=size)
-            panel = FixedPanel("given panel", tuple(GIVEN), (1, 7, 9))
-            model = fixed_procedure(method, settings, panel, table).fit(table.X, table.labels)
+            model = fixed_procedure(method, settings, (1, 7, 9), table).fit(table.X, table.labels)
             assert selected_features(model, 40).tolist() == [1, 7, 9]
 
 
@@ -215,7 +205,8 @@ def test_a_logarithm_does_not_touch_what_is_adjusted_for(patients) -> None:
     np.testing.assert_array_equal(seen[:, 60:], table.X[:, 60:])
     np.testing.assert_array_equal(seen[:, :60], np.log2(np.maximum(table.X[:, :60], 1.0)))
     [alone] = fixed_panels(settings, table)
-    seen = fixed_procedure("GSVPSVMCV", settings, alone, table).fit(table.X, table.labels)[:-1]
+    fixed = fixed_procedure("GSVPSVMCV", settings, alone.columns, table)
+    seen = fixed.fit(table.X, table.labels)[:-1]
     np.testing.assert_array_equal(seen.transform(table.X), table.X[:, 60:])
 
 

@@ -14,7 +14,8 @@ from sparsegsvp.datasets import make_planted
 from sparsegsvp.evaluation import learning_curve, nested_evaluate
 from sparsegsvp.io import InputError, make_table
 from sparsegsvp.workflow import evaluate_table, plan_selection, predict_table, selection
-from sparsegsvp.workflow.settings import make_procedure, make_settings
+from sparsegsvp.workflow.procedure import make_procedure
+from sparsegsvp.workflow.settings import make_settings
 
 QUICK = {"repeats": 1, "permutations": 0, "folds": 3, "tau": 1.0, "n_deltas": 4}
 

@@ -28,8 +28,8 @@ from sparsegsvp.cli.options import (
 from sparsegsvp.evaluation import EvaluationResult, nested_evaluate
 from sparsegsvp.io import InputError, read_table
 from sparsegsvp.report import draw_figures, validate
-from sparsegsvp.workflow import files
-from sparsegsvp.workflow.stages import Cancelled
+from sparsegsvp.workflow import results
+from sparsegsvp.workflow.run import Cancelled
 
 CHEAP = {"tau": 1.0, "n_deltas": 5, "folds": 3, "repeats": 1}
 WORDS = ["--tau", "1", "--deltas", "5", "--folds", "3", "--repeats", "1"]
@@ -59,7 +59,7 @@ def found(path) -> Selection:
 
 def test_python_and_the_command_line_give_the_same_document(found, path, tmp_path, monkeypatch):
     out = tmp_path / "out"
-    monkeypatch.setattr(files, "draw_figures", lambda document: {})
+    monkeypatch.setattr(results, "draw_figures", lambda document: {})
     words = ["select", path, "-t", "state", *WORDS, "--permutations", "3", "--resamples", "4"]
     result = CliRunner().invoke(
         app, [str(w) for w in [*words, "--figures", "--jobs", "1", "--out", out]]
@@ -82,7 +82,7 @@ def test_figures_and_workbook_are_written_and_replaced(found, tmp_path, monkeypa
     import openpyxl
 
     few = {name: draw_figures(found.document)[name] for name in ("roc", "boxes")}
-    monkeypatch.setattr(files, "draw_figures", lambda document: few)
+    monkeypatch.setattr(results, "draw_figures", lambda document: few)
     out = tmp_path / "out"
     found.save(out, figures=True)
     names = {f"{name}.{kind}" for name in few for kind in ("svg", "png", "csv")}
@@ -94,8 +94,8 @@ def test_figures_and_workbook_are_written_and_replaced(found, tmp_path, monkeypa
     assert rows[0][2] == found.document["panel"][0]["weights"][0]
     scores = {row[1]: row[2] for row in book["scores"].iter_rows(min_row=2, values_only=True)}
     assert scores["auc"] == found.evaluation.scores["auc"].value
-    monkeypatch.setattr(files.importlib.util, "find_spec", lambda name: None)
-    files.write_figures(tmp_path / "plain", found.document)
+    monkeypatch.setattr(results.importlib.util, "find_spec", lambda name: None)
+    results.write_figures(tmp_path / "plain", found.document)
     assert {p.suffix for p in (tmp_path / "plain").iterdir()} == {".svg", ".csv"}
     monkeypatch.undo()
     found.save(out, force=True)

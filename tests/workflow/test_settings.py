@@ -11,13 +11,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from sparsegsvp import select_panel
 from sparsegsvp.io import InputError
-from sparsegsvp.workflow.settings import (
-    Settings,
-    can_be_halved,
-    make_procedure,
-    make_settings,
-    outer_folds,
-)
+from sparsegsvp.workflow.procedure import make_procedure
+from sparsegsvp.workflow.settings import Settings, can_be_halved, make_settings, outer_folds
 
 
 class Counted:

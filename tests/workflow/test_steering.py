@@ -23,23 +23,10 @@ from sparsegsvp.workflow import (
     plan_selection,
     predict_table,
 )
+from sparsegsvp.workflow.procedure import steering_factors, steering_notices
 from sparsegsvp.workflow.settings import make_settings
-from sparsegsvp.workflow.steering import steering_factors, steering_notices
 
 QUICK = {"fast": True, "tau": 1.0, "n_deltas": 5, "folds": 3}
-
-
-@pytest.fixture(scope="module")
-def frame():
-    X, y = make_planted(50, 40, 3, effect=2.0, random_state=1, return_X_y=True)
-    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(40)])
-    frame["class"] = np.array(["ill", "well"])[y]
-    return frame
-
-
-@pytest.fixture(scope="module")
-def table(frame):
-    return make_table(frame, target="class")
 
 
 def test_a_selection_keeps_to_what_is_asked_for(frame) -> None:

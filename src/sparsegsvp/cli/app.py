@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
@@ -18,7 +19,7 @@ from typer.core import TyperCommand
 from ..io import end_at_once
 from ..io.errors import InputError, one_line
 from . import evidence, models, panels
-from .command import flag, refuse_repeats
+from .command import flag
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -90,8 +91,21 @@ class StrictCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Add the scheduler that ``--dask`` means, and refuse what is said twice."""
         words = spell_out(args)
-        refuse_repeats(self, ctx, words)
+        self._refuse_repeats(ctx, words)
         return super().parse_args(ctx, words)
+
+    def _refuse_repeats(self, ctx: Any, args: list[str]) -> None:
+        """Refuse an option that takes one value and is given twice, since the last would win."""
+        given: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+        counts = Counter(id(parameter) for parameter in given)
+        for parameter in given:
+            single = parameter.param_type_name == "option" and not parameter.multiple
+            if single and counts[id(parameter)] > 1:
+                raise typer.BadParameter(
+                    f"it is given {counts[id(parameter)]} times and takes one value: give it once.",
+                    ctx=ctx,
+                    param=parameter,
+                )
 
 
 def spell_out(args: Sequence[str]) -> list[str]:
@@ -131,29 +145,17 @@ def guarded(command: Command) -> Command:
             return command(*args, **kwargs)
         except (typer.Exit, typer.BadParameter):
             raise
-        except KeyboardInterrupt:
-            _complain(_interrupted(command.__name__, kwargs), debug)
-            raise typer.Exit(130) from None
         except BrokenPipeError:
             # Whoever read our output has gone; say nothing when Python closes stdout.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
-        except ValueError as error:
-            _complain(error.spelled(flag) if isinstance(error, InputError) else str(error), debug)
-            raise typer.Exit(2) from None
-        except OSError as error:  # a full or read-only disk above all
-            where = f"{error.filename}: " if error.filename else ""
-            _complain(f"{where}{error.strerror or error}{_advice(error)}", debug)
-            raise typer.Exit(2) from None
-        except ImportError as error:
-            _complain(str(error), debug)
-            raise typer.Exit(1) from None
-        except MemoryError:
-            _complain("there is not enough memory; try --jobs 1 or a smaller table", debug)
-            raise typer.Exit(1) from None
-        except Exception as error:
-            _complain(f"{type(error).__name__}: {error}; --debug shows where", debug)
-            raise typer.Exit(1) from None
+        except (Exception, KeyboardInterrupt) as error:
+            message, code = _explain(error, command.__name__, kwargs)
+            if debug:
+                for line in traceback.format_exc().splitlines():
+                    print(one_line(line), file=sys.stderr)
+            print(f"sparsegsvp: {one_line(message)}", file=sys.stderr, flush=True)
+            raise typer.Exit(code) from None
 
     return run  # type: ignore[return-value]
 
@@ -169,24 +171,27 @@ _ADVICE = {
 }
 
 
-def _advice(error: OSError) -> str:
-    advice = _ADVICE.get(error.errno or 0)
-    return f"; {advice}" if advice else ""
-
-
-def _interrupted(name: str, options: dict[str, Any]) -> str:
-    if name == "reproduce":
-        return "interrupted; run it again to continue where it stopped"
-    if options.get("log") is not None:
-        return "interrupted; --resume continues where it stopped"
-    return "interrupted; nothing was written"
-
-
-def _complain(message: str, debug: bool) -> None:
-    if debug:
-        for line in traceback.format_exc().splitlines():
-            print(one_line(line), file=sys.stderr)
-    print(f"sparsegsvp: {one_line(message)}", file=sys.stderr, flush=True)
+def _explain(error: BaseException, name: str, options: dict[str, Any]) -> tuple[str, int]:
+    """Return what is said of an error in a command, and the exit code."""
+    if isinstance(error, KeyboardInterrupt):
+        if name == "reproduce":
+            return "interrupted; run it again to continue where it stopped", 130
+        if options.get("log") is not None:
+            return "interrupted; --resume continues where it stopped", 130
+        return "interrupted; nothing was written", 130
+    if isinstance(error, InputError):
+        return error.spelled(flag), 2
+    if isinstance(error, ValueError):
+        return str(error), 2
+    if isinstance(error, OSError):  # a full or read-only disk above all
+        where = f"{error.filename}: " if error.filename else ""
+        advice = _ADVICE.get(error.errno or 0)
+        return f"{where}{error.strerror or error}{f'; {advice}' if advice else ''}", 2
+    if isinstance(error, ImportError):
+        return str(error), 1
+    if isinstance(error, MemoryError):
+        return "there is not enough memory; try --jobs 1 or a smaller table", 1
+    return f"{type(error).__name__}: {error}; --debug shows where", 1
 
 
 # the place of each command in the help, and the example at the end of its own

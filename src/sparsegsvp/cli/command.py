@@ -1,7 +1,7 @@
 """Commands made of functions that take groups of options, and options spelled as text.
 
-`command` makes a command of a function that takes groups, `spell` writes the command that repeats
-a run, and `flag` gives the spelling of a parameter in errors.
+`command` makes a command of a function, which gets its options as `Groups`; `spell` writes the
+command that repeats a run, and `flag` gives the spelling of a parameter in errors.
 """
 
 from __future__ import annotations
@@ -10,36 +10,51 @@ import dataclasses
 import functools
 import inspect
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
-import typer
+from typer.models import OptionInfo
 
 from .options import GROUPS, Showing
 
+Group = TypeVar("Group")
+EMPTY = inspect.Parameter.empty
 
-class Groups(tuple[Any, ...]):
-    """The groups of a command but for what it shows, in the order of its parameters."""
+
+class Option(NamedTuple):
+    """A field of a group; its default is `EMPTY` where it must be given."""
+
+    name: str
+    type: Any
+    default: Any
+    info: OptionInfo
+    flags: tuple[str, ...]
 
 
-def _flags(annotation: Any) -> list[str]:
-    option = get_args(annotation)[1]
-    # typer takes the first flag for a default until it meets the function
-    words = [option.default, *(option.param_decls or ())]
-    parts = [part for word in words if isinstance(word, str) for part in word.split("/")]
-    return [part for part in parts if part.startswith("--")]
+@functools.cache
+def options_of(group: Any) -> tuple[Option, ...]:
+    """Return the options of a group, in the order of its fields."""
+    types = get_type_hints(group)
+    found = []
+    for field in dataclasses.fields(group):
+        default = EMPTY if field.default is dataclasses.MISSING else field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        info, flags = field.metadata["option"], field.metadata["flags"]
+        found.append(Option(field.name, types[field.name], default, info, flags))
+    return tuple(found)
 
 
 @functools.cache
 def _spellings() -> dict[str, list[str]]:
-    """Return the flags that are not the field's name with dashes; the second says no."""
+    """Return the long flags that are not the field's name with dashes; the second says no."""
     found = {}
     for group in GROUPS:
-        for name, annotation in get_type_hints(group, include_extras=True).items():
-            if _flags(annotation):
-                found[name] = _flags(annotation)
+        for option in options_of(group):
+            parts = [part for flag in option.flags for part in flag.split("/")]
+            if parts:
+                found[option.name] = [part for part in parts if part.startswith("--")]
     return found
 
 
@@ -69,13 +84,32 @@ def values(*groups: Any) -> dict[str, Any]:
 def changed(*groups: Any) -> Iterator[tuple[str, Any]]:
     """Yield the options of some groups that are not at their defaults."""
     for group in groups:
-        for f in dataclasses.fields(group):
-            value = getattr(group, f.name)
-            default = f.default
-            if f.default_factory is not dataclasses.MISSING:
-                default = f.default_factory()
-            if value != default and value is not None and value != []:
-                yield f.name, value
+        for option in options_of(group.__class__):
+            value = getattr(group, option.name)
+            if value != option.default and value is not None and value != []:
+                yield option.name, value
+
+
+class Groups:
+    """The groups of a command as they were given, found by their types."""
+
+    def __init__(self, *groups: Any) -> None:
+        self._groups = {type(group): group for group in groups}
+
+    def __getitem__(self, kind: type[Group]) -> Group:
+        found: Group = self._groups[kind]
+        return found
+
+    def __contains__(self, kind: type) -> bool:
+        return kind in self._groups
+
+    def values(self, *kinds: type) -> dict[str, Any]:
+        """Return the values of some of the groups by the names that the library gives them."""
+        return values(*(self._groups[kind] for kind in kinds))
+
+    def asked(self) -> list[Any]:
+        """Return the groups that say what is done: all but what is shown."""
+        return [group for kind, group in self._groups.items() if kind is not Showing]
 
 
 # What changes no result is not part of the command that repeats it.
@@ -97,65 +131,39 @@ def spell(name: str, path: Path | None, *groups: Any, **more: Any) -> str:
     return shlex.join(words)
 
 
-def refuse_repeats(command: Any, context: Any, args: list[str]) -> None:
-    """Refuse an option that takes one value and is given twice, since the last would win."""
-    given = command.make_parser(context).parse_args(args=list(args))[2]
-    counts = Counter(id(parameter) for parameter in given)
-    for parameter in given:
-        single = parameter.param_type_name == "option" and not parameter.multiple
-        if single and counts[id(parameter)] > 1:
-            raise typer.BadParameter(
-                f"it is given {counts[id(parameter)]} times and takes one value: give it once.",
-                ctx=context,
-                param=parameter,
-            )
+def command(*kinds: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function: the options of some groups, and the function's own.
 
-
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Make a command of a function: a parameter that is a group becomes its options.
-
-    A parameter of type `Groups` is no option: `command` fills it in.
+    The function takes the groups first, as `Groups`, and its own options after them, of which the
+    help shows those that must be given first.
     """
-    hints = get_type_hints(function, include_extras=True)
-    required: list[inspect.Parameter] = []
-    optional: list[inspect.Parameter] = []
-    groups: dict[str, Any] = {}
-    whole = next((name for name, kind in hints.items() if kind is Groups), None)
-    for name, parameter in inspect.signature(function).parameters.items():
-        kind = hints[name]
-        if kind is Groups:
-            continue
-        fields = [(parameter.replace(annotation=kind), parameter.default)]
-        if dataclasses.is_dataclass(kind):
-            groups[name] = kind
-            inner = get_type_hints(kind, include_extras=True)
-            fields = [
-                (_parameter(f.name, inner[f.name]), _default(f)) for f in dataclasses.fields(kind)
+    options = [option for kind in kinds for option in options_of(kind)]
+
+    def make(function: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(function, include_extras=True)
+        own = list(inspect.signature(function).parameters.values())[1:]
+        parameters = [
+            *((p.name, hints[p.name], p.default) for p in own if p.default is EMPTY),
+            *((o.name, Annotated[o.type, o.info], o.default) for o in options),
+            *((p.name, hints[p.name], p.default) for p in own if p.default is not EMPTY),
+        ]
+
+        @functools.wraps(function)
+        def run(**given: Any) -> None:
+            groups = [
+                kind(**{option.name: given.pop(option.name) for option in options_of(kind)})
+                for kind in kinds
             ]
-        for made, default in fields:
-            made = made.replace(default=default, kind=inspect.Parameter.KEYWORD_ONLY)
-            (required if default is inspect.Parameter.empty else optional).append(made)
+            function(Groups(*groups), **given)
 
-    @functools.wraps(function)
-    def run(**given: Any) -> None:
-        for name, kind in groups.items():
-            given[name] = kind(**{f.name: given.pop(f.name) for f in dataclasses.fields(kind)})
-        if whole is not None:
-            asked = [name for name, kind in groups.items() if kind is not Showing]
-            given[whole] = Groups(given[name] for name in asked)
-        function(**given)
+        made = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+            )
+            for name, kind, default in parameters
+        ]
+        run.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in made}
+        return run
 
-    parameters = [*required, *optional]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    return run
-
-
-def _parameter(name: str, annotation: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
-
-
-def _default(field: dataclasses.Field[Any]) -> Any:
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+    return make

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal, cast
 
 import typer
 
-from .command import Groups, command, spell, values
+from ..io.errors import InputError, suggestion
+from .command import Groups, command
+from .job import Job, summary
 from .options import (
     Batches,
     Cells,
@@ -26,25 +28,16 @@ from .options import (
     TablePath,
     Transform,
 )
-from .reading import check_log, read_data
-from .screen import Screen, as_called, summary
+from .screen import Screen
 
 
-@command
+@command(
+    Columns, Batches, Cells, Method, Transform, Folds, Given, Permutations, Running, Logging,
+    Showing,
+)  # fmt: skip
 def evaluate(
+    given: Groups,
     table: TablePath,
-    columns: Columns,
-    batches: Batches,
-    cells: Cells,
-    method: Method,
-    transform: Transform,
-    folds: Folds,
-    given: Given,
-    permutations: Permutations,
-    running: Running,
-    logging: Logging,
-    showing: Showing,
-    groups: Groups,
     out: MaybeOut = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -67,34 +60,26 @@ def evaluate(
     ] = False,
 ) -> None:
     """Estimate by nested cross-validation how well a method predicts."""
-    from ..workflow import EvaluatedMethod, evaluate_table, plan_evaluation, results_folder
+    from ..workflow import EvaluatedMethod, evaluate_table, plan_evaluation
 
-    check_log(logging, out)
-    screen = Screen.of(showing)
     other = None if name == "GSVPSVMCV" else name
-    text = spell("evaluate", table, *groups, method=other, full_permutation=full_permutation)
-    asked: dict[str, Any] = {"method": name, "full_permutation": full_permutation}
-    asked |= {"progress": screen.progress}
-    asked |= values(method, transform, folds, given, permutations, running)
-    asked["center_batches"] = batches.center_batches
+    job = Job("evaluate", table, given, out, method=other, full_permutation=full_permutation)
+    job.check_log()
+    asked = job.parameters(
+        Method, Transform, Folds, Given, Permutations, Running,
+        method=name, full_permutation=full_permutation,
+    )  # fmt: skip
     if dry_run:
-        with screen:
-            plan = plan_evaluation(
-                read_data(table, screen, columns, cells, transform, batches), **asked
-            )
-        screen.show_plan(plan)
+        job.show_plan(plan_evaluation, asked)
         return
-    with screen, results_folder(out, EvaluatedMethod, force=force) as folder:
-        data = read_data(table, screen, columns, cells, transform, batches)
-        found = evaluate_table(data, command=text, **asked, **values(logging))
-        screen.show_estimate(found.document)
+    with job.results(EvaluatedMethod, force=force) as folder:
+        data, _ = job.read()
+        found = evaluate_table(data, command=job.command, **asked, **given.values(Logging))
+        job.screen.show_estimate(found.document)
         if folder is not None:
             found.write(folder)
-    where = None if out is None else str(out.resolve())
-    if where is not None:
-        screen.say(f"Results: {where}")
-    screen.say(f"Repeat: {as_called(text)}")
-    screen.give(summary(found.document, method=name, out=where, command=text))
+    shown = summary(found.document, method=name, out=job.place(), command=job.command)
+    job.finish(shown, job.command, f"Results: {job.place()}", style="")
 
 
 def _list_methods(wanted: bool) -> None:
@@ -110,17 +95,10 @@ def _list_methods(wanted: bool) -> None:
     raise typer.Exit
 
 
-@command
+@command(Columns, Cells, Transform, Folds, Running, Logging, Showing)
 def compare(
+    given: Groups,
     table: TablePath,
-    columns: Columns,
-    cells: Cells,
-    transform: Transform,
-    folds: Folds,
-    running: Running,
-    logging: Logging,
-    showing: Showing,
-    groups: Groups,
     out: MaybeOut = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -159,38 +137,35 @@ def compare(
     ] = None,
 ) -> None:
     """Compare methods of feature selection at equal panel sizes, on the same folds."""
-    from ..workflow import ComparedMethods, compare_table, plan_comparison, results_folder
+    from ..workflow import ComparedMethods, compare_table, plan_comparison
 
-    check_log(logging, out)
-    screen = Screen.of(showing)
     other = None if sizes == "2,4,8,16,32" else sizes
-    text = spell("compare", table, *groups, method=methods, sizes=other, time_limit=time_limit)
-    named = [name for part in methods or () for name in part.split(",")]
-    asked: dict[str, Any] = {"methods": named, "sizes": _sizes(sizes)}
-    asked |= {"time_limit": time_limit, "progress": screen.progress}
-    asked |= values(transform, folds, running)
+    job = Job("compare", table, given, out, method=methods, sizes=other, time_limit=time_limit)
+    job.check_log()
+    asked = job.parameters(
+        Transform,
+        Folds,
+        Running,
+        methods=[name for part in methods or () for name in part.split(",")],
+        sizes=_sizes(sizes),
+        time_limit=time_limit,
+    )
     if dry_run:
-        with screen:
-            plan = plan_comparison(read_data(table, screen, columns, cells, transform), **asked)
-        screen.show_plan(plan)
+        job.show_plan(plan_comparison, asked)
         return
-    with screen, results_folder(out, ComparedMethods, force=force) as folder:
-        data = read_data(table, screen, columns, cells, transform)
-        found = compare_table(data, command=text, **asked, **values(logging))
+    with job.results(ComparedMethods, force=force) as folder:
+        data, _ = job.read()
+        found = compare_table(data, command=job.command, **asked, **given.values(Logging))
         if folder is not None:
             found.write(folder)
-    screen.show_comparison(found.document)
-    where = None if out is None else str(out.resolve())
-    if out is not None:
-        screen.say(f"Page: {(out / 'comparison.html').resolve()}", style="bold")
-    screen.say(f"Repeat: {as_called(text)}")
-    screen.give({"out": where, "command": text, **found.document["comparison"]})
+    job.screen.show_comparison(found.document)
+    shown = {"out": job.place(), "command": job.command, **found.document["comparison"]}
+    job.finish(shown, job.command, f"Page: {job.place('comparison.html')}")
 
 
-@command
+@command(Running, Showing)
 def reproduce(
-    running: Running,
-    showing: Showing,
+    given: Groups,
     which: Annotated[
         str, typer.Argument(metavar="[breast|ovarian|all]", help="Which data.")
     ] = "breast",
@@ -204,8 +179,6 @@ def reproduce(
 
     Finished experiments are kept in DIR: an interrupted run continues where it stopped.
     """
-    from ..io import InputError
-    from ..io.errors import suggestion
     from ..reproduce import reproduce as run_reproduce
 
     if which not in ("breast", "ovarian", "all"):
@@ -213,14 +186,14 @@ def reproduce(
             f"there is no '{which}' to reproduce",
             remedy=suggestion(which, ["breast", "ovarian", "all"]),
         )
-    screen = Screen.of(showing)
+    screen = Screen.of(given[Showing])
     with screen:
         made = run_reproduce(
             cast(Literal["breast", "ovarian", "all"], which),
             data,
             out,
             screen.progress,
-            n_jobs=running.n_jobs,
+            n_jobs=given[Running].n_jobs,
         )
     screen.say(f"Page: {made.page.resolve()}", style="bold")
     screen.give(
@@ -233,8 +206,6 @@ def reproduce(
 
 
 def _sizes(text: str) -> list[int]:
-    from ..io import InputError
-
     try:
         return [int(word) for word in text.replace(",", " ").split()]
     except ValueError:

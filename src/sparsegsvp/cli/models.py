@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import command, flag, values
+from ..io.errors import InputError
+from .command import Groups, command, flag
+from .job import about_cohort
 from .options import Cells, Showing, TablePath
-from .reading import about_cohort
 from .screen import Screen
 
 if TYPE_CHECKING:
+    from ..io import Table
     from ..workflow import Predictions
 
+ModelPath = Annotated[
+    Path, typer.Argument(metavar="MODEL", show_default=False, help="A model.skops file.")
+]
+Positive = Annotated[str | None, typer.Option(metavar="LABEL", help="The class of interest.")]
+Replace = Annotated[bool, typer.Option("--force", help="Replace FILE if there is one.")]
 
-@command
+
+def _read_panel(models: Sequence[Any], path: Path, given: Groups, **roles: Any) -> Table:
+    """Read the columns of a table that some models need, and those that have a role."""
+    from ..io import read_table
+    from ..workflow import needed_features
+
+    names = [name for model in models for name in needed_features(model)]
+    return read_table(path, features=list(dict.fromkeys(names)), **roles, **given.values(Cells))
+
+
+@command(Cells, Showing)
 def predict(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", show_default=False, help="A model.skops file.")
-    ],
+    given: Groups,
+    model: ModelPath,
     table: TablePath,
-    cells: Cells,
-    showing: Showing,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="CSV to write; stdout by default."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if there is one.")] = False,
+    force: Replace = False,
     prevalence: Annotated[
         float | None,
         typer.Option(
@@ -37,9 +52,7 @@ def predict(
             "labels.",
         ),
     ] = None,
-    positive: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="The class of interest.")
-    ] = None,
+    positive: Positive = None,
     target: Annotated[
         str | None,
         typer.Option(
@@ -71,24 +84,10 @@ def predict(
 
     Only the columns of the model's panel are needed, in any order; others are ignored.
     """
-    from ..io import (
-        InputError,
-        guess_positive,
-        load_model,
-        prepare_output,
-        read_table,
-        write_atomic,
-    )
-    from ..workflow import (
-        compare_models,
-        json_text,
-        needed_features,
-        predict_table,
-        predictions_csv,
-        validate_table,
-    )
+    from ..io import guess_positive, load_model, prepare_output
+    from ..workflow import compare_models, predict_table, validate_table
 
-    screen = Screen.of(showing)
+    screen = Screen.of(given[Showing])
     for name, value in (("validation", validation), ("against", against)):
         if value is not None and target is None:
             raise InputError(
@@ -97,50 +96,39 @@ def predict(
     for path in (out, validation):
         if path is not None:
             prepare_output(path, force=force)
-    fitted = load_model(model)
-    second = None if against is None else load_model(against)
-    names = needed_features(fitted)
-    if second is not None:
-        names += [name for name in needed_features(second) if name not in names]
+    models = [load_model(path) for path in (model, against) if path is not None]
     batches = () if batch is None else (batch,)
-    data = read_table(table, target=target, features=names, batch=batches, **values(cells))
+    data = _read_panel(models, table, given, target=target, batch=batches)
     for sentence in (data.record if target is None else about_cohort(data))[1:]:
         screen.remark(sentence)  # the first is how much was read
-    found = predict_table(fitted, data)
+    found = predict_table(models[0], data)
     notice = found.shift_notice(None if target is None else data.labels)
     _remark_on(found, notice, batch, screen)
     of_interest = positive or guess_positive(found.classes)
     shown = paired = None
     if target is not None:
         shown = validate_table(found, data, positive=of_interest, prevalence=prevalence)
-    if second is not None:
-        paired = compare_models(found, predict_table(second, data), data, positive=of_interest)
+    if against is not None:
+        paired = compare_models(found, predict_table(models[1], data), data, positive=of_interest)
     if prevalence is not None:
         found.set_prevalence(of_interest, prevalence)
         if positive is None:
             screen.remark(f"--prevalence is taken for '{of_interest}'; --positive names the other")
-    text = predictions_csv(data, found)
-    if out is not None:
-        write_atomic(out, text)
-        screen.say(f"{data.source}: predicted are {found.counts()}")
-        screen.say(f"Predictions: {out.resolve()}")
-    else:
-        screen.pass_on(text)
+    _write_predictions(found, data, out, screen)
     if shown is not None:
         screen.show_cohort(shown, moved=prevalence is not None, aside=out is None)
-        for text in shown["remarks"]:
-            screen.remark(f"note: {text}")
-        if paired is not None:
-            screen.show_paired(paired, aside=out is None)
-        if validation is not None:
-            more = {} if paired is None else {"against": paired}
-            write_atomic(validation, json_text({**shown, **more}))
+        _write_validation(shown, paired, validation, screen, aside=out is None)
     screen.give(
         {
             "source": data.source,
             "digest": data.digest,
             "out": None if out is None else str(out.resolve()),
-            **_as_json(found),
+            "predictions": [str(label) for label in found.labels],
+            "probabilities": None if found.proba is None else found.proba.tolist(),
+            "classes": found.classes,
+            "imputed": found.imputed,
+            "recalibrated": found.recalibrated or None,
+            "centred": found.centred_text() or None,
             "notices": [] if notice is None else [str(notice)],
             "validation": shown,
             "against": paired,
@@ -163,24 +151,45 @@ def _remark_on(
         screen.remark(f"note: {notice}")
 
 
-def _as_json(found: Predictions) -> dict[str, Any]:
-    return {
-        "predictions": [str(label) for label in found.labels],
-        "probabilities": None if found.proba is None else found.proba.tolist(),
-        "classes": found.classes,
-        "imputed": found.imputed,
-        "recalibrated": found.recalibrated or None,
-        "centred": found.centred_text() or None,
-    }
+def _write_predictions(found: Predictions, data: Table, out: Path | None, screen: Screen) -> None:
+    """Write a line for each sample into a file, or else to the output."""
+    from ..io import write_atomic
+    from ..workflow import predictions_csv
+
+    text = predictions_csv(data, found)
+    if out is None:
+        screen.pass_on(text)
+        return
+    write_atomic(out, text)
+    screen.say(f"{data.source}: predicted are {found.counts()}")
+    screen.say(f"Predictions: {out.resolve()}")
 
 
-@command
+def _write_validation(
+    shown: dict[str, Any],
+    paired: dict[str, Any] | None,
+    path: Path | None,
+    screen: Screen,
+    *,
+    aside: bool,
+) -> None:
+    """Say what else the true labels show, and write all of it into a file if one is named."""
+    from ..io import write_atomic
+    from ..workflow import json_text
+
+    for text in shown["remarks"]:
+        screen.remark(f"note: {text}")
+    if paired is not None:
+        screen.show_paired(paired, aside=aside)
+    if path is not None:
+        more = {} if paired is None else {"against": paired}
+        write_atomic(path, json_text({**shown, **more}))
+
+
+@command(Cells, Showing)
 def recalibrate(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", show_default=False, help="A model.skops file.")
-    ],
-    cells: Cells,
-    showing: Showing,
+    given: Groups,
+    model: ModelPath,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Model to write.")],
     table: Annotated[
         Path | None,
@@ -195,31 +204,21 @@ def recalibrate(
             metavar="P", help="Share of the positive class that probabilities are to be for."
         ),
     ] = None,
-    positive: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="The class of interest.")
-    ] = None,
+    positive: Positive = None,
     method: Annotated[
         str,
         typer.Option(
             help="What TABLE sets: the intercept of the log odds, or slope and intercept (slope)."
         ),
     ] = "intercept",
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if there is one.")] = False,
+    force: Replace = False,
 ) -> None:
     """Fit a model's probabilities to a prevalence, or to a cohort with labels.
 
     Panel and ranking stay; probabilities and labels change, and are marked wherever they are used.
     """
-    from ..io import (
-        InputError,
-        guess_positive,
-        load_model,
-        prepare_output,
-        read_table,
-        save_model,
-    )
+    from ..io import guess_positive, load_model, prepare_output, save_model
     from ..workflow import (
-        needed_features,
         predict_table,
         recalibrate_model,
         recalibration_effect,
@@ -227,7 +226,7 @@ def recalibrate(
         recalibration_text,
     )
 
-    screen = Screen.of(showing)
+    screen = Screen.of(given[Showing])
     if (table is None) != (target is None):
         raise InputError("a cohort needs both TABLE and --target", remedy="give both, or neither")
     if table is None and method == "slope":
@@ -236,8 +235,7 @@ def recalibrate(
     fitted = load_model(model)
     data = None
     if table is not None:
-        names = needed_features(fitted)
-        data = read_table(table, target=target, features=names, **values(cells))
+        data = _read_panel([fitted], table, given, target=target)
         for sentence in about_cohort(data):
             screen.say(sentence)
         notice = predict_table(fitted, data).shift_notice(data.labels)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .command import Groups, changed, command, flag, spell, values
+from ..io.errors import InputError
+from .command import Groups, changed, command, flag
+from .job import Job, summary
 from .options import (
-    Batches,
+    SELECTING,
     Cells,
-    Cohort,
     Columns,
     DryRun,
     Figures,
@@ -33,32 +33,16 @@ from .options import (
     Transform,
     Use,
 )
-from .reading import check_log, read_cohort, read_data
-from .screen import Screen, as_called
+from .screen import Screen
 
 if TYPE_CHECKING:
     from ..io import Table
 
 
-@command
+@command(*SELECTING, Logging, Showing)
 def select(
+    given: Groups,
     table: TablePath,
-    columns: Columns,
-    batches: Batches,
-    cells: Cells,
-    cohort: Cohort,
-    use: Use,
-    method: Method,
-    transform: Transform,
-    folds: Folds,
-    given: Given,
-    permutations: Permutations,
-    resamples: Resamples,
-    planning: Planning,
-    running: Running,
-    logging: Logging,
-    showing: Showing,
-    groups: Groups,
     out: Out = Path("sparsegsvp-report"),
     force: Force = False,
     figures: Figures = False,
@@ -85,74 +69,55 @@ def select(
     Writes report.html, checklist.md, panel.csv, panel.xlsx, predictions.csv, results.json and
     model.skops into DIR, all of them or none.
     """
-    screen = Screen.of(showing)
-    text = spell("select", table, *groups, fast=fast, dask=dask)
+    job = Job("select", table, given, out, fast=fast, dask=dask)
     if dask is not None:
-        refused = [name for name, _ in changed(*groups) if name not in _ON_DISK]
-        refused += ["fast"] if fast else []
-        refused += ["dry_run"] if dry_run else []
-        refused += ["figures"] if figures else []
-        _select_lazily(
-            table,
-            dask,
-            refused,
-            columns,
-            cells,
-            method,
-            running,
-            text,
-            screen,
-            out=out,
-            force=force,
-        )
+        refused = [name for name, _ in changed(*given.asked()) if name not in _ON_DISK]
+        own = {"fast": fast, "dry_run": dry_run, "figures": figures}
+        refused += [name for name, asked in own.items() if asked]
+        if refused:
+            raise InputError(
+                f"{flag(refused[0])} does not go with --dask",
+                where=table.name,
+                remedy="leave it out",
+            )
+        _select_lazily(job, table, dask, force=force)
         return
-    check_log(logging, out)
-
-    def read() -> tuple[Table, Table | None]:
-        data = read_data(table, screen, columns, cells, transform, batches)
-        return data, read_cohort(cohort, data, columns, cells, screen)
-
-    asked = values(method, transform, folds, given, permutations, resamples, planning, running)
-    asked["center_batches"] = batches.center_batches
+    job.check_log()
+    asked = job.parameters(
+        Method, Transform, Folds, Given, Permutations, Resamples, Planning, Running, fast=fast
+    )
     if dry_run:
         from ..workflow import plan_selection
 
-        with screen:
-            data, _ = read()
-            plan = plan_selection(data, fast=fast, progress=screen.progress, **asked)
-        screen.show_plan(plan)
+        job.show_plan(plan_selection, asked)
         return
-    kept = {"force": force, "figures": figures}
-    _select(read, out, text, screen, **kept, fast=fast, **asked, **values(logging, use))
+    _select(job, job.read, force=force, figures=figures, **asked, **given.values(Logging, Use))
 
 
 def _select(
+    job: Job,
     read: Callable[[], tuple[Table, Table | None]],
-    out: Path,
-    text: str,
-    screen: Screen,
     *,
     force: bool,
-    figures: bool = False,
+    figures: bool,
     **parameters: Any,
 ) -> None:
     """Read a table and perhaps a cohort, select, show what was found and write it."""
-    from ..workflow import Selection, results_folder, select_panel
+    from ..workflow import Selection, select_panel
 
-    with screen, results_folder(out, Selection, force=force) as folder:
+    screen = job.screen
+    with job.results(Selection, force=force) as folder:
         data, test = read()
         found = select_panel(
-            data,
-            test=test,
-            command=text,
-            progress=screen.progress,
-            on_panel=screen.show_panel,
-            **parameters,
+            data, test=test, command=job.command, on_panel=screen.show_panel, **parameters
         )
         screen.show_estimate(found.document)
         with screen.stage("writing the page"):
             found.write(folder, figures=figures)
-    screen.finish(found.document, out, text)
+    page, command = job.place("report.html"), job.command_with_out
+    shown = summary(found.document, out=job.place(), report=page, command=command)
+    screen.say()
+    job.finish(shown, command, f"Report: {page}")
 
 
 # Options that a table which stays on disk can use.
@@ -162,28 +127,13 @@ _ON_DISK = {
 }  # fmt: skip
 
 
-def _select_lazily(
-    path: Path,
-    scheduler: str,
-    refused: list[str],
-    columns: Columns,
-    cells: Cells,
-    method: Method,
-    running: Running,
-    text: str,
-    screen: Screen,
-    *,
-    out: Path,
-    force: bool,
-) -> None:
-    from ..io import InputError, open_table
-    from ..workflow import LazySelection, results_folder, select_lazily
+def _select_lazily(job: Job, path: Path, scheduler: str, *, force: bool) -> None:
+    """Select from a table that stays on disk, show what was found and write it."""
+    from ..io import open_table
+    from ..workflow import LazySelection, select_lazily
 
-    if refused:
-        raise InputError(
-            f"{flag(refused[0])} does not go with --dask", where=path.name, remedy="leave it out"
-        )
-    with screen, results_folder(out, LazySelection, force=force) as folder:
+    screen, columns, cells = job.screen, job.given[Columns], job.given[Cells]
+    with job.results(LazySelection, force=force) as folder:
         data = open_table(
             path,
             target=columns.target,
@@ -200,9 +150,9 @@ def _select_lazily(
             data,
             scheduler=scheduler,
             progress=screen.progress,
-            command=text,
-            random_state=running.random_state,
-            **values(method),
+            command=job.command,
+            random_state=job.given[Running].random_state,
+            **job.given.values(Method),
         )
         found.write(folder)
     names = [row["feature"] for row in found.document["panel"]]
@@ -210,16 +160,13 @@ def _select_lazily(
     screen.say(f"Panel of {len(names)}: {shown}")
     for sentence in found.document["skipped"]:
         screen.say(f"Left out: {sentence}")
-    text = f"{text} --out {shlex.quote(str(out))}"
-    screen.say(f"Results: {out.resolve()}", style="bold")
-    screen.say(f"Repeat: {as_called(text)}")
-    screen.give({**found.document, "out": str(out.resolve()), "command": text})
+    place, command = job.place(), job.command_with_out
+    job.finish({**found.document, "out": place, "command": command}, command, f"Results: {place}")
 
 
-@command
+@command(Running, Showing)
 def demo(
-    running: Running,
-    showing: Showing,
+    given: Groups,
     out: Out = Path("demo-report"),
     force: Force = False,
     figures: Figures = False,
@@ -231,35 +178,33 @@ def demo(
     """
     from ..workflow import command_of, demo_table
 
-    screen = Screen.of(showing)
+    job = Job("demo", None, given, out, fast=fast)
 
     def read() -> tuple[Table, None]:
         data = demo_table()
-        screen.show_table(data)
+        job.screen.show_table(data)
         return data, None
 
-    text = spell("demo", None, running, fast=fast)
     # its own results are made again as often as one likes
     own = (command_of(out) or "").startswith("sparsegsvp demo")
-    settled: dict[str, Any] = {"repeats": 2, "resamples": 20}
-    kept = {"force": force or own, "figures": figures}
-    _select(read, out, text, screen, **kept, fast=fast, **settled, **values(running))
+    asked = job.parameters(Running, fast=fast, repeats=2, resamples=20)
+    _select(job, read, force=force or own, figures=figures, **asked)
 
 
-@command
-def look(table: TablePath, showing: Showing, cells: Opening) -> None:
+@command(Showing, Opening)
+def look(given: Groups, table: TablePath) -> None:
     """Show what is in a file, and which columns may hold the classes."""
     from ..io import preview_table
 
-    screen = Screen.of(showing)
-    found = preview_table(table, **values(cells))
+    screen = Screen.of(given[Showing])
+    found = preview_table(table, **given.values(Opening))
     screen.show_preview(found)
     screen.give(found.to_dict())
 
 
-@command
+@command(Showing)
 def app(
-    showing: Showing,
+    given: Groups,
     folder: Annotated[
         Path,
         typer.Option("--folder", metavar="DIR", help="Where runs are kept."),
@@ -283,7 +228,7 @@ def app(
         need(package, "app")
     from .web.server import serve
 
-    screen = Screen.of(showing)
+    screen = Screen.of(given[Showing])
 
     def announce(address: str) -> None:
         screen.say(f"Open {address}", style="bold")

@@ -51,14 +51,8 @@ class Screen:
     Names, labels and identifiers come from files. Here, and nowhere else, they are freed of what
     a terminal would obey: escape sequences, line breaks, marks that turn the direction.
 
-    Parameters
-    ----------
-    quiet : bool
-        Show nothing but errors.
-    as_json : bool
-        Show nothing but one JSON object at the end.
-    progress_file : Path, optional
-        Append a JSON object with stage, done and total for each step of progress.
+    ``quiet`` shows nothing but errors, ``as_json`` nothing but one JSON object at the end. To
+    ``progress_file`` a JSON object with stage, done and total is added for each step of progress.
     """
 
     def __init__(
@@ -359,15 +353,6 @@ class Screen:
         for note in found["notes"]:
             self.say(note, style="dim")
 
-    def finish(self, document: Mapping[str, Any], out: Path, command: str) -> None:
-        """Say where the report is and how to repeat the run, or give the summary."""
-        page = (out / "report.html").resolve()
-        command = f"{command} --out {shlex.quote(str(out))}"
-        self.say()
-        self.say(f"Report: {page}", style="bold")
-        self.say(f"Repeat: {as_called(command)}")
-        self.give(summary(document, out=str(out.resolve()), report=str(page), command=command))
-
 
 def as_called(command: str) -> str:
     """Spell a command so that it works as printed: with its path where the shell finds none."""
@@ -377,29 +362,6 @@ def as_called(command: str) -> str:
     near = os.path.relpath(program)
     program = program if near.startswith("..") else near
     return command.replace("sparsegsvp", f'"{program}"' if " " in program else program, 1)
-
-
-def summary(document: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """Return what ``--json`` prints: the numbers that matter, and where the rest is."""
-    evaluation, data = document["evaluation"], document["data"]
-    test = evaluation["permutation"]
-    found = {
-        **{key: data[key] for key in ("source", "digest", "n_samples", "n_features", "classes")},
-        "scores": evaluation["scores"],
-        "p_value": None if test is None else test["p_value"],
-        "verdict": evaluation["verdict"],
-        "beside": document["beside"],
-        "notices": [f"{n['title']}: {n['text']}" for n in document["notices"]],
-        **more,
-    }
-    if "panel" in document:
-        found["panel"] = [row["feature"] for row in document["panel"]]
-        found["headline"] = document["verdict"]["headline"]
-        found["skipped"] = document["run"]["skipped"]
-        learning = document["learning"]
-        found["learning"] = None if learning is None else learning["sentence"]
-        found["test"] = None if document["test"] is None else document["test"]["scores"]
-    return found
 
 
 _SCORES = {

@@ -13,7 +13,6 @@ from ..evaluation.recalibration import (
 )
 from ..report.words import cohort_lines, out_of_fold_lines, paired_lines
 from .evidence import ComparedMethods, EvaluatedMethod, compare_table, evaluate_table
-from .files import command_of, json_text, results_folder
 from .lazy import LazySelection, select_lazily
 from .plan import Plan, plan_comparison, plan_evaluation, plan_selection
 from .predict import (
@@ -25,7 +24,7 @@ from .predict import (
     recalibrate_model,
     validate_table,
 )
-from .result import Selection
+from .results import Selection, command_of, json_text, results_folder
 from .selection import demo_table, select_panel
 
 __all__ = [

@@ -18,11 +18,10 @@ from .._typing import Progress
 from ..io import InputError, Table, csv_text, save_model
 from ..io.errors import need, option
 from ..linalg.lazy import DaskMatrix
-from .files import json_text, timings_text, write_texts
-from .result import Selection
-from .settings import Settings, make_procedure, make_settings, outer_folds
-from .stages import TUNING, Stages
-from .steering import steering_factors
+from .procedure import make_procedure, steering_factors
+from .results import Selection, json_text, timings_text, write_texts
+from .run import TUNING, Stages
+from .settings import Settings, make_settings, outer_folds
 
 SCHEDULERS = ("threads", "synchronous", "distributed")
 LEFT_OUT = (

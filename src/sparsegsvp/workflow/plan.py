@@ -21,7 +21,6 @@ from sklearn.base import clone
 from .._typing import Progress
 from ..estimators import MedianImputer
 from ..estimators.pipeline import last_step
-from ..evaluation import default_methods
 from ..evaluation.batches import LEFT_OUT, folds_without
 from ..evaluation.folds import make_folds
 from ..evaluation.learning import FRACTIONS, LEARNING
@@ -31,30 +30,10 @@ from ..evaluation.panels import fit_with_groups, size_is_a_cut, with_size
 from ..evaluation.permutation import PERMUTATIONS, fixed_statistic
 from ..evaluation.stability import HALVES
 from ..io import Table
-from ..io.models import log2_floor
-from .beside import fixed_panels
-from .evidence import (
-    OWN,
-    fixed_procedure,
-    method_name,
-    method_named,
-    possible_sizes,
-    procedure_of,
-    refuse_categories,
-)
-from .settings import (
-    INNER_FOLDS,
-    Settings,
-    batch_of,
-    can_be_halved,
-    make_procedure,
-    make_settings,
-    outer_folds,
-    refuse_missing,
-    refuse_plan,
-)
-from .stages import TUNING, Stages
-from .steering import steering_factors
+from .evidence import ComparisonRequest
+from .procedure import INNER_FOLDS, OWN, batch_of, fixed_procedure
+from .run import TUNING, PreparedRun, Stages
+from .settings import can_be_halved, make_settings, refuse_plan
 
 TIMING = "timing a fit of each kind"
 
@@ -119,51 +98,37 @@ class Plan:
 
 
 def in_words(seconds: float) -> str:
-    """Write a time as roughly as it is known.
-
-    Examples
-    --------
-    >>> from sparsegsvp.workflow.plan import in_words
-    >>> [in_words(s) for s in (0.2, 42, 300, 9000)]
-    ['1 s', '42 s', '5 min', '2.5 h']
-    """
+    """Write a time as roughly as it is known: 42 s, 5 min, 2.5 h."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 class _Estimate:
-    """Times single fits on the training part of one outer fold."""
+    """Times single fits on the training part of one outer fold, and counts the fits of a run."""
 
-    def __init__(
-        self, table: Table, settings: Settings, n_jobs: int | None, progress: Progress | None
-    ) -> None:
-        refuse_missing(table, settings)
-        self.table, self.settings = table, settings
-        self.n_outer = outer_folds(table, settings)
-        self.fixed = fixed_panels(settings, table)
+    def __init__(self, asked: PreparedRun | ComparisonRequest, n_jobs: int | None) -> None:
+        self.asked, self.table, self.X = asked, asked.table, asked.table.X
         self.n_jobs = effective_n_jobs(n_jobs)
+        self.n_folds = asked.n_outer * asked.settings.repeats
         self.fits: dict[str, int] = {}
         self.seconds: dict[str, float] = {}
-        self.stages = Stages(progress)
         folds = make_folds(
-            table.labels,
-            groups=table.groups,
-            n_splits=self.n_outer,
-            random_state=settings.random_state,
+            self.table.labels,
+            groups=self.table.groups,
+            n_splits=asked.n_outer,
+            random_state=asked.settings.random_state,
         )
         self.rows = folds[0].train
-        self.X = table.X
 
     def time(self, model: Any, rows: Any = None) -> float:
         """Return the seconds of one fit, by default on the training part."""
         rows = self.rows if rows is None else rows
-        groups = None if self.table.groups is None else self.table.groups[rows]
+        groups, batch = self.table.groups, batch_of(self.table)
+        groups, batch = (None if given is None else given[rows] for given in (groups, batch))
         with warnings.catch_warnings(), parallel_config(n_jobs=1):
             warnings.simplefilter("ignore")
             start = time.perf_counter()
-            batch = batch_of(self.table)
-            batch = None if batch is None else batch[rows]
             fit_with_groups(clone(model), self.X[rows], self.table.labels[rows], groups, batch)
             return time.perf_counter() - start
 
@@ -172,26 +137,24 @@ class _Estimate:
         self.fits[stage] = fits
         self.seconds[stage] = math.ceil(fits / self.n_jobs) * seconds
 
-    def evaluation(self, one: float, method: str = OWN) -> None:
-        """Plan the nested cross-validation and the permutation test."""
-        settings = self.settings
-        n_folds = self.n_outer * settings.repeats
-        self.add(FOLDS, n_folds, one)
-        for panel in self.fixed:
-            fixed = fixed_procedure(method, settings, panel, self.table)
-            self.add(panel.kind, n_folds, self.time(fixed))
-        if self.table.batches:
-            codes = np.unique(self.table.labels, return_inverse=True)[1]
-            without = folds_without(self.table.batches, codes, self.table.groups)
+    def add_evaluation(self, run: PreparedRun, one: float) -> None:
+        """Plan the nested cross-validation, a fit of which takes ``one``, and what goes with it."""
+        settings, table = run.settings, self.table
+        self.add(FOLDS, self.n_folds, one)
+        for panel in run.fixed:
+            fixed = fixed_procedure(run.method, settings, panel.columns, table)
+            self.add(panel.kind, self.n_folds, self.time(fixed))
+        if table.batches:
+            codes = np.unique(table.labels, return_inverse=True)[1]
+            without = folds_without(table.batches, codes, table.groups)
             self.add(LEFT_OUT, sum(map(len, without.values())), one)
         if settings.permutations:
-            draws = settings.permutations + 1
-            smallest = min(self.table.class_counts().values())
-            folds = min(5, smallest)
+            folds = min(5, *table.class_counts().values())
             each = one if settings.full_permutation else self.time(fixed_statistic(self.X))
-            self.add(PERMUTATIONS, draws * folds, each)
+            self.add(PERMUTATIONS, (settings.permutations + 1) * folds, each)
 
     def plan(self) -> Plan:
+        """Return what was planned."""
         return Plan(self.table, self.fits, self.seconds, self.n_jobs)
 
 
@@ -207,9 +170,7 @@ def plan_selection(
 
     Parameters
     ----------
-    table : Table
-        Samples, features and labels.
-    fast, n_jobs, progress, **parameters
+    table, fast, n_jobs, progress, **parameters
         As in `select_panel`.
 
     Returns
@@ -217,19 +178,18 @@ def plan_selection(
     Plan
     """
     settings = make_settings(**parameters)
-    found = _Estimate(table, settings.fast() if fast else settings, n_jobs, progress)
-    settings = found.settings
+    run = PreparedRun(table, settings.fast() if fast else settings, progress=progress)
+    settings = run.settings
     refuse_plan(table, settings)
-    factors = steering_factors(settings, table)
-    procedure = make_procedure(settings, factors, table)
+    found = _Estimate(run, n_jobs)
     halves = settings.resamples > 0 and can_be_halved(table)
-    with found.stages.stage(TIMING):
-        one = found.time(procedure)
+    with run.stages.stage(TIMING):
+        one = found.time(run.procedure)
         # on all samples the folds of the tuning run at once, and the final fit follows
         found.add(TUNING, 1, one * (1 / min(found.n_jobs, INNER_FOLDS) + 1 / INNER_FOLDS))
-        found.evaluation(one)
+        found.add_evaluation(run, one)
         if halves or settings.plan:
-            again = clone(procedure)
+            again = clone(run.procedure)
             if settings.n_features is None:
                 last_step(again).set_params(tau=1.0)  # one of those that are chosen from
             one = found.time(again, _half(table))
@@ -258,20 +218,17 @@ def plan_evaluation(
 
     Parameters
     ----------
-    table : Table
-        Samples, features and labels.
-    method, n_jobs, progress, **parameters
+    table, method, n_jobs, progress, **parameters
         As in `evaluate_table`.
 
     Returns
     -------
     Plan
     """
-    found = _Estimate(table, make_settings(**parameters), n_jobs, progress)
-    with found.stages.stage(TIMING):
-        factors = steering_factors(found.settings, table)
-        procedure = procedure_of(method, found.settings, factors, table)
-        found.evaluation(found.time(procedure), method)
+    run = PreparedRun(table, make_settings(**parameters), method=method, progress=progress)
+    found = _Estimate(run, n_jobs)
+    with run.stages.stage(TIMING):
+        found.add_evaluation(run, found.time(run.procedure))
     return found.plan()
 
 
@@ -289,9 +246,7 @@ def plan_comparison(
 
     Parameters
     ----------
-    table : Table
-        Samples, features and labels.
-    methods, sizes, time_limit, n_jobs, progress, **parameters
+    table, methods, sizes, time_limit, n_jobs, progress, **parameters
         As in `compare_table`.
 
     Returns
@@ -299,25 +254,17 @@ def plan_comparison(
     Plan
         Its stages are the methods.
     """
-    settings = make_settings(**parameters)
-    found = _Estimate(table, settings, n_jobs, progress)
-    refuse_categories(table)
-    possible = possible_sizes(table, sizes)
-    chosen = default_methods()
-    if methods:
-        chosen = {method_name(name): method_named(name) for name in methods}
-    if settings.log2:
-        found.X = log2_floor(found.X, settings.floor, table.clinical_columns)
-    found.X = MedianImputer().fit_transform(found.X)
-    folds = found.n_outer * settings.repeats
-    found.stages(TIMING, 0, len(chosen))
-    for done, (name, model) in enumerate(chosen.items(), start=1):
-        asked = possible[:1] if size_is_a_cut(model) else possible
-        spent, tried = 0.0, 0
-        for size in asked:
-            spent, tried = spent + found.time(with_size(model, size)), tried + 1
-            if time_limit is not None and spent > time_limit:
+    asked = ComparisonRequest(table, make_settings(**parameters), methods, sizes)
+    found, stages = _Estimate(asked, n_jobs), Stages(progress)
+    found.X = MedianImputer().fit_transform(asked.values())
+    stages(TIMING, 0, len(asked.methods))
+    for done, (name, model) in enumerate(asked.methods.items(), start=1):
+        tried = asked.sizes[:1] if size_is_a_cut(model) else asked.sizes
+        seconds: list[float] = []
+        for size in tried:
+            seconds.append(found.time(with_size(model, size)))
+            if time_limit is not None and math.fsum(seconds) > time_limit:
                 break
-        found.add(name, folds * len(asked), spent / tried)
-        found.stages(TIMING, done, len(chosen))
+        found.add(name, found.n_folds * len(tried), math.fsum(seconds) / len(seconds))
+        stages(TIMING, done, len(asked.methods))
     return found.plan()

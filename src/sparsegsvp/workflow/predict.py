@@ -34,7 +34,7 @@ from ..io import InputError, Table, csv_text, known_labels
 from ..io.errors import listed, option
 from ..metrics import at_prevalence
 from ..report import summarize_test
-from .settings import batch_of, named_rows
+from .procedure import batch_of, named_rows
 
 
 def needed_features(model: Any) -> list[str]:
@@ -83,26 +83,23 @@ class Predictions:
         self.classes = [str(c) for c in fitted.classes_]
         self.model, self.where = model, where
         self.centred = _centred(model, np.zeros(X.shape[0]) if batch is None else batch, where)
-        labels, distances, proba, values = [], [], [], []
-        decision: list[Any] = []
         panel = np.flatnonzero(fitted.support_)
+        blocks: list[tuple[Any, ...]] = []
         done = 0
         for seen in prepared_rows(model, X, batch):
             _refuse_gaps(model, seen, where, done)
             done += len(seen)
-            values.append(seen[:, panel])
             with warnings.catch_warnings():  # columns were found by name, rows have none
                 warnings.filterwarnings("ignore", message="X does not have valid feature names")
-                labels.append(fitted.predict(seen))
-                distances.append(fitted.distances(seen))
-                decision.append(class_scores(fitted, seen, len(self.classes))[0])
-                if hasattr(fitted, "predict_proba"):
-                    proba.append(fitted.predict_proba(seen))
-        self.labels = np.concatenate(labels)
-        self.distances = np.concatenate(distances)
-        self.proba = np.concatenate(proba) if proba else None
-        self.decision = np.concatenate(decision)
-        self.values = np.where(_gaps(X), np.nan, np.concatenate(values))
+                decision = class_scores(fitted, seen, len(self.classes))[0]
+                found = (fitted.predict(seen), fitted.distances(seen), decision, seen[:, panel])
+                proba = (fitted.predict_proba(seen),) if hasattr(fitted, "predict_proba") else ()
+            blocks.append(found + proba)
+        self.labels, self.distances, self.decision, values, *more = map(
+            np.concatenate, zip(*blocks)
+        )
+        self.proba = more[0] if more else None
+        self.values = np.where(_gaps(X), np.nan, values)
         self.imputed = {
             _feature_name(model, j): n
             for j, n in zip(panel.tolist(), np.isnan(self.values).sum(axis=0).tolist())
@@ -183,11 +180,7 @@ class Predictions:
         check_prevalence(prevalence, self.classes)
         if self.proba is None:
             raise InputError("the model gives no probabilities", remedy=f"leave {name} out")
-        if positive not in self.classes:
-            raise InputError(
-                f"there is no class '{positive}' ({option('positive')})",
-                remedy=f"the model knows {' and '.join(self.classes)}",
-            )
+        _check_positive(positive, self.classes)
         one = self.classes.index(positive)
         prior = prior_of(self.model, positive)
         moved = at_prevalence(self.proba[:, one], prevalence, prior=prior)
@@ -218,6 +211,15 @@ def check_prevalence(prevalence: float, classes: Sequence[str]) -> None:
         raise InputError(f"{name} is for two classes", remedy="leave it out")
     if not 0 < prevalence < 1:
         raise InputError(f"{name} is {prevalence:g}", remedy="it lies between 0 and 1")
+
+
+def _check_positive(positive: str, classes: Sequence[str]) -> None:
+    """Refuse a class of interest that the model does not know."""
+    if positive not in classes:
+        raise InputError(
+            f"there is no class '{positive}' ({option('positive')})",
+            remedy=f"the model knows {' and '.join(classes)}",
+        )
 
 
 def _gaps(X: Any) -> NDArray[np.bool_]:
@@ -356,11 +358,8 @@ def recalibrate_model(
     See `sparsegsvp.evaluation.recalibrate`; the table needs the panel's columns alone.
     """
     classes = [str(c) for c in last_step(model).classes_]
-    if positive is not None and positive not in classes:
-        raise InputError(
-            f"there is no class '{positive}' ({option('positive')})",
-            remedy=f"the model knows {' and '.join(classes)}",
-        )
+    if positive is not None:
+        _check_positive(positive, classes)
     if prevalence is not None:
         check_prevalence(prevalence, classes)
     if table is None:
@@ -379,6 +378,13 @@ def recalibrate_model(
     return again
 
 
+def sample_names(table: Table) -> list[str]:
+    """Return the names of the samples, or their numbers from 1 where they have none."""
+    return [
+        str(name) for name in (range(1, table.X.shape[0] + 1) if table.ids is None else table.ids)
+    ]
+
+
 def predictions_csv(table: Table, found: Predictions) -> str:
     """Write one line per sample: label, distance to each plane, probabilities if any."""
     proba = found.proba
@@ -388,8 +394,7 @@ def predictions_csv(table: Table, found: Predictions) -> str:
         word = "recalibrated probability of" if found.recalibrated else "probability of"
         header += [f"{word} {label}" for label in found.classes]
     rows = []
-    for i, label in enumerate(found.labels):
-        name = str(i + 1) if table.ids is None else str(table.ids[i])
+    for i, (name, label) in enumerate(zip(sample_names(table), found.labels)):
         row: list[Any] = [name, str(label)] + ([] if table.y is None else [str(table.y[i])])
         row += list(found.distances[i])
         rows.append(row if proba is None else [*row, *proba[i]])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from joblib import parallel_config
@@ -23,29 +23,16 @@ from ..evaluation import (
     learning_curve,
     shift_notice,
 )
-from ..evaluation.journal import Journal, open_journal
+from ..evaluation.journal import Journal
 from ..evaluation.panels import fit_with_groups
 from ..io import InputError, Table, make_table
 from ..io.errors import option
 from ..report import describe_model, describe_panel, summarize, summarize_test
-from .beside import fixed_panels
-from .evidence import evaluate_beside, evaluate_procedure
 from .predict import Predictions, check_prevalence, predict_table
-from .result import Selection, cohort_table
-from .settings import (
-    Settings,
-    batch_of,
-    can_be_halved,
-    make_procedure,
-    make_settings,
-    named_rows,
-    outer_folds,
-    refuse_missing,
-    refuse_plan,
-    run_header,
-)
-from .stages import SUMMARY, TUNING, Stages
-from .steering import centring_notices, steering_factors, steering_notices
+from .procedure import batch_of, named_rows
+from .results import Selection, cohort_table
+from .run import SUMMARY, TUNING, PreparedRun
+from .settings import Settings, can_be_halved, make_settings, refuse_plan
 
 
 def select_panel(
@@ -222,44 +209,30 @@ def select_panel(
     cohort = None if test is None else cohort_table(test, table, reading)
     if prevalence is not None:
         check_prevalence(prevalence, list(table.class_counts()))
-    settings = asked.fast() if fast else asked
-    refuse_missing(table, settings)
-    n_outer = outer_folds(table, settings)
+    run = PreparedRun(
+        table, asked.fast() if fast else asked, n_jobs=n_jobs, progress=progress, cancel=cancel
+    )
+    settings, parameters = run.settings, run.parameters()
     refuse_plan(table, settings)
-    stages = Stages(progress, cancel)
-    factors = steering_factors(settings, table)
-    procedure = make_procedure(settings, factors, table)
-    fixed = fixed_panels(settings, table)
-    parameters = {**settings.to_dict(), "outer_folds": n_outer}
-    header = partial(run_header, "select_panel", table, parameters)
-    with open_journal(log, header, resume=resume) as journal:
-        model, said = _fit(procedure, table, n_jobs, stages)
+    with run.open_journal("select_panel", parameters, log, resume) as journal:
+        model, said = _fit(run)
         chosen = describe_panel(table, model)
         if on_panel is not None:
             classes = {"classes": list(table.class_counts())}
             on_panel({"panel": chosen, "data": classes, "model": describe_model(model)})
-        evaluation = evaluate_procedure(
-            procedure, table, settings, n_outer, n_jobs=n_jobs, log=journal, progress=stages
-        )
-        beside = evaluate_beside(
-            fixed, evaluation, table, settings, n_outer,
-            n_jobs=n_jobs, log=journal, progress=stages,
-        )  # fmt: skip
-        again = _with_tau_of(model, procedure, settings)
-        stability = learning = None
-        if settings.resamples and can_be_halved(table):
-            stability = _resample(again, table, settings, n_jobs, journal, stages)
-        if settings.plan:
-            learning = _learn(again, table, settings, n_jobs, journal, stages)
-            if evaluation.verdict == "none":  # the outer folds and the test know better
-                learning = learning.without_forecast("chance")
-    steered = [*steering_notices(factors, table), *centring_notices(settings, table)]
+        evaluation = run.evaluate(journal)
+        beside = run.evaluate_beside(evaluation, journal)
+        again = _with_tau_of(model, run)
+        stability = _resample(again, run, journal)
+        learning = _learn(again, run, journal)
+    if learning is not None and evaluation.verdict == "none":
+        learning = learning.without_forecast("chance")  # the outer folds and the test know better
     found = validation = scored = None
     if cohort is not None:
         found, validation, said_of_it = _validate(model, cohort, table, prevalence)
         scored = summarize_test(validation, source=cohort.source, digest=cohort.digest)
         said = [*said, *said_of_it]
-    with stages.stage(SUMMARY):
+    with run.stages.stage(SUMMARY):
         document = summarize(
             table,
             model,
@@ -274,12 +247,20 @@ def select_panel(
             parameters=parameters,
             seed=settings.random_state,
             skipped=_skipped(asked, fast, stability is None),
-            notices=[*steered, *said],
+            notices=[*run.notices(), *said],
         )
     return Selection(
-        model, evaluation, stability, document, table, found, cohort, stages.seconds, learning,
-        validation,
-    )  # fmt: skip
+        model=model,
+        evaluation=evaluation,
+        stability=stability,
+        document=document,
+        table=table,
+        cohort=found,
+        cohort_table=cohort,
+        seconds=run.stages.seconds,
+        learning=learning,
+        validation=validation,
+    )
 
 
 def demo_table() -> Table:
@@ -303,15 +284,13 @@ def demo_table() -> Table:
     )
 
 
-def _fit(
-    procedure: Any, table: Table, n_jobs: int | None, stages: Stages
-) -> tuple[Any, list[Notice]]:
+def _fit(run: PreparedRun) -> tuple[Any, list[Notice]]:
     """Fit a clone of the procedure on all samples; return it with what it warned of."""
-    model = clone(procedure)
+    model, table = clone(run.procedure), run.table
     with (
-        stages.stage(TUNING),
+        run.stages.stage(TUNING),
         warnings.catch_warnings(record=True) as caught,
-        parallel_config(n_jobs=n_jobs),
+        parallel_config(n_jobs=run.n_jobs),
     ):
         warnings.simplefilter("always")
         fit_with_groups(model, named_rows(table), table.labels, table.groups, batch_of(table))
@@ -333,77 +312,71 @@ def _validate(
     return found, validation, notices
 
 
-def _with_tau_of(model: Any, procedure: Any, settings: Settings) -> Any:
+def _with_tau_of(model: Any, run: PreparedRun) -> Any:
     """Return the procedure with tau fixed at the value that was chosen on all samples.
 
     For refits by the dozen: tuning tau too costs several times as much, the penalty is tuned
     anew. The outer folds, and so the frequencies that they give, tune everything.
     """
-    again = clone(procedure)
-    if settings.n_features is None:
+    again = clone(run.procedure)
+    if run.settings.n_features is None:
         last_step(again).set_params(tau=(float(last_step(model).tau_),))
     return again
 
 
-def _resample(
-    again: Any,
-    table: Table,
-    settings: Settings,
-    n_jobs: int | None,
-    journal: Journal,
-    stages: Stages,
-) -> StabilitySelection:
-    """Select again in complementary half samples, tuning the penalty in each."""
+@contextmanager
+def _measuring(what: str, table: Table, remedy: str) -> Iterator[None]:
+    """Refuse what a table does not allow, and hide warnings, which the folds count already."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        except ValueError as error:
+            raise InputError(
+                f"{what} cannot be measured ({error})", where=table.source, remedy=remedy
+            ) from error
+
+
+def _resample(again: Any, run: PreparedRun, journal: Journal) -> StabilitySelection | None:
+    """Select again in complementary half samples, if any, tuning the penalty in each."""
+    table, settings = run.table, run.settings
+    if not (settings.resamples and can_be_halved(table)):
+        return None
     stability = StabilitySelection(
         again,
         n_resamples=settings.resamples + settings.resamples % 2,
-        n_jobs=n_jobs,
+        n_jobs=run.n_jobs,
         random_state=settings.random_state,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the same as in the folds, where they are counted
-        try:
-            return stability.fit(
-                table.X, table.labels, groups=table.groups, batch=batch_of(table),
-                log=journal, progress=stages,
-            )  # fmt: skip
-        except ValueError as error:
-            raise InputError(
-                f"stability cannot be measured ({error})",
-                where=table.source,
-                remedy=f"leave it out with {option('resamples', 0)}",
-            ) from error
+    with _measuring("stability", table, f"leave it out with {option('resamples', 0)}"):
+        stability.fit(
+            table.X,
+            table.labels,
+            groups=table.groups,
+            batch=batch_of(table),
+            log=journal,
+            progress=run.stages,
+        )
+    return stability
 
 
-def _learn(
-    again: Any,
-    table: Table,
-    settings: Settings,
-    n_jobs: int | None,
-    journal: Journal,
-    stages: Stages,
-) -> LearningCurve:
-    """Select and predict with growing parts of the samples, tuning the penalty in each."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the same as in the folds, where they are counted
-        try:
-            return learning_curve(
-                again,
-                table.X,
-                table.labels,
-                table.groups,
-                random_state=settings.random_state,
-                n_jobs=n_jobs,
-                log=journal,
-                progress=stages,
-                batch=batch_of(table),
-            )
-        except ValueError as error:
-            raise InputError(
-                f"the learning curve cannot be measured ({error})",
-                where=table.source,
-                remedy=f"leave out {option('plan')}",
-            ) from error
+def _learn(again: Any, run: PreparedRun, journal: Journal) -> LearningCurve | None:
+    """Select and predict with growing parts of the samples, if asked to, tuning the penalty."""
+    table = run.table
+    if not run.settings.plan:
+        return None
+    with _measuring("the learning curve", table, f"leave out {option('plan')}"):
+        return learning_curve(
+            again,
+            table.X,
+            table.labels,
+            table.groups,
+            random_state=run.settings.random_state,
+            n_jobs=run.n_jobs,
+            log=journal,
+            progress=run.stages,
+            batch=batch_of(table),
+        )
 
 
 def _skipped(asked: Settings, fast: bool, too_small: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a run is asked to do, and the procedure that follows from it."""
+"""What a run is asked to do: parameters checked, and what a table does not allow refused."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from typing import Any
 
 from scipy import sparse
 
-from .._typing import Float64Array
 from .._validate import check_choice, check_integer, check_real, check_seed
-from .._versions import versions
-from ..estimators import GSVPSVMCV, BatchCenterer, MedianImputer, PanelPipeline
 from ..estimators.search import RULES
 from ..evaluation.learning import draw_parts
-from ..evaluation.values import digest
-from ..io import InputError, Log2, Table
+from ..io import InputError, Table
 from ..io.errors import option
 from ..io.text import names_or_files, read_costs
-
-INNER_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -108,25 +102,6 @@ def make_settings(**given: Any) -> Settings:
     return Settings(**given)
 
 
-def run_header(kind: str, table: Table, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return what the log of a run must agree on before it is continued."""
-    more = {"batches": digest(table.batches)} if table.batches else {}
-    if table.covariates:  # of data in memory their values are no part of the digest
-        more["covariates"] = digest(table.covariates, table.X[:, table.covariate_columns])
-    if table.categories:
-        more["categories"] = digest(table.categories, table.X[:, table.clinical_columns])
-    return {
-        "kind": kind,
-        **more,
-        "data": table.digest,
-        "features": digest(table.feature_names),
-        "labels": [table.target, table.positive_class, digest(table.labels)],
-        "groups": None if table.groups is None else digest(table.groups),
-        "parameters": parameters,
-        "versions": versions(),
-    }
-
-
 def outer_folds(table: Table, settings: Settings) -> int:
     """Return how many outer folds the smallest class and the groups allow.
 
@@ -170,84 +145,19 @@ def refuse_plan(table: Table, settings: Settings) -> None:
         ) from None
 
 
-def preparing_steps(settings: Settings, table: Table | None = None) -> list[tuple[str, Any]]:
-    """Return what comes before any method: logarithm, medians of missing values, centring.
-
-    Logarithm and centring leave alone what is adjusted for in a table, and its categories.
-    """
-    skip = () if table is None else tuple(table.clinical_columns)
-    steps: list[tuple[str, Any]] = []
-    if settings.log2:
-        steps.append(("log2", Log2(floor=settings.floor, skip=skip)))
-    if settings.impute == "median":
-        steps.append(("impute", MedianImputer()))
-    if settings.center_batches:
-        steps.append(("center", BatchCenterer(skip=skip)))
-    return steps
-
-
-def batch_of(table: Table) -> Any:
-    """Return the batch of each sample that values are centred by: the first that was named."""
-    return next(iter(table.batches.values()), None)
-
-
-def refuse_centring(table: Table, settings: Settings) -> None:
-    """Refuse to centre what has no batches, or would no longer be sparse."""
-    if not settings.center_batches:
-        return
-    if not table.batches:
+def refuse_missing(table: Table, settings: Settings) -> None:
+    """Refuse missing values where none are to be imputed, and what cannot be centred."""
+    if settings.center_batches and not table.batches:
         raise InputError(
             f"{option('center_batches')} needs batches",
             remedy=f"name the column that holds them with {option('batch')}",
         )
-    if sparse.issparse(table.X):
+    if settings.center_batches and sparse.issparse(table.X):
         raise InputError(
             f"{option('center_batches')} would fill every zero of sparse data",
             where=table.source,
             remedy="leave it out, or give the table as a dense one",
         )
-
-
-def make_procedure(
-    settings: Settings, factors: Float64Array | None = None, table: Table | None = None
-) -> Any:
-    """Build everything that looks at the data as one estimator.
-
-    The object that is fitted on all samples is the one that is evaluated: clones of it are
-    fitted in the outer folds. Small classes shorten the folds of its tuning by themselves.
-    Fitted on a data frame, it predicts from one that has the panel's columns alone.
-    ``factors`` are the penalty factors of all features; the table says which of them are levels
-    of one category, and what is no measurement.
-    """
-    model = GSVPSVMCV(
-        q=settings.q,
-        tau=settings.tau,
-        pool=settings.pool,
-        n_deltas=settings.n_deltas,
-        rule=settings.rule,
-        n_features=settings.n_features,
-        cv=INNER_FOLDS,
-        random_state=settings.random_state,
-        penalty_factor=factors,
-        feature_groups=None if table is None else table.feature_groups,
-    )
-    steps = preparing_steps(settings, table)
-    return PanelPipeline([*steps, ("model", model)]) if steps else model
-
-
-def named_rows(table: Table) -> Any:
-    """Return the samples as a data frame, from which a model learns the names of features."""
-    import pandas as pd
-
-    names = list(table.feature_names)
-    if sparse.issparse(table.X):
-        return pd.DataFrame.sparse.from_spmatrix(table.X, columns=names)
-    return pd.DataFrame(table.X, columns=names, copy=False)
-
-
-def refuse_missing(table: Table, settings: Settings) -> None:
-    """Refuse missing values where the caller wants none imputed, and what cannot be centred."""
-    refuse_centring(table, settings)
     if settings.impute == "none" and table.n_missing:
         raise InputError(
             f"{table.n_missing} values are missing",

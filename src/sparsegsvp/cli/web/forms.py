@@ -7,33 +7,17 @@ browser is ever opened.
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 import types
 import typing
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin
 
 from ...io.errors import InputError
-from .. import options
-from ..command import spell
+from ..command import EMPTY, options_of, spell
+from ..options import SELECTING, Columns
 
-GROUPS = (
-    options.Columns,
-    options.Batches,
-    options.Cells,
-    options.Cohort,
-    options.Use,
-    options.Method,
-    options.Transform,
-    options.Folds,
-    options.Given,
-    options.Permutations,
-    options.Resamples,
-    options.Planning,
-    options.Running,
-)
 # Options that are files, by the name under which a file is uploaded.
 FILES = ("labels", "test", "test_labels", "costs")
 _OWN = {"n_jobs"}  # the server's to decide
@@ -43,35 +27,22 @@ _LONGEST = 10_000  # characters of a text, words of a list
 
 
 def fields() -> list[dict[str, Any]]:
-    """Describe the options that the page may set: name, help, kind, default and section.
-
-    Examples
-    --------
-    >>> from sparsegsvp.cli.web.forms import fields
-    >>> next(field for field in fields() if field["name"] == "folds")["kind"]
-    'int'
-    """
+    """Describe the options that the page may set: name, help, kind, default and section."""
     found = []
-    for group in GROUPS:
-        hints = get_type_hints(group, include_extras=True)
-        for field in dataclasses.fields(group):
-            kind, many = _kind(get_args(hints[field.name])[0])
-            if kind is Path or field.name in _OWN:
-                continue
-            option = get_args(hints[field.name])[1]
-            default = None if field.default is dataclasses.MISSING else field.default
-            if field.default_factory is not dataclasses.MISSING:
-                default = field.default_factory()
-            found.append(
-                {
-                    "name": field.name,
-                    "help": option.help,
-                    "section": option.rich_help_panel,
-                    "kind": kind.__name__,
-                    "many": many,
-                    "default": default,
-                }
-            )
+    for option in (option for group in SELECTING for option in options_of(group)):
+        kind, many = _kind(option.type)
+        if kind is Path or option.name in _OWN:
+            continue
+        found.append(
+            {
+                "name": option.name,
+                "help": option.info.help,
+                "section": option.info.rich_help_panel,
+                "kind": kind.__name__,
+                "many": many,
+                "default": None if option.default is EMPTY else option.default,
+            }
+        )
     return found
 
 
@@ -80,18 +51,9 @@ def command_words(
 ) -> list[str]:
     """Return the words of a command, after ``sparsegsvp``, for what was chosen.
 
-    Parameters
-    ----------
-    command : str
-        Its name.
-    path : str
-        The table, in the folder where the command runs.
-    choices : mapping
-        Values by the names of options.
-    files : mapping of str to str
-        Uploaded files by the names of options, in that folder.
-    **more
-        Further options of the command, set by the server.
+    ``choices`` are values by the names of options, ``files`` uploaded files by the same; ``path``
+    is the table, as they are in the folder where the command runs. ``more`` are further options
+    that the server sets.
 
     Examples
     --------
@@ -104,16 +66,15 @@ def command_words(
     if strange:
         raise InputError(f"there is no option {strange[0]!r}", remedy="reload the page")
     groups = []
-    for group in GROUPS:
-        hints = get_type_hints(group, include_extras=True)
+    for group in SELECTING:
         given: dict[str, Any] = {}
-        for field in dataclasses.fields(group):
-            if field.name in files:
-                given[field.name] = Path(files[field.name])
-            elif choices.get(field.name) not in (None, "", []):
-                kind, many = _kind(get_args(hints[field.name])[0])
-                given[field.name] = _value(field.name, choices[field.name], kind, many)
-        if group is options.Columns and "target" not in given:
+        for option in options_of(group):
+            if option.name in files:
+                given[option.name] = Path(files[option.name])
+            elif choices.get(option.name) not in (None, "", []):
+                kind, many = _kind(option.type)
+                given[option.name] = _value(option.name, choices[option.name], kind, many)
+        if group is Columns and "target" not in given:
             raise InputError("no column of labels is chosen", remedy="choose one")
         groups.append(group(**given))
     return shlex.split(spell(command, Path(path), *groups, **more))[1:]

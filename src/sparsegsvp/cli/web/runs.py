@@ -45,16 +45,11 @@ _MOST = 1 << 20  # characters of a command's output that are kept
 
 @dataclass
 class Run:
-    """A run and its folder.
+    """A run and its folder, whose name is the run's.
 
-    Attributes
-    ----------
-    folder : Path
-        Where everything of it is; its name is the run's.
-    record : dict
-        What ``run.json`` holds: ``name``, ``file`` and further ``files`` by their options,
-        ``choices``, ``fast``, ``command``, ``state``, ``error``, ``summary`` of what was found,
-        and ``plan``, the seconds that each stage was thought to take.
+    ``record`` is what ``run.json`` holds: ``name``, ``file`` and further ``files`` by their
+    options, ``choices``, ``fast``, ``command``, ``state``, ``error``, ``summary`` of what was
+    found, and ``plan``, the seconds that each stage was thought to take.
     """
 
     folder: Path
@@ -120,16 +115,10 @@ class Superseded(Exception):
 
 
 class Runs:
-    """All runs of a folder.
+    """All runs of a folder, which is made when it is not there.
 
-    Parameters
-    ----------
-    folder : Path
-        Where runs are kept; made when it is not there.
-    memory : int or None
-        Bytes of address space that a command may use, where the system can bound it.
-    largest : int
-        Bytes of a file that may be uploaded.
+    ``memory`` bounds the address space of a command in bytes, where the system can; ``largest``
+    the bytes of a file that is uploaded.
     """
 
     def __init__(self, folder: Path, *, memory: int | None = None, largest: int = 4 << 30) -> None:
@@ -162,9 +151,9 @@ class Runs:
         id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
         folder = self.folder / id
         folder.mkdir()
-        run = Run(folder, {"name": safe_name(name), "created": time.time(), "files": {}})
-        run.record.update(choices={}, fast=False, command=[], state="draft", error="", plan={})
-        run.record["summary"] = None
+        record = {"name": safe_name(name), "created": time.time(), "files": {}, "choices": {}}
+        more = {"fast": False, "command": [], "state": "draft", "error": "", "plan": {}}
+        run = Run(folder, {**record, **more, "summary": None})
         try:
             run.record["file"] = await self._receive(run, name, body)
             run.keep()
@@ -178,8 +167,7 @@ class Runs:
         """Add a file that is an option's value: labels, or another cohort."""
         if option not in FILES:
             raise InputError(f"{option!r} is no file of a run")
-        if run.record["state"] != "draft":
-            raise InputError("the run has begun", remedy="begin another with the same file")
+        _refuse_begun(run)
         run.keep(files={**run.record["files"], option: await self._receive(run, name, body)})
 
     async def _receive(self, run: Run, name: str, body: AsyncIterator[bytes]) -> str:
@@ -227,9 +215,8 @@ class Runs:
 
         A new choice ends the question before it, whose answer nobody waits for.
         """
+        _refuse_begun(run)
         record = run.record
-        if record["state"] != "draft":
-            raise InputError("the run has begun", remedy="begin another with the same file")
         words = command_words("select", record["file"], choices, record["files"], fast=fast)
         run.keep(choices=dict(choices), fast=fast, command=words)
         run.planning += 1
@@ -378,6 +365,11 @@ def summarize(path: Path) -> dict[str, Any] | None:
         }
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _refuse_begun(run: Run) -> None:
+    if run.record["state"] != "draft":
+        raise InputError("the run has begun", remedy="begin another with the same file")
 
 
 def _finished(run: Run) -> Run:

@@ -47,15 +47,16 @@ _FILES = {
 }
 _MOST_JSON = 1 << 22  # bytes of a request that is no file
 
-Handler = Callable[[Request], Awaitable[Response]]
 
-
-def answer(handler: Handler) -> Handler:
-    """Turn a refusal into an answer that says why, in the words of the command line."""
+def answer(
+    handler: Callable[[Request], Awaitable[Any]], status: int
+) -> Callable[[Request], Awaitable[Response]]:
+    """Answer with the JSON of what a handler returns, or say in one line why it refuses."""
 
     async def run(request: Request) -> Response:
         try:
-            return await handler(request)
+            found = await handler(request)
+            return found if isinstance(found, Response) else JSONResponse(found, status)
         except InputError as error:
             return JSONResponse({"error": error.spelled(flag)}, 400)
         except Superseded:
@@ -123,24 +124,27 @@ class Pages:
 
     def routes(self) -> list[Route]:
         """Return the addresses."""
-        made = [
-            ("/", "GET", self.file),
-            ("/{name}", "GET", self.file),
-            ("/api/form", "GET", self.form),
-            ("/api/runs", "GET", self.all_runs),
-            ("/api/runs", "POST", self.add),
-            ("/api/runs/{id}", "GET", self.one),
-            ("/api/runs/{id}/again", "POST", self.again),
-            ("/api/runs/{id}/files/{option}", "POST", self.attach),
-            ("/api/runs/{id}/look", "GET", self.look),
-            ("/api/runs/{id}/plan", "POST", self.plan),
-            ("/api/runs/{id}/start", "POST", self.start),
-            ("/api/runs/{id}/cancel", "POST", self.cancel),
-            ("/api/runs/{id}/bench", "POST", self.bench),
-            ("/api/runs/{id}/predict", "POST", self.predict),
-            ("/runs/{id}/{path:path}", "GET", self.output),
+        made: list[tuple[str, str, Callable[[Request], Awaitable[Any]], int]] = [
+            ("/", "GET", self.file, 200),
+            ("/{name}", "GET", self.file, 200),
+            ("/api/form", "GET", self.form, 200),
+            ("/api/runs", "GET", self.all_runs, 200),
+            ("/api/runs", "POST", self.add, 201),
+            ("/api/runs/{id}", "GET", self.one, 200),
+            ("/api/runs/{id}/again", "POST", self.again, 201),
+            ("/api/runs/{id}/files/{option}", "POST", self.attach, 201),
+            ("/api/runs/{id}/look", "GET", self.look, 200),
+            ("/api/runs/{id}/plan", "POST", self.plan, 200),
+            ("/api/runs/{id}/start", "POST", self.start, 200),
+            ("/api/runs/{id}/cancel", "POST", self.cancel, 200),
+            ("/api/runs/{id}/bench", "POST", self.bench, 200),
+            ("/api/runs/{id}/predict", "POST", self.predict, 201),
+            ("/runs/{id}/{path:path}", "GET", self.output, 200),
         ]
-        return [Route(path, answer(handler), methods=[method]) for path, method, handler in made]
+        return [
+            Route(path, answer(handler, status), methods=[method])
+            for path, method, handler, status in made
+        ]
 
     async def file(self, request: Request) -> Response:
         """The page, its style and its script."""
@@ -151,68 +155,62 @@ class Pages:
         text = resources.files(package).joinpath(path).read_text(encoding="utf-8")
         return _headed(Response(text, media_type=kind))
 
-    async def form(self, request: Request) -> Response:
+    async def form(self, request: Request) -> Any:
         """The options that the page may set."""
-        return JSONResponse({"fields": fields(), "folder": str(self.runs.folder)})
+        return {"fields": fields(), "folder": str(self.runs.folder)}
 
-    async def all_runs(self, request: Request) -> Response:
+    async def all_runs(self, request: Request) -> Any:
         """The list of runs, the latest first."""
-        return JSONResponse([run.describe() for run in self.runs])
+        return [run.describe() for run in self.runs]
 
-    async def one(self, request: Request) -> Response:
+    async def one(self, request: Request) -> Any:
         """One run."""
-        return JSONResponse(self._run(request).describe())
+        return self._run(request).describe()
 
-    async def add(self, request: Request) -> Response:
+    async def add(self, request: Request) -> Any:
         """A file that was dropped: a new run."""
-        run = await self.runs.add(request.query_params.get("name", ""), request.stream())
-        return JSONResponse(run.describe(), 201)
+        return (await self.runs.add(_name(request), request.stream())).describe()
 
-    async def again(self, request: Request) -> Response:
+    async def again(self, request: Request) -> Any:
         """A new run on the file of another."""
-        return JSONResponse((await self.runs.copy(self._run(request))).describe(), 201)
+        return (await self.runs.copy(self._run(request))).describe()
 
-    async def attach(self, request: Request) -> Response:
+    async def attach(self, request: Request) -> Any:
         """A second file: labels, or another cohort."""
         run, option = self._run(request), request.path_params["option"]
-        name = request.query_params.get("name", "")
-        await self.runs.attach(run, option, name, request.stream())
-        return JSONResponse(run.describe(), 201)
+        await self.runs.attach(run, option, _name(request), request.stream())
+        return run.describe()
 
-    async def look(self, request: Request) -> Response:
+    async def look(self, request: Request) -> Any:
         """What is in the file, before anything is chosen."""
         run = self._run(request)
-        return JSONResponse(await self.runs.ask(run, ["look", run.record["file"]]))
+        return await self.runs.ask(run, ["look", run.record["file"]])
 
-    async def plan(self, request: Request) -> Response:
+    async def plan(self, request: Request) -> Any:
         """What a run would do: roles, classes, notices and an estimate of the time."""
         run, asked = self._run(request), await _object(request)
-        choices, fast = asked.get("choices", {}), bool(asked.get("fast"))
-        return JSONResponse(await self.runs.plan(run, choices, fast))
+        return await self.runs.plan(run, asked.get("choices", {}), bool(asked.get("fast")))
 
-    async def start(self, request: Request) -> Response:
+    async def start(self, request: Request) -> Any:
         """Begin the run as it was planned, or go on with one that was interrupted."""
         run = self._run(request)
         await self.runs.begin(run)
-        return JSONResponse(run.describe())
+        return run.describe()
 
-    async def cancel(self, request: Request) -> Response:
+    async def cancel(self, request: Request) -> Any:
         """End a run."""
         run = self._run(request)
         self.runs.cancel(run)
-        return JSONResponse(run.describe())
+        return run.describe()
 
-    async def bench(self, request: Request) -> Response:
+    async def bench(self, request: Request) -> Any:
         """Score a panel that was put together by hand, in the same folds."""
         asked = await _object(request)
-        return JSONResponse(await self.runs.bench(self._run(request), asked.get("panel")))
+        return await self.runs.bench(self._run(request), asked.get("panel"))
 
-    async def predict(self, request: Request) -> Response:
+    async def predict(self, request: Request) -> Any:
         """Classify the samples of a new file with the model of a finished run."""
-        name = request.query_params.get("name", "")
-        return JSONResponse(
-            await self.runs.predict(self._run(request), name, request.stream()), 201
-        )
+        return await self.runs.predict(self._run(request), _name(request), request.stream())
 
     async def output(self, request: Request) -> Response:
         """A file that a run has written: reports to be read, all others to be kept."""
@@ -225,6 +223,11 @@ class Pages:
 
     def _run(self, request: Request) -> Run:
         return self.runs[request.path_params["id"]]
+
+
+def _name(request: Request) -> str:
+    """Return the name of the file that a request brings."""
+    return request.query_params.get("name", "")
 
 
 async def _object(request: Request) -> dict[str, Any]:
@@ -244,17 +247,7 @@ async def _object(request: Request) -> dict[str, Any]:
 
 
 def make_app(runs: Runs, *, port: int, token: str) -> ASGIApp:
-    """Put runs, pages and guard together.
-
-    Parameters
-    ----------
-    runs : Runs
-        The runs that are shown.
-    port : int
-        The port of the address that requests must name.
-    token : str
-        What requests must carry.
-    """
+    """Put runs, pages and guard together; requests must name the port and carry the token."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -265,18 +258,10 @@ def make_app(runs: Runs, *, port: int, token: str) -> ASGIApp:
 
 
 def serve(folder: Path, *, port: int, memory: int | None, announce: Callable[[str], None]) -> None:
-    """Serve the page until Ctrl-C.
+    """Serve the page at a port (0 takes a free one) until Ctrl-C.
 
-    Parameters
-    ----------
-    folder : Path
-        Where runs are kept.
-    port : int
-        Port on the loopback address; 0 takes a free one.
-    memory : int or None
-        Bytes that a run may use.
-    announce : callable
-        Called with the address, token included, as soon as it answers.
+    ``memory`` is how many bytes a run may use; ``announce`` is called with the address, token
+    included, as soon as it answers.
     """
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

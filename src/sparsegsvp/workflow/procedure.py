@@ -1,21 +1,164 @@
-"""What the user wants in or out of the panel: names in, penalty factors out."""
+"""The procedure of a run: what comes before a method, the method, and penalty factors by name.
+
+Everything that looks at the data is one estimator. It is fitted on all samples, and clones of it
+in the outer folds, so that what is evaluated is what is used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.pipeline import Pipeline
 
 from .._notices import Notice, Severity
 from .._typing import Float64Array, IntArray
+from ..estimators import GSVPSVMCV, BatchCenterer, MedianImputer, Panel, PanelPipeline
 from ..estimators.groups import FeatureGroups
-from ..io import InputError, Table
+from ..evaluation import default_methods
+from ..evaluation.adjusting import only_with
+from ..evaluation.baselines import common_classifier
+from ..evaluation.catalogue import KNOWN_AS
+from ..evaluation.panels import with_size
+from ..io import InputError, Log2, Table
 from ..io.errors import listed, option, quote, suggestion
 from ..io.layout import names_in
 from ..report.words import plural
 from .settings import Settings
 
+INNER_FOLDS = 5
+OWN = "GSVPSVMCV"  # the tuned method, which is what `select_panel` runs
 _PER_WEIGHT = 10  # samples of the smallest class for each weight that carries no penalty
+
+
+def preparing_steps(settings: Settings, table: Table | None = None) -> list[tuple[str, Any]]:
+    """Return what comes before any method: logarithm, medians of missing values, centring.
+
+    Logarithm and centring leave alone what is adjusted for in a table, and its categories.
+    """
+    skip = () if table is None else tuple(table.clinical_columns)
+    steps: list[tuple[str, Any]] = []
+    if settings.log2:
+        steps.append(("log2", Log2(floor=settings.floor, skip=skip)))
+    if settings.impute == "median":
+        steps.append(("impute", MedianImputer()))
+    if settings.center_batches:
+        steps.append(("center", BatchCenterer(skip=skip)))
+    return steps
+
+
+def make_procedure(
+    settings: Settings, factors: Float64Array | None = None, table: Table | None = None
+) -> Any:
+    """Build the tuned method with what comes before it.
+
+    Small classes shorten the folds of its tuning by themselves. Fitted on a data frame, it
+    predicts from one that has the panel's columns alone. ``factors`` are the penalty factors of
+    all features; the table says which of them are levels of one category, and what is no
+    measurement.
+    """
+    model = GSVPSVMCV(
+        q=settings.q,
+        tau=settings.tau,
+        pool=settings.pool,
+        n_deltas=settings.n_deltas,
+        rule=settings.rule,
+        n_features=settings.n_features,
+        cv=INNER_FOLDS,
+        random_state=settings.random_state,
+        penalty_factor=factors,
+        feature_groups=None if table is None else table.feature_groups,
+    )
+    steps = preparing_steps(settings, table)
+    return PanelPipeline([*steps, ("model", model)]) if steps else model
+
+
+def named_rows(table: Table) -> Any:
+    """Return the samples as a data frame, from which a model learns the names of features."""
+    import pandas as pd
+
+    names = list(table.feature_names)
+    if sparse.issparse(table.X):
+        return pd.DataFrame.sparse.from_spmatrix(table.X, columns=names)
+    return pd.DataFrame(table.X, columns=names, copy=False)
+
+
+def batch_of(table: Table) -> Any:
+    """Return the batch of each sample that values are centred by: the first that was named."""
+    return next(iter(table.batches.values()), None)
+
+
+# --- methods by their names
+
+
+def _folded(name: str) -> str:
+    """Return a name without capitals, blanks and dashes."""
+    return "".join(c for c in name.lower() if c.isalnum())
+
+
+def method_name(name: str) -> str:
+    """Return how `default_methods` spells a name, whatever its capitals, blanks and dashes."""
+    known = {_folded(key): key for key in default_methods()}
+    folded = _folded(name)
+    if folded in known:
+        return known[folded]
+    if folded in KNOWN_AS:
+        remedy = f"did you mean '{KNOWN_AS[folded]}'?"
+    else:
+        remedy = suggestion(name, [OWN, *known.values()])
+    raise InputError(f"there is no method {quote(name)}", remedy=remedy)
+
+
+def procedure_of(
+    method: str,
+    settings: Settings,
+    factors: Float64Array | None = None,
+    table: Table | None = None,
+) -> Any:
+    """Return a method with what comes before and, if it only selects, after it."""
+    if method == OWN:
+        return make_procedure(settings, factors, table)
+    if factors is not None:
+        asked = [option(name) for name in ("must", "ban", "costs", "adjust")]
+        raise InputError(
+            f"{', '.join(asked[:-1])} and {asked[-1]} are for the method {OWN}",
+            remedy="leave them out",
+        )
+    if table is not None:
+        refuse_categories(table)
+    model = default_methods()[method_name(method)]
+    if settings.n_features is not None:
+        model = with_size(model, settings.n_features)
+    steps = [*preparing_steps(settings), ("method", model)]
+    if not hasattr(model, "predict"):
+        steps.append(("classify", common_classifier()))
+    return Pipeline(steps)
+
+
+def refuse_categories(table: Table) -> None:
+    """Refuse categories that may be chosen: other methods would choose their levels one by one."""
+    if table.categories:
+        raise InputError(
+            f"{option('categorical')} is for the method {OWN}: others choose levels one by one",
+            where=table.source,
+            remedy="leave it out",
+        )
+
+
+def fixed_procedure(method: str, settings: Settings, columns: Sequence[int], table: Table) -> Any:
+    """Return a method that sees some columns only, and takes all of them."""
+    if method == OWN:
+        return only_with(make_procedure(settings, None, table), columns)
+    sized = procedure_of(method, replace(settings, n_features=len(columns)), None, table)
+    n = len(preparing_steps(settings))
+    steps = [*sized.steps[:n], ("panel", Panel(columns)), *sized.steps[n:]]
+    return Pipeline(steps)
+
+
+# --- features that are wanted, unwanted or dear
 
 
 def steering_factors(settings: Settings, table: Table) -> Float64Array | None:
