@@ -205,12 +205,25 @@ def test_the_command_that_repeats_a_run_says_how_it_was_read(tmp_path, kit):
     lines = lines_of()
     path = save(tmp_path / "a.csv", lines)
     options = ["--id", "sample", "--no-transpose", "--na", "-999,x", "--collapse", "first"]
+    options += ["--tau", "1.2345678901"]
     result = kit.run("evaluate", path, "-t", "diagnosis", *options, *QUICK)
     assert result.exit_code == 0, result.stderr
     repeat = result.stdout.partition("Repeat: ")[2]
     assert "--no-transpose --na -999,x --collapse first" in repeat
+    assert "--tau 1.2345678901" in repeat
     again = kit.run(*repeat.split()[1:], "--jobs", "1")
     assert again.exit_code == 0 and again.stdout == result.stdout
+
+
+def test_a_table_whose_name_begins_with_a_dash_can_be_repeated(tmp_path, kit, monkeypatch):
+    save(tmp_path / "-a.csv", lines_of())
+    monkeypatch.chdir(tmp_path)
+    result = kit.run("evaluate", "./-a.csv", "-t", "diagnosis", "--out", "found", *QUICK)
+    assert result.exit_code == 0, result.stderr
+    repeat = result.stdout.partition("Repeat: ")[2].split()
+    assert repeat[-2:] == ["--out", "found"]
+    again = kit.run(*repeat[1:], "--jobs", "1", "--force")
+    assert again.exit_code == 0, again.stderr
 
 
 def predictions(text):

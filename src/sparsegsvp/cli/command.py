@@ -118,7 +118,9 @@ _WITHOUT_EFFECT = {"n_jobs", "log", "resume"}
 
 def spell(name: str, path: Path | None, *groups: Any, **more: Any) -> str:
     """Write the command that repeats a run: only what differs from the defaults."""
-    words = ["sparsegsvp", name] + ([] if path is None else [str(path)])
+    words = ["sparsegsvp", name]
+    if path is not None:  # a name that begins with a dash would be taken for an option
+        words.append(f"./{path}" if str(path).startswith("-") else str(path))
     options = [*changed(*groups), *((k, v) for k, v in more.items() if v not in (None, False))]
     for option, value in options:
         if option in _WITHOUT_EFFECT:
@@ -127,8 +129,14 @@ def spell(name: str, path: Path | None, *groups: Any, **more: Any) -> str:
             words.append(flag(option, value))
             continue
         for item in value if isinstance(value, list | tuple) else [value]:
-            words += [flag(option), f"{item:g}" if isinstance(item, float) else str(item)]
+            words += [flag(option), _number(item) if isinstance(item, float) else str(item)]
     return shlex.join(words)
+
+
+def _number(value: float) -> str:
+    """Write a number as briefly as it can be without being another one."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 def command(*kinds: type) -> Callable[[Callable[..., None]], Callable[..., None]]:

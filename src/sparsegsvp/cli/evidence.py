@@ -78,8 +78,8 @@ def evaluate(
         job.screen.show_estimate(found.document)
         if folder is not None:
             found.write(folder)
-    shown = summary(found.document, method=name, out=job.place(), command=job.command)
-    job.finish(shown, job.command, f"Results: {job.place()}", style="")
+    shown = summary(found.document, method=name, out=job.place(), command=job.command_with_out)
+    job.finish(shown, f"Results: {job.place()}", style="")
 
 
 def _list_methods(wanted: bool) -> None:
@@ -159,8 +159,8 @@ def compare(
         if folder is not None:
             found.write(folder)
     job.screen.show_comparison(found.document)
-    shown = {"out": job.place(), "command": job.command, **found.document["comparison"]}
-    job.finish(shown, job.command, f"Page: {job.place('comparison.html')}")
+    shown = {"out": job.place(), "command": job.command_with_out, **found.document["comparison"]}
+    job.finish(shown, f"Page: {job.place('comparison.html')}")
 
 
 @command(Running, Showing)

@@ -33,8 +33,8 @@ class Job:
 
     @property
     def command_with_out(self) -> str:
-        """The command that repeats the run into the same folder."""
-        return f"{self.command} --out {shlex.quote(str(self.out))}"
+        """The command that repeats the run, into the same folder if one is written."""
+        return self.command + ("" if self.out is None else f" --out {shlex.quote(str(self.out))}")
 
     def check_log(self) -> None:
         """Refuse a log that cannot be written or continued, before any work is done."""
@@ -128,11 +128,11 @@ class Job:
         """Return the full path of the folder, or of a file in it; None where none is written."""
         return None if self.out is None else str((self.out / name).resolve())
 
-    def finish(self, found: dict[str, Any], command: str, where: str, style: str = "bold") -> None:
+    def finish(self, found: dict[str, Any], where: str, style: str = "bold") -> None:
         """Say where the results are and how to repeat the run, or give what ``--json`` prints."""
         if self.out is not None:
             self.screen.say(where, style=style)
-        self.screen.say(f"Repeat: {as_called(command)}")
+        self.screen.say(f"Repeat: {as_called(self.command_with_out)}")
         self.screen.give(found)
 
 

@@ -117,7 +117,7 @@ def _select(
     page, command = job.place("report.html"), job.command_with_out
     shown = summary(found.document, out=job.place(), report=page, command=command)
     screen.say()
-    job.finish(shown, command, f"Report: {page}")
+    job.finish(shown, f"Report: {page}")
 
 
 # Options that a table which stays on disk can use.
@@ -161,7 +161,7 @@ def _select_lazily(job: Job, path: Path, scheduler: str, *, force: bool) -> None
     for sentence in found.document["skipped"]:
         screen.say(f"Left out: {sentence}")
     place, command = job.place(), job.command_with_out
-    job.finish({**found.document, "out": place, "command": command}, command, f"Results: {place}")
+    job.finish({**found.document, "out": place, "command": command}, f"Results: {place}")
 
 
 @command(Running, Showing)
