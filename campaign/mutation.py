@@ -113,10 +113,10 @@ TARGETS: dict[str, Target] = {
     ),
     "roles": target(
         "io.roles",
-        "role_lines asked_names asked_roles match_names settle_columns settle_names _take_out "
-        "_Columns.__init__ _Columns.wide _Columns.text _Columns._people _Columns.identifiers "
-        "_Columns.clinical _Columns._odd _Columns._constant _Columns._take _Columns.leave_out "
-        "_giveaways _first_text _holds_text",
+        "role_lines asked_names asked_roles match_names settle_columns settle_names _many _give "
+        "_take_out _Columns.__init__ _Columns._share_of_whole _Columns.text "
+        "_Columns._refuse_numbers _Columns._people _Columns.identifiers _Columns.clinical "
+        "_Columns._odd _Columns._constant _giveaways _first_text _holds_text",
         "tests/io/test_roles.py",
         "tests/io/test_edges.py",
     ),

@@ -283,6 +283,13 @@ def test_a_slip_is_refused_and_no_column_lost(tmp_path):
         read_table(tmp_path / "t.csv", target="type")
 
 
+def test_text_of_samples_without_a_label_is_refused_too():
+    frame = wide(marker=["low" if i < 10 else str(i) for i in range(40)])
+    frame.loc[:9, "type"] = None
+    with pytest.raises(InputError, match="'marker': its text is in samples without a label"):
+        make_table(frame, target="type")
+
+
 def test_rows_without_a_label_leave_the_text_beside_too():
     frame = wide(batch=["a" if i < 20 else "b" for i in range(40)])
     frame.loc[0, "type"] = None
