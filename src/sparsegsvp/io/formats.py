@@ -30,6 +30,8 @@ from .guards import (
     ARRAY_RATIO,
     check_memory,
     check_unpacked,
+    check_workbook,
+    check_worksheet,
     interruptible,
     quiet,
     sound,
@@ -40,9 +42,8 @@ from .layout import (
     Roles,
     RoleText,
     as_floating,
-    columns_of_obs,
+    from_anndata,
     from_arrays,
-    from_matrix,
     lay_out,
     stored_matrix,
 )
@@ -149,7 +150,7 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     # openpyxl leaves open what it cannot read
     with open(path, "rb") as file, ExitStack() as stack:
         try:
-            structure.check_workbook(path)
+            check_workbook(path)
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         except (InputError, OSError):
             raise
@@ -165,7 +166,7 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
             )
         page = book[book.sheetnames[0] if sheet is None else sheet]
         with page._get_source() as source:
-            structure.check_worksheet(source)
+            check_worksheet(source)
         page.reset_dimensions()  # what the file says of its size may be out of date
         filled = stack.enter_context(closing(_filled_rows(page)))
         above, rest = _skip_titles(filled)
@@ -425,11 +426,12 @@ def _read_h5ad(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
 
         X = structure.check_matrix(read_elem(stored), len(obs), len(var))
     X = as_floating(X.tocsr() if sparse.issparse(X) else np.asarray(X))
-    roles = roles.with_levels(set(obs.columns))
-    text = columns_of_obs(obs, roles)
-    names = [str(name) for name in var.index]
-    kind = "AnnData" if options.layer is None else f"AnnData, layer {options.layer}"
-    return from_matrix(X, names, roles, kind, text)
+    return from_anndata(X, obs, var.index, roles, anndata_kind(options.layer))
+
+
+def anndata_kind(layer: str | None) -> str:
+    """Return what the record calls an AnnData file of which X or a layer is read."""
+    return "AnnData" if layer is None else f"AnnData, layer {layer}"
 
 
 _TEXT = (".csv", ".txt", ".dat", ".tsv", ".tab")

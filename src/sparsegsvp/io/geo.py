@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from .errors import InputError, listed, option, quote, suggestion
-from .layout import RawTable, Roles, role_option
+from .errors import InputError, listed, option, quote, role_option, suggestion
+from .layout import RawTable, Roles
 from .rows import from_rows
 from .text import ReadOptions, RowStream, open_text, split_lines
 

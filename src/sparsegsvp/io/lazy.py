@@ -20,15 +20,14 @@ from scipy import sparse
 from .cells import as_label
 from .checks import check_roles
 from .errors import InputError, listed, locating, need, one_line, option, quote
-from .formats import check_filled, is_number_type, open_h5ad, open_parquet
+from .formats import anndata_kind, check_filled, is_number_type, open_h5ad, open_parquet
 from .guards import check_memory, quiet, shown_name, sound
 from .layout import (
     RawTable,
     Roles,
     RoleText,
-    columns_of_obs,
+    from_anndata,
     from_arrays,
-    from_matrix,
     lay_out,
     stored_matrix,
 )
@@ -300,10 +299,7 @@ def _open_anndata(
         chunks = (each, m) if by_rows else (n, each)
         meta = (sparse.csr_matrix if by_rows else sparse.csc_matrix)((0, 0), dtype=dtype)
     X = _blocks(path, "X" if layer is None else f"layers/{layer}", (n, m), chunks, dtype, meta)
-    kind = "AnnData" if layer is None else f"AnnData, layer {layer}"
-    return from_matrix(
-        X, [str(name) for name in var.index], roles, kind, columns_of_obs(obs, roles)
-    )
+    return from_anndata(X, obs, var.index, roles, anndata_kind(layer))
 
 
 def _fitting(count: int, size: int) -> int:

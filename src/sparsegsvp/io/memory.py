@@ -14,17 +14,16 @@ import numpy as np
 from scipy import sparse
 
 from .cells import as_label, as_role, codes_of
-from .errors import InputError, locating, option, quote
+from .derived import check_way
+from .errors import InputError, locating, option, quote, role_option
 from .layout import (
     RawTable,
     Roles,
     as_floating,
     batch_role,
-    check_way,
-    columns_of_obs,
+    from_anndata,
     from_matrix,
     lay_out,
-    role_option,
     stored_matrix,
 )
 from .layout import feature_names as names_of_features
@@ -393,10 +392,8 @@ def _from_anndata(adata: Any, roles: Roles, layer: str | None) -> RawTable:
     _package_of(X)  # refuses what is lazy
     X = X[:] if adata.isbacked else X
     X = X if sparse.issparse(X) else np.asarray(X)
-    roles = roles.with_levels(set(adata.obs.columns))
-    text = columns_of_obs(adata.obs, roles)
     kind = "in memory" if layer is None else f"layer {layer}"
-    raw = from_matrix(X, [str(n) for n in adata.var_names], roles, kind, text)
+    raw = from_anndata(X, adata.obs, adata.var_names, roles, kind)
     raw.X = _tidy(raw.X)
     return raw
 

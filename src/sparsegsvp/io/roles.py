@@ -368,8 +368,7 @@ def _first_text(raw: RawTable, name: str, *, numbers: bool = True) -> str:
     cells = raw.beside[name]
     rows = [i for i, cell in enumerate(cells) if cell is not None]
     row = next(i for i in rows if numbers or not looks_numeric(str(cells[i])))
-    place = raw.lines[row] if raw.lines is not None else row + 1
-    return f"{quote(cells[row])} on {raw.place} {place}"
+    return f"{quote(cells[row])} on {raw.line_of(row)}"
 
 
 def _holds_text(raw: RawTable, names: list[str]) -> InputError:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._notices import Notice
 from .cells import codes_of, describe_codes, mark_missing, numbers_of
 from .checks import check
-from .covariates import mark_covariates
+from .derived import check_way, make_one, mark_covariates
 from .errors import InputError, listed, locating, option, quote
 from .formats import format_of, read_file, rows_of
 from .guards import existing_file, shown_name
@@ -26,8 +26,6 @@ from .layout import (
     Roles,
     batch_role,
     batches_of,
-    check_way,
-    make_one,
 )
 from .models import log2_floor
 from .roles import role_lines
