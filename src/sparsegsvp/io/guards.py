@@ -81,14 +81,7 @@ def quiet() -> Iterator[None]:
 
 
 def shown_name(path: str | PathLike[str]) -> str:
-    """Return a file's name as text that can be written anywhere, whatever bytes it is of.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.guards import shown_name
-    >>> shown_name("folder/caf\\udce9.csv")
-    'caf�.csv'
-    """
+    """Return a file's name as text that can be written anywhere, whatever bytes it is of."""
     return os.fsencode(Path(path).name).decode("utf-8", "replace")
 
 

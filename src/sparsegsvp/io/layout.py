@@ -204,14 +204,7 @@ def made_of(feature: str, column: str) -> bool:
 
 
 def columns_behind(features: Iterable[str], there: Collection[str]) -> tuple[str, ...]:
-    """Return the columns whose levels are among some features, where a table has no such column.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.layout import columns_behind
-    >>> columns_behind(["TP53", "sex=M vs F", "stage=II vs I"], {"TP53", "sex", "stage"})
-    ('sex', 'stage')
-    """
+    """Return the columns whose levels are among some features: sex, of a feature sex=M vs F."""
     found: dict[str, None] = {}
     for name in features:
         if name in there or IS not in name or VERSUS not in name:

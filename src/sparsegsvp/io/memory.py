@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
@@ -78,21 +78,15 @@ def make_table(
     y : array-like of shape (n_samples,) or None, default=None
         Labels, unless `target` names them. A matrix needs them. An empty or missing one
         leaves the sample out.
-    target : str or None, default=None
-        The column of labels (of ``obs`` for AnnData).
-    positive : str or None, default=None
-        The class of interest; it must occur.
-    id, group : str or None, default=None
-        Columns of sample identifiers and of groups. The index of a pandas frame, unless it
-        counts 0, 1, ..., and the ``obs_names`` of AnnData are identifiers by themselves.
+    target, positive, id, group : str or None, default=None
+        As in `read_table`. The index of a pandas frame, unless it counts 0, 1, ..., and the
+        ``obs_names`` of AnnData are identifiers by themselves.
     ids, groups : array-like of shape (n_samples,) or None, default=None
         Identifiers and groups that are not in `data`.
     batch : str, sequence of str, or mapping from name to array-like, default=()
         Columns that say where or when samples were measured, or such values under their names
         if they are not in `data`; see `read_table`.
-    adjust, categorical : str or sequence of str, default=()
-        Columns to adjust for, and columns of categories; see `read_table`.
-    drop, keep, features, na, collapse, layer
+    adjust, categorical, drop, keep, features, na, collapse, layer
         Which columns are features, and how they are read, as in `read_table`.
     feature_names : sequence of str or None, default=None
         Names of the columns of a matrix; f0, f1, ... by default.
@@ -124,25 +118,29 @@ def make_table(
     ('f0', 'f1')
     """
     columns, values_of_batches = _batches(batch)
-    left_out = texts_of(drop)
+    named = {
+        "batch": columns, "drop": texts_of(drop), "adjust": texts_of(adjust),
+        "categorical": texts_of(categorical), "keep": tuple(keep),
+    }  # fmt: skip
     options = {
         "y": y, "target": target, "positive": positive, "id": id, "ids": ids, "group": group,
-        "groups": groups, "batch": columns or None, "drop": left_out or None,
-        "adjust": texts_of(adjust) or None, "categorical": texts_of(categorical) or None,
-        "keep": tuple(keep) or None, "features": features, "feature_names": feature_names, "na": na,
-        "collapse": collapse, "layer": layer, "source": source or None, **reading,
+        "groups": groups, **{name: names or None for name, names in named.items()},
+        "features": features, "feature_names": feature_names, "na": na, "collapse": collapse,
+        "layer": layer, "source": source or None, **reading,
     }  # fmt: skip
-    given = [name for name, value in options.items() if value is not None]
-    given += ["batch"] if values_of_batches else []
+    given = {name: value for name, value in options.items() if value is not None}
+    not_of_files = {"y", "ids", "groups", "feature_names", "source"}
+    if values_of_batches:
+        given["batch"] = values_of_batches
+        not_of_files.add("batch")
     if isinstance(data, Table):
         _refuse(given, "a Table is taken as it is")
         return data
     if isinstance(data, str | PathLike):
-        apart = {"y", "ids", "groups", "feature_names", "source"}
-        apart |= {"batch"} if values_of_batches else set()
         with locating(str(data)):
-            _refuse([n for n in given if n in apart], "a file holds its own labels and names")
-        return read_table(data, **{name: options[name] for name in given})
+            apart = [name for name in given if name in not_of_files]
+            _refuse(apart, "a file holds its own labels and names")
+        return read_table(data, **given)
     package = _package_of(data)
     source = source or _SOURCES[package]
     with locating(source):
@@ -156,10 +154,7 @@ def make_table(
             raise InputError(f"{option('layer')} is for AnnData")
         wanted = None if features is None else tuple(features)
         check_way(collapse)
-        roles = Roles(
-            target, id, group, left_out, wanted, collapse, tuple(keep), batch=columns,
-            adjust=texts_of(adjust), categorical=texts_of(categorical),
-        )  # fmt: skip
+        roles = Roles(target, id, group, features=wanted, collapse=collapse, **named)
         reader = ReadOptions(na=codes_of(na))
         if package in ("scipy", "numpy"):
             raw = _from_matrix(data, roles, reader, feature_names, labelled=y is not None)
@@ -182,7 +177,8 @@ def make_table(
         return checked_table(raw, source, digest, roles, target, positive)
 
 
-def _refuse(names: Sequence[str], why: str) -> None:
+def _refuse(names: Collection[str], why: str) -> None:
+    """Refuse parameters that data of this kind cannot have."""
     if names:
         left = ", ".join(option(name) for name in names)
         raise InputError(why, remedy=f"leave {left} out")

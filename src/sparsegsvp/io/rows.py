@@ -45,11 +45,7 @@ _SURE = 20  # rows that show whether a column holds text
 
 
 def from_rows(
-    open_rows: OpenRows,
-    roles: Roles,
-    options: ReadOptions | None = None,
-    *,
-    place: str = "line",
+    open_rows: OpenRows, roles: Roles, options: ReadOptions, *, place: str = "line"
 ) -> RawTable:
     """Read a stream of rows into a matrix, with either decimal mark.
 
@@ -57,7 +53,6 @@ def from_rows(
     on a point is refused, so that 1,5 and 1.5 never mean different things in one file.
     One row at a time is in memory besides the matrix.
     """
-    options = options or ReadOptions()
     decimal = options.decimal
     assemble = _features_in_rows if options.transpose else _samples_in_rows
     if options.transpose and any("," in name for name in roles.drop):

@@ -350,14 +350,7 @@ def listed_names(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def names_or_files(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Return names, those of a file where ``@file`` stands for it: one in each line.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.text import names_or_files
-    >>> names_or_files(["TP53", "BRCA1"])
-    ('TP53', 'BRCA1')
-    """
+    """Return names, those of a file where ``@file`` stands for it: one in each line."""
     found: list[str] = []
     for text in [given] if isinstance(given, str) else given:
         if text.startswith("@"):
