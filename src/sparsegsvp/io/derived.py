@@ -14,16 +14,7 @@ from scipy import sparse
 from .._validate import check_choice
 from .cells import MISSING, looks_numeric
 from .errors import InputError, counted, listed, option, quote, role_option
-from .layout import (
-    ADJUST,
-    CATEGORICAL,
-    IS,
-    VERSUS,
-    ColumnRole,
-    RawTable,
-    Roles,
-    made_of,
-)
+from .layout import ADJUST, CATEGORICAL, IS, VERSUS, ColumnRole, RawTable, Roles, made_of
 
 # --- features that share a name ---------------------------------------------------------
 
@@ -133,16 +124,15 @@ def append_covariates(raw: RawTable, roles: Roles) -> None:
     if not made:
         return
     block = np.column_stack(list(made.values())).astype(raw.X.dtype)
-    raw.X = _beside(raw.X, block)
+    if sparse.issparse(raw.X):
+        raw.X = sparse.hstack([raw.X, block], format="csr")
+    else:
+        raw.X = np.hstack([raw.X, block])
     raw.names = [*raw.names, *made]
     if roles.features is not None:
         place = {name: i for i, name in enumerate(raw.names)}
         raw.X = raw.X[:, [place[name] for name in roles.features]]
         raw.names = list(roles.features)
-
-
-def _beside(X: Any, block: NDArray[Any]) -> Any:
-    return sparse.hstack([X, block], format="csr") if sparse.issparse(X) else np.hstack([X, block])
 
 
 def _one_value(what: str, cells: list[str | None]) -> InputError:
@@ -160,7 +150,7 @@ def _numbers(what: str, cells: list[str | None], *, sure: bool) -> NDArray[np.fl
     odd = [text for text, number in zip(texts, read) if text and not looks_numeric(number)]
     if odd and not sure and 2 * len(odd) >= sum(map(bool, texts)):
         return None
-    values = np.array([np.nan if not text else _number(text) for text in read])
+    values = np.array([float(text) if looks_numeric(text) else np.nan for text in read])
     wrong = odd or [text for text, value in zip(texts, values) if text and not np.isfinite(value)]
     if wrong:
         raise InputError(
@@ -169,10 +159,6 @@ def _numbers(what: str, cells: list[str | None], *, sure: bool) -> NDArray[np.fl
             remedy="correct them, or leave the cells empty",
         )
     return values
-
-
-def _number(text: str) -> float:
-    return float(text) if looks_numeric(text) else np.nan
 
 
 def _levels(

@@ -282,8 +282,7 @@ def check_filled(n: int, promised: int) -> None:
     """Refuse a Parquet file whose pages hold another number of rows than its footer says."""
     if n != promised:
         raise InputError(
-            f"{promised} rows are promised, {n} are there",
-            remedy="write the file again",
+            f"{promised} rows are promised, {n} are there", remedy="write the file again"
         )
 
 

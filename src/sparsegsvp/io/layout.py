@@ -157,8 +157,7 @@ class Roles:
             if first != second:
                 both = f"{role_option(first)} and as {role_option(second)}"
                 raise InputError(
-                    f"column {quote(name)} is given as {both}",
-                    remedy="give each column one role",
+                    f"column {quote(name)} is given as {both}", remedy="give each column one role"
                 )
 
 

@@ -22,15 +22,7 @@ from .checks import check_roles
 from .errors import InputError, listed, locating, need, one_line, option, quote
 from .formats import anndata_kind, check_filled, is_number_type, open_h5ad, open_parquet
 from .guards import check_memory, quiet, shown_name, sound
-from .layout import (
-    RawTable,
-    Roles,
-    RoleText,
-    from_anndata,
-    from_arrays,
-    lay_out,
-    stored_matrix,
-)
+from .layout import RawTable, Roles, RoleText, from_anndata, from_arrays, lay_out, stored_matrix
 from .roles import settle_names
 from .structure import (
     check_anndata_matrix,
@@ -68,16 +60,8 @@ def open_table(
     target : str or None, default=None
         Labels: a column, a column of ``obs``, or an array of the Zarr store. Rows without
         one are left out and counted.
-    positive : str or None, default=None
-        The class of interest; it must occur.
-    id, group : str or None, default=None
-        Where sample identifiers and groups are.
-    drop : sequence of str, default=()
-        Columns to leave out.
-    keep : sequence of str, default=()
-        Columns that are features although they look clinical or technical.
-    layer : str or None, default=None
-        A layer of AnnData instead of its X.
+    positive, id, group, drop, keep, layer
+        As in `read_table`.
 
     Returns
     -------

@@ -346,12 +346,7 @@ def _or_none(cell: Any) -> Any:
 
 
 def _from_matrix(
-    data: Any,
-    roles: Roles,
-    options: ReadOptions,
-    given: Sequence[str] | None,
-    *,
-    labelled: bool,
+    data: Any, roles: Roles, options: ReadOptions, given: Sequence[str] | None, *, labelled: bool
 ) -> RawTable:
     X: Any = data.tocsr() if sparse.issparse(data) else np.asarray(data)
     if X.ndim != 2:

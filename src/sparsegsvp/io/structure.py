@@ -67,8 +67,7 @@ def check_matrix(X: Any, n: int, m: int) -> Any:
     dtype = getattr(X, "dtype", None)
     if len(shape) != 2 or dtype is None or np.dtype(dtype).kind not in "biuf":
         raise InputError(
-            f"X is {len(shape)}-dimensional of type {dtype}",
-            remedy="it must be numbers",
+            f"X is {len(shape)}-dimensional of type {dtype}", remedy="it must be numbers"
         )
     _check_shape(shape, n, m)
     return check_sparse(X) if sparse.issparse(X) else X

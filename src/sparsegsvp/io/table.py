@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,8 @@ from .derived import check_way, make_one, mark_covariates
 from .errors import InputError, listed, locating, option, quote
 from .formats import format_of, read_file, rows_of
 from .guards import existing_file, shown_name
-from .labels import LabelSheet, guess_positive, join, read_beside, read_labels
-from .layout import (
-    ColumnRole,
-    RawTable,
-    Roles,
-    batch_role,
-    batches_of,
-)
+from .labels import guess_positive, join, read_beside, read_labels
+from .layout import ColumnRole, RawTable, Roles, batch_role, batches_of
 from .models import log2_floor
 from .roles import role_lines
 from .rows import orient
@@ -330,7 +323,10 @@ def read_table(
         )
     found = None if labels is None else read_labels(existing_file(labels), on, target, encoding)
     with locating(file.name):
-        roles, options, turned = _oriented(file, roles, options, found)
+        form, turned = format_of(file), list[str]()
+        if transpose is None and form.transposes and form.rows is not None:
+            keys, key = ((), None) if found is None else (found.rows, found.on)
+            roles, options, turned = orient(rows_of(file, options), roles, options, keys, key)
         if found is None:
             raw, digest = read_file(file, roles, options)
         else:
@@ -347,17 +343,6 @@ def read_table(
         record = (*table.record, "values are log2(max(x, 1))")
         table = replace(table, X=log2_floor(table.X), record=record).without_notice("raw")
     return table
-
-
-def _oriented(
-    file: Path, roles: Roles, options: ReadOptions, labels: LabelSheet | None
-) -> tuple[Roles, ReadOptions, list[str]]:
-    """Find out which way a table lies, where the caller said nothing and it may lie either way."""
-    form = format_of(file)
-    if options.transpose is not None or not form.transposes or form.rows is None:
-        return roles, options, []
-    keys, on = ((), None) if labels is None else (labels.rows, labels.on)
-    return orient(rows_of(file, options), roles, options, keys, on)
 
 
 def texts_of(given: str | Sequence[str]) -> tuple[str, ...]:
