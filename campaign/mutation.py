@@ -113,10 +113,10 @@ TARGETS: dict[str, Target] = {
     ),
     "roles": target(
         "io.roles",
-        "role_lines asked_names asked_roles match_names settle_columns settle_names _many _give "
-        "_take_out _Columns.__init__ _Columns._share_of_whole _Columns.text "
-        "_Columns._refuse_numbers _Columns._people _Columns.identifiers _Columns.clinical "
-        "_Columns._odd _Columns._constant _giveaways _first_text _holds_text",
+        "role_lines asked_names asked_roles match_names assign_roles assign_roles_by_name "
+        "_enough_others _record_role _keep_columns _Columns.__init__ _Columns._share_of_whole "
+        "_Columns.text _Columns._refuse_numbers _Columns._people _Columns.identifiers "
+        "_Columns.clinical _Columns._odd _Columns._constant _giveaways _first_text _holds_text",
         "tests/io/test_roles.py",
         "tests/io/test_edges.py",
     ),
@@ -182,7 +182,7 @@ _LIVING: dict[str, tuple[str, ...]] = {
     "the bound is far below the steps of the statistic": (
         "permutation_test: gte -> gt in `exceeds.append(done[len(exceeds) + 1] >= done[0] - 1e-12)`",
     ),
-    "a copy of the same table": ("_take_out: lt -> lte in `if len(left) < len(raw.names):`",),
+    "a copy of the same table": ("_keep_columns: lt -> lte in `if len(left) < len(raw.names):`",),
     "nobody asks for whole numbers where the table is not wide": (
         "_Columns.__init__: 0 -> 1 in `self.whole = whole_columns(raw.X) if self.wide else np.zeros(0, dtype=bool)`",
         "_Columns.__init__: zeros -> ones in `self.whole = whole_columns(raw.X) if self.wide else np.zeros(0, dtype=bool)`",

@@ -18,7 +18,7 @@ from .errors import InputError, counted, listed, option, quote, suggestion
 from .labels import unify_spelling
 from .layout import RawTable, Roles, batches_of
 from .looks import column_blocks, column_of
-from .roles import asked_roles, settle_columns
+from .roles import asked_roles, assign_roles
 
 
 def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None) -> str | None:
@@ -41,7 +41,7 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
         _leave_out_empty(raw, low)
         filled = ~np.isnan(low)
         same = {n for n, same in zip(raw.names, low[filled] == high[filled]) if same}
-        settle_columns(raw, roles, target)
+        assign_roles(raw, roles, target)
         constant = [name for name in raw.names if name in same]
         if constant:
             raw.notes.append(f"{counted(len(constant), 'feature')} constant: {listed(constant)}")

@@ -26,7 +26,7 @@ WAYS = {
 }
 
 
-def check_way(how: str | None) -> None:
+def check_collapse(how: str | None) -> None:
     """Refuse what is none of the ways."""
     if how is not None:
         try:
@@ -35,7 +35,7 @@ def check_way(how: str | None) -> None:
             raise InputError(str(error)) from None
 
 
-def make_one(raw: RawTable, how: str | None) -> None:
+def collapse_features(raw: RawTable, how: str | None) -> None:
     """Make one feature of those that share a name, in the place of the first.
 
     "mean" is the mean of the values that are there, "max" the feature with the largest mean

@@ -137,7 +137,7 @@ def one_line(text: object) -> str:
     return "".join(c if c.isprintable() else " " for c in str(text))
 
 
-def said(error: BaseException, limit: int = 100) -> str:
+def error_text(error: BaseException, limit: int = 100) -> str:
     """Return what an error of a library says, printable and shortened."""
     text = one_line(error).strip()
     text = text if len(text) <= limit else f"{text[: limit - 1]}…"

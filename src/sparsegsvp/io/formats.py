@@ -32,10 +32,10 @@ from .guards import (
     check_unpacked,
     check_workbook,
     check_worksheet,
+    guarded,
+    guarded_rows,
     interruptible,
-    quiet,
-    sound,
-    sound_rows,
+    without_warnings,
 )
 from .layout import (
     RawTable,
@@ -110,10 +110,10 @@ def header_of(file: Path, options: ReadOptions) -> list[str]:
 def _opened(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open a file as rows; what its library raises, now or later, is an `InputError`."""
     assert form.rows is not None
-    with quiet(), ExitStack() as stack:
-        with sound(form.name):
+    with without_warnings(), ExitStack() as stack:
+        with guarded(form.name):
             stream = stack.enter_context(form.rows(file, options))
-        yield replace(stream, rows=sound_rows(stream.rows, form.name))
+        yield replace(stream, rows=guarded_rows(stream.rows, form.name))
 
 
 def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable, str]:
@@ -128,11 +128,11 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
             remedy=f"leave {option('transpose', True)} out",
         )
     if form.read is not None:
-        with quiet(), sound(form.name):
+        with without_warnings(), guarded(form.name):
             raw = form.read(file, roles, options)
     else:
         raw = from_rows(rows_of(file, options), roles, options)
-    with sound(form.name), open(file, "rb") as handle:
+    with guarded(form.name), open(file, "rb") as handle:
         return raw, hashlib.file_digest(handle, "sha256").hexdigest()
 
 

@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from .errors import InputError, one_line, option, quote, said, suggestion
+from .errors import InputError, error_text, one_line, option, quote, suggestion
 
 # Up to here nothing is refused: no machine minds.
 ALWAYS_BYTES = 1 << 26
@@ -34,7 +34,7 @@ ARRAY_RATIO = 500
 
 
 @contextmanager
-def sound(kind: str) -> Iterator[None]:
+def guarded(kind: str) -> Iterator[None]:
     """Turn whatever a library raises while it reads a file into an `InputError`.
 
     An `InputError` and the lack of an optional package pass as they are, as does everything
@@ -62,18 +62,19 @@ def sound(kind: str) -> Iterator[None]:
 
 def _unreadable(kind: str, error: Exception) -> InputError:
     return InputError(
-        f"it is damaged, or not {kind} ({said(error)})", remedy="copy, download or save it again"
+        f"it is damaged, or not {kind} ({error_text(error)})",
+        remedy="copy, download or save it again",
     )
 
 
-def sound_rows(rows: Iterable[Any], kind: str) -> Iterator[Any]:
+def guarded_rows(rows: Iterable[Any], kind: str) -> Iterator[Any]:
     """Yield rows; what goes wrong in reading the next is an `InputError`."""
-    with sound(kind):
+    with guarded(kind):
         yield from rows
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def without_warnings() -> Iterator[None]:
     """Keep the warnings of libraries about a file to themselves: what matters is refused."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -246,7 +246,7 @@ def read_labels(file: Path, on: str | None, target: str | None, encoding: str | 
     return LabelSheet(columns, rows, on, target, shown_name(file))
 
 
-def read_beside(
+def read_labelled(
     sheet: LabelSheet, file: Path, roles: Roles, options: ReadOptions
 ) -> tuple[RawTable, str]:
     """Read the table whose labels a sheet has, and the SHA-256 of its file."""
@@ -307,7 +307,7 @@ def _other_columns(sheet: LabelSheet, names: Sequence[str]) -> list[str]:
     return strange if len(strange) < len(named) else []
 
 
-def join(raw: RawTable, sheet: LabelSheet, asked: Roles) -> None:
+def attach_labels(raw: RawTable, sheet: LabelSheet, asked: Roles) -> None:
     """Put the labels (and groups and batches) of the sheet beside the samples of a table."""
     ids = raw.text["id"]
     for names in (ids, raw.titles or ()):

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from .cells import as_label, as_role, codes_of
-from .derived import check_way
+from .derived import check_collapse
 from .errors import InputError, locating, option, quote, role_option
 from .layout import (
     RawTable,
@@ -28,7 +28,7 @@ from .layout import (
 )
 from .layout import feature_names as names_of_features
 from .rows import from_rows
-from .table import Table, checked_table, mark_and_join, read_table, texts_of
+from .table import Table, as_names, checked_table, mark_and_collapse, read_table
 from .text import OpenRows, ReadOptions, RowStream
 
 # What messages call data in memory, by the package they belong to.
@@ -119,8 +119,8 @@ def make_table(
     """
     columns, values_of_batches = _batches(batch)
     named = {
-        "batch": columns, "drop": texts_of(drop), "adjust": texts_of(adjust),
-        "categorical": texts_of(categorical), "keep": tuple(keep),
+        "batch": columns, "drop": as_names(drop), "adjust": as_names(adjust),
+        "categorical": as_names(categorical), "keep": tuple(keep),
     }  # fmt: skip
     options = {
         "y": y, "target": target, "positive": positive, "id": id, "ids": ids, "group": group,
@@ -153,7 +153,7 @@ def make_table(
         if layer is not None and package != "anndata":
             raise InputError(f"{option('layer')} is for AnnData")
         wanted = None if features is None else tuple(features)
-        check_way(collapse)
+        check_collapse(collapse)
         roles = Roles(target, id, group, features=wanted, collapse=collapse, **named)
         reader = ReadOptions(na=codes_of(na))
         if package in ("scipy", "numpy"):
@@ -173,7 +173,7 @@ def make_table(
             target = str(getattr(y, "name", None) or "y")
         positive = None if positive is None else as_label(positive)
         digest = _digest(raw)
-        mark_and_join(raw, reader.na, collapse, in_place=False)
+        mark_and_collapse(raw, reader.na, collapse, in_place=False)
         return checked_table(raw, source, digest, roles, target, positive)
 
 

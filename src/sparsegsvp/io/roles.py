@@ -97,52 +97,52 @@ def match_names(raw: RawTable, known: Set[str | None]) -> None:
     raw.beside = {name: cells for name, cells in raw.beside.items() if cells != raw.text.get("id")}
 
 
-def settle_columns(raw: RawTable, roles: Roles, target: str | None) -> None:
+def assign_roles(raw: RawTable, roles: Roles, target: str | None) -> None:
     """Give every column of a table its role, and leave out in place what is no feature."""
-    settled = _Columns(raw, roles)
+    columns = _Columns(raw, roles)
     raw.roles += asked_roles(raw, roles, target)
-    settled.text(target)
+    columns.text(target)
     if raw.X.shape[1] == 0:
         raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
-    settled.identifiers()
-    settled.clinical()
-    raw.notices = (*raw.notices, *settled.notices, *_giveaways(raw, settled))
-    left = [i for i in range(len(raw.names)) if i not in settled.gone]
+    columns.identifiers()
+    columns.clinical()
+    raw.notices = (*raw.notices, *columns.notices, *_giveaways(raw, columns))
+    left = [i for i in range(len(raw.names)) if i not in columns.gone]
     if not left:
         raise InputError(
             "no column of numbers is left as a feature",
             remedy=f"name those to use with {option('keep')}",
         )
-    _take_out(raw, left)
+    _keep_columns(raw, left)
 
 
-def settle_names(raw: RawTable, roles: Roles, target: str | None) -> None:
+def assign_roles_by_name(raw: RawTable, roles: Roles, target: str | None) -> None:
     """Give the columns of a table that stays on disk their roles, from their names alone."""
     raw.roles += asked_roles(raw, roles, target)
     keep = set(asked_names(roles.keep, raw.names, "keep"))
     looks = {i: look for i, look in looks_of(raw.names).items() if look.plain}
     looks = {i: look for i, look in looks.items() if raw.names[i] not in keep}
     left = [i for i in range(len(raw.names)) if i not in looks]
-    if not looks or not _many(len(left), len(looks)):
+    if not looks or not _enough_others(len(left), len(looks)):
         return
     for i, look in looks.items():
-        _give(raw, raw.names[i], look.role, f"looks {look.words}")
-    _take_out(raw, left)
+        _record_role(raw, raw.names[i], look.role, f"looks {look.words}")
+    _keep_columns(raw, left)
 
 
-def _many(n_others: int, n_looks: int) -> bool:
+def _enough_others(n_others: int, n_looks: int) -> bool:
     """Whether there are enough columns besides those that look clinical for a wide table."""
     return n_others > _MANY and n_others >= _PER_LOOK * n_looks
 
 
-def _give(raw: RawTable, name: str, role: Role, reason: str) -> None:
+def _record_role(raw: RawTable, name: str, role: Role, reason: str) -> None:
     """Write down the role of a column that is no feature."""
     raw.roles.append(ColumnRole(name, role, reason))
     if role != "id":
         raw.dropped[name] = f"{role}: {reason}"
 
 
-def _take_out(raw: RawTable, left: list[int]) -> None:
+def _keep_columns(raw: RawTable, left: list[int]) -> None:
     """Keep the columns at some positions, and put on record all that got another role."""
     if len(left) < len(raw.names):
         raw.X, raw.names = raw.X[:, left], [raw.names[i] for i in left]
@@ -166,7 +166,7 @@ class _Columns:
         self.keep = set(asked_names(roles.keep, [*raw.names, *raw.beside], "keep"))
         looks = looks_of(raw.names)
         self.looks = {i: look for i, look in looks.items() if raw.names[i] not in self.keep}
-        self.wide = _many(len(raw.names) - len(self.looks), len(self.looks))
+        self.wide = _enough_others(len(raw.names) - len(self.looks), len(self.looks))
         self.whole = whole_columns(raw.X) if self.wide else np.zeros(0, dtype=bool)
         if self.wide:
             share = self._share_of_whole()
@@ -198,18 +198,18 @@ class _Columns:
                             f"if it names the features {option('transpose', True)}",
                         )
                     role, raw.text["id"] = "id", list(cells)
-                _give(raw, name, role, "a different text in every row")
+                _record_role(raw, name, role, "a different text in every row")
             elif levels <= 1:
-                _give(raw, name, "ignored", "the same text in every row")
+                _record_role(raw, name, "ignored", "the same text in every row")
             elif not self.wide:
                 refused.append(name)
             elif named or names_people(name):
                 self._people(name, levels)
             elif look is not None:
-                _give(raw, name, look.role, f"looks {look.words}")
+                _record_role(raw, name, look.role, f"looks {look.words}")
             else:
                 role = "covariate" if levels <= _FEW_LEVELS else "ignored"
-                _give(raw, name, role, f"text with {levels} levels")
+                _record_role(raw, name, role, f"text with {levels} levels")
         if refused:
             raise _holds_text(raw, refused)
 
@@ -238,7 +238,7 @@ class _Columns:
 
     def _people(self, name: str, levels: int) -> None:
         """Leave out identifiers that repeat, and say what they may be for."""
-        _give(self.raw, name, "ignored", "repeats, as patients do")
+        _record_role(self.raw, name, "ignored", "repeats, as patients do")
         if "group" not in self.raw.text:
             self._notice(
                 "patients",
@@ -265,7 +265,7 @@ class _Columns:
                 role: Role = "ignored" if "id" in raw.text else "id"
                 raw.text.setdefault("id", [f"{value:.0f}" for value in column])
                 self.gone.add(i)
-                _give(raw, name, role, "a different whole number in every row")
+                _record_role(raw, name, role, "a different whole number in every row")
             elif levels > 2 and names_people(name):
                 self.gone.add(i)
                 self._people(name, levels)
@@ -279,7 +279,7 @@ class _Columns:
             for i, look in found.items():
                 if look.plain or (fractions and self.whole[i] and not self._constant(i)):
                     self.gone.add(i)
-                    _give(raw, raw.names[i], look.role, f"looks {look.words}")
+                    _record_role(raw, raw.names[i], look.role, f"looks {look.words}")
             if fractions:
                 self._odd(found)
             return

@@ -338,7 +338,7 @@ def _text_in_rows(reader: NumberReader, names: list[str], lines: list[int]) -> I
 # --- which way a table lies --------------------------------------------------------------
 
 
-def orient(
+def find_orientation(
     open_rows: OpenRows, roles: Roles, options: ReadOptions, keys: Collection[str], on: str | None
 ) -> tuple[Roles, ReadOptions, list[str]]:
     """Say in the options whether features are in rows, of a table of which nobody said so.

@@ -21,7 +21,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .errors import InputError, locating, one_line, option, quote, said
+from .errors import InputError, error_text, locating, one_line, option, quote
 from .guards import BoundedGzip
 
 _SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
@@ -405,5 +405,5 @@ def _lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
                     yield number, text.strip('"') if quoted else text
     except OSError as error:
         raise InputError(
-            f"the list cannot be read ({said(error)})", remedy="check the path"
+            f"the list cannot be read ({error_text(error)})", remedy="check the path"
         ) from None
