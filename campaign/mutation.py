@@ -116,10 +116,10 @@ TARGETS: dict[str, Target] = {
     ),
     "roles": target(
         "io.roles",
-        "role_lines asked_names asked_roles match_names settle_columns settle_names _take_out "
-        "_Columns.__init__ _Columns.wide _Columns.text _Columns._people _Columns.identifiers "
-        "_Columns.clinical _Columns._odd _Columns._constant _Columns._take _Columns.leave_out "
-        "_giveaways _first_text _holds_text",
+        "role_lines asked_names asked_roles match_names assign_roles assign_roles_by_name "
+        "_enough_others _record_role _keep_columns _Columns.__init__ _Columns._share_of_whole "
+        "_Columns.text _Columns._refuse_numbers _Columns._people _Columns.identifiers "
+        "_Columns.clinical _Columns._odd _Columns._constant _giveaways _first_text _holds_text",
         "tests/io/test_roles.py",
         "tests/io/test_edges.py",
     ),
@@ -184,6 +184,18 @@ _LIVING: dict[str, tuple[str, ...]] = {
     ),
     "the bound is far below the steps of the statistic": (
         "permutation_test: gte -> gt in `exceeds.append(done[len(exceeds) + 1] >= done[0] - 1e-12)`",
+    ),
+    "a copy of the same table": ("_keep_columns: lt -> lte in `if len(left) < len(raw.names):`",),
+    "nobody asks for whole numbers where the table is not wide": (
+        "_Columns.__init__: 0 -> 1 in `self.whole = whole_columns(raw.X) if self.wide else np.zeros(0, dtype=bool)`",
+        "_Columns.__init__: zeros -> ones in `self.whole = whole_columns(raw.X) if self.wide else np.zeros(0, dtype=bool)`",
+    ),
+    "all of them are the same text": (
+        "_Columns._refuse_numbers: 0 -> 1 in `code = if_a_code(others[0]) if len(set(others)) == 1 else ''`",
+        "_Columns._refuse_numbers: 0 -> -1 in `code = if_a_code(others[0]) if len(set(others)) == 1 else ''`",
+    ),
+    "in a wide table the share is below a tenth or above nine": (
+        "_Columns.clinical: lte -> lt in `fractions = self._share_of_whole() <= 0.5`",
     ),
 }
 REASONS = {name: reason for reason, names in _LIVING.items() for name in names}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +18,13 @@ from sparsegsvp.io.cells import as_label
 from sparsegsvp.io.layout import ColumnRole, stored_matrix
 from sparsegsvp.io.roles import role_lines
 from sparsegsvp.io.sheets import csv_text
-from sparsegsvp.io.structure import _codec_names, check_hdf5, check_heaps
+from sparsegsvp.io.structure import (
+    _codec_names,
+    check_anndata_matrix,
+    check_codecs,
+    check_hdf5,
+    check_heaps,
+)
 from sparsegsvp.io.text import names_or_files, read_costs
 
 # --- lists and costs -----------------------------------------------------------------------
@@ -115,7 +124,74 @@ def test_numbers_with_a_point_where_commas_were_asked_for(tmp_path):
         read_table(tmp_path / "t.csv", target="y", decimal=",")
 
 
+def test_codes_written_oddly_among_decimal_commas(tmp_path):
+    lines = [f"{i},5;{'nA' if i == 3 else f'{i},25'};{'xz'[i % 2]}" for i in range(8)]
+    (tmp_path / "t.csv").write_text("a;b;y\n" + "\n".join(lines))
+    table = read_table(tmp_path / "t.csv", target="y")
+    assert table.X[2].tolist() == [2.5, 2.25] and table.X[3, 0] == 3.5 and table.n_missing == 1
+    with pytest.raises(InputError, match=r"columns 'a' and 'b' hold text \('0,5' on line 2\)"):
+        read_table(tmp_path / "t.csv", target="y", decimal=".", features=["a", "b"])
+
+
+def test_a_wide_table_of_text_is_not_read_to_its_end(tmp_path):
+    """Thousands of cells that are no numbers tell what another thousand would."""
+    header = ",".join(f"c{j}" for j in range(400))
+    lines = [",".join([f"t{i}{j}" for j in range(400)] + ["xz"[i % 2]]) for i in range(16)]
+    (tmp_path / "t.csv").write_text("\n".join([f"{header},y", *lines]))
+    with pytest.raises(InputError, match="no column of numbers is left"):
+        read_table(tmp_path / "t.csv", target="y")
+
+
 # --- tables without what is needed -----------------------------------------------------------
+
+
+def test_features_that_were_asked_for_must_be_numbers(tmp_path):
+    lines = [f"{i}.5,{'uvw'[i % 3]},{'pq'[i % 2]},{'xz'[i % 2]}" for i in range(6)]
+    (tmp_path / "t.csv").write_text("a,b,c,y\n" + "\n".join(lines))
+    with pytest.raises(InputError, match=r"column 'b' holds text \('u' on line 2\); numbers are"):
+        read_table(tmp_path / "t.csv", target="y", features=["a", "b"])
+    with pytest.raises(InputError, match="columns 'b' and 'c' hold text"):
+        read_table(tmp_path / "t.csv", target="y", features=["b", "c"])
+
+
+def test_many_samples_with_numbers_for_names_are_no_features(tmp_path):
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    for names, codes in ((range(9000, 9600), []), ([f"G{i}" for i in range(600)], ["orientation"])):
+        frame = pd.DataFrame(X, index=list(names)).assign(y=["x", "z"] * 300)
+        frame.columns = ["a", "b", "c", "y"]
+        assert [n.code for n in make_table(frame, target="y").notices] == codes
+
+
+def test_the_logarithm_is_advised_from_complete_features_alone():
+    raw = np.exp(np.random.default_rng(0).normal(6, 2, size=(60, 60)))
+    labels = ["x", "z"] * 30
+    assert [n.code for n in make_table(raw, labels).notices] == ["raw"]
+    raw[np.arange(60), np.arange(60)] = np.nan
+    assert not make_table(raw, labels).notices
+
+
+def test_files_with_nothing_but_separators_or_with_sparse_rows(tmp_path):
+    (tmp_path / "t.csv").write_text(";;\n;;\n")
+    with pytest.raises(InputError, match="the file is empty"):
+        read_table(tmp_path / "t.csv", target="y", separator=";")
+    (tmp_path / "t.arff").write_text("@relation r\n@attribute a numeric\n@data\n{0 1.5}\n")
+    with pytest.raises(InputError, match=r"line 4: sparse ARFF rows are not read; save it as"):
+        read_table(tmp_path / "t.arff", target="a")
+    with pytest.raises(InputError, match="samples in rows by definition; leave transpose=True out"):
+        read_table(tmp_path / "t.arff", target="a", transpose=True)
+
+
+def test_a_path_into_a_folder_that_there_is_not(tmp_path):
+    with pytest.raises(InputError, match="there is no such file; check the path"):
+        read_table(tmp_path / "nowhere" / "t.csv", target="y")
+
+
+def test_rows_of_a_second_file_without_an_identifier_are_passed_over(tmp_path):
+    (tmp_path / "t.csv").write_text("id,a\n" + "".join(f"s{i},{i}.5\n" for i in range(6)))
+    labels = "".join(f"s{i},{'xz'[i % 2]}\n" for i in range(6))
+    (tmp_path / "y.csv").write_text(f"id,y\n,z\n,x\n{labels}")
+    table = read_table(tmp_path / "t.csv", labels=tmp_path / "y.csv")
+    assert table.class_counts() == {"x": 3, "z": 3}
 
 
 def test_a_table_without_a_number():
@@ -144,8 +220,14 @@ def test_sheets_that_are_empty_or_have_names_that_end_early(tmp_path):
     page = book.active
     for row in (["a", "b", "y", None, " "], *([i, i / 3, "xz"[i % 2]] for i in range(6))):
         page.append(row)
+    page.title = "first"
+    book.create_sheet("second").append(["c"])
     book.save(tmp_path / "t.xlsx")
-    assert read_table(tmp_path / "t.xlsx", target="y").feature_names == ("a", "b")
+    table = read_table(tmp_path / "t.xlsx", target="y")
+    assert table.feature_names == ("a", "b") and "the first of 2 sheets, 'first'" in table.record
+    assert "sheets" not in " ".join(
+        read_table(tmp_path / "t.xlsx", target="y", sheet="first").record
+    )
 
 
 def test_truth_values_of_parquet_are_numbers(tmp_path):
@@ -163,6 +245,18 @@ def test_frames_whose_index_is_several_or_named_like_a_column():
     assert make_table(frame.rename_axis("a"), target="y").feature_names == ("a", "b")
     table = make_table(frame.drop(columns="y"))
     assert table.y is None and table.class_counts() == {}
+    indexed = make_table(frame.set_index("b"), target="y", features=["b", "a"])
+    assert indexed.X.tolist() == frame[["b", "a"]].to_numpy().tolist()
+
+
+def test_annotated_data_with_nothing_but_a_layer():
+    anndata = pytest.importorskip("anndata")
+    obs = pd.DataFrame({"y": list("xzxz")}, index=list("abcd"))
+    layers = {"raw": np.arange(12.0).reshape(4, 3) / 7}
+    data = anndata.AnnData(obs=obs, var=pd.DataFrame(index=list("ghi")), layers=layers)
+    assert make_table(data, target="y", layer="raw").X.tolist() == layers["raw"].tolist()
+    with pytest.raises(InputError, match="X is empty; name a layer with layer: 'raw'"):
+        make_table(data, target="y")
 
 
 def test_rows_that_are_features_need_names_and_samples(tmp_path):
@@ -178,6 +272,37 @@ def test_rows_that_are_features_need_names_and_samples(tmp_path):
         read_table(path, target="stat", transpose=True)
     table = read_table(path, target="state", id="gene", transpose=True)
     assert table.ids.tolist() == ["s1", "s2", "s3", "s4"]
+
+
+def test_parts_of_a_parquet_folder_may_be_empty(tmp_path):
+    pytest.importorskip("dask")
+    frame = pd.DataFrame({"a": np.arange(6.0), "y": list("xzxzxz")})
+    for part, rows in enumerate((slice(0, 4), slice(0, 0), slice(4, 6))):
+        frame[rows].to_parquet(tmp_path / f"{part}.parquet", index=False)
+    table = open_table(tmp_path, target="y")
+    assert table.X.chunks == ((4, 2), (1,)) and table.X.compute().ravel().tolist() == [*range(6)]
+
+
+def test_writing_from_another_thread(tmp_path):
+    """Where Python sets no handlers of signals."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(io.write_atomic, tmp_path / "a.txt", "whole").result()
+    assert (tmp_path / "a.txt").read_text() == "whole"
+
+
+@pytest.mark.parametrize("kind", [OSError, InputError])
+def test_errors_name_the_folder_that_the_files_are_for(tmp_path, kind):
+    final = tmp_path / "out"
+    with pytest.raises(kind, match=r"out/a\.txt") as caught, io.whole_folder(final) as folder:
+        if kind is OSError:
+            (folder / "a.txt" / "b").write_text("1")
+        raise InputError("it is damaged", where=str(folder / "a.txt"))
+    assert "partial" not in str(caught.value)
+    for other in (OSError("full"), InputError("it is damaged", where="a.csv")):
+        with pytest.raises(type(other)) as caught, io.whole_folder(final):
+            raise other
+        assert caught.value is other
+    assert not final.exists()
 
 
 # --- roles ---------------------------------------------------------------------------------
@@ -260,18 +385,32 @@ def test_what_hdf5_keeps_elsewhere_or_declares_too_large_is_refused(tmp_path):
         file.create_dataset("none", shape=(0,), dtype=text)
         file.create_dataset("fixed", data=np.array([b"ab", b"cd"]))
         file.create_dataset("huge", shape=(1 << 40,), dtype="f8")
+        file["soft"] = h5py.SoftLink("/folder/X")
+        file["type"] = np.dtype("f8")
+        file["rows"] = np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")])
+        file.create_dataset("refs", data=[file["here"].ref], dtype=h5py.ref_dtype)
+        file.create_group("nested")["far"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "X")
+        # lengths of four billion, as HDF5 would shuffle them if it did so with texts
+        lengths = np.frombuffer(b"\xff" * 16 * 9, "u1").reshape(-1, 16).T.tobytes()
+        long = file.create_dataset(
+            "long", shape=(9,), dtype=text, chunks=(9,), compression="gzip", shuffle=True
+        )
+        long.id.write_direct_chunk((0,), zlib.compress(lengths), 0)
         group = file.create_group("group")
         group["a"], group["b"] = file["here"], np.ones(2)
     size = path.stat().st_size
     with h5py.File(path, "r") as file:
         sound = ("here", "twice", "packed", "shuffled", "other", "plain", "none", "fixed", "group")
-        check_hdf5(file, (*sound, "group/a"), size)
+        check_hdf5(file, (*sound, "group/a", "type", "rows", "refs"), size)
         for name, message in (
             ("far", "kept in another file"),
             ("folder/X", "kept in another file"),
             ("virtual", "kept in another file"),
             ("table", "'odd' holds neither numbers nor text"),
             ("huge", "'huge' declares more than there is"),
+            ("nested", "'far' is kept in another file"),
+            ("soft", "'soft' is kept in another file"),
+            ("long", "a text of 'long' is damaged"),
         ):
             with pytest.raises(InputError, match=message):
                 check_hdf5(file, (name,), size)
@@ -283,6 +422,42 @@ def test_packers_are_named_however_metadata_spell_them():
         {"compressor": {"id": "blosc"}, "filters": [{"id": "vlen-utf8"}, 3]},
     ]
     assert sorted(_codec_names(metadata)) == ["blosc", "bytes", "crc32c", "vlen-utf8"]
+
+
+def test_texts_of_zarr_that_are_fewer_than_declared(tmp_path):
+    packed = {"filters": [{"id": "vlen-utf8"}], "compressor": None}
+    metadata = {"metadata": {"names/.zarray": packed, "../other/.zarray": packed}}
+    (tmp_path / "a" / "names").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "a" / ".zmetadata").write_text(json.dumps(metadata))
+    (tmp_path / "other" / "0").write_bytes(b"\xff" * 8)  # not in the store, not looked into
+    chunk = tmp_path / "a" / "names" / "0"
+    chunk.write_bytes((1).to_bytes(4, "little") + (2).to_bytes(4, "little") + b"ab")
+    check_codecs(tmp_path / "a")
+    chunk.write_bytes((1000).to_bytes(4, "little") + b"ab")
+    with pytest.raises(InputError, match="texts of 'names' are damaged"):
+        check_codecs(tmp_path / "a")
+
+
+@pytest.mark.parametrize(("encoding", "shape"), [("coo_matrix", [4, 3]), ("csr_matrix", [4])])
+def test_sparse_matrices_of_other_kinds(encoding, shape):
+    stored = SimpleNamespace(attrs={"encoding-type": encoding, "shape": shape})
+    with pytest.raises(InputError, match=f"X is stored as '{encoding}'; store it as an array, CSR"):
+        check_anndata_matrix(stored, 4, 3)
+
+
+def test_a_file_that_another_process_is_writing(tmp_path, sheet, write_sheet):
+    fcntl = pytest.importorskip("fcntl")
+    write_sheet(sheet, tmp_path / "t.h5ad")
+    with open(tmp_path / "t.h5ad", "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match=r"it cannot be read \(.*lock"):
+            read_table(tmp_path / "t.h5ad", target="class")
+
+
+def test_small_sizes_are_said_in_bytes():
+    with pytest.raises(InputError, match=r"unpacks to 1 GB, .* times the 500 bytes it takes"):
+        io.guards.check_unpacked(1 << 30, 500, "check it")
 
 
 def test_zarr_stores_that_are_no_tables(tmp_path):

@@ -132,6 +132,14 @@ def test_torn_files_are_refused(tmp_path, text):
         read_table(write(tmp_path / "a.txt", text), target="x")
 
 
+def test_lines_of_one_name_and_the_column_of_features(tmp_path):
+    extra = [f"!Sample_note\t{quoted(f'{word}{i % 2}' for i in range(6))}" for word in "ab"]
+    path = write(tmp_path / "a.txt", series(extra=extra))
+    table = read_table(path, target="note.1", group="note", id="ID_REF")
+    assert list(table.y[:2]) == ["b0", "b1"] and list(table.groups[:2]) == ["a0", "a1"]
+    assert list(table.ids) == GSM
+
+
 def test_gaps_of_geo(tmp_path):
     numbers = {"a": ["null", 2, "", 4, 5, 6], "b": range(6)}
     table = read_table(write(tmp_path / "a.txt", series(numbers)), target="Tissue")

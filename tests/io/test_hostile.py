@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from sparsegsvp.io import InputError, guards, open_table, read_table
-from sparsegsvp.io.guards import sound
+from sparsegsvp.io.guards import guarded
 
 CSV = "id,a,b,class\n" + "".join(f"s{i},{i},{i * i},{'xy'[i % 2]}\n" for i in range(12))
 
@@ -543,14 +543,14 @@ def test_a_matrix_larger_than_the_memory_is_refused(monkeypatch):
     ],
 )
 def test_whatever_a_library_raises_is_one_kind_of_error(error, said):
-    with pytest.raises(InputError, match=re.escape(said)) as caught, sound("CSV"):
+    with pytest.raises(InputError, match=re.escape(said)) as caught, guarded("CSV"):
         raise error
     assert caught.value.__cause__ is error
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, InputError("mine"), ImportError])
 def test_what_is_not_about_the_file_passes(error):
-    with pytest.raises(error if isinstance(error, type) else InputError) as caught, sound("CSV"):
+    with pytest.raises(error if isinstance(error, type) else InputError) as caught, guarded("CSV"):
         raise error
     assert caught.value.__cause__ is None
 

@@ -136,6 +136,14 @@ def test_a_changed_number_is_revealed(saved):
         load_model(rewritten(saved, change, reseal=False))
 
 
+def test_a_description_without_a_type_is_refused(saved):
+    def change(members):
+        members["schema.json"] = b"[]"
+
+    with pytest.raises(InputError, match="not part of a model: 'something without a type'"):
+        load_model(rewritten(saved, change))
+
+
 def forge(members, module, name, loader="ObjectNode"):
     """Put a foreign object among the attributes of the model."""
     schema = json.loads(members["schema.json"])

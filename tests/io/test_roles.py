@@ -283,6 +283,13 @@ def test_a_slip_is_refused_and_no_column_lost(tmp_path):
         read_table(tmp_path / "t.csv", target="type")
 
 
+def test_text_of_samples_without_a_label_is_refused_too():
+    frame = wide(marker=["low" if i < 10 else str(i) for i in range(40)])
+    frame.loc[:9, "type"] = None
+    with pytest.raises(InputError, match="'marker': its text is in samples without a label"):
+        make_table(frame, target="type")
+
+
 def test_rows_without_a_label_leave_the_text_beside_too():
     frame = wide(batch=["a" if i < 20 else "b" for i in range(40)])
     frame.loc[0, "type"] = None
@@ -543,3 +550,28 @@ def test_tables_on_disk_are_wide_by_the_same_numbers(tmp_path):
         table = open_table(tmp_path / f"{m}.parquet", target="type")
         assert (table.dropped.get("age") == "covariate: looks clinical") is out
         assert table.X.shape[1] == (m if out else m + 1)
+
+
+@pytest.mark.parametrize("name", ["family", "sample"])
+def test_text_named_like_people_or_like_samples_may_repeat(name):
+    table = make_table(wide(**{name: [f"F{i // 2}" for i in range(40)]}), target="type")
+    assert whys(table)[name] == ("ignored", "repeats, as patients do")
+    assert [n.code for n in table.notices] == ["patients"]
+
+
+def test_a_slip_is_quoted_with_its_own_row():
+    mostly = wide(marker=["low" if i % 8 == 3 else str(i) for i in range(40)])
+    with pytest.raises(InputError, match=r"'low' on row 4 is not a number \(5 cells"):
+        make_table(mostly, target="type")
+
+
+def test_two_samples_are_too_few_to_tell_names_from_values(tmp_path):
+    small = pd.DataFrame({"g": [1.5, 2.5, 0.5], "sample": [7, 8, 9], "y": list("aba")})
+    assert make_table(small, target="y").ids.tolist() == ["7", "8", "9"]
+    assert make_table(small[:2], target="y").feature_names == ("g", "sample")
+    turned, path = ["gene,s1,s2,s3", "y,a,b,a", "note,x,z,w", "g,1.5,2.5,0.5"], tmp_path / "t.csv"
+    path.write_text("\n".join(turned))
+    assert "note" in read_table(path, target="y", transpose=True).dropped
+    path.write_text("\n".join(line.rpartition(",")[0] for line in turned))
+    with pytest.raises(InputError, match="row 'note' holds text"):
+        read_table(path, target="y", transpose=True)

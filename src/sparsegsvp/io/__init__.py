@@ -8,8 +8,9 @@ The walk of a file to a `Table`, a module for each step:
   numbers, whichever way the table lies; `memory` does so for data frames, arrays and AnnData.
   Each gives a `RawTable`;
 - `labels` of a second file are matched with the samples;
-- `checks` refuses what cannot be used, and `roles` decides by name and values (`looks`) which of
-  the other columns are features;
+- `checks` refuses what cannot be used, `roles` decides by name and values (`looks`) which of the
+  other columns are features, and `derived` makes features of categories, of ages to adjust for,
+  and one of several that share a name;
 - `table` puts it together, with a record of what was done.
 
 What is written goes through `files`, tables through `sheets`, models through `models` and

@@ -16,7 +16,7 @@ import numpy as np
 import sklearn
 
 from .. import __version__
-from .errors import InputError, one_line, said
+from .errors import InputError, error_text, one_line
 from .structure import check_npy, check_texts
 
 SEAL = "sparsegsvp.json"
@@ -110,7 +110,7 @@ def unpacked(file: Path, max_bytes: int) -> dict[str, bytes]:
     except InputError:
         raise
     except Exception as error:  # zipfile, zlib and struct raise their own for damaged data
-        raise InputError(f"the file is damaged ({said(error)})", remedy=DAMAGED) from error
+        raise InputError(f"the file is damaged ({error_text(error)})", remedy=DAMAGED) from error
 
 
 def _refuse_size(size: int, limit: int) -> None:

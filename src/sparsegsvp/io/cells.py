@@ -66,6 +66,10 @@ class NumberReader:
         self.bad: list[BadCell] = []
         self.comma_proven = False  # whether a comma cannot be a thousands separator
 
+    def column_of(self, cell: BadCell) -> str:
+        """Quote the name of a cell's column."""
+        return quote(self.columns[cell.position])
+
     def row(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
         """Read one row; a cell that is no number becomes NaN and is remembered in `bad`."""
         values = self._row(cells, line)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,12 +13,12 @@ from scipy import sparse
 from .._notices import Notice
 from .._validate import LARGEST
 from .cells import looks_numeric
-from .covariates import append_covariates
-from .errors import InputError, listed, option, quote, suggestion
-from .labels import describe_spellings, one_spelling, spelling_notice
+from .derived import append_covariates
+from .errors import InputError, counted, listed, option, quote, suggestion
+from .labels import unify_spelling
 from .layout import RawTable, Roles, batches_of
 from .looks import column_blocks, column_of
-from .roles import asked_roles, settle_columns
+from .roles import asked_roles, assign_roles
 
 
 def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None) -> str | None:
@@ -42,10 +41,10 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
         _leave_out_empty(raw, low)
         filled = ~np.isnan(low)
         same = {n for n, same in zip(raw.names, low[filled] == high[filled]) if same}
-        settle_columns(raw, roles, target)
+        assign_roles(raw, roles, target)
         constant = [name for name in raw.names if name in same]
         if constant:
-            raw.notes.append(f"{_count(len(constant), 'feature')} constant: {listed(constant)}")
+            raw.notes.append(f"{counted(len(constant), 'feature')} constant: {listed(constant)}")
     scale = () if fixed else raw_intensities(raw.X, *_column_range(raw.X))
     append_covariates(raw, roles)
     missing = _missing_per_column(raw.X)
@@ -54,7 +53,7 @@ def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None)
         affected = [raw.names[j] for j in np.flatnonzero(missing)]
         features = "1 feature" if len(affected) == 1 else f"{len(affected)} features"
         raw.notes.append(
-            f"{_count(raw.n_missing, 'value')} missing in {features}: {listed(affected)}"
+            f"{counted(raw.n_missing, 'value')} missing in {features}: {listed(affected)}"
         )
     raw.notices = (*_repeats(raw), *_orientation(raw), *raw.notices, *scale)
     return positive
@@ -69,7 +68,7 @@ def check_roles(
     that its class has got.
     """
     _leave_out_unlabelled(raw)
-    positive = _one_spelling(raw, positive)
+    positive = unify_spelling(raw, positive)
     labels = raw.text.get("target")
     if labels is not None and target is not None:
         _refuse_labels([str(v) for v in labels], target, one_class)
@@ -110,32 +109,12 @@ def _refuse_batches(raw: RawTable, name: str, cells: list[str | None]) -> None:
         )
 
 
-def _one_spelling(raw: RawTable, positive: str | None) -> str | None:
-    """Take labels that differ in spelling as one; return that of the class of interest."""
-    labels = raw.text.get("target")
-    if labels is None:
-        return positive
-    counts = Counter(str(label) for label in labels)
-    chosen = one_spelling(counts)
-    described = describe_spellings(counts, chosen)
-    raw.text["target"] = [chosen[str(label)] for label in labels]
-    if described:
-        raw.notes.append(f"labels in several spellings are one class: {described}")
-        raw.notices += (spelling_notice(described),)
-    return positive if positive is None else chosen.get(positive, positive)
-
-
-def _count(n: int, noun: str) -> str:
-    return f"1 {noun} is" if n == 1 else f"{n} {noun}s are"
-
-
 def _place(raw: RawTable, row: int) -> str:
-    if raw.lines is not None:
-        return f"{raw.place} {raw.lines[row]}"
+    """Say where a sample is: by its line, by its identifier, or by its number."""
     ids = raw.text.get("id")
-    if ids is not None and ids[row] is not None:
+    if raw.lines is None and ids is not None and ids[row] is not None:
         return f"sample {quote(ids[row])}"
-    return f"{raw.place} {row + 1}"
+    return raw.line_of(row)
 
 
 def _leave_out_unlabelled(raw: RawTable) -> None:
@@ -165,7 +144,7 @@ def _leave_out_empty(raw: RawTable, low: NDArray[Any]) -> None:
     names = [raw.names[j] for j in np.flatnonzero(empty)]
     if empty.all():
         raise InputError("there is not a single number in the table")
-    raw.notes.append(f"{_count(len(names), 'feature')} left out, having no value: {listed(names)}")
+    raw.notes.append(f"{counted(len(names), 'feature')} left out, having no value: {listed(names)}")
     raw.dropped.update(dict.fromkeys(names, "no value"))
     raw.X = raw.X[:, ~empty]
     raw.names = [name for name, e in zip(raw.names, empty) if not e]
@@ -197,7 +176,7 @@ def _repeats(raw: RawTable) -> Iterator[Notice]:
 
 def _same_identifier(pairs: list[tuple[int, int]], ids: Any) -> str:
     twice = list(dict.fromkeys(ids[first] for first, _ in pairs))
-    return f"{_count(len(twice), 'identifier')} repeated ({listed(twice)})"
+    return f"{counted(len(twice), 'identifier')} repeated ({listed(twice)})"
 
 
 def _same_values(pairs: list[tuple[int, int]], ids: Any) -> str:
@@ -255,12 +234,11 @@ def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any]) -> No
     j = int(extreme[0])
     column = column_of(X, j)
     i = int(np.flatnonzero(np.abs(column) > limit)[0])
-    at = raw.lines[i] if raw.lines is not None else i + 1
     value = float(column[i])
     what = "is infinite" if np.isinf(value) else f"is too large (at most {limit:g})"
     raise InputError(
         f"{value:g} {what}",
-        where=f"{raw.place} {at}, column {quote(raw.names[j])}",
+        where=f"{raw.line_of(i)}, column {quote(raw.names[j])}",
         remedy="correct it, rescale the column, or leave the cell empty",
     )
 

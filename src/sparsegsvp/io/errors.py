@@ -100,19 +100,17 @@ def _rebuild(what: str, where: str, remedy: str) -> InputError:
 
 
 def option(name: str, value: Any = None) -> str:
-    """Refer to a parameter, and to the value a message proposes, which may come from a file.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.errors import option, plain_text
-    >>> plain_text(f"use {option('transpose', True)} or {option('drop', ['sex'])}")
-    "use transpose=True or drop=['sex']"
-    """
+    """Refer to a parameter, and to the value a message proposes, which may come from a file."""
     # JSON in ASCII: whatever the value holds, no mark is among it
     text = "" if value is None else json.dumps(value)
     if not text or len(text) > _LONGEST:
         return f"{_OPEN}{name}{_CLOSE}"
     return f"{_OPEN}{name}{_BETWEEN}{text}{_CLOSE}"
+
+
+def role_option(role: str) -> str:
+    """Refer to the parameter that gave a column its role."""
+    return option(role.partition(":")[0])
 
 
 def spelled(text: str, spell: Spell) -> str:
@@ -139,7 +137,7 @@ def one_line(text: object) -> str:
     return "".join(c if c.isprintable() else " " for c in str(text))
 
 
-def said(error: BaseException, limit: int = 100) -> str:
+def error_text(error: BaseException, limit: int = 100) -> str:
     """Return what an error of a library says, printable and shortened."""
     text = one_line(error).strip()
     text = text if len(text) <= limit else f"{text[: limit - 1]}…"
@@ -162,6 +160,11 @@ def listed(values: Iterable[object], shown: int = 5, limit: int = 40) -> str:
     return ", ".join(items[:shown]) + f" and {len(items) - shown} more"
 
 
+def counted(n: int, noun: str) -> str:
+    """Return ``1 value is``, or ``3 values are``."""
+    return f"1 {noun} is" if n == 1 else f"{n} {noun}s are"
+
+
 def suggestion(name: str, candidates: Sequence[str]) -> str:
     """Say which of the candidates was probably meant, or what there is."""
     close = close_names(name, candidates)
@@ -172,8 +175,7 @@ def suggestion(name: str, candidates: Sequence[str]) -> str:
 
 def no_such(kind: str, name: str, role: str, there: Sequence[str], within: str = "") -> InputError:
     """Return the error for a name that a parameter gave and that is not there."""
-    parameter = option(role.partition(":")[0])
-    what = f"there is no {kind} {quote(name)}{within} ({parameter})"
+    what = f"there is no {kind} {quote(name)}{within} ({role_option(role)})"
     return InputError(what, remedy=suggestion(name, there))
 
 

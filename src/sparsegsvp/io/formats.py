@@ -30,19 +30,20 @@ from .guards import (
     ARRAY_RATIO,
     check_memory,
     check_unpacked,
+    check_workbook,
+    check_worksheet,
+    guarded,
+    guarded_rows,
     interruptible,
-    quiet,
-    sound,
-    sound_rows,
+    without_warnings,
 )
 from .layout import (
     RawTable,
     Roles,
     RoleText,
     as_floating,
-    columns_of_obs,
+    from_anndata,
     from_arrays,
-    from_matrix,
     lay_out,
     stored_matrix,
 )
@@ -109,10 +110,10 @@ def header_of(file: Path, options: ReadOptions) -> list[str]:
 def _opened(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open a file as rows; what its library raises, now or later, is an `InputError`."""
     assert form.rows is not None
-    with quiet(), ExitStack() as stack:
-        with sound(form.name):
+    with without_warnings(), ExitStack() as stack:
+        with guarded(form.name):
             stream = stack.enter_context(form.rows(file, options))
-        yield replace(stream, rows=sound_rows(stream.rows, form.name))
+        yield replace(stream, rows=guarded_rows(stream.rows, form.name))
 
 
 def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable, str]:
@@ -127,11 +128,11 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
             remedy=f"leave {option('transpose', True)} out",
         )
     if form.read is not None:
-        with quiet(), sound(form.name):
+        with without_warnings(), guarded(form.name):
             raw = form.read(file, roles, options)
     else:
         raw = from_rows(rows_of(file, options), roles, options)
-    with sound(form.name), open(file, "rb") as handle:
+    with guarded(form.name), open(file, "rb") as handle:
         return raw, hashlib.file_digest(handle, "sha256").hexdigest()
 
 
@@ -149,7 +150,7 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     # openpyxl leaves open what it cannot read
     with open(path, "rb") as file, ExitStack() as stack:
         try:
-            structure.check_workbook(path)
+            check_workbook(path)
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         except (InputError, OSError):
             raise
@@ -165,7 +166,7 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
             )
         page = book[book.sheetnames[0] if sheet is None else sheet]
         with page._get_source() as source:
-            structure.check_worksheet(source)
+            check_worksheet(source)
         page.reset_dimensions()  # what the file says of its size may be out of date
         filled = stack.enter_context(closing(_filled_rows(page)))
         above, rest = _skip_titles(filled)
@@ -281,8 +282,7 @@ def check_filled(n: int, promised: int) -> None:
     """Refuse a Parquet file whose pages hold another number of rows than its footer says."""
     if n != promised:
         raise InputError(
-            f"{promised} rows are promised, {n} are there",
-            remedy="write the file again",
+            f"{promised} rows are promised, {n} are there", remedy="write the file again"
         )
 
 
@@ -425,11 +425,12 @@ def _read_h5ad(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
 
         X = structure.check_matrix(read_elem(stored), len(obs), len(var))
     X = as_floating(X.tocsr() if sparse.issparse(X) else np.asarray(X))
-    roles = roles.with_levels(set(obs.columns))
-    text = columns_of_obs(obs, roles)
-    names = [str(name) for name in var.index]
-    kind = "AnnData" if options.layer is None else f"AnnData, layer {options.layer}"
-    return from_matrix(X, names, roles, kind, text)
+    return from_anndata(X, obs, var.index, roles, anndata_kind(options.layer))
+
+
+def anndata_kind(layer: str | None) -> str:
+    """Return what the record calls an AnnData file of which X or a layer is read."""
+    return "AnnData" if layer is None else f"AnnData, layer {layer}"
 
 
 _TEXT = (".csv", ".txt", ".dat", ".tsv", ".tab")

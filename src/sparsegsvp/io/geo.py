@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import re
 import zlib
 from collections.abc import Iterable, Iterator
@@ -11,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from .errors import InputError, listed, option, quote, suggestion
-from .layout import RawTable, Roles, role_option
+from .errors import InputError, listed, option, quote, role_option, suggestion
+from .layout import RawTable, Roles
 from .rows import from_rows
 from .text import ReadOptions, RowStream, open_text, split_lines
 
@@ -33,6 +34,11 @@ def is_series_matrix(path: Path) -> bool:
     except (OSError, EOFError, zlib.error):
         return False
     return head.removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith(_OPENINGS)
+
+
+def _is(cells: list[str], mark: str) -> bool:
+    """Whether a line is one that begins or ends the table of numbers."""
+    return cells[0].strip().lower() == mark
 
 
 def _lines(handle: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
@@ -80,9 +86,9 @@ def _read_samples(path: Path, options: ReadOptions) -> Samples:
     series = ""
     with open_text(path, options.encoding) as (handle, _):
         for _, cells in _lines(handle):
-            key = cells[0].strip()
-            if key.lower() == _BEGIN:
+            if _is(cells, _BEGIN):
                 break
+            key = cells[0].strip()
             if key.startswith(_SAMPLE):
                 lines.append((key[len(_SAMPLE) :], [cell.strip() for cell in cells[1:]]))
             elif key.lower() == "!series_geo_accession" and len(cells) > 1:
@@ -153,10 +159,8 @@ def open_samples(path: Path, options: ReadOptions) -> Iterator[RowStream]:
 def _open_numbers(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open the table of numbers as rows, a feature in each."""
     with open_text(path, options.encoding) as (handle, compressed):
-        lines = _lines(handle)
-        for _, cells in lines:
-            if cells[0].strip().lower() == _BEGIN:
-                break
+        lines = itertools.dropwhile(lambda line: not _is(line[1], _BEGIN), _lines(handle))
+        next(lines)  # that the table begins
         names = [name.strip() for name in next(lines, (0, []))[1]]
         kind = f"{'gzipped ' if compressed else ''}GEO series matrix, {handle.encoding}"
         yield RowStream(names, _numbers(lines, len(names)), kind)
@@ -165,7 +169,7 @@ def _open_numbers(path: Path, options: ReadOptions) -> Iterator[RowStream]:
 def _numbers(lines: Iterator[tuple[int, list[str]]], width: int) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows up to the line that ends the table."""
     for number, cells in lines:
-        if cells[0].strip().lower() == _END:
+        if _is(cells, _END):
             return
         if len(cells) != width:
             raise InputError(

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import signal
 import threading
 import warnings
+import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
-from .errors import InputError, one_line, option, said, suggestion
+from .errors import InputError, error_text, one_line, option, quote, suggestion
 
 # Up to here nothing is refused: no machine minds.
 ALWAYS_BYTES = 1 << 26
@@ -32,7 +34,7 @@ ARRAY_RATIO = 500
 
 
 @contextmanager
-def sound(kind: str) -> Iterator[None]:
+def guarded(kind: str) -> Iterator[None]:
     """Turn whatever a library raises while it reads a file into an `InputError`.
 
     An `InputError` and the lack of an optional package pass as they are, as does everything
@@ -60,18 +62,19 @@ def sound(kind: str) -> Iterator[None]:
 
 def _unreadable(kind: str, error: Exception) -> InputError:
     return InputError(
-        f"it is damaged, or not {kind} ({said(error)})", remedy="copy, download or save it again"
+        f"it is damaged, or not {kind} ({error_text(error)})",
+        remedy="copy, download or save it again",
     )
 
 
-def sound_rows(rows: Iterable[Any], kind: str) -> Iterator[Any]:
+def guarded_rows(rows: Iterable[Any], kind: str) -> Iterator[Any]:
     """Yield rows; what goes wrong in reading the next is an `InputError`."""
-    with sound(kind):
+    with guarded(kind):
         yield from rows
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def without_warnings() -> Iterator[None]:
     """Keep the warnings of libraries about a file to themselves: what matters is refused."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -79,14 +82,7 @@ def quiet() -> Iterator[None]:
 
 
 def shown_name(path: str | PathLike[str]) -> str:
-    """Return a file's name as text that can be written anywhere, whatever bytes it is of.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.guards import shown_name
-    >>> shown_name("folder/caf\\udce9.csv")
-    'caf�.csv'
-    """
+    """Return a file's name as text that can be written anywhere, whatever bytes it is of."""
     return os.fsencode(Path(path).name).decode("utf-8", "replace")
 
 
@@ -159,6 +155,66 @@ class BoundedGzip(gzip.GzipFile):
             self.tell(), self._packed, "unpack it yourself if you trust it, and give that file"
         )
         return data
+
+
+# --- Excel -----------------------------------------------------------------------------
+
+# Sheets shrink to a tenth; openpyxl takes some seconds for 8 MB.
+_XML_BYTES, _XML_RATIO = 1 << 23, 50
+# Excel's own limits.
+_MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
+
+
+def check_workbook(path: Path) -> None:
+    """Refuse a workbook whose parts unpack to more than a sheet would."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+    remedy = "save the sheet as CSV if you trust it"
+    check_unpacked(size, path.stat().st_size, remedy, ratio=_XML_RATIO, always=_XML_BYTES)
+
+
+def check_worksheet(sheet: IO[bytes]) -> None:
+    """Check that rows and cells come in order, each once, within the limits of Excel.
+
+    openpyxl passes over rows whose numbers do not rise and over cells right of the last one
+    given, and it makes up every row that a leap in the numbers leaves out.
+    """
+    from xml.parsers import expat
+
+    row = column = 0
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal row, column
+        if name.endswith("row") and name.rpartition(":")[2] == "row":
+            number = int(attributes["r"]) if "r" in attributes else row + 1
+            if not row < number <= _MOST_ROWS:
+                raise _disordered(f"row {quote(number)} follows row {row}")
+            row, column = number, 0
+        elif name.endswith("c") and name.rpartition(":")[2] == "c":
+            number = _column(attributes["r"], row) if "r" in attributes else column + 1
+            if not column < number <= _MOST_COLUMNS:
+                raise _disordered(f"cell {quote(attributes.get('r', number))} is out of order")
+            column = number
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.ParseFile(sheet)
+
+
+def _column(place: str, row: int) -> int:
+    letters = place.rstrip("0123456789").upper()
+    if not re.fullmatch("[A-Z]{1,3}", letters) or place[len(letters) :] not in ("", str(row)):
+        raise _disordered(f"cell {quote(place)} is in row {row}")
+    number = 0
+    for letter in letters:
+        number = 26 * number + ord(letter) - 64
+    return number
+
+
+def _disordered(what: str) -> InputError:
+    return InputError(
+        f"the sheet is damaged ({what})", remedy="save it again with Excel, or as CSV"
+    )
 
 
 # --- interrupts ------------------------------------------------------------------------

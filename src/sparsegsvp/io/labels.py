@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,66 +27,46 @@ _WHOLE = re.compile(r"([+-]?\d+)\.0*")
 
 
 def spelling_key(label: str) -> str:
-    """Return what all spellings of a label share: Tumor, TUMOR and "tumor " are one, 1 and 1.0.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.labels import spelling_key
-    >>> spelling_key(" Stage  II "), spelling_key("1.0"), spelling_key("1.5")
-    ('stage ii', '1', '1.5')
-    """
+    """Return what all spellings of a label share: Tumor, TUMOR and "tumor " are one, 1 and 1.0."""
     text = " ".join(label.split()).casefold()
     whole = _WHOLE.fullmatch(text)
     return whole.group(1) if whole else text
 
 
-def one_spelling(counts: Mapping[str, int]) -> dict[str, str]:
-    """Return the spelling to use for each label: the most frequent one, or the first sorted.
+def unify_spelling(raw: RawTable, positive: str | None) -> str | None:
+    """Take labels that differ in spelling as one class, by the most frequent, or first, of them.
 
-    Examples
-    --------
-    >>> from sparsegsvp.io.labels import one_spelling
-    >>> one_spelling({"Tumor": 1, "tumor": 9, "normal": 9})
-    {'normal': 'normal', 'Tumor': 'tumor', 'tumor': 'tumor'}
+    Returns the class of interest in the spelling that its class has got.
     """
+    labels = raw.text.get("target")
+    if labels is None:
+        return positive
+    counts = Counter(map(str, labels))
     stripped: Counter[str] = Counter()
     for label, n in counts.items():
         stripped[label.strip()] += n
     best: dict[str, str] = {}
     for label in sorted(stripped, key=lambda label: (-stripped[label], label)):
         best.setdefault(spelling_key(label), label)
-    return {label: best[spelling_key(label)] for label in sorted(counts, key=spelling_key)}
-
-
-def spelling_of(classes: Iterable[str]) -> dict[str, str]:
-    """Return the one class that each key of `spelling_key` stands for, where it is but one."""
-    keys = [(spelling_key(label), label) for label in classes]
-    often = Counter(key for key, _ in keys)
-    return {key: label for key, label in keys if often[key] == 1}
-
-
-def describe_spellings(counts: Mapping[str, int], chosen: Mapping[str, str]) -> str:
-    """Say which spellings were taken together; empty where there was one of each."""
-    groups: dict[str, list[str]] = {}
-    for label, name in chosen.items():
-        groups.setdefault(name, []).append(label)
+    chosen: dict[str, str] = {}
+    spellings: dict[str, list[str]] = {}
+    for label in sorted(counts, key=spelling_key):
+        chosen[label] = best[spelling_key(label)]
+        spellings.setdefault(chosen[label], []).append(label)
+    raw.text["target"] = [chosen[str(label)] for label in labels]
     parts = []
-    for name, labels in groups.items():
-        if len(labels) > 1:
-            labels.sort(key=lambda label: (label != name, label))
-            listing = [f"{quote(label)} {counts[label]}" for label in labels]
+    for name, several in spellings.items():
+        if len(several) > 1:
+            several.sort(key=lambda label: (label != name, label))
+            listing = [f"{quote(label)} {counts[label]}" for label in several]
             parts.append(f"{quote(name)} ({', '.join(listing)})")
-    return "; ".join(parts)
-
-
-def spelling_notice(described: str) -> Notice:
-    """Tell the reader that labels were taken together."""
-    return Notice(
-        "spelling",
-        "note",
-        f"Labels that differ in capitals, blanks or as 1 and 1.0 are taken as one class: "
-        f"{described}. If they are different classes, give them different names.",
-    )
+    if parts:
+        described = "; ".join(parts)
+        raw.notes.append(f"labels in several spellings are one class: {described}")
+        said = "Labels that differ in capitals, blanks or as 1 and 1.0 are taken as one class"
+        remedy = "If they are different classes, give them different names."
+        raw.notices += (Notice("spelling", "note", f"{said}: {described}. {remedy}"),)
+    return None if positive is None else chosen.get(positive, positive)
 
 
 # --- classes ---------------------------------------------------------------------------
@@ -194,7 +174,9 @@ def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
     -------
     Table
     """
-    spelling = spelling_of(known)
+    # a class that is spelled in two ways there cannot be told from the other by its key
+    often = Counter(map(spelling_key, known))
+    spelling = {spelling_key(label): label for label in known if often[spelling_key(label)] == 1}
     here = cohort.class_counts()
     same = {label: spelling.get(spelling_key(label), label) for label in here if label not in known}
     changed = {label: name for label, name in same.items() if label != name}
@@ -264,7 +246,7 @@ def read_labels(file: Path, on: str | None, target: str | None, encoding: str | 
     return LabelSheet(columns, rows, on, target, shown_name(file))
 
 
-def read_beside(
+def read_labelled(
     sheet: LabelSheet, file: Path, roles: Roles, options: ReadOptions
 ) -> tuple[RawTable, str]:
     """Read the table whose labels a sheet has, and the SHA-256 of its file."""
@@ -273,7 +255,10 @@ def read_beside(
     strange = _other_columns(sheet, header) if options.transpose else []
     raw, digest = read_file(file, replace(left, drop=(*left.drop, *strange)), options)
     asked = names_in(left.drop, set(strange))
-    _say_left_out(raw, [name for name in strange if name not in asked])
+    unlabelled = [name for name in strange if name not in asked]
+    if unlabelled:
+        raw.dropped.update(dict.fromkeys(unlabelled, "no label"))
+        raw.notes.append(f"left out, being columns of no labelled sample: {listed(unlabelled)}")
     match_names(raw, sheet.rows.keys())
     if "id" not in raw.text:
         raise InputError(
@@ -290,16 +275,19 @@ def _roles_left(sheet: LabelSheet, roles: Roles, names: Sequence[str]) -> Roles:
     Labels in both are refused. The column that identifies the labels identifies the samples of
     the table too, if it is there.
     """
-    group = None if roles.group in sheet.columns else roles.group
-    batch = tuple(name for name in roles.batch if name not in sheet.columns)
-    adjust = tuple(name for name in roles.adjust if name not in sheet.columns)
-    others = tuple(name for name in roles.categorical if name not in sheet.columns)
-    # what is not read from the table is no column of it either
-    features = roles.measured()
+
+    def here(names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(name for name in names if name not in sheet.columns)
+
     roles = replace(
-        roles, target=None, group=group, batch=batch, adjust=adjust, categorical=others,
-        features=features,
-    )  # fmt: skip
+        roles,
+        target=None,
+        group=None if roles.group in sheet.columns else roles.group,
+        batch=here(roles.batch),
+        adjust=here(roles.adjust),
+        categorical=here(roles.categorical),
+        features=roles.measured(),  # what is not read from the table is no column of it either
+    )
     if sheet.target in names and sheet.target not in names_in(roles.drop, names):
         raise InputError(
             f"column {quote(sheet.target)} is in the table and in {one_line(sheet.source)}",
@@ -319,20 +307,14 @@ def _other_columns(sheet: LabelSheet, names: Sequence[str]) -> list[str]:
     return strange if len(strange) < len(named) else []
 
 
-def _say_left_out(raw: RawTable, names: list[str]) -> None:
-    """Put on record which columns were left out because no label names them."""
-    if names:
-        raw.dropped.update(dict.fromkeys(names, "no label"))
-        raw.notes.append(f"left out, being columns of no labelled sample: {listed(names)}")
-
-
-def join(raw: RawTable, sheet: LabelSheet, asked: Roles) -> None:
+def attach_labels(raw: RawTable, sheet: LabelSheet, asked: Roles) -> None:
     """Put the labels (and groups and batches) of the sheet beside the samples of a table."""
     ids = raw.text["id"]
-    rows = [None if key is None else sheet.rows.get(key) for key in ids]
-    if all(row is None for row in rows) and raw.titles is not None:
-        rows = [None if key is None else sheet.rows.get(key) for key in raw.titles]
-    if all(row is None for row in rows):
+    for names in (ids, raw.titles or ()):
+        rows = [None if key is None else sheet.rows.get(key) for key in names]
+        if any(row is not None for row in rows):
+            break
+    else:
         here = [key for key in ids if key is not None]
         raise InputError(
             f"no sample has a label: the table has {listed(here[:2])}, the labels "

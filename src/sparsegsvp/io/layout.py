@@ -6,18 +6,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 
 from .._notices import Notice
-from .._validate import check_choice
 from .cells import as_label, as_role, looks_numeric
-from .errors import InputError, listed, no_such, option, quote, suggestion
+from .errors import InputError, listed, no_such, option, quote, role_option, suggestion
 from .structure import check_texts
 
 UNNAMED = ""  # the header cell that pandas and R leave above row names
@@ -91,6 +88,10 @@ class RawTable:
     covariates: dict[str, tuple[str, ...]] = field(default_factory=dict)
     categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def line_of(self, row: int) -> str:
+        """Say where a sample is in the file, or in the table if that has no lines."""
+        return f"{self.place} {row + 1 if self.lines is None else self.lines[row]}"
+
 
 @dataclass(frozen=True)
 class Roles:
@@ -156,8 +157,7 @@ class Roles:
             if first != second:
                 both = f"{role_option(first)} and as {role_option(second)}"
                 raise InputError(
-                    f"column {quote(name)} is given as {both}",
-                    remedy="give each column one role",
+                    f"column {quote(name)} is given as {both}", remedy="give each column one role"
                 )
 
 
@@ -169,11 +169,6 @@ def batch_role(name: str) -> str:
 def batches_of(text: RoleText) -> dict[str, list[str | None]]:
     """Return the batch variables among the columns of text, by their names."""
     return {r.removeprefix(_BATCH): v for r, v in text.items() if r.startswith(_BATCH)}
-
-
-def role_option(role: str) -> str:
-    """Refer to the parameter that gave a column its role."""
-    return option(role.partition(":")[0])
 
 
 def names_in(given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
@@ -208,14 +203,7 @@ def made_of(feature: str, column: str) -> bool:
 
 
 def columns_behind(features: Iterable[str], there: Collection[str]) -> tuple[str, ...]:
-    """Return the columns whose levels are among some features, where a table has no such column.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.layout import columns_behind
-    >>> columns_behind(["TP53", "sex=M vs F", "stage=II vs I"], {"TP53", "sex", "stage"})
-    ('sex', 'stage')
-    """
+    """Return the columns whose levels are among some features: sex, of a feature sex=M vs F."""
     found: dict[str, None] = {}
     for name in features:
         if name in there or IS not in name or VERSUS not in name:
@@ -323,69 +311,6 @@ def positions_of(wanted: Sequence[str], names: Sequence[str], what: str) -> list
     return [i for name in wanted for i in places[name]]
 
 
-# --- features that share a name ---------------------------------------------------------
-
-WAYS = ("mean", "max", "first")
-
-
-def check_way(how: str | None) -> None:
-    """Refuse what is none of the ways."""
-    if how is not None:
-        try:
-            check_choice(option("collapse"), how, WAYS)
-        except ValueError as error:
-            raise InputError(str(error)) from None
-
-
-def make_one(raw: RawTable, how: str | None) -> None:
-    """Make one feature of those that share a name, in the place of the first.
-
-    "mean" is the mean of the values that are there, "max" the feature with the largest mean
-    over the samples (the habit for probes of one gene), "first" the first. No label is looked
-    at. Names that occur twice were refused already where no way was given.
-    """
-    places: dict[str, list[int]] = {}
-    for j, name in enumerate(raw.names):
-        places.setdefault(name, []).append(j)
-    if how is None or len(places) == len(raw.names):
-        return
-    shared = {name: at for name, at in places.items() if len(at) > 1}
-    kept = [at[0] for at in places.values()]
-    merged: list[Any] = []
-    for k, at in enumerate(places.values()):
-        if len(at) == 1 or how == "first":
-            continue
-        columns = raw.X[:, at]
-        columns = columns.toarray() if sparse.issparse(columns) else columns
-        if how == "max":
-            means = _mean(columns, axis=0)
-            kept[k] = at[0] if np.isnan(means).all() else at[int(np.nanargmax(means))]
-        else:
-            merged.append((k, _mean(columns, axis=1)))
-    X = raw.X[:, kept]
-    if merged and sparse.issparse(X):
-        X = X.tolil()
-    for k, column in merged:
-        X[:, [k]] = column[:, None]
-    raw.X = X.tocsr() if sparse.issparse(X) else X
-    raw.names = list(places)
-    ways = {
-        "mean": "the mean of each",
-        "max": "of each the one with the largest mean",
-        "first": "the first of each",
-    }
-    n = sum(map(len, shared.values()))
-    names = "1 name is" if len(shared) == 1 else f"{len(shared)} names are"
-    raw.notes.append(f"{names} shared by {n} features, {ways[how]} was kept: {listed(shared)}")
-
-
-def _mean(columns: Any, axis: int) -> Any:
-    """Average the values that are there; NaN where there is none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return np.nanmean(columns, axis=axis)
-
-
 # --- matrices and arrays ----------------------------------------------------------------
 
 
@@ -441,8 +366,9 @@ def feature_names(given: Any, m: int, remedy: str) -> tuple[list[str], list[str]
     return names, []
 
 
-def columns_of_obs(obs: Any, roles: Roles) -> RoleText:
-    """Return the names of AnnData's samples and the columns of obs that have a role, as text."""
+def from_anndata(X: Any, obs: Any, names: Iterable[Any], roles: Roles, kind: str) -> RawTable:
+    """Make a table of AnnData: a matrix, its samples and their columns in obs, its features."""
+    roles = roles.with_levels(set(obs.columns))
     text: RoleText = {"id": [str(name) for name in obs.index]}
     for role, name in roles.named().items():
         if name not in obs.columns:
@@ -450,7 +376,7 @@ def columns_of_obs(obs: Any, roles: Roles) -> RoleText:
         column = obs[name]
         cells = zip(column.isna(), column.astype(object))
         text[role] = [None if gone else as_role(role, value) for gone, value in cells]
-    return text
+    return from_matrix(X, [str(name) for name in names], roles, kind, text)
 
 
 def stored_matrix(root: Any, layer: str | None) -> Any:

@@ -20,19 +20,10 @@ from scipy import sparse
 from .cells import as_label
 from .checks import check_roles
 from .errors import InputError, listed, locating, need, one_line, option, quote
-from .formats import check_filled, is_number_type, open_h5ad, open_parquet
-from .guards import check_memory, quiet, shown_name, sound
-from .layout import (
-    RawTable,
-    Roles,
-    RoleText,
-    columns_of_obs,
-    from_arrays,
-    from_matrix,
-    lay_out,
-    stored_matrix,
-)
-from .roles import settle_names
+from .formats import anndata_kind, check_filled, is_number_type, open_h5ad, open_parquet
+from .guards import check_memory, guarded, shown_name, without_warnings
+from .layout import RawTable, Roles, RoleText, from_anndata, from_arrays, lay_out, stored_matrix
+from .roles import assign_roles_by_name
 from .structure import (
     check_anndata_matrix,
     check_chunks,
@@ -69,16 +60,8 @@ def open_table(
     target : str or None, default=None
         Labels: a column, a column of ``obs``, or an array of the Zarr store. Rows without
         one are left out and counted.
-    positive : str or None, default=None
-        The class of interest; it must occur.
-    id, group : str or None, default=None
-        Where sample identifiers and groups are.
-    drop : sequence of str, default=()
-        Columns to leave out.
-    keep : sequence of str, default=()
-        Columns that are features although they look clinical or technical.
-    layer : str or None, default=None
-        A layer of AnnData instead of its X.
+    positive, id, group, drop, keep, layer
+        As in `read_table`.
 
     Returns
     -------
@@ -117,7 +100,7 @@ def open_table(
         raise InputError("there is no such file or folder", where=str(path), remedy="check it")
     roles = Roles(target=target, id=id, group=group, drop=tuple(drop), keep=tuple(keep))
     name = shown_name(file)
-    with locating(name), quiet(), sound("a Parquet folder, Zarr store or .h5ad file"):
+    with locating(name), without_warnings(), guarded("a Parquet folder, Zarr store or .h5ad file"):
         if file.suffix == ".h5ad":
             raw, digest = _open_h5ad(file, roles, layer)
         elif any((file / name).exists() for name in ("zarr.json", ".zgroup", ".zarray")):
@@ -130,7 +113,7 @@ def open_table(
                 remedy=f"other files are read whole, without {option('dask')}",
             )
         positive = check_roles(raw, target, positive)
-        settle_names(raw, roles, target)
+        assign_roles_by_name(raw, roles, target)
     (n, m), blocks = raw.X.shape, " x ".join(str(count) for count in raw.X.numblocks)
     opening = f"opened {n} samples and {m} features in {blocks} chunks of {name} ({raw.kind})"
     about = "the digest is of names, sizes and metadata, not of the values"
@@ -229,7 +212,7 @@ def _row_groups(
 def _read_groups(file: str, groups: list[int], names: list[str], dtype: str) -> np.ndarray:
     import pyarrow.parquet as pq
 
-    with locating(shown_name(file)), sound("Parquet"):
+    with locating(shown_name(file)), guarded("Parquet"):
         opened = pq.ParquetFile(file)
         found = opened.read_row_groups(groups, columns=names)
         promised = sum(opened.metadata.row_group(i).num_rows for i in groups)
@@ -300,10 +283,7 @@ def _open_anndata(
         chunks = (each, m) if by_rows else (n, each)
         meta = (sparse.csr_matrix if by_rows else sparse.csc_matrix)((0, 0), dtype=dtype)
     X = _blocks(path, "X" if layer is None else f"layers/{layer}", (n, m), chunks, dtype, meta)
-    kind = "AnnData" if layer is None else f"AnnData, layer {layer}"
-    return from_matrix(
-        X, [str(name) for name in var.index], roles, kind, columns_of_obs(obs, roles)
-    )
+    return from_anndata(X, obs, var.index, roles, anndata_kind(layer))
 
 
 def _fitting(count: int, size: int) -> int:
@@ -333,7 +313,11 @@ def _read_block(path: str, name: str, block_info: Any = None) -> Any:
     """Read one block; the file is opened anew, in whatever process Dask runs this."""
     ends = block_info[None]["array-location"]
     rows, columns = (slice(*pair) for pair in ends)
-    with locating(shown_name(path)), sound("what it was when it was opened"), ExitStack() as stack:
+    with (
+        locating(shown_name(path)),
+        guarded("what it was when it was opened"),
+        ExitStack() as stack,
+    ):
         if path.endswith(".h5ad"):
             stored = stack.enter_context(need("h5py", "omics").File(path, "r"))[name]
         else:

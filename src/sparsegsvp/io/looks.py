@@ -114,11 +114,7 @@ _KNOWN_BESIDE_ID = {*_IDS, *_PERSONS, *_BESIDE_ID.split()}
 def words_of(name: str) -> tuple[str, ...]:
     """Split a name into words in lower case: at other characters, and where case changes.
 
-    Examples
-    --------
-    >>> from sparsegsvp.io.looks import words_of
-    >>> words_of("PlateID"), words_of("Sex(M=1)"), words_of("MAGEA1"), words_of("batch2")
-    (('plate', 'id'), ('sex', 'm', '1'), ('magea', '1'), ('batch', '2'))
+    PlateID is plate and id, batch2 is batch and 2.
     """
     if _HYPHENED_GENE.fullmatch(name):
         return (name.lower(),)
@@ -135,16 +131,7 @@ def words_of(name: str) -> tuple[str, ...]:
 
 
 def look_of(name: str) -> Look | None:
-    """Say what a name looks like, if it looks like anything but a measurement.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.looks import look_of
-    >>> look_of("Age at diagnosis").role, look_of("Batch_No").role, look_of("OS.time").role
-    ('covariate', 'batch', 'ignored')
-    >>> [look_of(gene) for gene in ("MAGEA1", "BMI1", "STAG2", "OS9", "RUNX1")]
-    [None, None, None, None, None]
-    """
+    """Say what a name looks like, if it looks like anything but a measurement."""
     words = [word for word in words_of(name) if not word.isdigit()]
     unknown = sum(word not in _KNOWN for word in words)
     strong = [word for word in words if word in _STRONG]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
@@ -14,22 +14,21 @@ import numpy as np
 from scipy import sparse
 
 from .cells import as_label, as_role, codes_of
-from .errors import InputError, locating, option, quote
+from .derived import check_collapse
+from .errors import InputError, locating, option, quote, role_option
 from .layout import (
     RawTable,
     Roles,
     as_floating,
     batch_role,
-    check_way,
-    columns_of_obs,
+    from_anndata,
     from_matrix,
     lay_out,
-    role_option,
     stored_matrix,
 )
 from .layout import feature_names as names_of_features
 from .rows import from_rows
-from .table import Table, checked_table, mark_and_join, read_table, texts_of
+from .table import Table, as_names, checked_table, mark_and_collapse, read_table
 from .text import OpenRows, ReadOptions, RowStream
 
 # What messages call data in memory, by the package they belong to.
@@ -79,21 +78,15 @@ def make_table(
     y : array-like of shape (n_samples,) or None, default=None
         Labels, unless `target` names them. A matrix needs them. An empty or missing one
         leaves the sample out.
-    target : str or None, default=None
-        The column of labels (of ``obs`` for AnnData).
-    positive : str or None, default=None
-        The class of interest; it must occur.
-    id, group : str or None, default=None
-        Columns of sample identifiers and of groups. The index of a pandas frame, unless it
-        counts 0, 1, ..., and the ``obs_names`` of AnnData are identifiers by themselves.
+    target, positive, id, group : str or None, default=None
+        As in `read_table`. The index of a pandas frame, unless it counts 0, 1, ..., and the
+        ``obs_names`` of AnnData are identifiers by themselves.
     ids, groups : array-like of shape (n_samples,) or None, default=None
         Identifiers and groups that are not in `data`.
     batch : str, sequence of str, or mapping from name to array-like, default=()
         Columns that say where or when samples were measured, or such values under their names
         if they are not in `data`; see `read_table`.
-    adjust, categorical : str or sequence of str, default=()
-        Columns to adjust for, and columns of categories; see `read_table`.
-    drop, keep, features, na, collapse, layer
+    adjust, categorical, drop, keep, features, na, collapse, layer
         Which columns are features, and how they are read, as in `read_table`.
     feature_names : sequence of str or None, default=None
         Names of the columns of a matrix; f0, f1, ... by default.
@@ -125,25 +118,29 @@ def make_table(
     ('f0', 'f1')
     """
     columns, values_of_batches = _batches(batch)
-    left_out = texts_of(drop)
+    named = {
+        "batch": columns, "drop": as_names(drop), "adjust": as_names(adjust),
+        "categorical": as_names(categorical), "keep": tuple(keep),
+    }  # fmt: skip
     options = {
         "y": y, "target": target, "positive": positive, "id": id, "ids": ids, "group": group,
-        "groups": groups, "batch": columns or None, "drop": left_out or None,
-        "adjust": texts_of(adjust) or None, "categorical": texts_of(categorical) or None,
-        "keep": tuple(keep) or None, "features": features, "feature_names": feature_names, "na": na,
-        "collapse": collapse, "layer": layer, "source": source or None, **reading,
+        "groups": groups, **{name: names or None for name, names in named.items()},
+        "features": features, "feature_names": feature_names, "na": na, "collapse": collapse,
+        "layer": layer, "source": source or None, **reading,
     }  # fmt: skip
-    given = [name for name, value in options.items() if value is not None]
-    given += ["batch"] if values_of_batches else []
+    given = {name: value for name, value in options.items() if value is not None}
+    not_of_files = {"y", "ids", "groups", "feature_names", "source"}
+    if values_of_batches:
+        given["batch"] = values_of_batches
+        not_of_files.add("batch")
     if isinstance(data, Table):
         _refuse(given, "a Table is taken as it is")
         return data
     if isinstance(data, str | PathLike):
-        apart = {"y", "ids", "groups", "feature_names", "source"}
-        apart |= {"batch"} if values_of_batches else set()
         with locating(str(data)):
-            _refuse([n for n in given if n in apart], "a file holds its own labels and names")
-        return read_table(data, **{name: options[name] for name in given})
+            apart = [name for name in given if name in not_of_files]
+            _refuse(apart, "a file holds its own labels and names")
+        return read_table(data, **given)
     package = _package_of(data)
     source = source or _SOURCES[package]
     with locating(source):
@@ -156,11 +153,8 @@ def make_table(
         if layer is not None and package != "anndata":
             raise InputError(f"{option('layer')} is for AnnData")
         wanted = None if features is None else tuple(features)
-        check_way(collapse)
-        roles = Roles(
-            target, id, group, left_out, wanted, collapse, tuple(keep), batch=columns,
-            adjust=texts_of(adjust), categorical=texts_of(categorical),
-        )  # fmt: skip
+        check_collapse(collapse)
+        roles = Roles(target, id, group, features=wanted, collapse=collapse, **named)
         reader = ReadOptions(na=codes_of(na))
         if package in ("scipy", "numpy"):
             raw = _from_matrix(data, roles, reader, feature_names, labelled=y is not None)
@@ -179,11 +173,12 @@ def make_table(
             target = str(getattr(y, "name", None) or "y")
         positive = None if positive is None else as_label(positive)
         digest = _digest(raw)
-        mark_and_join(raw, reader.na, collapse, in_place=False)
+        mark_and_collapse(raw, reader.na, collapse, in_place=False)
         return checked_table(raw, source, digest, roles, target, positive)
 
 
-def _refuse(names: Sequence[str], why: str) -> None:
+def _refuse(names: Collection[str], why: str) -> None:
+    """Refuse parameters that data of this kind cannot have."""
     if names:
         left = ", ".join(option(name) for name in names)
         raise InputError(why, remedy=f"leave {left} out")
@@ -351,12 +346,7 @@ def _or_none(cell: Any) -> Any:
 
 
 def _from_matrix(
-    data: Any,
-    roles: Roles,
-    options: ReadOptions,
-    given: Sequence[str] | None,
-    *,
-    labelled: bool,
+    data: Any, roles: Roles, options: ReadOptions, given: Sequence[str] | None, *, labelled: bool
 ) -> RawTable:
     X: Any = data.tocsr() if sparse.issparse(data) else np.asarray(data)
     if X.ndim != 2:
@@ -393,10 +383,8 @@ def _from_anndata(adata: Any, roles: Roles, layer: str | None) -> RawTable:
     _package_of(X)  # refuses what is lazy
     X = X[:] if adata.isbacked else X
     X = X if sparse.issparse(X) else np.asarray(X)
-    roles = roles.with_levels(set(adata.obs.columns))
-    text = columns_of_obs(adata.obs, roles)
     kind = "in memory" if layer is None else f"layer {layer}"
-    raw = from_matrix(X, [str(n) for n in adata.var_names], roles, kind, text)
+    raw = from_anndata(X, adata.obs, adata.var_names, roles, kind)
     raw.X = _tidy(raw.X)
     return raw
 

@@ -47,7 +47,7 @@ from .archive import (
     unpacked,
     zipped,
 )
-from .errors import InputError, listed, locating, need, quote, said
+from .errors import InputError, error_text, listed, locating, need, quote
 from .files import write_atomic
 
 _CHANGED = "do not use it unless you know who changed it"
@@ -233,7 +233,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
             archive = skops.dumps(model)
         except Exception as error:
             raise InputError(
-                f"the model holds something that cannot be saved ({said(error)})",
+                f"the model holds something that cannot be saved ({error_text(error)})",
                 remedy="use names instead of functions for parameters such as scoring",
             ) from error
         members = canonical(archive)
@@ -309,7 +309,7 @@ def _rebuilt(members: dict[str, bytes]) -> Any:
         model = need("skops.io", "persist").loads(zipped(members), trusted=types)
     except Exception as error:
         raise InputError(
-            f"the model cannot be rebuilt ({said(error)})",
+            f"the model cannot be rebuilt ({error_text(error)})",
             remedy="save it again with this version of sparsegsvp and scikit-learn",
         ) from error
     _check_top(model)
@@ -350,7 +350,7 @@ def _try_out(model: Any, n_bytes: int) -> None:
                 last.distances(np.ones((1, m)))
     except Exception as error:
         raise InputError(
-            f"the parts of the model do not fit together ({said(error)})", remedy=_CHANGED
+            f"the parts of the model do not fit together ({error_text(error)})", remedy=_CHANGED
         ) from error
 
 

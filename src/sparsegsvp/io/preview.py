@@ -14,7 +14,7 @@ from typing import Any
 from .cells import as_label, looks_numeric
 from .errors import locating
 from .formats import format_of, open_h5ad, rows_of
-from .guards import existing_file, quiet, sound
+from .guards import existing_file, guarded, without_warnings
 from .text import ReadOptions, RowStream
 
 _SHOWN = 8  # rows, and columns of each, that are shown
@@ -139,7 +139,7 @@ def _opened(file: Path, options: ReadOptions) -> Iterator[RowStream]:
         with rows_of(file, options)() as stream:
             yield stream
     elif form.layers:
-        with quiet(), sound(form.name), open_h5ad(file, options.layer) as (obs, _, _):
+        with without_warnings(), guarded(form.name), open_h5ad(file, options.layer) as (obs, _, _):
             rows = enumerate(obs.astype(object).to_numpy().tolist(), start=1)
             yield RowStream([str(name) for name in obs.columns], rows, form.name)
     else:

@@ -15,18 +15,16 @@ one, where they may be meant as predictors, they are refused unless they can onl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._notices import Notice
+from .._notices import Notice, Severity
 from .cells import if_a_code, looks_numeric
 from .errors import InputError, listed, no_such, option, quote
 from .layout import ColumnRole, RawTable, Role, Roles, batches_of, names_in
 from .looks import (
-    Look,
     column_of,
     constant_within,
     determines,
@@ -99,37 +97,53 @@ def match_names(raw: RawTable, known: Set[str | None]) -> None:
     raw.beside = {name: cells for name, cells in raw.beside.items() if cells != raw.text.get("id")}
 
 
-def settle_columns(raw: RawTable, roles: Roles, target: str | None) -> None:
+def assign_roles(raw: RawTable, roles: Roles, target: str | None) -> None:
     """Give every column of a table its role, and leave out in place what is no feature."""
-    settled = _Columns(raw, roles)
+    columns = _Columns(raw, roles)
     raw.roles += asked_roles(raw, roles, target)
-    settled.text(target)
+    columns.text(target)
     if raw.X.shape[1] == 0:
         raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
-    settled.identifiers()
-    settled.clinical()
-    raw.notices = (*raw.notices, *settled.notices, *_giveaways(raw, settled))
-    settled.leave_out()
+    columns.identifiers()
+    columns.clinical()
+    raw.notices = (*raw.notices, *columns.notices, *_giveaways(raw, columns))
+    left = [i for i in range(len(raw.names)) if i not in columns.gone]
+    if not left:
+        raise InputError(
+            "no column of numbers is left as a feature",
+            remedy=f"name those to use with {option('keep')}",
+        )
+    _keep_columns(raw, left)
 
 
-def settle_names(raw: RawTable, roles: Roles, target: str | None) -> None:
+def assign_roles_by_name(raw: RawTable, roles: Roles, target: str | None) -> None:
     """Give the columns of a table that stays on disk their roles, from their names alone."""
     raw.roles += asked_roles(raw, roles, target)
     keep = set(asked_names(roles.keep, raw.names, "keep"))
     looks = {i: look for i, look in looks_of(raw.names).items() if look.plain}
     looks = {i: look for i, look in looks.items() if raw.names[i] not in keep}
     left = [i for i in range(len(raw.names)) if i not in looks]
-    if not looks or len(left) <= _MANY or len(left) < _PER_LOOK * len(looks):
+    if not looks or not _enough_others(len(left), len(looks)):
         return
     for i, look in looks.items():
-        column = ColumnRole(raw.names[i], look.role, f"looks {look.words}")
-        raw.roles.append(column)
-        raw.dropped[column.column] = f"{column.role}: {column.reason}"
-    _take_out(raw, left)
+        _record_role(raw, raw.names[i], look.role, f"looks {look.words}")
+    _keep_columns(raw, left)
 
 
-def _take_out(raw: RawTable, left: list[int]) -> None:
-    """Keep the columns at some positions, and write down which were left out."""
+def _enough_others(n_others: int, n_looks: int) -> bool:
+    """Whether there are enough columns besides those that look clinical for a wide table."""
+    return n_others > _MANY and n_others >= _PER_LOOK * n_looks
+
+
+def _record_role(raw: RawTable, name: str, role: Role, reason: str) -> None:
+    """Write down the role of a column that is no feature."""
+    raw.roles.append(ColumnRole(name, role, reason))
+    if role != "id":
+        raw.dropped[name] = f"{role}: {reason}"
+
+
+def _keep_columns(raw: RawTable, left: list[int]) -> None:
+    """Keep the columns at some positions, and put on record all that got another role."""
     if len(left) < len(raw.names):
         raw.X, raw.names = raw.X[:, left], [raw.names[i] for i in left]
     out = [c.column for c in raw.roles if raw.dropped.get(c.column, "").startswith(c.role)]
@@ -139,113 +153,103 @@ def _take_out(raw: RawTable, left: list[int]) -> None:
 
 
 class _Columns:
-    """The columns of a table while their roles are found."""
+    """The columns of a table while their roles are found.
+
+    `looks` are the columns of numbers that look clinical or technical, `gone` those that are no
+    features, both by position. `whole` says which columns of a `wide` table hold whole numbers.
+    """
 
     def __init__(self, raw: RawTable, roles: Roles) -> None:
         self.raw = raw
         self.notices: list[Notice] = []
-        self.gone: dict[int, ColumnRole] = {}  # by position: what is not to be a feature
+        self.gone: set[int] = set()
         self.keep = set(asked_names(roles.keep, [*raw.names, *raw.beside], "keep"))
         looks = looks_of(raw.names)
         self.looks = {i: look for i, look in looks.items() if raw.names[i] not in self.keep}
-        self._whole: NDArray[np.bool_] | None = None
-        self._wide: bool | None = None
+        self.wide = _enough_others(len(raw.names) - len(self.looks), len(self.looks))
+        self.whole = whole_columns(raw.X) if self.wide else np.zeros(0, dtype=bool)
+        if self.wide:
+            share = self._share_of_whole()
+            self.wide = max(share, 1 - share) >= _ALIKE
         for name in raw.names:
             if name in self.keep and (look_of(name) or names_samples(name)):
                 raw.roles.append(ColumnRole(name, "feature", "kept as asked"))
 
-    # --- what kind of table it is ---
-
-    @property
-    def whole(self) -> NDArray[np.bool_]:
-        """Which columns hold whole numbers alone."""
-        if self._whole is None:
-            self._whole = whole_columns(self.raw.X)
-        return self._whole
-
-    @property
-    def wide(self) -> bool:
-        """Whether the table is a wide one of like columns."""
-        if self._wide is None:
-            others = np.ones(self.raw.X.shape[1], dtype=bool)
-            others[list(self.looks)] = False
-            n = int(others.sum())
-            self._wide = n > _MANY and n >= _PER_LOOK * len(self.looks)
-            if self._wide:
-                share = float(self.whole[others].mean())
-                self._wide = max(share, 1 - share) >= _ALIKE
-        return self._wide
-
-    # --- text ---
+    def _share_of_whole(self) -> float:
+        """Return the share of whole numbers among the columns that do not look clinical."""
+        return float(np.delete(self.whole, list(self.looks)).mean())
 
     def text(self, target: str | None) -> None:
         """Give columns of text a role, or refuse them."""
         raw = self.raw
         refused = []
         for name, cells in raw.beside.items():
-            if name in self.keep:
-                raise InputError(
-                    f"column {quote(name)} ({option('keep')}) holds text "
-                    f"({_first_text(raw, name)})",
-                    remedy="code it as numbers",
-                )
-            filled = [cell for cell in cells if cell is not None]
-            levels = len(set(filled))
-            look = look_of(name)
-            numbers = sum(map(looks_numeric, filled))
-            odd = sorted({cell for cell in filled if not looks_numeric(cell)})
-            if look is None and not names_samples(name) and 2 * numbers > len(filled):
-                raise InputError(
-                    f"{_first_text(raw, name, numbers=False)} is not a number "
-                    f"({len(filled) - numbers} cells like this)",
-                    where=f"column {quote(name)}",
-                    remedy="correct them, leave the cells empty, or leave the column out with "
-                    f"{option('drop', [name])}{if_a_code(odd[0]) if len(odd) == 1 else ''}",
-                )
+            self._refuse_numbers(name, cells)
+            look, named = look_of(name), names_samples(name)
             first = raw.first_column == name
-            distinct = levels == len(cells) > 2
-            if distinct and "id" not in raw.text and (first or names_samples(name)):
-                if target is None and first:
-                    raise _names_samples_or_features(raw, name)
-                raw.text["id"] = list(cells)
-                raw.roles.append(ColumnRole(name, "id", "a different text in every row"))
-            elif distinct:
-                self._left_out(name, "ignored", "a different text in every row")
+            levels = len(set(cells) - {None})
+            if levels == len(cells) > 2:
+                role: Role = "ignored"
+                if "id" not in raw.text and (first or named):
+                    if target is None and first:
+                        raise InputError(
+                            f"column {quote(name)} holds text ({_first_text(raw, name)})",
+                            remedy=f"if it names the samples use {option('id', name)}, "
+                            f"if it names the features {option('transpose', True)}",
+                        )
+                    role, raw.text["id"] = "id", list(cells)
+                _record_role(raw, name, role, "a different text in every row")
             elif levels <= 1:
-                self._left_out(name, "ignored", "the same text in every row")
+                _record_role(raw, name, "ignored", "the same text in every row")
             elif not self.wide:
                 refused.append(name)
-            elif names_samples(name) or names_people(name):
+            elif named or names_people(name):
                 self._people(name, levels)
             elif look is not None:
-                self._left_out(name, look.role, f"looks {look.words}")
-            elif levels <= _FEW_LEVELS:
-                self._left_out(name, "covariate", f"text with {levels} levels")
+                _record_role(raw, name, look.role, f"looks {look.words}")
             else:
-                self._left_out(name, "ignored", f"text with {levels} levels")
+                role = "covariate" if levels <= _FEW_LEVELS else "ignored"
+                _record_role(raw, name, role, f"text with {levels} levels")
         if refused:
             raise _holds_text(raw, refused)
 
-    def _left_out(self, name: str, role: Role, reason: str) -> None:
-        self.raw.roles.append(ColumnRole(name, role, reason))
-        self.raw.dropped[name] = f"{role}: {reason}"
+    def _refuse_numbers(self, name: str, cells: list[str | None]) -> None:
+        """Refuse text that is to be a feature, or is numbers for the most part."""
+        if name in self.keep:
+            raise InputError(
+                f"column {quote(name)} ({option('keep')}) holds text "
+                f"({_first_text(self.raw, name)})",
+                remedy="code it as numbers",
+            )
+        filled = [cell for cell in cells if cell is not None]
+        others = [cell for cell in filled if not looks_numeric(cell)]
+        if 2 * len(others) < len(filled) and look_of(name) is None and not names_samples(name):
+            wrong, code = "its text is in samples without a label", ""
+            if others:
+                first = _first_text(self.raw, name, numbers=False)
+                wrong = f"{first} is not a number ({len(others)} cells like this)"
+                code = if_a_code(others[0]) if len(set(others)) == 1 else ""
+            raise InputError(
+                wrong,
+                where=f"column {quote(name)}",
+                remedy="correct them, leave the cells empty, or leave the column out with "
+                f"{option('drop', [name])}{code}",
+            )
 
     def _people(self, name: str, levels: int) -> None:
         """Leave out identifiers that repeat, and say what they may be for."""
-        n = self.raw.X.shape[0]
-        self._left_out(name, "ignored", "repeats, as patients do")
+        _record_role(self.raw, name, "ignored", "repeats, as patients do")
         if "group" not in self.raw.text:
-            self.notices.append(
-                Notice(
-                    "patients",
-                    "serious",
-                    f"Column {quote(name)} has {levels} values in {n} samples. If they are "
-                    "patients, name it as the groups: samples of one patient in training and in "
-                    "test make every score too good.",
-                )
+            self._notice(
+                "patients",
+                "serious",
+                f"Column {quote(name)} has {levels} values in {self.raw.X.shape[0]} samples. If "
+                "they are patients, name it as the groups: samples of one patient in training "
+                "and in test make every score too good.",
             )
 
-    # --- numbers ---
+    def _notice(self, code: str, severity: Severity, text: str) -> None:
+        self.notices.append(Notice(code, severity, text))
 
     def identifiers(self) -> None:
         """Find whole numbers that only name samples or the people they come from."""
@@ -258,13 +262,12 @@ class _Columns:
                 continue
             levels = len(np.unique(column))
             if levels == len(column) > 2:
-                role: Role = "ignored"
-                if "id" not in raw.text:
-                    role = "id"
-                    raw.text["id"] = [f"{value:.0f}" for value in column]
-                self._take(i, role, "a different whole number in every row")
-            elif levels > 2 and names_people(name) and levels < len(column):
-                self.gone[i] = ColumnRole(name, "ignored", "")
+                role: Role = "ignored" if "id" in raw.text else "id"
+                raw.text.setdefault("id", [f"{value:.0f}" for value in column])
+                self.gone.add(i)
+                _record_role(raw, name, role, "a different whole number in every row")
+            elif levels > 2 and names_people(name):
+                self.gone.add(i)
                 self._people(name, levels)
 
     def clinical(self) -> None:
@@ -272,82 +275,56 @@ class _Columns:
         raw = self.raw
         found = {i: look for i, look in self.looks.items() if i not in self.gone}
         if self.wide:
-            bulk = np.delete(self.whole, list(self.looks))
-            whole_table = bool(bulk.mean() > 0.5)
+            fractions = self._share_of_whole() <= 0.5
             for i, look in found.items():
-                if look.plain or (self.whole[i] and not whole_table and not self._constant(i)):
-                    self._take(i, look.role, f"looks {look.words}")
-            if not whole_table:
+                if look.plain or (fractions and self.whole[i] and not self._constant(i)):
+                    self.gone.add(i)
+                    _record_role(raw, raw.names[i], look.role, f"looks {look.words}")
+            if fractions:
                 self._odd(found)
             return
-        listing = [(raw.names[i], look) for i, look in found.items() if look.plain]
-        for name, look in listing:
+        plain = {raw.names[i]: look for i, look in found.items() if look.plain}
+        for name, look in plain.items():
             raw.roles.append(ColumnRole(name, "feature", f"looks {look.words}"))
-        if listing:
-            outcome = any(look.role == "ignored" for _, look in listing)
-            one = len(listing) == 1
-            self.notices.append(
-                Notice(
-                    "roles",
-                    "caution" if outcome else "note",
-                    f"{listed(name for name, _ in listing)} "
-                    f"{'looks' if one else 'look'} {_looks(look for _, look in listing)}. In a "
-                    f"table of few or unlike columns {'it is a feature' if one else 'they are'}"
-                    f"{'' if one else ' features'} like the others; drop what is not to be "
-                    "predicted from.",
-                )
+        if plain:
+            outcome = any(look.role == "ignored" for look in plain.values())
+            words = " or ".join(dict.fromkeys(look.words for look in plain.values()))
+            one = len(plain) == 1
+            look_like = f"{listed(plain)} {'looks' if one else 'look'} {words}"
+            are = "it is a feature" if one else "they are features"
+            self._notice(
+                "roles",
+                "caution" if outcome else "note",
+                f"{look_like}. In a table of few or unlike columns {are} like the others; drop "
+                "what is not to be predicted from.",
             )
 
-    def _odd(self, found: dict[int, Look]) -> None:
+    def _odd(self, found: Collection[int]) -> None:
         """Name the few columns of two codes among columns with fractions; they stay features."""
         raw = self.raw
-        odd = []
+        odd: list[str] = []
         series = Counter(map(stem_of, raw.names)) if self.whole.any() else Counter()
-        for i in np.flatnonzero(self.whole):
+        for i in np.flatnonzero(self.whole).tolist():
             name = raw.names[i]
-            if i in found or int(i) in self.gone or name in self.keep:
+            if i in found or i in self.gone or name in self.keep:
                 continue
-            if series[stem_of(name)] <= _FEW_ALIKE and is_code(column_of(raw.X, int(i))):
+            if series[stem_of(name)] <= _FEW_ALIKE and is_code(column_of(raw.X, i)):
                 odd.append(name)
             if len(odd) > _FEW_ODD:
                 return
         for name in odd:
             raw.roles.append(ColumnRole(name, "feature", "two codes only"))
         if odd:
-            has = "has two codes only" if len(odd) == 1 else "have two codes only"
-            self.notices.append(
-                Notice(
-                    "roles",
-                    "caution",
-                    f"{listed(odd)} {has}, unlike the other features: if that is no measurement, "
-                    "drop it.",
-                )
+            self._notice(
+                "roles",
+                "caution",
+                f"{listed(odd)} {'has' if len(odd) == 1 else 'have'} two codes only, unlike the "
+                "other features: if that is no measurement, drop it.",
             )
 
     def _constant(self, i: int) -> bool:
         column = column_of(self.raw.X, i)
-        return bool(np.nanmin(column) == np.nanmax(column)) if len(column) else True
-
-    def _take(self, i: int, role: Role, reason: str) -> None:
-        column = ColumnRole(self.raw.names[i], role, reason)
-        self.gone[i] = column
-        self.raw.roles.append(column)
-        if role != "id":
-            self.raw.dropped[column.column] = f"{role}: {reason}"
-
-    def leave_out(self) -> None:
-        """Take the columns that are no features out of the matrix, and write it down."""
-        left = [i for i in range(len(self.raw.names)) if i not in self.gone]
-        if not left:
-            raise InputError(
-                "no column of numbers is left as a feature",
-                remedy=f"name those to use with {option('keep')}",
-            )
-        _take_out(self.raw, left)
-
-
-def _looks(looks: Iterable[Look]) -> str:
-    return " or ".join(dict.fromkeys(look.words for look in looks))
+        return bool(np.nanmin(column) == np.nanmax(column))
 
 
 # --- columns that give the class away ----------------------------------------------------
@@ -391,16 +368,7 @@ def _first_text(raw: RawTable, name: str, *, numbers: bool = True) -> str:
     cells = raw.beside[name]
     rows = [i for i, cell in enumerate(cells) if cell is not None]
     row = next(i for i in rows if numbers or not looks_numeric(str(cells[i])))
-    place = raw.lines[row] if raw.lines is not None else row + 1
-    return f"{quote(cells[row])} on {raw.place} {place}"
-
-
-def _names_samples_or_features(raw: RawTable, name: str) -> InputError:
-    return InputError(
-        f"column {quote(name)} holds text ({_first_text(raw, name)})",
-        remedy=f"if it names the samples use {option('id', name)}, "
-        f"if it names the features {option('transpose', True)}",
-    )
+    return f"{quote(cells[row])} on {raw.line_of(row)}"
 
 
 def _holds_text(raw: RawTable, names: list[str]) -> InputError:

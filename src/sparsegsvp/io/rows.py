@@ -45,11 +45,7 @@ _SURE = 20  # rows that show whether a column holds text
 
 
 def from_rows(
-    open_rows: OpenRows,
-    roles: Roles,
-    options: ReadOptions | None = None,
-    *,
-    place: str = "line",
+    open_rows: OpenRows, roles: Roles, options: ReadOptions, *, place: str = "line"
 ) -> RawTable:
     """Read a stream of rows into a matrix, with either decimal mark.
 
@@ -57,15 +53,13 @@ def from_rows(
     on a point is refused, so that 1,5 and 1.5 never mean different things in one file.
     One row at a time is in memory besides the matrix.
     """
-    options = options or ReadOptions()
     decimal = options.decimal
     assemble = _features_in_rows if options.transpose else _samples_in_rows
     if options.transpose and any("," in name for name in roles.drop):
         with open_rows() as rows:
             known = {*rows.names, *(as_label(cells[0]) or "" for _, cells in rows.rows)}
         roles = replace(roles, drop=names_in(roles.drop, known))
-    first: BadCell | None = None  # the cell that made reading start again
-    first_column = ""
+    comma: tuple[BadCell, str] | None = None  # the cell that made reading start again, its column
     while True:
         reader = NumberReader(decimal, place, options.na)
         try:
@@ -73,18 +67,16 @@ def from_rows(
                 raw = assemble(rows, roles, reader)
             break
         except DecimalCommaFound as found:
-            first, decimal = found.args[0], ","
-            first_column = quote(reader.columns[first.position])
+            comma, decimal = (found.args[0], reader.column_of(found.args[0])), ","
         except TextColumns as found:
             roles = replace(roles, text=(*roles.text, *found.args[0]))
         except MixedDecimals as mixed:
-            column = quote(reader.columns[mixed.args[0].position])
-            raise _mixed_decimals(first, first_column, mixed.args[0], column, place) from None
-    if first is not None:
+            raise _mixed_decimals(comma, mixed.args[0], reader) from None
+    if comma is not None:
         if not reader.comma_proven:
             raise InputError(
-                f"{quote(first.value)} may have a decimal comma or a thousands separator",
-                where=f"{place} {first.line}, column {first_column}",
+                f"{quote(comma[0].value)} may have a decimal comma or a thousands separator",
+                where=f"{place} {comma[0].line}, column {comma[1]}",
                 remedy=f"use {option('decimal', ',')} if it is a decimal comma, or remove the "
                 "separators",
             )
@@ -96,9 +88,10 @@ def from_rows(
 
 
 def _mixed_decimals(
-    comma: BadCell | None, comma_column: str, point: BadCell, column: str, place: str
+    comma: tuple[BadCell, str] | None, point: BadCell, reader: NumberReader
 ) -> InputError:
     """Name a number with a point and, unless commas were asked for, the one with a comma."""
+    column, place = reader.column_of(point), reader.place
     if comma is None:
         return InputError(
             f"{quote(point.value)} has a point",
@@ -106,8 +99,8 @@ def _mixed_decimals(
             remedy="with decimal commas no number may have one",
         )
     return InputError(
-        f"column {comma_column} has the decimal comma of {quote(comma.value)} on {place} "
-        f"{comma.line}, column {column} the decimal point of {quote(point.value)} on "
+        f"column {comma[1]} has the decimal comma of {quote(comma[0].value)} on {place} "
+        f"{comma[0].line}, column {column} the decimal point of {quote(point.value)} on "
         f"{place} {point.line}",
         remedy="write all numbers with points",
     )
@@ -218,11 +211,16 @@ def _no_numbers(
             remedy="numbers are needed there",
         )
     more = f" ({len(bad) - 1} more cells like this)" if len(bad) > 1 else ""
-    name = layout.names[position]
+    where = f"{place} {cell.line}, column {reader.column_of(cell)}"
+    return _slip(cell, where, "column", layout.names[position], more)
+
+
+def _slip(cell: BadCell, where: str, line: str, name: str, more: str = "") -> InputError:
+    """Return the error of a cell that is no number, in a column or row of this name."""
     return InputError(
         f"{quote(cell.value)} is not a number{more}",
-        where=f"{place} {cell.line}, column {quote(name)}",
-        remedy=f"correct it, leave the cell empty, or leave the column out with "
+        where=where,
+        remedy=f"correct it, leave the cell empty, or leave the {line} out with "
         f"{option('drop', [name])}{if_a_code(cell.value)}",
     )
 
@@ -333,23 +331,15 @@ def _text_in_rows(reader: NumberReader, names: list[str], lines: list[int]) -> I
             "sample",
         )
     name = names[lines.index(cell.line)]
-    return InputError(
-        f"{quote(cell.value)} is not a number",
-        where=f"line {cell.line}, row {quote(name)}, column {quote(reader.columns[cell.position])}",
-        remedy="correct it, leave the cell empty, or leave the row out with "
-        f"{option('drop', [name])}{if_a_code(cell.value)}",
-    )
+    where = f"line {cell.line}, row {quote(name)}, column {reader.column_of(cell)}"
+    return _slip(cell, where, "row", name)
 
 
 # --- which way a table lies --------------------------------------------------------------
 
 
-def orient(
-    open_rows: OpenRows,
-    roles: Roles,
-    options: ReadOptions,
-    keys: Collection[str],
-    on: str | None,
+def find_orientation(
+    open_rows: OpenRows, roles: Roles, options: ReadOptions, keys: Collection[str], on: str | None
 ) -> tuple[Roles, ReadOptions, list[str]]:
     """Say in the options whether features are in rows, of a table of which nobody said so.
 
@@ -365,16 +355,12 @@ def orient(
     if not why:
         return roles, options, []
     notes = [f"features are in rows, samples in columns: {why}"]
-    if roles.id is not None and not _names_a_row(open_rows, roles.id):
+    with open_rows() as rows:
+        first = rows.names[0]
+    if roles.id not in (None, first) and roles.id not in _cells(open_rows, 0):
         notes.append(f"the header names the samples; there is no row {quote(roles.id)}")
         roles = replace(roles, id=None)
     return roles, replace(options, transpose=True), notes
-
-
-def _names_a_row(open_rows: OpenRows, name: str) -> bool:
-    """Whether a name is that of a row, or of the first column, which the header names."""
-    with open_rows() as rows:
-        return name == rows.names[0] or any(as_label(c[0]) == name for _, c in rows.rows)
 
 
 def _reason(open_rows: OpenRows, roles: Roles, keys: Collection[str], on: str | None) -> str:

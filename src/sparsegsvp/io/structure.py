@@ -12,7 +12,6 @@ import mmap
 import re
 import struct
 import sys
-import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,10 +24,6 @@ from .errors import InputError, need, quote
 from .guards import ARRAY_RATIO, check_memory, check_unpacked
 
 _AGAIN = "write it again"
-# Sheets shrink to a tenth; openpyxl takes some seconds for 8 MB.
-_XML_BYTES, _XML_RATIO = 1 << 23, 50
-# Excel's own limits.
-_MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 
 
 # --- matrices --------------------------------------------------------------------------
@@ -52,7 +47,7 @@ def check_sparse(X: Any) -> Any:
     return X
 
 
-def check_pointers(indptr: Any, shape: tuple[int, int], n_stored: int, major: int) -> None:
+def _check_pointers(indptr: Any, shape: tuple[int, int], n_stored: int, major: int) -> None:
     """Check where the rows (major 0) or columns (1) of a sparse matrix on disk begin and end."""
     if (
         indptr.shape != (shape[major] + 1,)
@@ -72,8 +67,7 @@ def check_matrix(X: Any, n: int, m: int) -> Any:
     dtype = getattr(X, "dtype", None)
     if len(shape) != 2 or dtype is None or np.dtype(dtype).kind not in "biuf":
         raise InputError(
-            f"X is {len(shape)}-dimensional of type {dtype}",
-            remedy="it must be numbers",
+            f"X is {len(shape)}-dimensional of type {dtype}", remedy="it must be numbers"
         )
     _check_shape(shape, n, m)
     return check_sparse(X) if sparse.issparse(X) else X
@@ -139,7 +133,7 @@ def check_anndata_matrix(stored: Any, n: int, m: int) -> None:
             "its sparse matrix is damaged (data and indices differ in size)", remedy=_AGAIN
         )
     check_memory(1, data.shape[0], 16)
-    check_pointers(indptr[:], (n, m), data.shape[0], int(encoding == "csc_matrix"))
+    _check_pointers(indptr[:], (n, m), data.shape[0], int(encoding == "csc_matrix"))
 
 
 def sparse_layout(stored: Any) -> tuple[str, tuple[int, int]]:
@@ -155,69 +149,12 @@ def sparse_layout(stored: Any) -> tuple[str, tuple[int, int]]:
     return encoding, (int(shape[0]), int(shape[1]))
 
 
-# --- Excel -----------------------------------------------------------------------------
-
-
-def check_workbook(path: Path) -> None:
-    """Refuse a workbook whose parts unpack to more than a sheet would."""
-    with zipfile.ZipFile(path) as archive:
-        size = sum(entry.file_size for entry in archive.infolist())
-    remedy = "save the sheet as CSV if you trust it"
-    check_unpacked(size, path.stat().st_size, remedy, ratio=_XML_RATIO, always=_XML_BYTES)
-
-
-def check_worksheet(sheet: IO[bytes]) -> None:
-    """Check that rows and cells come in order, each once, within the limits of Excel.
-
-    openpyxl passes over rows whose numbers do not rise and over cells right of the last one
-    given, and it makes up every row that a leap in the numbers leaves out.
-    """
-    from xml.parsers import expat
-
-    row = column = 0
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal row, column
-        if name.endswith("row") and name.rpartition(":")[2] == "row":
-            number = int(attributes["r"]) if "r" in attributes else row + 1
-            if not row < number <= _MOST_ROWS:
-                raise _disordered(f"row {quote(number)} follows row {row}")
-            row, column = number, 0
-        elif name.endswith("c") and name.rpartition(":")[2] == "c":
-            number = _column(attributes["r"], row) if "r" in attributes else column + 1
-            if not column < number <= _MOST_COLUMNS:
-                raise _disordered(f"cell {quote(attributes.get('r', number))} is out of order")
-            column = number
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = start
-    parser.ParseFile(sheet)
-
-
-def _column(place: str, row: int) -> int:
-    letters = place.rstrip("0123456789").upper()
-    if not re.fullmatch("[A-Z]{1,3}", letters) or place[len(letters) :] not in ("", str(row)):
-        raise _disordered(f"cell {quote(place)} is in row {row}")
-    number = 0
-    for letter in letters:
-        number = 26 * number + ord(letter) - 64
-    return number
-
-
-def _disordered(what: str) -> InputError:
-    return InputError(
-        f"the sheet is damaged ({what})", remedy="save it again with Excel, or as CSV"
-    )
-
-
 # --- HDF5 ------------------------------------------------------------------------------
 # Its library trusts a file more than one should: it hangs on damaged heaps, crashes on odd
 # types, makes room for whatever length a text declares, and follows links into other files.
 
 _SEARCHED_BYTES = 1 << 30
 _HEAP = b"GCOL\x01\0\0\0"
-
-
 # Attributes of AnnData that are texts.
 _TEXTS = (b"encoding-type\0", b"encoding-version\0", b"_index\0", b"column-order\0")
 _VARIABLE = 9  # as HDF5 numbers the kinds of types
@@ -406,18 +343,16 @@ def check_chunks(shape: tuple[int, ...], chunks: tuple[int, ...], size: int) -> 
 
 def check_codecs(path: Path) -> None:
     """Refuse a Zarr store with a codec that does more than turn bytes into numbers and text."""
-    for file in sorted(path.rglob("*")):
-        if file.name not in _METADATA:
-            continue
-        names = list(_codec_names(json.loads(file.read_bytes())))
-        for name in names:
+    files = [file for file in sorted(path.rglob("*")) if file.name in _METADATA]
+    for file in files:
+        for name in _codec_names(json.loads(file.read_bytes())):
             if not _CODECS.fullmatch(name):
                 raise InputError(
                     f"it is packed with {quote(name)}, which is not opened",
                     remedy="write it with another codec, such as zstd or blosc",
                 )
     looked_into = set()
-    for folder, metadata in _arrays(path):
+    for folder, metadata in _arrays(files):
         names = list(_codec_names(metadata))
         packers = [name for name in names if name not in _NOT_PACKING]
         texts = any(name.startswith("vlen-") for name in names)
@@ -427,11 +362,9 @@ def check_codecs(path: Path) -> None:
             _check_pieces(folder, packers[0] if packers else "", texts)
 
 
-def _arrays(path: Path) -> Iterator[tuple[Path, Any]]:
+def _arrays(files: list[Path]) -> Iterator[tuple[Path, Any]]:
     """Yield the folder of each array of a store with what is said of it, there or above it."""
-    for file in sorted(path.rglob("*")):
-        if file.name not in _METADATA:
-            continue
+    for file in files:
         said = json.loads(file.read_bytes())
         if file.name == ".zmetadata":
             below = said["metadata"]

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,23 +14,15 @@ from numpy.typing import NDArray
 from .._notices import Notice
 from .cells import codes_of, describe_codes, mark_missing, numbers_of
 from .checks import check
-from .covariates import mark_covariates
+from .derived import check_collapse, collapse_features, mark_covariates
 from .errors import InputError, listed, locating, option, quote
 from .formats import format_of, read_file, rows_of
 from .guards import existing_file, shown_name
-from .labels import LabelSheet, guess_positive, join, read_beside, read_labels
-from .layout import (
-    ColumnRole,
-    RawTable,
-    Roles,
-    batch_role,
-    batches_of,
-    check_way,
-    make_one,
-)
+from .labels import attach_labels, guess_positive, read_labelled, read_labels
+from .layout import ColumnRole, RawTable, Roles, batch_role, batches_of
 from .models import log2_floor
 from .roles import role_lines
-from .rows import orient
+from .rows import find_orientation
 from .text import ReadOptions
 
 
@@ -317,11 +308,11 @@ def read_table(
     ['NA', 'B']
     """
     file = existing_file(path)
-    check_way(collapse)
+    check_collapse(collapse)
     wanted = None if features is None else tuple(features)
     roles = Roles(
-        target, id, group, texts_of(drop), wanted, collapse, tuple(keep), batch=texts_of(batch),
-        adjust=texts_of(adjust), categorical=texts_of(categorical),
+        target, id, group, as_names(drop), wanted, collapse, tuple(keep), batch=as_names(batch),
+        adjust=as_names(adjust), categorical=as_names(categorical),
     )  # fmt: skip
     codes = codes_of(na)
     options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose, codes)
@@ -332,18 +323,23 @@ def read_table(
         )
     found = None if labels is None else read_labels(existing_file(labels), on, target, encoding)
     with locating(file.name):
-        roles, options, turned = _oriented(file, roles, options, found)
+        form, turned = format_of(file), list[str]()
+        if transpose is None and form.transposes and form.rows is not None:
+            keys, key = ((), None) if found is None else (found.rows, found.on)
+            roles, options, turned = find_orientation(
+                rows_of(file, options), roles, options, keys, key
+            )
         if found is None:
             raw, digest = read_file(file, roles, options)
         else:
-            raw, digest = read_beside(found, file, roles, options)
+            raw, digest = read_labelled(found, file, roles, options)
     if found is not None:
         target = found.target
         with locating(found.source):
-            join(raw, found, roles)
+            attach_labels(raw, found, roles)
     raw.notes[:0] = turned
     with locating(file.name):
-        mark_and_join(raw, codes, collapse, in_place=True)
+        mark_and_collapse(raw, codes, collapse, in_place=True)
         table = checked_table(raw, shown_name(file), digest, roles, target, positive)
     if log2:
         record = (*table.record, "values are log2(max(x, 1))")
@@ -351,29 +347,18 @@ def read_table(
     return table
 
 
-def _oriented(
-    file: Path, roles: Roles, options: ReadOptions, labels: LabelSheet | None
-) -> tuple[Roles, ReadOptions, list[str]]:
-    """Find out which way a table lies, where the caller said nothing and it may lie either way."""
-    form = format_of(file)
-    if options.transpose is not None or not form.transposes or form.rows is None:
-        return roles, options, []
-    keys, on = ((), None) if labels is None else (labels.rows, labels.on)
-    return orient(rows_of(file, options), roles, options, keys, on)
-
-
-def texts_of(given: str | Sequence[str]) -> tuple[str, ...]:
+def as_names(given: str | Sequence[str]) -> tuple[str, ...]:
     """Return names that were given one by one, or one alone."""
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def mark_and_join(raw: RawTable, na: Sequence[str], way: str | None, *, in_place: bool) -> None:
+def mark_and_collapse(raw: RawTable, na: Sequence[str], way: str | None, *, in_place: bool) -> None:
     """Mark numbers that stand for missing values, then make one of features of one name."""
     raw.X, met = mark_missing(raw.X, numbers_of(na), in_place=in_place)
     mark_covariates(raw.text, na)
     if met:
         raw.notes.append(describe_codes(met))
-    make_one(raw, way)
+    collapse_features(raw, way)
 
 
 def checked_table(

@@ -21,7 +21,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .errors import InputError, locating, one_line, option, quote, said
+from .errors import InputError, error_text, locating, one_line, option, quote
 from .guards import BoundedGzip
 
 _SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
@@ -350,14 +350,7 @@ def listed_names(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def names_or_files(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Return names, those of a file where ``@file`` stands for it: one in each line.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.text import names_or_files
-    >>> names_or_files(["TP53", "BRCA1"])
-    ('TP53', 'BRCA1')
-    """
+    """Return names, those of a file where ``@file`` stands for it: one in each line."""
     found: list[str] = []
     for text in [given] if isinstance(given, str) else given:
         if text.startswith("@"):
@@ -412,5 +405,5 @@ def _lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
                     yield number, text.strip('"') if quoted else text
     except OSError as error:
         raise InputError(
-            f"the list cannot be read ({said(error)})", remedy="check the path"
+            f"the list cannot be read ({error_text(error)})", remedy="check the path"
         ) from None

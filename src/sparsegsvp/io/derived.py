@@ -1,13 +1,8 @@
-"""Columns that become features at the caller's word: age and sex to adjust for, categories.
-
-They are read as text, wherever they stand (in the table, in a second file of labels, in ``obs``),
-and become features when the other columns have got their roles: numbers as they are, and of a
-column of text one of 0 and 1 for each level but the first. Its name says both levels, "sex=M vs F",
-so that a model which knows its features by name can tell a level it has never met.
-"""
+"""Features made of columns: one of several that share a name, or levels of categories."""
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Collection
 from typing import Any
@@ -16,19 +11,79 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._validate import check_choice
 from .cells import MISSING, looks_numeric
-from .errors import InputError, listed, quote
-from .layout import (
-    ADJUST,
-    CATEGORICAL,
-    IS,
-    VERSUS,
-    ColumnRole,
-    RawTable,
-    Roles,
-    made_of,
-    role_option,
-)
+from .errors import InputError, counted, listed, option, quote, role_option
+from .layout import ADJUST, CATEGORICAL, IS, VERSUS, ColumnRole, RawTable, Roles, made_of
+
+# --- features that share a name ---------------------------------------------------------
+
+# What is kept of each name, in the words of the record.
+WAYS = {
+    "mean": "the mean of each",
+    "max": "of each the one with the largest mean",
+    "first": "the first of each",
+}
+
+
+def check_collapse(how: str | None) -> None:
+    """Refuse what is none of the ways."""
+    if how is not None:
+        try:
+            check_choice(option("collapse"), how, tuple(WAYS))
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+
+def collapse_features(raw: RawTable, how: str | None) -> None:
+    """Make one feature of those that share a name, in the place of the first.
+
+    "mean" is the mean of the values that are there, "max" the feature with the largest mean
+    over the samples (the habit for probes of one gene), "first" the first. No label is looked
+    at. Names that occur twice were refused already where no way was given.
+    """
+    places: dict[str, list[int]] = {}
+    for j, name in enumerate(raw.names):
+        places.setdefault(name, []).append(j)
+    if how is None or len(places) == len(raw.names):
+        return
+    shared = {name: at for name, at in places.items() if len(at) > 1}
+    kept = [at[0] for at in places.values()]
+    merged: list[Any] = []
+    for k, at in enumerate(places.values()):
+        if len(at) == 1 or how == "first":
+            continue
+        columns = raw.X[:, at]
+        columns = columns.toarray() if sparse.issparse(columns) else columns
+        if how == "max":
+            means = _mean(columns, axis=0)
+            kept[k] = at[0] if np.isnan(means).all() else at[int(np.nanargmax(means))]
+        else:
+            merged.append((k, _mean(columns, axis=1)))
+    X = raw.X[:, kept]
+    if merged and sparse.issparse(X):
+        X = X.tolil()
+    for k, column in merged:
+        X[:, [k]] = column[:, None]
+    raw.X = X.tocsr() if sparse.issparse(X) else X
+    raw.names = list(places)
+    n = sum(map(len, shared.values()))
+    names = counted(len(shared), "name")
+    raw.notes.append(f"{names} shared by {n} features, {WAYS[how]} was kept: {listed(shared)}")
+
+
+def _mean(columns: Any, axis: int) -> Any:
+    """Average the values that are there; NaN where there is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.nanmean(columns, axis=axis)
+
+
+# --- what is adjusted for, and categories --------------------------------------------------
+# Such columns are read as text, wherever they stand (in the table, in a second file of labels, in
+# obs), and become features when the other columns have got their roles: numbers as they are, and
+# of a column of text one of 0 and 1 for each level but the first. Its name says both levels,
+# "sex=M vs F", so that a model which knows its features by name can tell a level it never met.
 
 
 def mark_covariates(text: dict[str, list[str | None]], codes: Collection[str]) -> None:
@@ -69,16 +124,15 @@ def append_covariates(raw: RawTable, roles: Roles) -> None:
     if not made:
         return
     block = np.column_stack(list(made.values())).astype(raw.X.dtype)
-    raw.X = _beside(raw.X, block)
+    if sparse.issparse(raw.X):
+        raw.X = sparse.hstack([raw.X, block], format="csr")
+    else:
+        raw.X = np.hstack([raw.X, block])
     raw.names = [*raw.names, *made]
     if roles.features is not None:
         place = {name: i for i, name in enumerate(raw.names)}
         raw.X = raw.X[:, [place[name] for name in roles.features]]
         raw.names = list(roles.features)
-
-
-def _beside(X: Any, block: NDArray[Any]) -> Any:
-    return sparse.hstack([X, block], format="csr") if sparse.issparse(X) else np.hstack([X, block])
 
 
 def _one_value(what: str, cells: list[str | None]) -> InputError:
@@ -96,7 +150,7 @@ def _numbers(what: str, cells: list[str | None], *, sure: bool) -> NDArray[np.fl
     odd = [text for text, number in zip(texts, read) if text and not looks_numeric(number)]
     if odd and not sure and 2 * len(odd) >= sum(map(bool, texts)):
         return None
-    values = np.array([np.nan if not text else _number(text) for text in read])
+    values = np.array([float(text) if looks_numeric(text) else np.nan for text in read])
     wrong = odd or [text for text, value in zip(texts, values) if text and not np.isfinite(value)]
     if wrong:
         raise InputError(
@@ -105,10 +159,6 @@ def _numbers(what: str, cells: list[str | None], *, sure: bool) -> NDArray[np.fl
             remedy="correct them, or leave the cells empty",
         )
     return values
-
-
-def _number(text: str) -> float:
-    return float(text) if looks_numeric(text) else np.nan
 
 
 def _levels(
