@@ -28,7 +28,7 @@ from _peers import peers
 from sparsegsvp import compare
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.evaluation import default_methods, permutation_test
-from sparsegsvp.report.charts import Sheet
+from sparsegsvp.report.charts import ChartSheet
 from sparsegsvp.report.figures import accuracy_curves
 from sparsegsvp.report.panel_charts import accuracy_axes, mark_front
 
@@ -267,7 +267,7 @@ def draw(pages: dict[str, dict[str, Any]], path: Path) -> None:
         chart.title = f"{name} ({said})"
         charts.append(chart)
     rows = [charts[i : i + 2] for i in range(0, len(charts), 2)]
-    Sheet(rows, "balanced accuracy against panel size, by set and method").save(path)
+    ChartSheet(rows, "balanced accuracy against panel size, by set and method").save(path)
 
 
 def write_page(pages: dict[str, dict[str, Any]], options: argparse.Namespace) -> None:

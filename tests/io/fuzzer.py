@@ -24,7 +24,7 @@ import numpy as np
 from sparsegsvp import GSVPSVM, load_model, save_model
 from sparsegsvp.evaluation.journal import Journal
 from sparsegsvp.io import InputError, open_table, preview_table, read_table
-from sparsegsvp.io.archive import SEAL, digest, zipped
+from sparsegsvp.io.archive import SEAL, archive_digest, zipped
 from sparsegsvp.io.text import names_or_files, read_costs
 
 Random = np.random.Generator
@@ -247,7 +247,7 @@ def _damaged_zip(data: bytes, rng: Random, reseal: bool) -> bytes:
     if reseal:
         try:
             seal = json.loads(members[SEAL])
-            seal["digest"] = digest(members)
+            seal["digest"] = archive_digest(members)
             members[SEAL] = json.dumps(seal).encode()
         except (KeyError, ValueError, TypeError):
             pass

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from sparsegsvp import load_model, save_model
 from sparsegsvp.io import InputError, Log2
-from sparsegsvp.io.archive import FORMAT, SEAL, digest, zipped
+from sparsegsvp.io.archive import ARCHIVE_FORMAT, SEAL, archive_digest, zipped
 from sparsegsvp.related import GEPSVM
 
 
@@ -43,7 +43,7 @@ def rewritten(path, change, *, reseal=True):
     change(members)
     if reseal:
         seal = json.loads(members[SEAL])
-        seal["digest"] = digest(members)
+        seal["digest"] = archive_digest(members)
         members[SEAL] = json.dumps(seal).encode()
     path.write_bytes(zipped(members))
     return path
@@ -334,7 +334,7 @@ def test_other_archives(data, saved, tmp_path):
 
     def newer(members):
         seal = json.loads(members[SEAL])
-        seal["format"] = FORMAT + 1
+        seal["format"] = ARCHIVE_FORMAT + 1
         members[SEAL] = json.dumps(seal).encode()
 
     content = saved.read_bytes()

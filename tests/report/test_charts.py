@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from sparsegsvp import plots
 from sparsegsvp.report import draw_figures, drawings, marks, panel_charts
-from sparsegsvp.report.charts import Axis, Chart, Sheet
+from sparsegsvp.report.charts import Axis, Chart, ChartSheet
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -93,7 +93,7 @@ def test_a_sheet_names_each_label_once():
         made.line([0, 0.5, 1], [0, 1, 0], "series c0", label="same")
         return made
 
-    sheet = Sheet([[chart("a"), chart("b")], [chart("c")]], "three", heads=("left", "right"))
+    sheet = ChartSheet([[chart("a"), chart("b")], [chart("c")]], "three", heads=("left", "right"))
     texts = [e.text for e in ElementTree.fromstring(sheet.svg()).iter(f"{SVG}text")]
     assert texts.count("same") == 1
     assert {"a", "b", "c", "left", "right"} <= set(texts)

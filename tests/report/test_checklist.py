@@ -8,7 +8,7 @@ import re
 import pytest
 
 from sparsegsvp.report import build_report, checklist, checklist_markdown
-from sparsegsvp.report.checklist_run import said
+from sparsegsvp.report.checklist_run import checklist_answers
 
 # items with parts, by the number of their last letter
 LETTERS = {3: "c", 5: "b", 6: "c", 8: "c", 9: "c", 12: "g", 18: "f", 20: "c", 23: "b", 27: "c"}
@@ -27,7 +27,7 @@ def test_every_item_and_part_is_there_once_and_in_order(results):
         expected += [f"{item}{letter}" for letter in letters]
     assert numbers == expected
     assert len(numbers) == 52 and len({re.match(r"\d+", n).group() for n in numbers}) == 27
-    assert set(said(results)) <= set(numbers)
+    assert set(checklist_answers(results)) <= set(numbers)
 
 
 def test_every_part_says_something_to_someone(results):

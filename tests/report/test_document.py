@@ -146,7 +146,7 @@ def _verdict(results, *, low, value, high, p, n=99, n_classes=2):
     found = {"verdict": level, "permutation": None if test is None else test.to_dict()}
     scores = {"balanced_accuracy": score.to_dict()}
     said = notices_about(data, results["panel"], level, scores, None)
-    return words.verdict(data, scores, found, size=2), [notice.code for notice in said]
+    return words.describe_verdict(data, scores, found, size=2), [notice.code for notice in said]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_scores_of_an_independent_cohort():
     truth, predicted = ["a"] * 10 + ["b"] * 20, ["a"] * 9 + ["b"] * 21
     validation = validate_predictions(truth, predicted, ["a", "b"], positive="a")
     found = summarize_test(validation, source="new.csv")
-    schema.check(found, "Test", "test")
+    schema.check_kind(found, "Test", "test")
     assert found["scores"]["sensitivity"]["value"] == pytest.approx(0.9)
     assert found["scores"]["balanced_accuracy"]["value"] == pytest.approx(0.95)
     assert found["confusion"]["counts"] == [[9, 1], [0, 20]]
@@ -282,8 +282,8 @@ def test_numbers_and_names_are_written_for_readers():
     assert words.p_value(0.004) == "p = 0.004"
     assert words.plural(1, "feature") == "1 feature"
     assert words.plural(15154, "feature") == "15,154 features"
-    assert words.listed(["a", "b", "c"]) == "a, b and c" and words.listed(["a"]) == "a"
-    assert words.listed(["a", "b", "c"], most=2) == "a, b and 1 more"
+    assert words.joined(["a", "b", "c"]) == "a, b and c" and words.joined(["a"]) == "a"
+    assert words.joined(["a", "b", "c"], most=2) == "a, b and 1 more"
     assert words.counted([12, 1030], ["ill", "well"]) == "12 ill, 1,030 well"
     assert words.percent(0.05) == "5%"
     share = "4 of 2,000 features"

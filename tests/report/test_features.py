@@ -10,7 +10,7 @@ from scipy.stats import false_discovery_control, ttest_ind
 from sparsegsvp.metrics import at_prevalence
 from sparsegsvp.report import features, figures
 from sparsegsvp.report.answers import addresses, answers, next_steps
-from sparsegsvp.report.figures import Samples
+from sparsegsvp.report.figures import SampleTable
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_a_volcano_is_welchs_test_adjusted_for_all_features(table):
     X = X.copy()
     X[3, 5] = np.nan
     X[:, 7] = 1.0  # never varies, so it is not tested
-    found = features.volcano(Samples(X, codes, ["a", "b"], names, positive="b"), [0, 150])
+    found = features.volcano(SampleTable(X, codes, ["a", "b"], names, positive="b"), [0, 150])
     kept = [j for j in range(200) if j != 7]
     tests = [ttest_ind(*(X[codes == k, j] for k in (1, 0)), equal_var=False, nan_policy="omit")
              for j in kept]  # fmt: skip
@@ -46,21 +46,24 @@ def test_a_volcano_is_welchs_test_adjusted_for_all_features(table):
         "gene 0",
         "gene 150",
     ]
-    turned = features.volcano(Samples(X, codes, ["a", "b"], names, positive="a"), [0])
+    turned = features.volcano(SampleTable(X, codes, ["a", "b"], names, positive="a"), [0])
     assert turned["difference"][at] == -found["difference"][at]
-    sparse = features.volcano(Samples(csr_matrix(np.nan_to_num(X)), codes, ["a", "b"], names), [0])
+    sparse = features.volcano(
+        SampleTable(csr_matrix(np.nan_to_num(X)), codes, ["a", "b"], names), [0]
+    )
     assert len(sparse["feature"]) == len(found["feature"])
-    assert features.volcano(Samples(X, codes, ["a", "b", "c"], names), [0]) is None
-    assert features.volcano(Samples(np.ones((60, 4)), codes, ["a", "b"], names), []) is None
+    assert features.volcano(SampleTable(X, codes, ["a", "b", "c"], names), [0]) is None
+    assert features.volcano(SampleTable(np.ones((60, 4)), codes, ["a", "b"], names), []) is None
 
 
 def test_unlike_columns_are_compared_in_standard_deviations(table):
     X, codes, names = table
     assert (
-        features.volcano(Samples(X, codes, ["a", "b"], names), [])["unit"] == "units of the table"
+        features.volcano(SampleTable(X, codes, ["a", "b"], names), [])["unit"]
+        == "units of the table"
     )
     unlike = X * 10.0 ** np.arange(-2, 2).repeat(50)
-    other = features.volcano(Samples(unlike, codes, ["a", "b"], names), [])
+    other = features.volcano(SampleTable(unlike, codes, ["a", "b"], names), [])
     assert other["unit"] == "within-class standard deviations"
     at = other["feature"].index("gene 0")
     effect = features.effect_sizes(X[:, 0], codes, 2)[1]
@@ -71,7 +74,9 @@ def test_a_volcano_of_many_features_stays_small_and_keeps_the_panel():
     rng = np.random.default_rng(0)
     X, codes = rng.normal(size=(40, 15_000)), np.repeat([0, 1], 20)
     panel = [7, 14_999]
-    found = features.volcano(Samples(X, codes, ["a", "b"], [str(j) for j in range(15_000)]), panel)
+    found = features.volcano(
+        SampleTable(X, codes, ["a", "b"], [str(j) for j in range(15_000)]), panel
+    )
     assert len(found["q"]) < 2500 and found["n_total"] == 15_000
     assert {n for n, mine in zip(found["feature"], found["in_panel"]) if mine} == {"7", "14999"}
 
@@ -84,7 +89,7 @@ def test_a_heatmap_holds_the_panels_values_and_marks_errors(fitted):
     evaluation = fitted.evaluation.to_dict()
     X = t.X.copy()
     X[4, panel[0]] = np.nan
-    samples = Samples(X, codes, classes, t.feature_names, t.ids)
+    samples = SampleTable(X, codes, classes, t.feature_names, t.ids)
     found = features.heatmap(samples, panel, evaluation)
     assert sorted(found["name"]) == sorted(t.ids) and len(found["feature"]) == len(panel)
     rows = [int(name[1:]) for name in found["name"]]
@@ -118,7 +123,7 @@ def test_correlations_are_within_the_classes(table):
         {"feature": "gene 0", "index": 0, "substitutes": [substitute]},
         {"feature": "gene 1", "index": 1, "substitutes": []},
     ]
-    samples = Samples(X, codes, ["a", "b"], names)
+    samples = SampleTable(X, codes, ["a", "b"], names)
     found = features.correlations(samples, panel)
     assert found["feature"] == ["gene 0", "gene 9", "gene 1"]
     assert found["stands_for"] == [None, "gene 0", None]

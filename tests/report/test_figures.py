@@ -184,7 +184,7 @@ def test_pca_before_selection_is_the_svd_of_standardised_data():
     X = rng.normal(size=(30, 1500)) * rng.uniform(0.1, 10, 1500)
     X[:, :700] += 4 * rng.normal(size=(30, 1))
     codes = np.repeat([0, 1], 15)
-    samples = figures.Samples(X, codes, ["a", "b"], [str(j) for j in range(1500)])
+    samples = figures.SampleTable(X, codes, ["a", "b"], [str(j) for j in range(1500)])
     found = projections.pca_before(samples)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     u, s, _ = np.linalg.svd(Z, full_matrices=False)
@@ -260,7 +260,7 @@ def test_small_cases_have_the_answers_known_by_hand():
     assert effects == pytest.approx([-np.sqrt(8), np.sqrt(8)])
     assert projections.thin(np.array([0, 0, 0, 0, 1, 1]), limit=4).tolist() == [0, 3, 4, 5]
     X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 3.0], [3.0, 4.0]])
-    shown = projections.pca_before(figures.Samples(X, np.array([0, 0, 1, 1]), ["a", "b"], "xy"))
+    shown = projections.pca_before(figures.SampleTable(X, np.array([0, 0, 1, 1]), ["a", "b"], "xy"))
     assert [round(v, 2) for v in shown["x"]] == [1.9, 0.63, -0.63, -1.9]  # the sign too
     counts = {"threshold": [0.2, 0.6], "tp": [10, 8], "fn": [0, 2], "fp": [9, 1], "tn": [1, 9]}
     at = figures.at_threshold(counts, 0.0, 0.2)

@@ -113,8 +113,8 @@ def test_a_page_of_many_features_stays_below_two_megabytes(results):
     codes = np.repeat([0, 1], 600)
     X = rng.normal(size=(1200, 40))
     classes = results["data"]["classes"]
-    many = figures.Samples(X, codes, classes, names, names)
-    wide = figures.Samples(rng.normal(size=(40, 15_000)), codes[580:620], classes, names)
+    many = figures.SampleTable(X, codes, classes, names, names)
+    wide = figures.SampleTable(rng.normal(size=(40, 15_000)), codes[580:620], classes, names)
     found["heatmap"] = features.heatmap(replace(many, ids=None), range(40))
     found["volcano"] = features.volcano(wide, range(40))
     for name in ("planes", "pca_before", "pca_after"):

@@ -17,7 +17,7 @@ from sparsegsvp.reproduce.protocol import (
     STUDIES,
     batch_normalised_predict,
     classification_report,
-    confusion,
+    confusion_counts,
     nearest_plane_predict,
     paper_split,
 )
@@ -116,7 +116,7 @@ def test_the_printed_rule_does_not(planes) -> None:
 def test_reports_agree_with_scikit_learn() -> None:
     rng = np.random.default_rng(1)
     y, predicted = rng.integers(0, 2, (2, 50))
-    counts = confusion(y, predicted)
+    counts = confusion_counts(y, predicted)
     assert counts == tuple(confusion_matrix(y, predicted).ravel())
     report = classification_report(counts)
     assert report["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(y, predicted))

@@ -26,7 +26,7 @@ from sparsegsvp.workflow.procedure import (
     steering_notices,
 )
 from sparsegsvp.workflow.run import FixedPanel, fixed_panels
-from sparsegsvp.workflow.settings import make_settings
+from sparsegsvp.workflow.settings import settings_from
 
 QUICK = {"repeats": 1, "permutations": 0, "folds": 3, "tau": 1.0, "n_deltas": 5}
 GIVEN = ["g1", "g7", "g9"]
@@ -64,7 +64,7 @@ def test_a_given_panel_scores_as_it_does_by_hand(table, evaluated) -> None:
 def test_every_feature_is_used_whatever_the_method(table) -> None:
     for method in ("GSVPSVMCV", "F test", "GEPSVM"):
         for size in (None, 2):
-            settings = make_settings(tau=1.0, n_deltas=5, n_features=size)
+            settings = settings_from(tau=1.0, n_deltas=5, n_features=size)
             model = fixed_procedure(method, settings, (1, 7, 9), table).fit(table.X, table.labels)
             assert selected_features(model, 40).tolist() == [1, 7, 9]
 
@@ -198,7 +198,7 @@ def test_what_is_adjusted_for_is_in_every_panel_of_every_fold(patients) -> None:
 
 def test_a_logarithm_does_not_touch_what_is_adjusted_for(patients) -> None:
     table = make_table(patients, target="class", adjust=["age", "sex"])
-    settings = make_settings(tau=1.0, n_deltas=5, log2=True)
+    settings = settings_from(tau=1.0, n_deltas=5, log2=True)
     factors = steering_factors(settings, table)
     model = procedure_of("GSVPSVMCV", settings, factors, table)
     seen = model.fit(table.X, table.labels)[:-1].transform(table.X)
@@ -214,7 +214,7 @@ def test_more_covariates_than_samples_can_bear_are_warned_of(patients) -> None:
     sites = patients.assign(site=[f"s{i % 6}" for i in range(60)])
     for adjust, severity in (("age", "note"), (["age", "site"], "caution")):
         table = make_table(sites, target="class", adjust=adjust)
-        [notice] = steering_notices(steering_factors(make_settings(), table), table)
+        [notice] = steering_notices(steering_factors(settings_from(), table), table)
         assert notice.severity == severity
     assert "6 weights without penalty" in notice.text
 

@@ -15,7 +15,7 @@ from sparsegsvp.evaluation import learning_curve, nested_evaluate
 from sparsegsvp.io import InputError, make_table
 from sparsegsvp.workflow import evaluate_table, plan_selection, predict_table, selection
 from sparsegsvp.workflow.procedure import make_procedure
-from sparsegsvp.workflow.settings import make_settings
+from sparsegsvp.workflow.settings import settings_from
 
 QUICK = {"repeats": 1, "permutations": 0, "folds": 3, "tau": 1.0, "n_deltas": 4}
 
@@ -41,7 +41,7 @@ def table(frame):
 def test_evaluation_centres_in_every_fold_and_leaves_covariates_alone(table) -> None:
     found = evaluate_table(table, center_batches=True, **QUICK)
     factors = np.r_[np.ones(60), 0.0]
-    settings = make_settings(center_batches=True, tau=1.0, n_deltas=4)
+    settings = settings_from(center_batches=True, tau=1.0, n_deltas=4)
     procedure = make_procedure(settings, factors, table)
     assert procedure.named_steps["center"].skip == (60,)
     by_hand = nested_evaluate(

@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from sparsegsvp import select_panel
 from sparsegsvp.io import InputError
 from sparsegsvp.workflow.procedure import make_procedure
-from sparsegsvp.workflow.settings import Settings, can_be_halved, make_settings, outer_folds
+from sparsegsvp.workflow.settings import Settings, can_be_halved, outer_folds, settings_from
 
 
 class Counted:
@@ -94,5 +94,5 @@ def test_the_procedure_predicts_from_its_panel_alone():
 
 
 def test_one_value_stands_for_a_sequence_of_one():
-    assert make_settings(tau=3, q=0.5).tau == (3.0,)
-    assert make_settings(tau=[1, 3]).to_dict()["tau"] == [1.0, 3.0]
+    assert settings_from(tau=3, q=0.5).tau == (3.0,)
+    assert settings_from(tau=[1, 3]).to_dict()["tau"] == [1.0, 3.0]

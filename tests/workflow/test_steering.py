@@ -24,7 +24,7 @@ from sparsegsvp.workflow import (
     predict_table,
 )
 from sparsegsvp.workflow.procedure import steering_factors, steering_notices
-from sparsegsvp.workflow.settings import make_settings
+from sparsegsvp.workflow.settings import settings_from
 
 QUICK = {"fast": True, "tau": 1.0, "n_deltas": 5, "folds": 3}
 
@@ -46,14 +46,14 @@ def test_a_selection_keeps_to_what_is_asked_for(frame) -> None:
 
 
 def test_factors_of_names(table) -> None:
-    settings = make_settings(must="g1, g2", ban=["g3"], costs={"g2": 5.0, "g4": 2.5})
+    settings = settings_from(must="g1, g2", ban=["g3"], costs={"g2": 5.0, "g4": 2.5})
     factors = steering_factors(settings, table)
     expected = np.ones(40)
     expected[[1, 2]], expected[3], expected[4] = 0.0, np.inf, 2.5
     np.testing.assert_array_equal(factors, expected)
     [notice] = steering_notices(factors, table)
     assert "1 features cost more or less" in notice.text
-    assert steering_factors(make_settings(), table) is None
+    assert steering_factors(settings_from(), table) is None
     assert steering_notices(None, table) == []
 
 
@@ -163,7 +163,7 @@ def test_a_column_may_be_asked_for_banned_or_dear_by_its_name(staged) -> None:
         ({"ban": "stage=III vs I"}, np.inf),
         ({"costs": {"stage": 2.5}}, 2.5),
     ):
-        factors = steering_factors(make_settings(**asked), table)
+        factors = steering_factors(settings_from(**asked), table)
         expected = np.ones(len(table.feature_names))
         expected[places] = value
         np.testing.assert_array_equal(factors, expected)
@@ -264,7 +264,7 @@ def test_costs_in_files(tmp_path, text, costs) -> None:
     file = tmp_path / "costs.csv"
     file.write_text(text)
     assert read_costs(file) == costs
-    assert make_settings(costs=file).costs == costs
+    assert settings_from(costs=file).costs == costs
 
 
 @pytest.mark.parametrize(

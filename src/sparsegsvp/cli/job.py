@@ -14,7 +14,7 @@ from .screen import Screen, as_called
 
 if TYPE_CHECKING:
     from ..io import Table
-    from ..workflow import Plan
+    from ..workflow import RunEstimate
 
 
 class Job:
@@ -110,7 +110,7 @@ class Job:
             self.screen.say(f"cohort: {sentence}")
         return test
 
-    def show_plan(self, make: Callable[..., Plan], asked: Mapping[str, Any]) -> None:
+    def show_plan(self, make: Callable[..., RunEstimate], asked: Mapping[str, Any]) -> None:
         """Do what ``--dry-run`` asks for: read the table and say how long a run would take."""
         with self.screen:
             plan = make(self.read()[0], **asked)

@@ -32,7 +32,7 @@ from .options import Showing
 
 if TYPE_CHECKING:
     from ..io import Preview, Table
-    from ..workflow import Plan
+    from ..workflow import RunEstimate
 
 _EVERY = 10.0  # seconds between plain lines of progress
 _WORTH_SAYING = 2.0  # seconds that a stage took
@@ -231,7 +231,7 @@ class Screen:
             self.say("--group COLUMN keeps the samples of each patient together")
         self.say()
 
-    def show_plan(self, plan: Plan) -> None:
+    def show_plan(self, plan: RunEstimate) -> None:
         """Say how long a run would take, or give the plan."""
         self.say(plan.sentence())
         self.say("Nothing was run or written (--dry-run).")

@@ -20,7 +20,7 @@ from .errors import InputError, error_text, one_line
 from .structure import check_npy, check_texts
 
 SEAL = "sparsegsvp.json"
-FORMAT = 1
+ARCHIVE_FORMAT = 1
 MAX_BYTES = 1 << 30
 _MAX_MEMBERS = 100_000
 DAMAGED = "save the model again"
@@ -57,7 +57,7 @@ def canonical(archive: bytes) -> dict[str, bytes]:
     return members
 
 
-def digest(members: dict[str, bytes]) -> str:
+def archive_digest(members: dict[str, bytes]) -> str:
     total = hashlib.sha256()
     for name in sorted(members):
         if name != SEAL:
@@ -68,9 +68,9 @@ def digest(members: dict[str, bytes]) -> str:
 
 def sealed(members: dict[str, bytes], type_name: str) -> bytes:
     seal = {
-        "format": FORMAT,
+        "format": ARCHIVE_FORMAT,
         "type": type_name,
-        "digest": digest(members),
+        "digest": archive_digest(members),
         "versions": {
             "sparsegsvp": __version__,
             "scikit-learn": sklearn.__version__,
@@ -132,12 +132,12 @@ def checked_seal(members: dict[str, bytes]) -> str:
     seal = parsed(members[SEAL])
     if not isinstance(seal, dict) or not isinstance(seal.get("format"), int):
         raise InputError("its description is damaged", remedy=DAMAGED)
-    if seal["format"] > FORMAT:
+    if seal["format"] > ARCHIVE_FORMAT:
         raise InputError(
             f"it was written by a newer version (format {seal['format']})",
             remedy="upgrade sparsegsvp",
         )
-    if seal.get("digest") != digest(members):
+    if seal.get("digest") != archive_digest(members):
         raise InputError(
             "its content was changed after it was saved (the digest differs)",
             remedy="get the original file again",

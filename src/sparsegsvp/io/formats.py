@@ -98,7 +98,7 @@ def rows_of(file: Path, options: ReadOptions) -> OpenRows:
     return partial(_opened, form, file, options)
 
 
-def header_of(file: Path, options: ReadOptions) -> list[str]:
+def column_names(file: Path, options: ReadOptions) -> list[str]:
     """Return the names of a file's columns; none where it does not have rows of cells."""
     if format_of(file).rows is None:
         return []
@@ -138,7 +138,7 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
 
 # --- Excel -----------------------------------------------------------------------------
 
-Line = tuple[int, Sequence[Any]]
+NumberedRow = tuple[int, Sequence[Any]]
 _TITLES_AMONG = 20  # lines
 
 
@@ -192,7 +192,7 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
         yield RowStream(names, _excel_cells(rest, len(names)), "Excel", notes)
 
 
-def _skip_titles(lines: Iterator[Line]) -> tuple[list[int], Iterator[Line]]:
+def _skip_titles(lines: Iterator[NumberedRow]) -> tuple[list[int], Iterator[NumberedRow]]:
     """Pass over what stands above the header; return the lines left out, and the rest.
 
     `lines` are those with something in them. A title fills less than half of the cells that
@@ -209,14 +209,14 @@ def _skip_titles(lines: Iterator[Line]) -> tuple[list[int], Iterator[Line]]:
     return [number for number, _ in head[:titles]], itertools.chain(head[titles:], lines)
 
 
-def _filled_rows(page: Any) -> Generator[Line]:
+def _filled_rows(page: Any) -> Generator[NumberedRow]:
     """Yield the rows of a sheet that hold something; closed, it lets go of the file."""
     for line, cells in enumerate(page.iter_rows(values_only=True), start=1):
         if any(cell is not None for cell in cells):
             yield line, cells
 
 
-def _excel_cells(filled: Iterator[Line], width: int) -> Iterator[tuple[int, list[Any]]]:
+def _excel_cells(filled: Iterator[NumberedRow], width: int) -> Iterator[tuple[int, list[Any]]]:
     for line, cells in filled:
         extra = next((c for c in cells[width:] if c is not None), None)
         if extra is not None:

@@ -14,7 +14,7 @@ import numpy as np
 from .._notices import Notice
 from .cells import as_label
 from .errors import InputError, listed, locating, no_such, one_line, option, quote
-from .formats import header_of, read_file, rows_of
+from .formats import column_names, read_file, rows_of
 from .guards import shown_name
 from .layout import RawTable, Roles, batch_role, names_in, refuse_duplicates
 from .roles import match_names
@@ -250,7 +250,7 @@ def read_labelled(
     sheet: LabelSheet, file: Path, roles: Roles, options: ReadOptions
 ) -> tuple[RawTable, str]:
     """Read the table whose labels a sheet has, and the SHA-256 of its file."""
-    header = header_of(file, options)
+    header = column_names(file, options)
     left = _roles_left(sheet, roles, [] if options.transpose else header)
     strange = _other_columns(sheet, header) if options.transpose else []
     raw, digest = read_file(file, replace(left, drop=(*left.drop, *strange)), options)

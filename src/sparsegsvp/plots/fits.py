@@ -243,7 +243,7 @@ def boxes(
         at = panel[feature]
     else:
         raise ValueError(f"feature={feature} must be a name, or below {len(panel)}.")
-    found = features.boxes(features.column(samples.X, at), samples.codes, samples.classes)
+    found = features.boxes_by_class(features.column(samples.X, at), samples.codes, samples.classes)
     if not found:
         raise ValueError(f"all values of {samples.names[at]} are missing.")
     return panel_charts.boxes(samples.names[at], found, tones(samples))

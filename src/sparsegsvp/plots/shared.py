@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..estimators.pipeline import last_step
 from ..report.charts import Chart, matplotlib
-from ..report.figures import Samples
+from ..report.figures import SampleTable
 
 Given = ParamSpec("Given")
 
@@ -91,7 +91,7 @@ def panel_and_samples(
     names: Sequence[str] | None,
     plot: str,
     positive: Any = None,
-) -> tuple[list[int], Samples]:
+) -> tuple[list[int], SampleTable]:
     """The panel of a fitted selector, and the samples of a table of any kind with its labels."""
     last = selector if hasattr(selector, "get_support") else last_step(selector)
     if not hasattr(last, "get_support") or not hasattr(selector, "n_features_in_"):
@@ -112,9 +112,9 @@ def panel_and_samples(
             f"and {len(names)} features, got the shape {X.shape}."
         )
     classes, positive = [str(label) for label in known], None if positive is None else str(positive)
-    return panel, Samples(X, codes.astype(np.intp), classes, names, ids, positive)
+    return panel, SampleTable(X, codes.astype(np.intp), classes, names, ids, positive)
 
 
-def tones(samples: Samples) -> dict[str, int]:
+def tones(samples: SampleTable) -> dict[str, int]:
     """The colour of each class."""
     return {name: k % 8 for k, name in enumerate(samples.classes)}

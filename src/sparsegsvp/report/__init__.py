@@ -10,7 +10,7 @@ from .document import describe_model, known_scores, summarize, summarize_test
 from .features import describe_panel
 from .page import build_comparison, build_report, draw_figures
 from .schema import FORMAT, FORMAT_VERSION, Results, validate
-from .words import comparison_verdict, verdict
+from .words import comparison_verdict, describe_verdict
 
 __all__ = [
     "FORMAT",
@@ -24,10 +24,10 @@ __all__ = [
     "comparison_verdict",
     "describe_model",
     "describe_panel",
+    "describe_verdict",
     "draw_figures",
     "known_scores",
     "summarize",
     "summarize_test",
     "validate",
-    "verdict",
 ]

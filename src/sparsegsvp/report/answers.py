@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
 from .._notices import Notice
-from .words import POOR, Part, interval, listed, number, p_value, plural, stability_word
+from .words import POOR, Part, interval, joined, number, p_value, plural, stability_word
 
 #: The questions, in the order in which the page answers them, and what the menu calls them.
 QUESTIONS = {
@@ -58,11 +58,11 @@ def _which(results: Part) -> str:
     panel = results["panel"]
     if not panel:
         return "None was selected."
-    text = f"{listed([row['feature'] for row in panel])}."
+    text = f"{joined([row['feature'] for row in panel])}."
     if all(row["frequency"] is not None for row in panel):
         steady = [row["feature"] for row in panel if row["frequency"] >= 0.5]
         text = f"{len(steady)} of the {len(panel)} are chosen in at least half of the refits"
-        text += f": {listed(steady, 8)}." if steady else "."
+        text += f": {joined(steady, 8)}." if steady else "."
     if results["verdict"]["level"] == "none":
         text += " None of them is to be read as a marker."
     return text
@@ -201,7 +201,7 @@ def _about_stability(panel: Sequence[Part], stability: Part | None) -> Iterator[
         yield Notice(
             "rare",
             "note",
-            f"{listed(rare)} {'is' if len(rare) == 1 else 'are'} in the panel but, even with "
+            f"{joined(rare)} {'is' if len(rare) == 1 else 'are'} in the panel but, even with "
             "substitutes counted, chosen in fewer than half of the refits.",
         )
 

@@ -11,7 +11,7 @@ A drawing function makes a `Chart` from computed numbers, and the chart shows it
 ``chart.csv()``             its numbers, for another program
 ==========================  ===============================================================
 
-`Sheet` puts several charts side by side.
+`ChartSheet` puts several charts side by side.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class Chart:
         Title and legend are in it for files made of it, and hidden on the page. Where something
         has a tooltip, the keyboard reaches it.
         """
-        keys, height = Sheet([[self]], "").legend(self.width, on_page)
+        keys, height = ChartSheet([[self]], "").legend(self.width, on_page)
         legend = f'<g class="keys" data-height="{height:g}">{keys}</g>' if keys else ""
         title = f' data-title="{escape(self.title)}"' if self.title else ""
         focus = ' tabindex="0"' if any(mark.tips for mark in self.marks) else ""
@@ -189,7 +189,7 @@ class Chart:
 
     def csv(self) -> str:
         """The numbers behind the picture as CSV; text in it cannot be run by a spreadsheet."""
-        return Sheet([[self]], "").csv()
+        return ChartSheet([[self]], "").csv()
 
     __html__ = svg  # what templates ask for, instead of escaping
 
@@ -260,14 +260,14 @@ class Chart:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the chart to a file whose ending says the format: svg, or one of matplotlib's."""
-        Sheet([[self]], self.description).save(path)
+        ChartSheet([[self]], self.description).save(path)
 
     def _repr_svg_(self) -> str:
-        return Sheet([[self]], self.description).svg()
+        return ChartSheet([[self]], self.description).svg()
 
 
 @dataclass(frozen=True)
-class Sheet:
+class ChartSheet:
     """Charts in rows, with titles, headings of the columns and one legend; complete in itself.
 
     The first row is the longest. ``description`` is for readers who do not see it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .checklist_run import said
+from .checklist_run import checklist_answers
 from .schema import fitting_together
 from .words import Part
 
@@ -78,7 +78,7 @@ def checklist(results: Part) -> list[ChecklistPart]:
     >>> parts["11"].text
     'No value was missing.'
     """
-    texts = said(results)
+    texts = checklist_answers(results)
     return [
         ChecklistPart(number, section, topic, texts.get(number, ""), authors)
         for section, lines in _PARTS.items()

@@ -16,8 +16,8 @@ from .words import (
     counted,
     folds_of,
     interval,
+    joined,
     line_words,
-    listed,
     number,
     percent,
     plural,
@@ -26,7 +26,7 @@ from .words import (
 Said = defaultdict[str, list[str]]
 
 
-def said(results: Part) -> dict[str, str]:
+def checklist_answers(results: Part) -> dict[str, str]:
     """Return what the run says on the parts that it knows something about, by number."""
     say: Said = defaultdict(list)
     for stretch in (_introduction, _data, _analysis, _output, _participants, _performance, _use):
@@ -70,7 +70,7 @@ def _data(r: Part, say: Said) -> None:
     say["7"] += _logarithm(r)
     for line in data["roles"]:
         if line["role"] in ("batch", "covariate", "ignored"):
-            names = listed(line["columns"])
+            names = joined(line["columns"])
             say["7"] += [f"Left out as {line['role']} ({line['reason']}): {names}."]
     checks = [notice for notice in r["notices"] if notice["code"] in _ABOUT_THE_TABLE]
     say["7"] += [f"{notice['title']}: {notice['text']}" for notice in checks]
@@ -89,9 +89,9 @@ def _data(r: Part, say: Said) -> None:
     ]
     if data["dropped"]:
         left_out = [f"{name} ({why})" for name, why in data["dropped"].items()]
-        say["9a"] += [f"Left out: {listed(left_out)}."]
+        say["9a"] += [f"Left out: {joined(left_out)}."]
     if r["panel"]:
-        say["9b"] += [f"The panel: {listed([row['feature'] for row in r['panel']], 30)}."]
+        say["9b"] += [f"The panel: {joined([row['feature'] for row in r['panel']], 30)}."]
     if data["units"]:
         say["9b"] += [f"Values as {data['units']}."]
     per = data["n_features"] / data["n_samples"]
@@ -151,14 +151,14 @@ def _analysis(r: Part, say: Said) -> None:
         measures.append("calibration intercept and slope")
     if measures:
         say["12e"] += [
-            f"Measures: {listed(measures, 20)}. Balanced accuracy, Brier score and log loss count",
+            f"Measures: {joined(measures, 20)}. Balanced accuracy, Brier score and log loss count",
             "every class alike, so that they do not follow the shares of this study.",
         ]
     else:
         say["12e"] += ["Nothing was measured in this run."]
     drawn = [title for name, title in _PLOTS.items() if r["figures"][name]]
     if drawn:
-        say["12e"] += [f"Plots: {listed(drawn, 9)}."]
+        say["12e"] += [f"Plots: {joined(drawn, 9)}."]
     if evaluation is not None and evaluation["permutation"]:
         draws = plural(len(evaluation["permutation"]["distribution"]), "draw")
         say["12e"] += [f"A permutation test ({draws}) compares with shuffled labels."]
@@ -229,7 +229,7 @@ def _participants(r: Part, say: Said) -> None:
     if stability is not None and stability["source"] == "stability selection":
         say["21"] += [f"Stability: {stability['n_panels']} refits on halves of the samples."]
     if learning is not None:
-        sizes = listed([str(n) for n in learning["sizes"]], 9)
+        sizes = joined([str(n) for n in learning["sizes"]], 9)
         say["21"] += [f"Learning curve: {learning['n_repeats']} parts each of {sizes} samples."]
     if r["test"]:
         say["20a"] += [f"In the evaluation cohort: {_samples(r, 'test')}."]
@@ -242,7 +242,7 @@ def _participants(r: Part, say: Said) -> None:
             odd = [f["feature"] for f in r["test"]["shift"] if f["shifted"] or f["scaled"]]
             say["16"] += [
                 "Of the panel's values, compared within classes, those of",
-                f"{listed(odd) if odd else 'no feature'} differ beyond chance, by half a standard",
+                f"{joined(odd) if odd else 'no feature'} differ beyond chance, by half a standard",
                 "deviation or a factor of 2 in spread.",
             ]
         say["20c"] += say["16"]
@@ -279,7 +279,7 @@ def _performance(r: Part, say: Said) -> None:
             shares = [f"{x:.0%} of {c}" for c, x in zip(audit["classes"], recalls) if x is not None]
             recognised += [f"{batch}: {', '.join(shares)}"] if shares else []
         if recognised:
-            say["23b"] += [f"Recognised when left out: {listed(recognised, 12)}."]
+            say["23b"] += [f"Recognised when left out: {joined(recognised, 12)}."]
 
 
 def _use(r: Part, say: Said) -> None:

@@ -18,7 +18,7 @@ from ..metrics import threshold_table
 from . import features, figures, projections, words
 from .answers import notices_about
 from .features import describe_panel, samples_of, with_frequencies
-from .figures import Part, Samples
+from .figures import FigureData, SampleTable
 from .methods import methods
 from .schema import FORMAT, FORMAT_VERSION, Results
 
@@ -27,12 +27,12 @@ def summarize(
     table: Any,
     model: Any,
     *,
-    panel: Sequence[Part] | None = None,
+    panel: Sequence[FigureData] | None = None,
     evaluation: Any = None,
     stability: Any = None,
     learning: Any = None,
-    beside: Sequence[Part] = (),
-    test: Part | None = None,
+    beside: Sequence[FigureData] = (),
+    test: FigureData | None = None,
     prevalence: float | None = None,
     command: str = "",
     parameters: Mapping[str, Any] | None = None,
@@ -107,7 +107,7 @@ def summarize(
     rows = with_frequencies(rows, samples, halves if folds is None else folds, stability)
     steadiness = _stability(found, stability)
     scores = known_scores(found)
-    verdict = words.verdict(data, scores, found, size=len(rows), stability=steadiness)
+    verdict = words.describe_verdict(data, scores, found, size=len(rows), stability=steadiness)
     verdict["sentences"] += [] if test is None else [words.cohort_sentence(test)]
     said = [
         *notices_about(data, rows, verdict["level"], scores, steadiness),
@@ -204,7 +204,7 @@ def summarize_test(
     }
 
 
-def describe_model(model: Any) -> Part:
+def describe_model(model: Any) -> FigureData:
     """Return the parameters and the certificate of the fit on all samples."""
     final = last_step(model)
     return {
@@ -227,7 +227,7 @@ def describe_model(model: Any) -> Part:
     }
 
 
-def _thresholds(found: Mapping[str, Any] | None, prevalence: float | None) -> list[Part]:
+def _thresholds(found: Mapping[str, Any] | None, prevalence: float | None) -> list[FigureData]:
     """Rates, predictive values and net benefit at thresholds, out of fold, of the first repeat."""
     there = None if found is None else figures.positive_probabilities(found, prevalence)
     if there is None:
@@ -236,7 +236,7 @@ def _thresholds(found: Mapping[str, Any] | None, prevalence: float | None) -> li
     return plain(threshold_table(y, p, prevalence=share, own=share))
 
 
-def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, Part]:
+def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, FigureData]:
     """Return the scores of ``EvaluationResult.to_dict()`` whose interval is known."""
     return {
         name: score
@@ -248,7 +248,7 @@ def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, Part]:
 # ----------------------------------------------------------------- the table and the fits
 
 
-def _data(table: Any, samples: Samples, units: str | None) -> Part:
+def _data(table: Any, samples: SampleTable, units: str | None) -> FigureData:
     classes, codes = samples.classes, samples.codes
     groups = getattr(table, "groups", None)
     return {
@@ -296,7 +296,7 @@ def _panels_of_folds(found: Mapping[str, Any] | None, n_features: int) -> NDArra
     return selections
 
 
-def _stability(found: Mapping[str, Any] | None, stability: Any) -> Part | None:
+def _stability(found: Mapping[str, Any] | None, stability: Any) -> FigureData | None:
     if stability is not None:
         index = stability.stability_
         return {
@@ -325,15 +325,15 @@ def _stability(found: Mapping[str, Any] | None, stability: Any) -> Part | None:
 
 
 def _figures(
-    samples: Samples,
+    samples: SampleTable,
     model: Any,
-    rows: Sequence[Part],
+    rows: Sequence[FigureData],
     found: Mapping[str, Any] | None,
     selections: NDArray[np.bool_] | None,
     stability: Any,
     learning: Any,
     prevalence: float | None,
-) -> Part:
+) -> FigureData:
     final, names, panel = last_step(model), samples.names, [row["index"] for row in rows]
     bars = []
     if selections is not None:

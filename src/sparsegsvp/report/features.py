@@ -18,7 +18,7 @@ from ..estimators.pipeline import last_step
 from ..evaluation import find_substitutes
 from ..evaluation.substitutes import group_frequency, within_class_scores
 from ..linalg.matrix import dense
-from .figures import Part, Samples
+from .figures import FigureData, SampleTable
 from .projections import sample_names, sample_outcomes, thin
 
 _MAX_OUTLIERS = 12
@@ -39,13 +39,15 @@ def column(X: Any, index: int) -> Float64Array:
     return dense(X[:, [index]]).ravel().astype(np.float64)
 
 
-def boxes(values: Float64Array, codes: NDArray[np.intp], classes: Sequence[str]) -> list[Part]:
+def boxes_by_class(
+    values: Float64Array, codes: NDArray[np.intp], classes: Sequence[str]
+) -> list[FigureData]:
     """The box plots of one feature by class, without classes that have no value."""
     found = (box(values[codes == k], name) for k, name in enumerate(classes))
     return [part for part in found if part is not None]
 
 
-def box(values: Float64Array, label: str) -> Part | None:
+def box(values: Float64Array, label: str) -> FigureData | None:
     """The numbers of a box plot: quartiles, whiskers to 1.5 times the box, and outliers.
 
     Missing values are left out; None when nothing is left. At most 12 outliers are listed, the
@@ -110,7 +112,7 @@ def single_auc(values: Float64Array, codes: NDArray[np.intp], n_classes: int) ->
 # ----------------------------------------------------------------------------- the panel
 
 
-def samples_of(table: Any, model: Any) -> Samples:
+def samples_of(table: Any, model: Any) -> SampleTable:
     """The samples of a table, with the classes that a model was fitted on.
 
     Of two classes the positive one is the table's, or the last.
@@ -122,10 +124,10 @@ def samples_of(table: Any, model: Any) -> Samples:
         given = getattr(table, "positive", None)
         positive = str(getattr(table, "positive_class", classes[-1]) if given is None else given)
     ids = getattr(table, "ids", None)
-    return Samples(table.X, codes, classes, table.feature_names, ids, positive)
+    return SampleTable(table.X, codes, classes, table.feature_names, ids, positive)
 
 
-def describe_panel(table: Any, model: Any) -> list[Part]:
+def describe_panel(table: Any, model: Any) -> list[FigureData]:
     """Describe each selected feature by weight, effect and values, the heaviest first.
 
     How often it is chosen again, and what stands in for it, is added by `summarize`.
@@ -171,7 +173,7 @@ def describe_panel(table: Any, model: Any) -> list[Part]:
                 "frequency": None,
                 "group_frequency": None,
                 "substitutes": [],
-                "boxes": boxes(values, codes, classes),
+                "boxes": boxes_by_class(values, codes, classes),
             }
         )
     return listing
@@ -193,8 +195,11 @@ def _seen_by_the_planes(model: Any, X: Any) -> Any:
 
 
 def with_frequencies(
-    panel: list[Part], samples: Samples, selections: NDArray[np.bool_] | None, stability: Any
-) -> list[Part]:
+    panel: list[FigureData],
+    samples: SampleTable,
+    selections: NDArray[np.bool_] | None,
+    stability: Any,
+) -> list[FigureData]:
     """Add how often refits chose each feature, and which others stand in for it."""
     if selections is None:
         return panel
@@ -225,7 +230,7 @@ def with_frequencies(
 # -------------------------------------------------------------------------- all features
 
 
-def volcano(samples: Samples, panel: Sequence[int]) -> Part | None:
+def volcano(samples: SampleTable, panel: Sequence[int]) -> FigureData | None:
     """Every feature's difference between two classes against its q-value.
 
     Welch's t test on all samples, adjusted for the number of features by Benjamini and
@@ -307,8 +312,8 @@ def _apart(
 
 
 def heatmap(
-    samples: Samples, panel: Sequence[int], evaluation: Mapping[str, Any] | None = None
-) -> Part | None:
+    samples: SampleTable, panel: Sequence[int], evaluation: Mapping[str, Any] | None = None
+) -> FigureData | None:
     """The panel's values over the samples, both put beside what is like them.
 
     Values are in standard deviations from the mean of all samples. Rows and columns are ordered
@@ -346,7 +351,7 @@ def _alike(Z: Float64Array) -> NDArray[np.intp]:
     return leaves_list(linkage(Z, "average", optimal_ordering=True)).astype(np.intp)
 
 
-def correlations(samples: Samples, panel: Sequence[Mapping[str, Any]]) -> Part | None:
+def correlations(samples: SampleTable, panel: Sequence[Mapping[str, Any]]) -> FigureData | None:
     """Pooled within-class correlations of the panel and what stands in for its features.
 
     ``panel`` are rows of the document: each feature is followed by its three most frequent

@@ -19,11 +19,11 @@ from ..estimators.elbow import find_elbow
 from ..metrics import at_prevalence, decision_curve, net_benefit
 from ..metrics.calibration import known_at
 
-Part = dict[str, Any]
+FigureData = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Samples:
+class SampleTable:
     """A table and its classes as pictures of samples take them.
 
     ``codes`` are the places of the samples' classes in ``classes``, ``names`` those of the
@@ -47,7 +47,7 @@ _MAX_WEIGHTS = 40
 # ---------------------------------------------------------------------- the estimate
 
 
-def roc(evaluation: Mapping[str, Any]) -> Part | None:
+def roc(evaluation: Mapping[str, Any]) -> FigureData | None:
     """ROC curves of all outer folds, averaged at equal false positive rates.
 
     Scores of different folds come from different fits, so they are never pooled. With more
@@ -89,7 +89,7 @@ def roc(evaluation: Mapping[str, Any]) -> Part | None:
     }
 
 
-def calibration(evaluation: Mapping[str, Any]) -> Part | None:
+def calibration(evaluation: Mapping[str, Any]) -> FigureData | None:
     """The class-weighted calibration curve of the first repeat."""
     found = evaluation.get("calibration")
     if not found:
@@ -119,7 +119,7 @@ def positive_probabilities(
     return known_at(np.asarray(evaluation["y"]) == one, p, prevalence)
 
 
-def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> Part | None:
+def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> FigureData | None:
     """The decision curve of the first repeat's probabilities, at a prevalence."""
     there = positive_probabilities(evaluation, prevalence)
     if there is None:
@@ -129,7 +129,7 @@ def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> 
     return {**found, "label": str(evaluation["positive"])}
 
 
-def at_threshold(counts: Mapping[str, Any], evidence: float, prevalence: float) -> Part:
+def at_threshold(counts: Mapping[str, Any], evidence: float, prevalence: float) -> FigureData:
     """Rates, predictive values and net benefit at a threshold, as the page's slider shows them.
 
     ``counts`` is ``EvaluationResult.to_dict()["threshold_counts"]``, for equal class shares.
@@ -156,7 +156,7 @@ def at_threshold(counts: Mapping[str, Any], evidence: float, prevalence: float) 
     }
 
 
-def cohort(validation: Mapping[str, Any]) -> Part:
+def cohort(validation: Mapping[str, Any]) -> FigureData:
     """ROC, calibration and decision curve of ``ExternalValidation.to_dict()``, where known."""
     label, roc, curve = str(validation["positive"]), validation["roc"], validation["calibration"]
     decision = validation["decision"]
@@ -171,7 +171,7 @@ def cohort(validation: Mapping[str, Any]) -> Part:
     return {"roc": roc, "calibration": curve, "decision": decision}
 
 
-def confusion(evaluation: Mapping[str, Any]) -> Part:
+def confusion(evaluation: Mapping[str, Any]) -> FigureData:
     """The out-of-fold predictions, averaged over the repeats; rows are true classes.
 
     The rates of this table are the sensitivity, specificity and balanced accuracy that are shown.
@@ -180,7 +180,7 @@ def confusion(evaluation: Mapping[str, Any]) -> Part:
     return {"classes": classes, "counts": evaluation["confusion"]["mean"]}
 
 
-def permutation_histogram(evaluation: Mapping[str, Any]) -> Part | None:
+def permutation_histogram(evaluation: Mapping[str, Any]) -> FigureData | None:
     """The statistic under permuted labels, in bins that also reach the observed one."""
     found = evaluation.get("permutation")
     if not found or not found["distribution"]:
@@ -203,13 +203,13 @@ def permutation_histogram(evaluation: Mapping[str, Any]) -> Part | None:
     }
 
 
-def learning(found: Mapping[str, Any]) -> Part:
+def learning(found: Mapping[str, Any]) -> FigureData:
     """Accuracy and stability at growing parts of the samples, and the law where there is one.
 
     ``found`` is ``LearningCurve.to_dict()``.
     """
 
-    def curve(n: Sequence[int], scores: Sequence[Mapping[str, float]]) -> Part:
+    def curve(n: Sequence[int], scores: Sequence[Mapping[str, float]]) -> FigureData:
         return {"n": list(n), **{k: [s[k] for s in scores] for k in ("value", "low", "high")}}
 
     ahead = found["forecast"]
@@ -222,7 +222,7 @@ def learning(found: Mapping[str, Any]) -> Part:
     }
 
 
-def accuracy_curves(found: Mapping[str, Any]) -> Part:
+def accuracy_curves(found: Mapping[str, Any]) -> FigureData:
     """Accuracy against panel size, of ``Comparison.to_dict()``: a curve per method, and the front.
 
     To ``methods`` and ``front`` of its curves come ``sizes``, ``reference``, the ``level`` of the
@@ -245,7 +245,7 @@ def accuracy_curves(found: Mapping[str, Any]) -> Part:
 # --------------------------------------------------------------------------- the path
 
 
-def path(model: Any, names: Sequence[str]) -> Part:
+def path(model: Any, names: Sequence[str]) -> FigureData:
     """Panel, inner score, and features that enter and leave, at each step of the path.
 
     ``accuracy`` is the mean balanced accuracy of the inner folds at each step with its standard
@@ -286,7 +286,7 @@ def path(model: Any, names: Sequence[str]) -> Part:
     }
 
 
-def weight_curves(model: Any, names: Sequence[str]) -> list[Part]:
+def weight_curves(model: Any, names: Sequence[str]) -> list[FigureData]:
     """Sorted penalised weights of each plane at the chosen step, with the paper's elbow.
 
     At most the 40 heaviest weights, then one of the zeros that follow.
@@ -322,7 +322,7 @@ def stability_bars(
     panel: Sequence[int],
     *,
     group_frequencies: Float64Array | None = None,
-) -> list[Part]:
+) -> list[FigureData]:
     """Selection frequencies, highest first: all features of the panel and the runners-up.
 
     ``group_frequencies`` say how often the feature or one of its substitutes was selected.

@@ -11,8 +11,8 @@ from .words import (
     Part,
     folds_of,
     interval,
+    joined,
     line_words,
-    listed,
     number,
     p_value,
     plural,
@@ -134,7 +134,7 @@ def _learning_methods(learning: Part) -> str:
     """Report the learning curve: how it was measured, and what it says."""
     sizes = [f"{n:,}" for n in learning["sizes"]]
     return (
-        f"For a learning curve the procedure was fitted on nested parts of {listed(sizes, 9)} "
+        f"For a learning curve the procedure was fitted on nested parts of {joined(sizes, 9)} "
         f"samples, {plural(learning['n_repeats'], 'time')} each, and predicted the samples left "
         "out; an inverse power law was fitted to the balanced accuracies (Mukherjee and others, "
         f"2003). {learning['sentence']}"

@@ -20,7 +20,7 @@ from . import drawings, figures, panel_charts, words
 from .answers import QUESTIONS, addresses, answers, next_steps
 from .checklist import checklist
 from .marks import SHAPES, asset, short
-from .schema import check, fitting_together, validate
+from .schema import check_kind, fitting_together, validate
 
 COMPARISON_FORMAT = "sparsegsvp-comparison"
 _HERO_FEATURES = 14
@@ -142,7 +142,7 @@ def build_comparison(results: Mapping[str, Any]) -> str:
             f"results['format'] must be {COMPARISON_FORMAT!r}: pass results.json of "
             "`sparsegsvp compare`"
         )
-    check(results, "Comparison", "results", open_ended=True)
+    check_kind(results, "Comparison", "results", open_ended=True)
     found = results["comparison"]
     methods = list(dict.fromkeys(row["method"] for row in found["rows"]))
     rows = {(row["method"], row["size"]): row for row in found["rows"]}

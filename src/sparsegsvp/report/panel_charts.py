@@ -12,10 +12,10 @@ from itertools import product
 from typing import Any
 
 from ..evaluation.comparison import RANDOM_PANEL
-from .charts import Axis, Chart, Sheet
+from .charts import Axis, Chart, ChartSheet
 from .drawings import places, sample_table, sample_words, strip, yes_or_no
 from .marks import cut, names_room, padded, short, ticks
-from .words import Part, interval, listed, plural
+from .words import Part, interval, joined, plural
 
 _LEVELS = 6  # shades on either side of the mean
 _FULL = 3.0  # standard deviations of the strongest shade
@@ -59,10 +59,10 @@ def boxes(feature: str, found: Sequence[Part], tones: Mapping[str, int]) -> Char
     return chart
 
 
-def all_boxes(panel: Sequence[Part], tones: Mapping[str, int]) -> Sheet:
+def all_boxes(panel: Sequence[Part], tones: Mapping[str, int]) -> ChartSheet:
     """The box plots of the whole panel, two beside each other."""
     charts = [boxes(row["feature"], row["boxes"], tones) for row in panel]
-    return Sheet([charts[i : i + 2] for i in range(0, len(charts), 2)], "box plots by class")
+    return ChartSheet([charts[i : i + 2] for i in range(0, len(charts), 2)], "box plots by class")
 
 
 # ----------------------------------------------------------------------------- all features
@@ -237,7 +237,7 @@ def mark_front(chart: Chart, found: Part, label: str = "") -> None:
         there = [point for point in found["front"] if point["size"] == size]
         at = found["sizes"].index(size), there[0]["score"]
         chart.points([at[0]], [at[1]], "ring", radius=7, label=label)
-        names = cut(listed([point["method"] for point in there], 2), 36)
+        names = cut(joined([point["method"] for point in there], 2), 36)
         chart.text(*at, names, "name mid", dy=-12)
 
 

@@ -15,7 +15,7 @@ from scipy.linalg import eigh, orthogonal_procrustes
 
 from .._typing import Float64Array
 from ..linalg.matrix import dense
-from .figures import Part, Samples
+from .figures import FigureData, SampleTable
 
 #: More samples than this are thinned, the same number per class.
 MAX_POINTS = 1200
@@ -43,7 +43,7 @@ def sample_outcomes(
     codes: NDArray[np.intp],
     rows: NDArray[np.intp],
     positive: str | None = None,
-) -> Part:
+) -> FigureData:
     """Class codes of some samples, and what the first repeat's fits without them say of each.
 
     ``wrong`` is false where nothing is known; ``probability`` is that of the positive class of
@@ -77,7 +77,7 @@ def planes(
     *,
     names: Sequence[str] | None = None,
     pair: tuple[int, int] = (0, 1),
-) -> Part | None:
+) -> FigureData | None:
     """Out-of-fold samples in the plane of their distances to two of the planes.
 
     Absolute distances in standardised units, first repeat; None where the procedure has no
@@ -101,7 +101,7 @@ def planes(
     )
 
 
-def pca_before(samples: Samples, evaluation: Mapping[str, Any] | None = None) -> Part:
+def pca_before(samples: SampleTable, evaluation: Mapping[str, Any] | None = None) -> FigureData:
     """First two principal components of all standardised features; labels play no part.
 
     Missing values are set to the median of their column. An ``evaluation`` tells the samples'
@@ -135,7 +135,7 @@ def pca_before(samples: Samples, evaluation: Mapping[str, Any] | None = None) ->
 
 def pca_after(
     X: Any, evaluation: Mapping[str, Any], names: Sequence[str] | None = None
-) -> Part | None:
+) -> FigureData | None:
     """First two principal components of the panels, each sample placed by an unseeing fit.
 
     In every fold of the first repeat the components of the fold's own panel come from the
@@ -218,7 +218,7 @@ def _scatter(
     *,
     titles: Sequence[str],
     note: str,
-) -> Part:
+) -> FigureData:
     """Thin the samples that have a place, and name them."""
     codes = np.asarray(y, dtype=np.intp)
     placed = np.flatnonzero(np.isfinite(points).all(axis=1))

@@ -264,12 +264,12 @@ def validate(results: Mapping[str, Any]) -> None:
             f"results['format_version'] is {shown(results.get('format_version'))} and this version "
             f"reads {FORMAT_VERSION}: write the results again with the installed version."
         )
-    check(results, "Results", "results")
+    check_kind(results, "Results", "results")
     if results["evaluation"] is not None:
         batches = results["evaluation"].get("batches", [])
-        check(batches, "[Batches]", "results['evaluation']['batches']")
+        check_kind(batches, "[Batches]", "results['evaluation']['batches']")
         counts = results["evaluation"].get("threshold_counts")
-        check(counts, "Counts?", "results['evaluation']['threshold_counts']")
+        check_kind(counts, "Counts?", "results['evaluation']['threshold_counts']")
 
 
 def _read(description: str) -> dict[str, dict[str, str]]:
@@ -286,7 +286,7 @@ _KINDS = _read(DOCUMENT)
 _SCALARS: dict[str, Any] = {"str": str, "bool": bool, "int": int, "float": (int, float)}
 
 
-def check(value: Any, kind: str, where: str, *, open_ended: bool = False) -> None:
+def check_kind(value: Any, kind: str, where: str, *, open_ended: bool = False) -> None:
     """Check a value, and all that it holds, against a type of `DOCUMENT`.
 
     ``where`` is what an error calls the value. ``open_ended`` lets dictionaries hold more than
@@ -324,4 +324,4 @@ def check(value: Any, kind: str, where: str, *, open_ended: bool = False) -> Non
         if unknown and not open_ended:
             raise DocumentError(f"{where} has an unknown entry {shown(unknown[0])}.")
     for part, its_kind, place in parts:
-        check(part, its_kind, where + place, open_ended=open_ended)
+        check_kind(part, its_kind, where + place, open_ended=open_ended)

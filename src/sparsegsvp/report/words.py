@@ -37,7 +37,7 @@ def plural(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def listed(names: Sequence[str], most: int = 6) -> str:
+def joined(names: Sequence[str], most: int = 6) -> str:
     """Write a few names in a row."""
     names = list(names)
     if len(names) > most:
@@ -108,7 +108,7 @@ def headline(level: str, classes: Sequence[str], positive: str | None, share: st
     return text[:1].upper() + text[1:]
 
 
-def verdict(
+def describe_verdict(
     data: Part,
     scores: Part,
     evaluation: Part | None,
@@ -136,10 +136,10 @@ def verdict(
 
     Examples
     --------
-    >>> from sparsegsvp.report import verdict
+    >>> from sparsegsvp.report import describe_verdict
     >>> data = {"classes": ["ill", "well"], "class_counts": [9, 11], "positive": "ill",
     ...         "source": "blood.csv", "n_samples": 20, "n_features": 300}
-    >>> verdict(data, {}, None, size=4)["headline"]
+    >>> describe_verdict(data, {}, None, size=4)["headline"]
     '4 of 300 features selected, not tested against chance'
     """
     level = "not tested" if evaluation is None else evaluation["verdict"]
@@ -249,7 +249,7 @@ def comparison_verdict(found: Part) -> dict[str, Any]:
     near = [row for row in tried if value(row) >= reach]
     smallest = min(row["size"] for row in near)
     peers = sorted((row for row in near if row["size"] == smallest), key=value, reverse=True)
-    names = listed([row["method"] for row in peers], 3)
+    names = joined([row["method"] for row in peers], 3)
     score = number(value(peers[0]))
     sentences = [
         f"The best of {plural(len(tried), 'row')} is {best['method']} with "

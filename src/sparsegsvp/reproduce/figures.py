@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..report.charts import Axis, Chart, Sheet
+from ..report.charts import Axis, Chart, ChartSheet
 from ..report.marks import padded, power
 from .plan import Plan
-from .protocol import Results, Row, Study, classification_report, sweep_name
+from .protocol import Outcomes, Row, Study, classification_report, sweep_name
 from .tables import KINDS, method_labels, runs_of
 
 # Colours of the methods and of the two classes: classes of the style sheet of charts.
@@ -20,7 +20,7 @@ CLASS_TONES = ("c0", "c5")
 EPS_TONES = ("c0", "c1", "c3", "c7")
 
 
-def sensitivity(study: Study, results: Results, table: Sequence[Row]) -> Sheet:
+def sensitivity(study: Study, results: Outcomes, table: Sequence[Row]) -> ChartSheet:
     """Barcodes of the panels, one line per run, and the scores over random splits.
 
     A method whose panel does not depend on the run draws vertical bars; one that does draws
@@ -55,7 +55,9 @@ def sensitivity(study: Study, results: Results, table: Sequence[Row]) -> Sheet:
     first.x = replace(first.x, title="features, the most often selected first")
     count = {kind: len(runs_of(results, kind, study.methods[0].key)) for kind in kinds}
     heads = [f"{count[kind]} {KINDS[kind]}" for kind in kinds]
-    return Sheet(rows, "panels and scores of every run", [*heads, "balanced accuracy, held out"])
+    return ChartSheet(
+        rows, "panels and scores of every run", [*heads, "balanced accuracy, held out"]
+    )
 
 
 def _barcode(runs: Sequence[Mapping[str, Any]], tone: str, name: str, title: str) -> Chart:
@@ -107,7 +109,7 @@ def _scores(study: Study, runs: Sequence[Mapping[str, Any]], method: str, title:
     return chart
 
 
-def sorted_weights(study: Study, plan: Plan, results: Results) -> Sheet:
+def sorted_weights(study: Study, plan: Plan, results: Outcomes) -> ChartSheet:
     """Sorted weights with their elbows: the paper's method above, this package's below."""
     qs, (eps, *_) = plan.levels(study)
     low, high = (min(qs, key=lambda q: abs(q - at)) for at in (0.2, 0.9))
@@ -116,7 +118,7 @@ def sorted_weights(study: Study, plan: Plan, results: Results) -> Sheet:
     own = [(q, results[sweep_name("own", q, eps)]) for q in (max(qs), low, high)]
     above = [_curves(study, r, r["elbows"], f"PGDGSVPSVM, {name}") for name, r in paper]
     below = [_curves(study, r, r["counts"], f"GSVPSVM, q = {q:g}") for q, r in own]
-    return Sheet([above, below], "sorted weights of both planes and the number kept")
+    return ChartSheet([above, below], "sorted weights of both planes and the number kept")
 
 
 def _curves(study: Study, result: Mapping[str, Any], kept: Sequence[int], title: str) -> Chart:
@@ -134,7 +136,7 @@ def _curves(study: Study, result: Mapping[str, Any], kept: Sequence[int], title:
     return chart
 
 
-def convergence(study: Study, results: Results) -> Sheet:
+def convergence(study: Study, results: Outcomes) -> ChartSheet:
     """Objective and relative error by iteration; the objective of this package's solver."""
     above, below = [], []
     for method in study.methods:
@@ -171,7 +173,7 @@ def convergence(study: Study, results: Results) -> Sheet:
         words = f"{label}: residual {plane['kkt_residual']:.0e}"
         note.text(0, 1, words, f"count start {tone}", dy=50 + 44 * k)
         note.text(0, 1, f"(delta_max {plane['delta_max']:.2f})", "name start", dy=68 + 44 * k)
-    return Sheet([[*above, own], [*below, note]], "objective and relative change by iteration")
+    return ChartSheet([[*above, own], [*below, note]], "objective and relative change by iteration")
 
 
 def _log_axis(values: Iterable[float], title: str) -> Axis:
@@ -180,8 +182,8 @@ def _log_axis(values: Iterable[float], title: str) -> Axis:
 
 
 def features_by_q(
-    study: Study, plan: Plan, results: Results, jaccard: Sequence[Row] | None
-) -> Sheet:
+    study: Study, plan: Plan, results: Outcomes, jaccard: Sequence[Row] | None
+) -> ChartSheet:
     """Number of features against q for each eps, and the average Jaccard index across q."""
     given, levels = plan.levels(study)
     qs = sorted(set(given))
@@ -200,7 +202,7 @@ def features_by_q(
         charts.append(chart)
     if jaccard is not None:
         charts.append(_jaccard(jaccard))
-    return Sheet([charts], "features against q, and how alike the panels are")
+    return ChartSheet([charts], "features against q, and how alike the panels are")
 
 
 def _jaccard(table: Sequence[Row]) -> Chart:
@@ -223,7 +225,7 @@ def _jaccard(table: Sequence[Row]) -> Chart:
     return chart
 
 
-def weights(study: Study, plan: Plan, results: Results) -> Sheet:
+def weights(study: Study, plan: Plan, results: Outcomes) -> ChartSheet:
     """The weights by feature: q = 0.1 above, `GSVPSVMCV` below; kept features in colour."""
     paper, own = results["row/q=0.1/code"], results[f"own/{plan.rules[-1]}"]
     rows: list[list[Chart]] = [[], []]
@@ -234,7 +236,7 @@ def weights(study: Study, plan: Plan, results: Results) -> Sheet:
         ):
             title = f"{name}: plane of {label}"
             rows[row].append(_stems(study, found, set(kept), CLASS_TONES[k], title))
-    return Sheet(rows, "weights of both planes by feature")
+    return ChartSheet(rows, "weights of both planes by feature")
 
 
 def _stems(study: Study, found: Mapping[str, Any], kept: set[int], tone: str, title: str) -> Chart:
@@ -252,7 +254,7 @@ def _stems(study: Study, found: Mapping[str, Any], kept: set[int], tone: str, ti
     return chart
 
 
-def top_features(study: Study, plan: Plan, results: Results) -> Sheet:
+def top_features(study: Study, plan: Plan, results: Outcomes) -> ChartSheet:
     """The heaviest selected features of each plane, with their weights."""
     columns = [(f"PGDGSVPSVM, {m.label}", results[f"row/{m.key}/code"]) for m in study.methods]
     columns.append((f"GSVPSVMCV, {plan.rules[-1]}", results[f"own/{plan.rules[-1]}"]))
@@ -280,10 +282,10 @@ def top_features(study: Study, plan: Plan, results: Results) -> Sheet:
             )
             line.append(chart)
         rows.append(line)
-    return Sheet(rows, "heaviest selected features of each plane")
+    return ChartSheet(rows, "heaviest selected features of each plane")
 
 
-def pca(study: Study, plan: Plan, results: Results) -> Sheet:
+def pca(study: Study, plan: Plan, results: Outcomes) -> ChartSheet:
     """Test samples by their first two principal components: all features, then panels."""
     own = results[f"own/{plan.rules[-1]}"]
     columns = [("all features", own["pca_all"])]
@@ -299,14 +301,14 @@ def pca(study: Study, plan: Plan, results: Results) -> Sheet:
             at = [point[0] for point in mine], [point[1] for point in mine]
             chart.points(*at, f"pt {CLASS_TONES[k]}", shape=3 * k, label=label)
         charts.append(chart)
-    return Sheet([charts], "test samples by two principal components")
+    return ChartSheet([charts], "test samples by two principal components")
 
 
 def make_figures(
-    study: Study, plan: Plan, results: Results, tables: Mapping[str, Sequence[Row]]
+    study: Study, plan: Plan, results: Outcomes, tables: Mapping[str, Sequence[Row]]
 ) -> dict[str, str]:
     """Draw every figure of one study, as SVG by name: complete in itself, themed by a page."""
-    drawn: dict[str, Sheet] = {}
+    drawn: dict[str, ChartSheet] = {}
     if "sensitivity" in tables:
         drawn["sensitivity"] = sensitivity(study, results, tables["sensitivity"])
     drawn |= {

@@ -187,11 +187,11 @@ def reproduce(
     return Reproduction(page=page, results=files, tables=every, computed=computed)
 
 
-Stages = list[tuple[str, list[Experiment]]]
+StagedWork = list[tuple[str, list[Experiment]]]
 Report = Callable[[Study, str, Journal], None]
 
 
-def _progress_by_cost(progress: Progress | None, work: Mapping[str, Stages]) -> Report:
+def _progress_by_cost(progress: Progress | None, work: Mapping[str, StagedWork]) -> Report:
     """What to call when an experiment is finished: progress over all studies, by their costs."""
     costs = {
         study: {e.key: e.cost for _, experiments in staged for e in experiments}
@@ -214,7 +214,7 @@ def _experiments(
     folder: Path,
     study: Study,
     dataset: Dataset,
-    work: Stages,
+    work: StagedWork,
     report: Report,
     n_jobs: int | None,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, float], int]:

@@ -18,11 +18,12 @@ from sklearn.model_selection import train_test_split
 Array = NDArray[Any]
 Counts = tuple[int, int, int, int]  # TN, FP, FN, TP
 Row = dict[str, Any]  # of a table, by column
-Results = Mapping[str, dict[str, Any]]  # of experiments, by name
+Outcome = dict[str, Any]  # what an experiment found
+Outcomes = Mapping[str, Outcome]  # of experiments, by name
 
 
 @dataclass(frozen=True)
-class Method:
+class PaperMethod:
     """One of the paper's methods with its settings.
 
     ``q`` is None for the l1 method (Algorithm 1); the pairs are (class 0, class 1).
@@ -95,12 +96,12 @@ class Study:
     """Share of the held-out 30% that becomes the test part."""
     split: dict[str, tuple[int, int, int]]
     """Class name -> training, validation and test samples, as printed."""
-    methods: tuple[Method, ...]
+    methods: tuple[PaperMethod, ...]
     rows: dict[str, PublishedRow]
     sweep: Sweep
     notebook: dict[str, NotebookRow] = field(default_factory=dict)
 
-    def method(self, key: str) -> Method:
+    def method(self, key: str) -> PaperMethod:
         """Return the method with this key."""
         return next(method for method in self.methods if method.key == key)
 
@@ -117,9 +118,9 @@ BREAST = Study(
     second_split=0.4,
     split={"benign": (249, 64, 44), "malignant": (148, 38, 26)},
     methods=(
-        Method("l1", "l1", None, _L1_BREAST, (20627 / 23750, 20627 / 23750), 1e-3, 1e-3),
-        Method("q=1", "lq, q = 1", 1.0, (0.3, 0.4), (0.3, 0.4), 3e-3, 3e-3),
-        Method("q=0.1", "lq, q = 0.1", 0.1, (0.02, 0.02), (0.02, 0.02), 0.025, 2.5e-3),
+        PaperMethod("l1", "l1", None, _L1_BREAST, (20627 / 23750, 20627 / 23750), 1e-3, 1e-3),
+        PaperMethod("q=1", "lq, q = 1", 1.0, (0.3, 0.4), (0.3, 0.4), 3e-3, 3e-3),
+        PaperMethod("q=0.1", "lq, q = 0.1", 0.1, (0.02, 0.02), (0.02, 0.02), 0.025, 2.5e-3),
     ),
     rows={
         "l1": PublishedRow((4, 4), (3, 3, 1), (64, 0, 1, 37), (44, 0, 2, 24)),
@@ -153,9 +154,9 @@ OVARIAN = Study(
     second_split=0.3,
     split={"Normal": (63, 19, 9), "Cancer": (113, 34, 15)},
     methods=(
-        Method("l1", "l1", None, _L1_OVARIAN, (2259 / 47500, 2259 / 47500), 4e-3, 4e-3),
-        Method("q=1", "lq, q = 1", 1.0, (0.003, 0.003), (0.003, 0.003), 10**-0.5, 10**-0.5),
-        Method("q=0.1", "lq, q = 0.1", 0.1, (0.06, 0.06), (0.06, 0.06), 10**-0.5, 10**-0.5),
+        PaperMethod("l1", "l1", None, _L1_OVARIAN, (2259 / 47500, 2259 / 47500), 4e-3, 4e-3),
+        PaperMethod("q=1", "lq, q = 1", 1.0, (0.003, 0.003), (0.003, 0.003), 10**-0.5, 10**-0.5),
+        PaperMethod("q=0.1", "lq, q = 0.1", 0.1, (0.06, 0.06), (0.06, 0.06), 10**-0.5, 10**-0.5),
     ),
     rows={
         "l1": PublishedRow((67, 42), (60, 35, 7), (19, 0, 2, 32), (9, 0, 1, 14)),
@@ -191,7 +192,7 @@ def settings(study: str, method: str, source: str, max_iter: int) -> dict[str, A
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class PaperSplit:
     """Training, validation and test samples, class 0 first in each."""
 
     train: tuple[Array, Array]
@@ -199,7 +200,7 @@ class Parts:
     test: tuple[Array, Array]
 
 
-def paper_split(X: Array, y: Array, second_split: float, random_state: int = 42) -> Parts:
+def paper_split(X: Array, y: Array, second_split: float, random_state: int = 42) -> PaperSplit:
     """Split each class by itself: 70% for training, the rest into validation and test.
 
     ``second_split`` is the share of the held-out 30% that becomes the test part; the published
@@ -214,7 +215,7 @@ def paper_split(X: Array, y: Array, second_split: float, random_state: int = 42)
             piece.append(part)
     indices = [np.concatenate(piece) for piece in pieces]
     train, validation, test = ((X[rows], y[rows]) for rows in indices)
-    return Parts(train, validation, test)
+    return PaperSplit(train, validation, test)
 
 
 def batch_normalised_predict(Z: Array, weights: Array, biases: Array) -> NDArray[np.intp]:
@@ -241,7 +242,7 @@ def nearest_plane_predict(Z: Array, weights: Array, biases: Array) -> NDArray[np
     return (distances[:, 0] > distances[:, 1]).astype(np.intp)
 
 
-def confusion(y: Array, predicted: Array) -> Counts:
+def confusion_counts(y: Array, predicted: Array) -> Counts:
     """TN, FP, FN, TP with class 1 as the positive one."""
     tn, fp, fn, tp = confusion_matrix(y, predicted, labels=[0, 1]).ravel().tolist()
     return tn, fp, fn, tp

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score
@@ -20,18 +19,17 @@ from ..estimators.pgd import fit_together
 from ..solvers import GSVPResult, sparse_gsvp
 from .protocol import (
     STUDIES,
-    Parts,
+    Array,
+    Outcome,
+    PaperSplit,
     batch_normalised_predict,
     classification_report,
-    confusion,
+    confusion_counts,
     nearest_plane_predict,
     paper_split,
     settings,
     sweep_name,
 )
-
-Array = NDArray[Any]
-Result = dict[str, Any]
 
 PUBLISHED = 42  # the seed of the published split
 # Enough of a curve to draw it: points of a history, heaviest weights of a plane.
@@ -45,7 +43,7 @@ _NO_PENALTY = 1e-9
 # ---------------------------------------------------------------------- the paper's method
 
 
-def published_row(data: Dataset, study: str, method: str, source: str, max_iter: int) -> Result:
+def published_row(data: Dataset, study: str, method: str, source: str, max_iter: int) -> Outcome:
     """One row of the paper's tables: the fit, and its scores under every decision rule.
 
     ``source`` is "code", as the authors ran it, or "paper", as the paper prints it. The result
@@ -57,14 +55,14 @@ def published_row(data: Dataset, study: str, method: str, source: str, max_iter:
     cut = cut_weights(model)
     rules = {"batch": batch_normalised_predict, "distance": nearest_plane_predict}
     planes = {"selected": cut, "all": model.weights_}
-    reports: Result = {}
+    reports: Outcome = {}
     alone = {}
     for name in ("validation", "test"):
         X, y = getattr(parts, name)
         Z = standardised(model, X)
         reports[name] = {
             rule: {
-                kind: classification_report(confusion(y, decide(Z, weights, model.biases_)))
+                kind: classification_report(confusion_counts(y, decide(Z, weights, model.biases_)))
                 for kind, weights in planes.items()
             }
             for rule, decide in rules.items()
@@ -92,7 +90,7 @@ def sweep_points(
     eps: float,
     delta: Sequence[float],
     **how: Any,
-) -> dict[str, Result]:
+) -> dict[str, Outcome]:
     """The features selected at each q with one eps, of the paper's section 5.4.
 
     Validation is scored as the authors did, with the selected features and by the batch.
@@ -111,12 +109,12 @@ def sweep_points(
             "q": q,
             "eps": eps,
             "panel": np.flatnonzero(model.support_).tolist(),
-            "validation": confusion(y, predicted),
+            "validation": confusion_counts(y, predicted),
         }
     return found
 
 
-def _elbows(model: PGDGSVPSVM) -> Result:
+def _elbows(model: PGDGSVPSVM) -> Outcome:
     """What the elbows keep of both planes, and the weights that they are of."""
     return {
         "elbows": model.elbows_.tolist(),
@@ -143,7 +141,7 @@ def cut_weights(model: PGDGSVPSVM) -> Array:
 # ------------------------------------------------------------------- this package's method
 
 
-def tuned(data: Dataset, study: str, rule: str) -> Result:
+def tuned(data: Dataset, study: str, rule: str) -> Outcome:
     """`GSVPSVMCV` with a rule, otherwise its defaults, on the published split."""
     parts = parts_of(data, study)
     X, y = parts.train
@@ -154,7 +152,7 @@ def tuned(data: Dataset, study: str, rule: str) -> Result:
     reports = {}
     for name in ("validation", "test"):
         X_part, y_part = getattr(parts, name)
-        reports[name] = classification_report(confusion(y_part, model.predict(X_part)))
+        reports[name] = classification_report(confusion_counts(y_part, model.predict(X_part)))
     return {
         "panel": np.flatnonzero(model.support_).tolist(),
         "names": data.feature_names[model.support_].tolist(),
@@ -175,7 +173,7 @@ def tuned(data: Dataset, study: str, rule: str) -> Result:
     }
 
 
-def own_sweep_point(data: Dataset, study: str, q: float, eps: float) -> Result:
+def own_sweep_point(data: Dataset, study: str, q: float, eps: float) -> Outcome:
     """`GSVPSVM` at one (q, eps), everything else at its defaults."""
     X, y = parts_of(data, study).train
     model = fit_quietly(GSVPSVM(q=q, eps=eps, refit=False), X, y)
@@ -189,7 +187,7 @@ def own_sweep_point(data: Dataset, study: str, q: float, eps: float) -> Result:
     }
 
 
-def own_convergence(data: Dataset, study: str) -> Result:
+def own_convergence(data: Dataset, study: str) -> Outcome:
     """The course of the objective on the published training part, for both planes."""
     planes = [
         {
@@ -224,7 +222,7 @@ OWN: dict[str, dict[str, Any]] = {"GSVPSVM": {}, "GSVPSVMCV": {"rule": "1se", "t
 
 def paper_runs(
     data: Dataset, study: str, change: str, methods: Sequence[str], seeds: Sequence[int], **cap: int
-) -> dict[str, Result]:
+) -> dict[str, Outcome]:
     """Panels of the paper's methods after a change, and their scores on what they did not see.
 
     See `changed_samples` for the changes. All runs share the samples of the first seed, so
@@ -251,7 +249,7 @@ def paper_runs(
 
 def own_run(
     data: Dataset, study: str, method: str, change: str, seed: int, **parameters: Any
-) -> Result:
+) -> Outcome:
     """The same of one of this package's methods."""
     if method == "GSVPSVM" and change == "starts":
         return _own_start(data, study, seed)
@@ -283,7 +281,7 @@ def changed_samples(
     return X, y, *held_out(parts)
 
 
-def _own_start(data: Dataset, study: str, seed: int) -> Result:
+def _own_start(data: Dataset, study: str, seed: int) -> Outcome:
     """Both planes of `GSVPSVM` from a random start instead of its own."""
     start = np.random.RandomState(seed).uniform(size=(data.X.shape[1],))
     planes = _own_planes(data, study, start)
@@ -304,7 +302,7 @@ def fit_quietly(model: Any, X: Array, y: Array) -> Any:
         return model.fit(X, y)
 
 
-def _outcome(model: Any, X: Array, y: Array, X_test: Array, y_test: Array) -> Result:
+def _outcome(model: Any, X: Array, y: Array, X_test: Array, y_test: Array) -> Outcome:
     """Panel and score of one fit; one that reaches its cap is counted, not warned about."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
@@ -313,7 +311,7 @@ def _outcome(model: Any, X: Array, y: Array, X_test: Array, y_test: Array) -> Re
     return {**_judged(model, X_test, y_test), "capped": capped}
 
 
-def _judged(model: Any, X_test: Array, y_test: Array) -> Result:
+def _judged(model: Any, X_test: Array, y_test: Array) -> Outcome:
     return {
         "panel": np.flatnonzero(model.support_).tolist(),
         "balanced_accuracy": float(balanced_accuracy_score(y_test, model.predict(X_test))),
@@ -327,12 +325,12 @@ def _scaled_as(train: Array, X: Array) -> Array:
     return (X - mean) / scale
 
 
-def parts_of(data: Dataset, study: str, seed: int = PUBLISHED) -> Parts:
+def parts_of(data: Dataset, study: str, seed: int = PUBLISHED) -> PaperSplit:
     """The parts of a data set, split as the paper does; its own split has the default seed."""
     return paper_split(data.X, data.y, STUDIES[study].second_split, random_state=seed)
 
 
-def held_out(parts: Parts) -> tuple[Array, Array]:
+def held_out(parts: PaperSplit) -> tuple[Array, Array]:
     """Validation and test part together."""
     X = np.concatenate([parts.validation[0], parts.test[0]])
     return X, np.concatenate([parts.validation[1], parts.test[1]])
@@ -378,7 +376,7 @@ def _top(weights: Array, kept: list[Array], names: Array) -> list[list[list[Any]
     return [[[str(names[f]), float(w[f])] for f in rows[:_TOP]] for w, rows in zip(weights, kept)]
 
 
-def _project(parts: Parts, support: Array | None) -> Result:
+def _project(parts: PaperSplit, support: Array | None) -> Outcome:
     """Test samples in the plane of the first two principal components of the training part.
 
     Only test samples are drawn: training samples of a selected panel look separated even in

@@ -11,7 +11,16 @@ from ..datasets import Dataset
 from ..metrics import average_jaccard
 from .claims import claim_rows, search_rows
 from .plan import Plan
-from .protocol import Method, Parts, Results, Row, Study, classification_report, spaced, sweep_name
+from .protocol import (
+    Outcomes,
+    PaperMethod,
+    PaperSplit,
+    Row,
+    Study,
+    classification_report,
+    spaced,
+    sweep_name,
+)
 from .runs import OWN
 
 CODE = "authors' conventions"
@@ -33,12 +42,12 @@ KINDS = {
 
 
 def make_tables(
-    study: Study, data: Dataset, parts: Parts, plan: Plan, results: Results
+    study: Study, data: Dataset, parts: PaperSplit, plan: Plan, results: Outcomes
 ) -> dict[str, list[Row]]:
     """Build all tables of one study; those without rows are left out."""
     sensitivity = sensitivity_rows(study, results)
     tables = {
-        "split": split_rows(study, parts),
+        "split": split_table_rows(study, parts),
         "settings": settings_rows(study),
         "elbows": elbow_rows(study, plan, results, sensitivity),
         "reports": report_rows(study, plan, results, sensitivity),
@@ -53,7 +62,7 @@ def make_tables(
     return {name: rows for name, rows in tables.items() if rows}
 
 
-def split_rows(study: Study, parts: Parts) -> list[Row]:
+def split_table_rows(study: Study, parts: PaperSplit) -> list[Row]:
     """Samples per class and part: printed and obtained."""
     return [
         {
@@ -86,7 +95,7 @@ def settings_rows(study: Study) -> list[Row]:
     ]
 
 
-def elbow_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Row]) -> list[Row]:
+def elbow_rows(study: Study, plan: Plan, results: Outcomes, sensitivity: list[Row]) -> list[Row]:
     """Elbow points and feature counts of each method by source."""
     rows = []
     for method in study.methods:
@@ -117,7 +126,7 @@ def _elbows(elbows: Sequence[int | None], counts: Sequence[int]) -> Row:
     return dict(zip(names, (*elbows, *counts, sum(counts))))
 
 
-def report_rows(study: Study, plan: Plan, results: Results, sensitivity: list[Row]) -> list[Row]:
+def report_rows(study: Study, plan: Plan, results: Outcomes, sensitivity: list[Row]) -> list[Row]:
     """Classification reports of each part and method by source."""
     rows = []
     for part in ("validation", "test"):
@@ -168,7 +177,7 @@ def scored(result: dict[str, Any], source: str, part: str) -> dict[str, Any]:
 
 def _reasons(
     study: Study,
-    method: Method,
+    method: PaperMethod,
     source: str,
     plan: Plan,
     same: bool,
@@ -216,7 +225,7 @@ def _reasons(
     return " ".join(said)
 
 
-def _chaos(method: Method, same: bool, sensitivity: list[Row]) -> str:
+def _chaos(method: PaperMethod, same: bool, sensitivity: list[Row]) -> str:
     luck = "That it agrees here is luck: the" if same else "The"
     said = (
         f"{luck} iteration does not settle at q = 1; it runs to the cap, and where it stands "
@@ -231,7 +240,7 @@ def _chaos(method: Method, same: bool, sensitivity: list[Row]) -> str:
     return said
 
 
-def change_rows(study: Study, results: Results) -> list[Row]:
+def change_rows(study: Study, results: Outcomes) -> list[Row]:
     """From the published score to the one the text describes, one change at a time."""
     rows = []
     for method in study.methods:
@@ -263,7 +272,7 @@ def _both(reports: Mapping[str, Any], rule: str, weights: str) -> list[Any]:
     return [reports["validation"][rule]["selected"], reports["test"][rule][weights]]
 
 
-def sweep_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
+def sweep_rows(study: Study, plan: Plan, results: Outcomes) -> list[Row]:
     """Features selected at each (q, eps), and what the authors' notebook prints of them."""
     printed = {sweep_name("paper", q, eps): point for q, eps, point in study.sweep.notebook}
     rows = []
@@ -289,7 +298,7 @@ def sweep_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
     return rows
 
 
-def jaccard_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
+def jaccard_rows(study: Study, plan: Plan, results: Outcomes) -> list[Row]:
     """Average Jaccard index across q at each eps: of both planes' features, and of each plane's."""
     given, levels = plan.levels(study)
     qs = sorted(set(given))
@@ -313,7 +322,7 @@ def jaccard_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
     return rows
 
 
-def runs_of(results: Results, kind: str, method: str) -> list[dict[str, Any]]:
+def runs_of(results: Outcomes, kind: str, method: str) -> list[dict[str, Any]]:
     """The runs of one method under one kind of change, by seed."""
     head = f"{kind}/{method}/"
     found = [
@@ -327,7 +336,7 @@ def method_labels(study: Study) -> dict[str, str]:
     return {**{m.key: m.label for m in study.methods}, **{name: name for name in OWN}}
 
 
-def sensitivity_rows(study: Study, results: Results) -> list[Row]:
+def sensitivity_rows(study: Study, results: Outcomes) -> list[Row]:
     """How much each method changes with the start, the order of rows and the split."""
     rows = []
     for kind in KINDS:
@@ -358,7 +367,7 @@ def sensitivity_rows(study: Study, results: Results) -> list[Row]:
     return rows
 
 
-def run_rows(study: Study, results: Results, data: Dataset) -> list[Row]:
+def run_rows(study: Study, results: Outcomes, data: Dataset) -> list[Row]:
     """Every run of the sensitivity study, its panel by name."""
     return [
         {

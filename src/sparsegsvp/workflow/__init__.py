@@ -14,7 +14,7 @@ from ..evaluation.recalibration import (
 from ..report.words import cohort_lines, out_of_fold_lines, paired_lines
 from .evidence import ComparedMethods, EvaluatedMethod, compare_table, evaluate_table
 from .lazy import LazySelection, select_lazily
-from .plan import Plan, plan_comparison, plan_evaluation, plan_selection
+from .plan import RunEstimate, plan_comparison, plan_evaluation, plan_selection
 from .predict import (
     Predictions,
     compare_models,
@@ -31,8 +31,8 @@ __all__ = [
     "ComparedMethods",
     "EvaluatedMethod",
     "LazySelection",
-    "Plan",
     "Predictions",
+    "RunEstimate",
     "Selection",
     "cohort_lines",
     "command_of",

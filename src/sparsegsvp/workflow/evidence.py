@@ -16,11 +16,11 @@ from ..evaluation.values import plain
 from ..io import InputError, Table, csv_text
 from ..io.errors import option
 from ..io.models import log2_floor
-from ..report import build_comparison, comparison_verdict, known_scores, verdict
+from ..report import build_comparison, comparison_verdict, describe_verdict, known_scores
 from .procedure import OWN, method_name, refuse_categories
 from .results import json_text, out_of_fold_csv, timings_text, write_texts
 from .run import PreparedRun, Stages
-from .settings import Settings, make_settings, outer_folds, refuse_missing
+from .settings import Settings, outer_folds, refuse_missing, settings_from
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ def evaluate_table(
     -------
     EvaluatedMethod
     """
-    settings = make_settings(**parameters)
+    settings = settings_from(**parameters)
     table = table.without_notice("raw") if settings.log2 else table
     run = PreparedRun(
         table, settings, method=method, n_jobs=n_jobs, progress=progress, cancel=cancel
@@ -108,7 +108,7 @@ def evaluate_table(
         "method": method,
         "data": data,
         "parameters": settings.to_dict(),
-        "verdict": verdict(data, known_scores(evaluation), evaluation),
+        "verdict": describe_verdict(data, known_scores(evaluation), evaluation),
         "notices": [notice.to_dict() for notice in notices],
         "evaluation": evaluation,
         "beside": plain(beside),
@@ -194,7 +194,7 @@ def compare_table(
     -------
     ComparedMethods
     """
-    asked = ComparisonRequest(table, make_settings(**parameters), methods, sizes)
+    asked = ComparisonRequest(table, settings_from(**parameters), methods, sizes)
     settings, stages = asked.settings, Stages(progress, cancel)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

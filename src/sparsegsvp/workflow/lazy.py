@@ -21,10 +21,10 @@ from ..linalg.lazy import DaskMatrix
 from .procedure import make_procedure, steering_factors
 from .results import Selection, json_text, timings_text, write_texts
 from .run import TUNING, Stages
-from .settings import Settings, make_settings, outer_folds
+from .settings import Settings, outer_folds, settings_from
 
 SCHEDULERS = ("threads", "synchronous", "distributed")
-LEFT_OUT = (
+NOT_DONE = (
     "Nested cross-validation: the score is that of the tuning, and optimistic.",
     "The permutation test and the stability in half samples.",
     "The page, and predictions of the samples: they need the table in memory.",
@@ -103,7 +103,7 @@ def select_lazily(
     -------
     LazySelection
     """
-    settings = make_settings(**{**parameters, "impute": "none"})
+    settings = settings_from(**{**parameters, "impute": "none"})
     if settings.log2:
         raise InputError(
             f"{option('log2')} does not go with {option('dask')}",
@@ -152,6 +152,6 @@ def _describe(table: Table, model: Any, settings: Settings, command: str) -> dic
         "intercept": np.asarray(model.intercept_).tolist(),
         "kkt_residual": model.kkt_residual_.tolist(),
         "parameters": settings.to_dict(),
-        "skipped": list(LEFT_OUT),
+        "skipped": list(NOT_DONE),
         "command": command,
     }

@@ -33,13 +33,13 @@ from ..io import Table
 from .evidence import ComparisonRequest
 from .procedure import INNER_FOLDS, OWN, batch_of, fixed_procedure
 from .run import TUNING, PreparedRun, Stages
-from .settings import can_be_halved, make_settings, refuse_plan
+from .settings import can_be_halved, refuse_plan, settings_from
 
 TIMING = "timing a fit of each kind"
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RunEstimate:
     """What a run would do on a table, and an estimate of its time.
 
     Attributes
@@ -153,9 +153,9 @@ class _Estimate:
             each = one if settings.full_permutation else self.time(fixed_statistic(self.X))
             self.add(PERMUTATIONS, (settings.permutations + 1) * folds, each)
 
-    def plan(self) -> Plan:
+    def plan(self) -> RunEstimate:
         """Return what was planned."""
-        return Plan(self.table, self.fits, self.seconds, self.n_jobs)
+        return RunEstimate(self.table, self.fits, self.seconds, self.n_jobs)
 
 
 def plan_selection(
@@ -165,7 +165,7 @@ def plan_selection(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     **parameters: Any,
-) -> Plan:
+) -> RunEstimate:
     """Say what `select_panel` would do on a table, and about how long it would take.
 
     Parameters
@@ -175,9 +175,9 @@ def plan_selection(
 
     Returns
     -------
-    Plan
+    RunEstimate
     """
-    settings = make_settings(**parameters)
+    settings = settings_from(**parameters)
     run = PreparedRun(table, settings.fast() if fast else settings, progress=progress)
     settings = run.settings
     refuse_plan(table, settings)
@@ -213,7 +213,7 @@ def plan_evaluation(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     **parameters: Any,
-) -> Plan:
+) -> RunEstimate:
     """Say what `evaluate_table` would do on a table, and about how long it would take.
 
     Parameters
@@ -223,9 +223,9 @@ def plan_evaluation(
 
     Returns
     -------
-    Plan
+    RunEstimate
     """
-    run = PreparedRun(table, make_settings(**parameters), method=method, progress=progress)
+    run = PreparedRun(table, settings_from(**parameters), method=method, progress=progress)
     found = _Estimate(run, n_jobs)
     with run.stages.stage(TIMING):
         found.add_evaluation(run, found.time(run.procedure))
@@ -241,7 +241,7 @@ def plan_comparison(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     **parameters: Any,
-) -> Plan:
+) -> RunEstimate:
     """Say what `compare_table` would do on a table, and about how long it would take.
 
     Parameters
@@ -251,10 +251,10 @@ def plan_comparison(
 
     Returns
     -------
-    Plan
+    RunEstimate
         Its stages are the methods.
     """
-    asked = ComparisonRequest(table, make_settings(**parameters), methods, sizes)
+    asked = ComparisonRequest(table, settings_from(**parameters), methods, sizes)
     found, stages = _Estimate(asked, n_jobs), Stages(progress)
     found.X = MedianImputer().fit_transform(asked.values())
     stages(TIMING, 0, len(asked.methods))

@@ -378,7 +378,7 @@ def recalibrate_model(
     return again
 
 
-def sample_names(table: Table) -> list[str]:
+def names_or_numbers(table: Table) -> list[str]:
     """Return the names of the samples, or their numbers from 1 where they have none."""
     return [
         str(name) for name in (range(1, table.X.shape[0] + 1) if table.ids is None else table.ids)
@@ -394,7 +394,7 @@ def predictions_csv(table: Table, found: Predictions) -> str:
         word = "recalibrated probability of" if found.recalibrated else "probability of"
         header += [f"{word} {label}" for label in found.classes]
     rows = []
-    for i, (name, label) in enumerate(zip(sample_names(table), found.labels)):
+    for i, (name, label) in enumerate(zip(names_or_numbers(table), found.labels)):
         row: list[Any] = [name, str(label)] + ([] if table.y is None else [str(table.y[i])])
         row += list(found.distances[i])
         rows.append(row if proba is None else [*row, *proba[i]])

@@ -31,7 +31,7 @@ from ..io.files import finish_replacement
 from ..report import build_report, checklist_markdown, describe_model, draw_figures
 from ..report.methods import methods
 from ..report.words import interval
-from .predict import Predictions, predictions_csv, recalibrate_model, sample_names
+from .predict import Predictions, names_or_numbers, predictions_csv, recalibrate_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -381,7 +381,7 @@ def out_of_fold_csv(table: Table, evaluation: Mapping[str, Any]) -> str:
     header = ["sample", "label", "prediction", "correct", "fold"]
     header += [f"{title} {label}" for title, _ in parts for label in classes]
     rows = []
-    for i, (name, code) in enumerate(zip(sample_names(table), evaluation["y"])):
+    for i, (name, code) in enumerate(zip(names_or_numbers(table), evaluation["y"])):
         predicted = first["predicted"][i]
         cells: list[Any] = [name, classes[code]]
         if predicted < 0:

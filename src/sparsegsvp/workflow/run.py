@@ -19,7 +19,7 @@ from ..evaluation.journal import Journal, open_journal
 from ..evaluation.values import digest
 from ..io import InputError, Table
 from ..io.errors import option
-from ..report.words import interval, listed, number, plural
+from ..report.words import interval, joined, number, plural
 from .procedure import (
     OWN,
     centring_notices,
@@ -257,7 +257,7 @@ def _given_words(
             "It is stated that the panel was chosen without any of these samples; if that is so, "
             "its score is as honest as that of the selection."
         )
-    what = f"{plural(len(panel.names), 'feature')}: {listed(panel.names)}"
+    what = f"{plural(len(panel.names), 'feature')}: {joined(panel.names)}"
     what += "; and what is adjusted for" if panel.adjusted else ""
     return [
         f"The given panel ({what}) reaches a balanced accuracy of {mine}, the selection {other}, "
@@ -276,7 +276,7 @@ def _covariate_words(
         told = "it adds to them" if difference["value"] > 0 else "with it the prediction is worse"
     reach = "reaches" if len(panel.names) == 1 else "reach"
     return [
-        f"Alone, {listed(panel.names)} {reach} a balanced accuracy of {mine}, and {other} "
+        f"Alone, {joined(panel.names)} {reach} a balanced accuracy of {mine}, and {other} "
         "together with the panel, both on the same folds.",
         f"Fold by fold the panel adds {difference['value']:+.2f} ({_range(difference)}): {told}.",
     ]

@@ -32,7 +32,7 @@ from .predict import Predictions, check_prevalence, predict_table
 from .procedure import batch_of, named_rows
 from .results import Selection, cohort_table
 from .run import SUMMARY, TUNING, PreparedRun
-from .settings import Settings, can_be_halved, make_settings, refuse_plan
+from .settings import Settings, can_be_halved, refuse_plan, settings_from
 
 
 def select_panel(
@@ -192,7 +192,7 @@ def select_panel(
     >>> found.verdict
     'not tested'
     """
-    asked = make_settings(
+    asked = settings_from(
         q=q, tau=tau, pool=pool, n_deltas=n_deltas, rule=rule, n_features=n_features,
         must=must, ban=ban, costs=costs, panel=panel, published=published,
         center_batches=center_batches,

@@ -87,7 +87,7 @@ _LEAST = {
 }  # fmt: skip
 
 
-def make_settings(**given: Any) -> Settings:
+def settings_from(**given: Any) -> Settings:
     """Return settings in which one value may stand for a sequence of one, and a file for names."""
     for name in ("q", "tau", "pool"):
         value = given.get(name)
