@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.impute import SimpleImputer
-from sklearn.utils import check_array, check_consistent_length
 
 from .._parallel import Outcome, Task
 from .._typing import IntArray, Progress
@@ -20,15 +19,9 @@ from .._validate import check_real, check_seed
 from .baselines import RandomPanel
 from .catalogue import default_methods
 from .comparison import RANDOM_PANEL, Comparison, MethodAtSize, comparison_rows, mean_seconds
-from .folds import Fold, check_labels, derive_seed, make_folds, repeated_samples
+from .folds import Fold, check_samples, derive_seed, make_folds, repeated_samples
 from .journal import Journal, open_journal, run_logged
-from .panels import (
-    describe,
-    exact_panel,
-    fit_on,
-    size_is_a_cut,
-    with_size,
-)
+from .panels import Procedure, describe, exact_panel, size_is_a_cut, with_size
 from .scores import area_variance, counts_of, mean_recall, panel_score, score_fold
 from .values import identity, message_of
 
@@ -134,10 +127,8 @@ def compare(
     >>> found.row("F test", 4).score.value > found.row("random panel", 4).score.value
     True
     """
-    labels, classes, ids = check_labels(y, groups)
     seed = check_seed(random_state)
-    check_consistent_length(X, labels)
-    matrix = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
+    matrix, labels, classes, ids = check_samples(X, y, groups)
     panel_sizes = _check_sizes(sizes, matrix.shape[1])
     chosen = _check_methods(methods)
     reference = next(iter(chosen)) if reference is None else reference
@@ -232,7 +223,8 @@ def _run_fold(
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     start = time.perf_counter()
-                    model = fit_on(sized, X, shared.y, shared.groups, fold.train, seed)
+                    method = Procedure(sized, X, shared.y, shared.groups)
+                    model = method.fit(fold.train, seed)
                     seconds = time.perf_counter() - start
             result = _judge(shared, X, model, fold, size)
         except Exception as error:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._notices import Notice
@@ -58,6 +58,25 @@ def check_labels(
     ids = column_or_1d(groups)
     check_consistent_length(labels, ids)
     return labels, classes, ids
+
+
+def check_samples(
+    X: Any, y: ArrayLike, groups: ArrayLike | None
+) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    """Check a table with its labels; return it as numbers, labels, sorted classes and groups.
+
+    An array or CSR matrix of numbers is not copied.
+    """
+    labels, classes, ids = check_labels(y, groups)
+    check_consistent_length(X, labels)
+    try:
+        matrix = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"X must be a table of numbers: {error} Encode other columns beforehand, "
+            "without looking at the labels."
+        ) from error
+    return matrix, labels, classes, ids
 
 
 def make_folds(

@@ -16,21 +16,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing, check_array, check_consistent_length, column_or_1d
+from sklearn.utils import column_or_1d
 
 from .._parallel import Task
 from .._typing import Float64Array, IntArray, Progress
 from .._validate import check_integer, check_real, check_seed
 from ..metrics import Interval
-from .folds import check_labels, derive_seed, growing_parts
+from .folds import check_samples, derive_seed, growing_parts
 from .journal import Journal, open_journal, run_logged
-from .panels import (
-    describe,
-    fit_on,
-    panel_stability,
-    ready_to_predict,
-    selected_features,
-)
+from .panels import Procedure, describe, panel_stability, selected_features
 from .power_law import Forecast, PowerLaw, Reason, look_ahead
 from .values import Shown, identity, number, plain, ranged
 
@@ -236,11 +230,10 @@ def learning_curve(
     >>> found.accuracy[-1].value > found.accuracy[0].value
     True
     """
-    labels, classes, ids = check_labels(y, groups)
     seed = check_seed(random_state)
     check_real("level", level, above=0, below=1)
-    check_consistent_length(X, labels)
-    matrix = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
+    matrix, labels, classes, ids = check_samples(X, y, groups)
+    n_features = matrix.shape[1]
     shares = _check_fractions(fractions)
     parts = draw_parts(labels, ids, fractions=shares, n_repeats=n_repeats, random_state=seed)
 
@@ -250,13 +243,11 @@ def learning_curve(
         return identity("learning_curve", matrix, labels, ids, batch, **settings)
 
     tasks = [
-        Task(("part", repeat, i), _learn, (rows, derive_seed(seed, _FIT, repeat, i)))
+        Task(("part", repeat, i), _learn, (rows, derive_seed(seed, _FIT, repeat, i), n_features))
         for repeat, drawn in enumerate(parts)
         for i, rows in enumerate(drawn)
     ]
-    codes = np.searchsorted(classes, labels)
-    lots = None if batch is None else column_or_1d(batch)
-    shared = (procedure, X, labels, codes, classes, ids, lots, matrix.shape[1])
+    shared = Procedure(procedure, X, labels, ids, None if batch is None else column_or_1d(batch))
     with open_journal(log, header, resume=resume) as journal:
         run_logged(tasks, shared, journal, stage=LEARNING, progress=progress, n_jobs=n_jobs)
         records = [journal.read(task.key, _Piece.from_record) for task in tasks]
@@ -268,19 +259,20 @@ def learning_curve(
     by_repeat = [records[r * len(shares) : (r + 1) * len(shares)] for r in range(len(parts))]
     scores = np.array([[np.mean(p.right / p.total) for p in row] for row in by_repeat])
     sizes = np.mean([[rows.size for rows in drawn] for drawn in parts], axis=0)
-    counting = _counting_error([row[-1] for row in by_repeat], np.bincount(codes))
+    class_counts = np.unique(labels, return_counts=True)[1]
+    counting = _counting_error([row[-1] for row in by_repeat], class_counts)
     rng = np.random.default_rng(derive_seed(seed, _DRAWS))
     found = look_ahead(scores, sizes, labels.size, 1 / classes.size, counting, level, rng)
     accuracy, law, forecast, reason = found
     panels = [[row[i].panel for row in by_repeat] for i in range(len(shares))]
     return LearningCurve(
         n_samples=labels.size,
-        n_features=matrix.shape[1],
+        n_features=n_features,
         fractions=shares,
         sizes=tuple(round(size) for size in sizes.tolist()),
         scores=scores,
         accuracy=accuracy,
-        stability=tuple(_stability(of_size, matrix.shape[1]) for of_size in panels),
+        stability=tuple(_stability(of_size, n_features) for of_size in panels),
         panel_sizes=tuple(_mean_size(of_size) for of_size in panels),
         chance=1 / classes.size,
         law=law,
@@ -355,17 +347,15 @@ class _Piece:
         return cls(right, total, None if panel is None else np.array(panel, dtype=np.intp))
 
 
-def _learn(shared: tuple[Any, ...], rows: IntArray, seed: int) -> dict[str, Any]:
+def _learn(procedure: Procedure, rows: IntArray, seed: int, n_features: int) -> dict[str, Any]:
     """Fit a clone on a part and predict the other samples; return the record."""
-    procedure, X, labels, codes, classes, groups, batch, n_features = shared
-    model = fit_on(procedure, X, labels, groups, rows, seed, batch)
-    outside = np.setdiff1d(np.arange(codes.size), rows)
+    model = procedure.fit(rows, seed)
+    outside = np.setdiff1d(np.arange(procedure.y.size), rows)
+    classes, codes = np.unique(procedure.y, return_inverse=True)
     truth = codes[outside]
-    theirs = None if batch is None else batch[outside]
-    last, others = ready_to_predict(model, _safe_indexing(X, outside), theirs)
-    predicted = np.searchsorted(classes, last.predict(others))
+    right = procedure.predict(model, outside) == procedure.y[outside]
     return {
-        "right": np.bincount(truth[predicted == truth], minlength=classes.size),
+        "right": np.bincount(truth[right], minlength=classes.size),
         "total": np.bincount(truth, minlength=classes.size),
         "panel": selected_features(model, n_features),
     }

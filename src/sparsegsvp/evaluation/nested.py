@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from .._typing import Progress
 from .._validate import check_choice, check_integer, check_seed
 from ..metrics.batches import check_batches
 from .adjusting import ALONE, Adjustment, adjusted_columns, always_with, only_with
-from .folds import check_labels, folds_from, repeated_samples
+from .folds import check_samples, folds_from, repeated_samples
 from .journal import Journal, open_journal
-from .outer import Asked, Procedure, evaluate, header_of
+from .outer import Asked, Evaluated, evaluate, header_of
 from .paired import paired_difference
 from .result import EvaluationResult
 
@@ -159,9 +159,7 @@ def nested_evaluate(
     >>> found.selection_frequencies[:2].tolist()
     [1.0, 1.0]
     """
-    labels, classes, group_ids = check_labels(y, groups)
     seed = check_seed(random_state)
-    check_consistent_length(X, labels)
     check_choice("permutation", permutation, ("fixed", "full"))
     check_integer("n_permutations", n_permutations, least=0)
     check_integer("max_permutations", max_permutations, least=0)
@@ -169,7 +167,7 @@ def nested_evaluate(
         raise ValueError(
             f"{type(estimator).__name__} cannot predict; put a classifier after it in a pipeline."
         )
-    matrix = _numeric(X)
+    matrix, labels, classes, group_ids = check_samples(X, y, groups)
     names = _names(X, feature_names, matrix.shape[1])
     adjusted = adjusted_columns(adjust, estimator, matrix.shape[1], names)
     if adjusted:
@@ -195,8 +193,9 @@ def nested_evaluate(
         warnings.warn(notice.text, UserWarning, stacklevel=2)
     # by the first of them a step of the procedure may centre
     first = next(iter(batches.values()), None)
-    codes = np.searchsorted(classes, labels)
-    procedure = Procedure(estimator, X, matrix, labels, codes, classes, group_ids, seed, first)
+    procedure = Evaluated(
+        estimator, X, labels, group_ids, first, matrix=matrix, classes=classes, seed=seed
+    )
     with open_journal(log, partial(header_of, procedure, asked), resume=resume) as journal:
         found = evaluate(procedure, asked, notices, journal, n_jobs, progress)
         if not adjusted:
@@ -206,27 +205,14 @@ def nested_evaluate(
             if progress is not None:
                 progress(ALONE, done, total)
 
-        alone = evaluate(
-            replace(procedure, estimator=only_with(estimator, adjusted)),
-            asked.alone(), [], journal.part(ALONE), n_jobs, report,
-        )  # fmt: skip
+        few = replace(procedure, estimator=only_with(estimator, adjusted))
+        alone = evaluate(few, asked.alone(), [], journal.part(ALONE), n_jobs, report)
     known = None if names is None else tuple(names[j] for j in adjusted)
     added = paired_difference(found, alone, level=level)
     return replace(found, adjusted=Adjustment(adjusted, known, alone, added))
 
 
 # ------------------------------------------------------------------------------ the input
-
-
-def _numeric(X: Any) -> Any:
-    """Return X as a numeric array or CSR matrix, without copying one that already is."""
-    try:
-        return check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"X must be a table of numbers: {error} Encode other columns beforehand, "
-            "without looking at the labels."
-        ) from error
 
 
 def _positive(classes: NDArray[Any], pos_label: Any) -> int:

@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 
 from .._notices import Notice
 from .._parallel import Task
 from .._typing import Float64Array, IntArray, Progress
-from .._versions import versions
 from .audit import BatchAudit
 from .batches import LEFT_OUT, audit_batch, folds_without
 from .folds import Fold, derive_seed
 from .journal import Journal, run_logged
-from .panels import centring_steps, describe, fit_on, ready_to_predict, selected_features
+from .panels import Procedure, centring_steps, describe, selected_features
 from .permutation import PermutationResult, permutation_test
 from .result import EvaluationResult, FoldResult
 from .scores import class_scores, counts_of, panel_score, score_fold
@@ -36,32 +34,24 @@ from .summary import (
     signal_notices,
     sizes_notice,
 )
-from .values import digest, message_of
+from .values import digest, identity, message_of
 
 FOLDS = "nested cross-validation"
 _FIT, _CONTROL, _FINAL = 11, 12, 13  # seed streams
 
 
-@dataclass(frozen=True)
-class Procedure:
-    """A procedure and the samples it is evaluated on: what every fit needs."""
+@dataclass(frozen=True, kw_only=True)
+class Evaluated(Procedure):
+    """A procedure and its samples, with what the outer folds need besides."""
 
-    estimator: Any
-    X: Any  # as it was given
-    matrix: Any  # the same as numbers
-    y: NDArray[Any]
-    codes: IntArray
+    matrix: Any  # X as numbers
     classes: NDArray[Any]
-    groups: NDArray[Any] | None
     seed: int
-    batch: NDArray[np.str_] | None = None
 
-    def fit(self, rows: IntArray | None, seed: int) -> tuple[Any, list[str]]:
-        """Fit a clone on some rows (all by default); return it with its warnings."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = fit_on(self.estimator, self.X, self.y, self.groups, rows, seed, self.batch)
-        return model, [message_of(w.category, w.message) for w in caught]
+    @property
+    def codes(self) -> IntArray:
+        """The class of each sample, as its place among the classes."""
+        return np.searchsorted(self.classes, self.y)
 
 
 @dataclass(frozen=True)
@@ -85,7 +75,7 @@ class Asked:
         return replace(self, n_random_panels=0, final_fit=False, n_permutations=0, audited={})
 
 
-def _description(procedure: Procedure, asked: Asked) -> dict[str, Any]:
+def _description(procedure: Evaluated, asked: Asked) -> dict[str, Any]:
     """Say what is evaluated, and how."""
     found = {
         "estimator": describe(procedure.estimator),
@@ -103,24 +93,17 @@ def _description(procedure: Procedure, asked: Asked) -> dict[str, Any]:
     return found | ({"batches": list(asked.batches)} if asked.batches else {})
 
 
-def header_of(procedure: Procedure, asked: Asked) -> dict[str, Any]:
+def header_of(procedure: Evaluated, asked: Asked) -> dict[str, Any]:
     """Return what a log must agree on before it is continued; more draws may be added."""
-    settings = _description(procedure, asked)
-    settings = {k: v for k, v in settings.items() if not k.endswith("_permutations")}
-    if asked.batches:
-        settings["batches"] = digest(asked.batches)
-    groups: Any = [] if procedure.groups is None else procedure.groups
-    return {
-        "kind": "nested_evaluate",
-        "data": digest(procedure.matrix, procedure.y, groups),
-        "splits": digest(*(f.test for f in asked.folds)),
-        "versions": versions(),
-        **settings,
-    }
+    left_out = ("n_permutations", "max_permutations", "batches")
+    settings = {k: v for k, v in _description(procedure, asked).items() if k not in left_out}
+    settings["splits"] = digest(*(f.test for f in asked.folds))
+    samples = (procedure.matrix, procedure.y, procedure.groups, asked.batches or None)
+    return identity("nested_evaluate", *samples, **settings)
 
 
 def evaluate(
-    procedure: Procedure,
+    procedure: Evaluated,
     asked: Asked,
     notices: list[Notice],
     journal: Journal,
@@ -188,7 +171,7 @@ def evaluate(
 
 
 def _audit(
-    procedure: Procedure,
+    procedure: Evaluated,
     asked: Asked,
     ordinary: tuple[FoldResult, ...],
     journal: Journal,
@@ -225,7 +208,7 @@ def _audit(
 
 
 def _run_permutations(
-    procedure: Procedure,
+    procedure: Evaluated,
     asked: Asked,
     journal: Journal,
     n_jobs: int | None,
@@ -252,7 +235,7 @@ def _run_permutations(
     return found
 
 
-def _most_folds(procedure: Procedure) -> int:
+def _most_folds(procedure: Evaluated) -> int:
     """Return how many folds can each test every class: samples, or groups, of the smallest."""
     units = np.arange(procedure.y.size) if procedure.groups is None else procedure.groups
     return min(np.unique(units[procedure.codes == k]).size for k in range(procedure.classes.size))
@@ -262,15 +245,15 @@ def _most_folds(procedure: Procedure) -> int:
 
 
 def evaluate_fold(
-    procedure: Procedure, fold: Fold, positive: int, n_random_panels: int
+    procedure: Evaluated, fold: Fold, positive: int, n_random_panels: int
 ) -> dict[str, Any]:
     """Fit on the training part and predict the test part; return the record."""
     n_classes = procedure.classes.size
-    model, caught = procedure.fit(
-        fold.train, derive_seed(procedure.seed, _FIT, fold.repeat, fold.index)
-    )
-    batch = None if procedure.batch is None else procedure.batch[fold.test]
-    last, X_test = ready_to_predict(model, _safe_indexing(procedure.X, fold.test), batch)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        seed = derive_seed(procedure.seed, _FIT, fold.repeat, fold.index)
+        model = procedure.fit(fold.train, seed)
+    last, X_test = procedure.ready_to_predict(model, fold.test)
     predicted = np.searchsorted(procedure.classes, last.predict(X_test))
     decision, proba = class_scores(last, X_test, n_classes)
     truth = procedure.codes[fold.test]
@@ -286,13 +269,15 @@ def evaluate_fold(
         "distances": _plane_distances(last, X_test, n_classes),
         "panel": panel,
         "control": _control(procedure, fold, model, panel, n_random_panels),
-        "warnings": caught,
+        "warnings": [message_of(w.category, w.message) for w in caught],
     }
 
 
-def final_panel(procedure: Procedure) -> dict[str, Any]:
+def final_panel(procedure: Evaluated) -> dict[str, Any]:
     """Fit on all samples; return the record, which holds the panel."""
-    model, _ = procedure.fit(None, derive_seed(procedure.seed, _FINAL))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = procedure.fit(None, derive_seed(procedure.seed, _FINAL))
     return {"panel": selected_features(model, procedure.matrix.shape[1])}
 
 
@@ -307,13 +292,12 @@ def _plane_distances(model: Any, X: Any, n_classes: int) -> Float64Array | None:
     return values if values.ndim == 2 and values.shape[1] == n_classes else None
 
 
-def _seen(procedure: Procedure, fold: Fold, model: Any) -> Any:
+def _seen(procedure: Evaluated, fold: Fold, model: Any) -> Any:
     """Return the table as it is or, in a fold whose model centres batches, with these centred."""
     if procedure.batch is None or not centring_steps(model):
         return procedure.matrix
     rows = np.concatenate([fold.train, fold.test])
-    given = _safe_indexing(procedure.X, rows)
-    _, seen = ready_to_predict(model, given, procedure.batch[rows])
+    _, seen = procedure.ready_to_predict(model, rows)
     if seen.shape[1] != procedure.matrix.shape[1]:
         return procedure.matrix
     table = np.zeros(procedure.matrix.shape, seen.dtype)
@@ -322,7 +306,7 @@ def _seen(procedure: Procedure, fold: Fold, model: Any) -> Any:
 
 
 def _control(
-    procedure: Procedure, fold: Fold, model: Any, panel: IntArray | None, n_random_panels: int
+    procedure: Evaluated, fold: Fold, model: Any, panel: IntArray | None, n_random_panels: int
 ) -> dict[str, float] | None:
     """Score the common classifier on the panel and on random panels of its size."""
     if panel is None or not panel.size or n_random_panels < 1:

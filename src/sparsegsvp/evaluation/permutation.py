@@ -18,7 +18,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -27,15 +27,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import _safe_indexing, check_array, column_or_1d
+from sklearn.utils import column_or_1d
 
 from .._parallel import Task, run_tasks
 from .._typing import Progress
 from .._validate import check_integer, check_seed
 from ..metrics import Interval
 from ..metrics.draws import sequential_p_value
-from .folds import check_labels, derive_seed, make_folds
-from .panels import fit_on, ready_to_predict
+from .folds import check_labels, check_samples, derive_seed, make_folds
+from .panels import Procedure
 from .scores import mean_recall
 
 PERMUTATIONS = "permutation test"
@@ -132,16 +132,12 @@ def permute_labels(
     return drawn
 
 
-def _statistic(
-    shared: tuple[Any, Any, NDArray[Any], NDArray[Any] | None, NDArray[Any] | None],
-    n_splits: int,
-    seed: int,
-    draw: int,
-) -> float:
+def _statistic(procedure: Procedure, n_splits: int, seed: int, draw: int) -> float:
     """Return the cross-validated balanced accuracy of draw number ``draw`` (0: true labels)."""
-    estimator, X, y, groups, batch = shared
+    y, groups = procedure.y, procedure.groups
     if draw:
         y = permute_labels(y, groups, np.random.default_rng(derive_seed(seed, _STREAM, draw)))
+        procedure = replace(procedure, y=y)
     try:
         folds = make_folds(
             y, groups=groups, n_splits=n_splits, random_state=derive_seed(seed, _STREAM, draw, 1)
@@ -155,10 +151,7 @@ def _statistic(
         warnings.simplefilter("ignore")
         for fold in folds:
             fit_seed = derive_seed(seed, _STREAM, draw, 2 + fold.index)
-            model = fit_on(estimator, X, y, groups, fold.train, fit_seed, batch)
-            theirs = None if batch is None else batch[fold.test]
-            last, others = ready_to_predict(model, _safe_indexing(X, fold.test), theirs)
-            predicted = last.predict(others)
+            predicted = procedure.predict(procedure.fit(fold.train, fit_seed), fold.test)
             scores.append(mean_recall(y[fold.test], predicted))
     return float(np.mean(scores))
 
@@ -248,14 +241,17 @@ def permutation_test(
     >>> permutation_test(X, y, estimator=GaussianNB(), n_permutations=19).p_value
     0.05
     """
-    labels, _, ids = check_labels(y, groups)
-    lots = None if batch is None else column_or_1d(batch)
     seed = check_seed(random_state)
     check_integer("n_permutations", n_permutations, least=1)
     check_integer("max_permutations", max_permutations, least=0)
     if estimator is None:
-        X = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
-    model = fixed_statistic(X) if estimator is None else estimator
+        X, labels, _, ids = check_samples(X, y, groups)
+        model = fixed_statistic(X)
+    else:
+        labels, _, ids = check_labels(y, groups)
+        model = estimator
+    lots = None if batch is None else column_or_1d(batch)
+    procedure = Procedure(model, X, labels, ids, lots)
     done = dict(known or {})
     workers = effective_n_jobs(n_jobs)
     total = n_permutations
@@ -266,7 +262,7 @@ def permutation_test(
 
     def compute(draws: list[int]) -> None:
         tasks = [Task((d,), _statistic, (n_splits, seed, d)) for d in draws if d not in done]
-        with closing(run_tasks(tasks, (model, X, labels, ids, lots), n_jobs=n_jobs)) as outcomes:
+        with closing(run_tasks(tasks, procedure, n_jobs=n_jobs)) as outcomes:
             for outcome in outcomes:
                 (draw,) = outcome.task.key
                 done[draw] = outcome.value

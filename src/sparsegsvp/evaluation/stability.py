@@ -12,16 +12,15 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, column_or_1d, get_tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._parallel import Task
 from .._typing import BoolArray, IntArray, Progress
 from .._validate import check_choice, check_integer, check_real, check_seed, forget_fit
 from .bounds import error_control
-from .folds import complementary_pair, derive_seed, subsample
+from .folds import check_labels, complementary_pair, derive_seed, subsample
 from .journal import Journal, open_journal, run_logged
-from .panels import describe, fit_on, panel_stability, selected_features
+from .panels import Procedure, describe, panel_stability, selected_features
 from .substitutes import Substitute, find_substitutes, group_frequency
 from .values import identity
 
@@ -186,7 +185,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         # frames reach the estimator as frames: it may look for names
         named = hasattr(self, "feature_names_in_")
         lots = None if batch is None else column_or_1d(batch)
-        shared = (self.estimator, given if named else X, labels, ids, lots)
+        shared = Procedure(self.estimator, given if named else X, labels, ids, lots)
         with open_journal(log, header, resume=resume) as journal:
             run_logged(tasks, shared, journal, stage=HALVES, progress=progress, n_jobs=self.n_jobs)
             for i, task in enumerate(tasks):
@@ -207,13 +206,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             ensure_min_samples=4,
             ensure_all_finite="allow-nan" if missing else True,
         )
-        check_classification_targets(y)
-        labels = column_or_1d(y)
-        if np.unique(labels).size < 2:
-            raise ValueError("y holds a single class; at least two are needed.")
-        ids = None if groups is None else column_or_1d(groups)
-        if ids is not None:
-            check_consistent_length(labels, ids)
+        labels, _, ids = check_labels(y, groups)
         return X, labels, ids
 
     def _count(self, X: Any, y: NDArray[Any], Z: BoolArray) -> None:
@@ -325,17 +318,12 @@ def _takes_missing_values(estimator: Any) -> bool:
     return bool(get_tags(estimator).input_tags.allow_nan)
 
 
-def _select(
-    shared: tuple[Any, Any, NDArray[Any], NDArray[Any] | None, NDArray[Any] | None],
-    rows: IntArray,
-    seed: int,
-) -> IntArray:
+def _select(procedure: Procedure, rows: IntArray, seed: int) -> IntArray:
     """Fit a clone on the rows drawn, with a seed, and return the features it selects."""
-    estimator, X, y, groups, batch = shared
-    panel = selected_features(fit_on(estimator, X, y, groups, rows, seed, batch), X.shape[1])
+    panel = selected_features(procedure.fit(rows, seed), procedure.X.shape[1])
     if panel is None:
         raise ValueError(
-            f"{type(estimator).__name__} does not say which features it uses; "
+            f"{type(procedure.estimator).__name__} does not say which features it uses; "
             "give an estimator with get_support, or a linear model with coef_."
         )
     return panel
