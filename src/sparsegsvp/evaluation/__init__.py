@@ -2,8 +2,7 @@
 
 from ..metrics import ThresholdRow, delong_variance
 from ..metrics.ties import BatchFromPanel, ClassFromBatch
-from .adjusting import Adjustment
-from .audit import BatchAudit, UnseenBatches
+from .batches import BatchAudit, UnseenBatches
 from .bounds import ErrorControl, error_bound, error_control
 from .catalogue import default_methods
 from .compare import compare
@@ -21,7 +20,8 @@ from .intervals import (
 )
 from .learning import LearningCurve, learning_curve
 from .nested import nested_evaluate
-from .paired import PairedModels, compare_external, paired_difference
+from .outer import sizes_notice
+from .paired import Adjustment, PairedModels, compare_external, paired_difference
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict
 from .power_law import Forecast, PowerLaw
@@ -30,7 +30,6 @@ from .result import EvaluationResult, FoldResult
 from .shift import FeatureShift, check_shift, shift_notice
 from .stability import StabilitySelection
 from .substitutes import Substitute, find_substitutes
-from .summary import sizes_notice
 
 __all__ = [
     "Adjustment",

@@ -55,14 +55,7 @@ KNOWN_AS = {
 
 
 def method_lines() -> dict[str, str]:
-    """Return what each of `default_methods` does, in a line.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation.catalogue import method_lines
-    >>> method_lines()["F test"]
-    'Features one by one, by analysis of variance (the t-test of two classes).'
-    """
+    """Return what each of `default_methods` does, in a line."""
     found = {}
     for name, method in default_methods().items():
         own = (type(method).__doc__ or "").strip().partition("\n")[0]

@@ -79,12 +79,11 @@ def compare(
         :func:`~sparsegsvp.evaluation.default_methods`.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The table. Missing values are replaced by the training part's medians.
-    y : array-like of shape (n_samples,)
-        Labels.
+    y, groups, level, random_state, n_jobs, resume, check_repeats
+        As in :func:`~sparsegsvp.nested_evaluate`; the level is joint for the differences. What
+        was stopped at a smaller ``time_limit`` than this one's is tried again on resuming.
     sizes : sequence of int, default=(2, 4, 8, 16, 32)
         Panel sizes.
-    groups : array-like of shape (n_samples,), optional
-        Samples of one group never appear on both sides of a split.
     n_splits, n_repeats : int, default=5
         Folds per repeat, and repeats.
     reference : str, optional
@@ -92,23 +91,11 @@ def compare(
     time_limit : float, optional
         Seconds that a method may take in one fold, over all sizes. One that takes longer (or
         takes its process down) is reported and not tried again; the others go on.
-    level : float, default=0.95
-        Coverage of the intervals; joint for the differences.
-    random_state : int, default=0
-        Seed of the folds, and of every ``random_state`` of a method that is None.
-    n_jobs : int, optional
-        Processes. The result does not depend on it: every fit uses one thread.
     log : path, optional
-        Append-only log of finished work, one JSON object per line; timings go to a second
-        file beside it.
-    resume : bool, default=False
-        Continue ``log`` where it ends, also after a kill at any moment. Methods that were
-        stopped at a smaller ``time_limit`` than this one's are tried again.
+        As in :func:`~sparsegsvp.nested_evaluate`, but never an open journal.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` at the beginning and after each method and
         fold; the stage is "comparison".
-    check_repeats : bool, default=True
-        Look for samples that occur more than once; False where that was done already.
 
     Returns
     -------
@@ -178,7 +165,7 @@ def compare(
         n_features=matrix.shape[1],
         n_folds=len(folds),
         description={**description, "level": level, "classes": classes.tolist()},
-        seconds=mean_seconds(journal, chosen, folds),
+        seconds=mean_seconds(journal, chosen, panel_sizes, folds),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from .intervals import (
 )
 from .journal import Journal
 from .panels import panel_stability
-from .values import data_frame, html_table, plain, ranged
+from .values import Shown, data_frame, html_table, plain, ranged
 
 RANDOM_PANEL = "random panel"
 
@@ -109,7 +109,7 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Shown):
     """Result of :func:`~sparsegsvp.compare`.
 
     Attributes
@@ -138,13 +138,13 @@ class Comparison:
     description: dict[str, Any]
     seconds: dict[tuple[str, int], float] = field(compare=False)
 
-    def __repr__(self) -> str:
-        lines = [self._title()]
+    def _lines(self) -> list[tuple[str, str]]:
+        lines = []
         for size in self.sizes:
             done = [(r.score, r.method) for r in self.rows if r.size == size and r.score]
             score, name = max(done, key=lambda d: d[0].value, default=(None, "no method finished"))
-            lines.append(f"  {size} features: {name} {ranged(score)}")
-        return "\n".join(lines)
+            lines.append((f"{size} features", f"{name} {ranged(score)}"))
+        return lines
 
     def _repr_html_(self) -> str:
         rows = [
@@ -193,21 +193,24 @@ class Comparison:
 
     def _flat(self, row: ComparisonRow) -> dict[str, Any]:
         nan = float("nan")
-        score, difference = row.score, row.difference
+
+        def known(estimate: Any, name: str = "value") -> float:
+            return nan if estimate is None else getattr(estimate, name)
+
         return {
             "method": row.method,
             "size": row.size,
             "status": row.status,
-            "balanced_accuracy": score.value if score else nan,
-            "low": score.low if score else nan,
-            "high": score.high if score else nan,
-            "auc": row.auc.value if row.auc else nan,
-            "native": row.native.value if row.native else nan,
-            "difference": difference.value if difference else nan,
-            "difference_low": difference.low if difference else nan,
-            "difference_high": difference.high if difference else nan,
-            "p_adjusted": difference.p_adjusted if difference else nan,
-            "stability": row.stability.value if row.stability else nan,
+            "balanced_accuracy": known(row.score),
+            "low": known(row.score, "low"),
+            "high": known(row.score, "high"),
+            "auc": known(row.auc),
+            "native": known(row.native),
+            "difference": known(row.difference),
+            "difference_low": known(row.difference, "low"),
+            "difference_high": known(row.difference, "high"),
+            "p_adjusted": known(row.difference, "p_adjusted"),
+            "stability": known(row.stability),
             "jaccard": nan if row.jaccard is None else row.jaccard,
             "panel_size": nan if row.panel_size is None else row.panel_size,
             "seconds_per_fit": self.seconds.get((row.method, row.size), nan),
@@ -304,32 +307,33 @@ class MethodAtSize:
         """Return the spread of fold scores below which they are not believed."""
         return least_spread(self.counts(), len(self.entries) / self.n_repeats)
 
-    def score(self, ratio: float, level: float) -> Interval:
-        pairs = [(tp, p) for tp, p, _, _ in self.counts()]
-        return rate_interval(self.values("score"), ratio, pairs, level=level)
-
-    def auc(self, ratio: float, level: float) -> Interval:
-        return auc_interval(
-            self.values("auc"),
-            ratio,
-            self.values("auc_variance"),
-            len(self.entries) / self.n_repeats,
-            min(p for _, p, _, _ in self.counts()),
-            level=level,
+    def rate(self, name: str, ratio: float, level: float) -> Interval:
+        """Return the mean over the folds of the score or the native score, with its interval."""
+        counts = self.counts("counts" if name == "score" else "native_counts")
+        return rate_interval(
+            self.values(name), ratio, [(right, total) for right, total, *_ in counts], level=level
         )
 
-    def native(self, ratio: float, level: float) -> Interval | None:
-        values = self.values("native")
-        if not np.isfinite(values).all():
-            return None
-        pairs = [(tp, p) for tp, p, _, _ in self.counts("native_counts")]
-        return rate_interval(values, ratio, pairs, level=level)
-
-    def stability(self, n_features: int) -> tuple[StabilityIndex | None, float | None]:
+    def estimates(self, ratio: float, level: float, n_features: int) -> dict[str, Any]:
+        """Return what a finished row tells beside its score: areas, native score, stability."""
         panels = [entry["panel"] for entry in self.entries]
-        if len(panels) < 2:
-            return None, None
-        return panel_stability(panels, n_features), average_jaccard(panels)
+        several = len(panels) > 1
+        return {
+            "standard_error": corrected_error(self.values("score"), ratio),
+            "auc": auc_interval(
+                self.values("auc"),
+                ratio,
+                self.values("auc_variance"),
+                len(self.entries) / self.n_repeats,
+                min(total for _, total, _, _ in self.counts()),
+                level=level,
+            ),
+            "native": self.rate("native", ratio, level)
+            if np.isfinite(self.values("native")).all()
+            else None,
+            "stability": panel_stability(panels, n_features) if several else None,
+            "jaccard": average_jaccard(panels) if several else None,
+        }
 
 
 def comparison_rows(
@@ -342,7 +346,7 @@ def comparison_rows(
     """Return a row for every method and size, the unfinished ones with their reason."""
     ratio = holdout_ratio(folds)
     complete = [key for key, cell in cells.items() if cell.complete]
-    scores = {key: cells[key].score(ratio, level) for key in complete}
+    scores = {key: cells[key].rate("score", ratio, level) for key in complete}
     values = [scores[key].value for key in complete]
     front = pareto_front([size for _, size in complete], values).tolist() if complete else []
     on_front: dict[tuple[str, int], bool] = dict(zip(complete, front))
@@ -366,17 +370,8 @@ def comparison_rows(
             rivals = [other for other in complete if other[1] <= key[1]]
             best = max(rivals, key=lambda other: (scores[other].value, other == key))
             gap, gap_error = _front_gap(cell, cells[best], ratio)
-            stability, jaccard = cell.stability(n_features)
-            row = replace(
-                row,
-                standard_error=corrected_error(cell.values("score"), ratio),
-                auc=cell.auc(ratio, level),
-                native=cell.native(ratio, level),
-                stability=stability,
-                jaccard=jaccard,
-                front_gap=gap,
-                front_gap_error=gap_error,
-            )
+            more = cell.estimates(ratio, level, n_features)
+            row = replace(row, front_gap=gap, front_gap_error=gap_error, **more)
         rows.append(row)
     return tuple(rows)
 
@@ -414,17 +409,15 @@ def _differences(
 
 
 def mean_seconds(
-    journal: Journal, methods: Mapping[str, Any], folds: list[Fold]
+    journal: Journal, methods: Iterable[str], sizes: Sequence[int], folds: list[Fold]
 ) -> dict[tuple[str, int], float]:
-    """Return the mean seconds of a fit, by method and size."""
-    found: dict[tuple[str, int], float] = {}
+    """Return the mean seconds of a fit, by method and size, over the folds that have them."""
+    found = {}
+    unknown = [None] * len(sizes)
     for name in methods:
-        times: dict[int, list[float]] = {}
-        for fold in folds:
-            key = (name, fold.repeat, fold.index)
-            sizes = [entry["size"] for entry in journal.records[key]["sizes"]]
-            for size, value in zip(sizes, journal.timings.get(key) or []):
-                if value is not None:
-                    times.setdefault(size, []).append(value)
-        found.update({(name, size): float(np.mean(t)) for size, t in times.items()})
+        by_fold = [journal.timings.get((name, f.repeat, f.index)) or unknown for f in folds]
+        for size, times in zip(sizes, zip(*by_fold)):
+            known = [seconds for seconds in times if seconds is not None]
+            if known:
+                found[name, size] = float(np.mean(known))
     return found

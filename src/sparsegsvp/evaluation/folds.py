@@ -219,14 +219,6 @@ def complementary_pair(
 
     The odd units of the strata are dealt alternately to the halves; if their number is odd,
     one of them sits out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.folds import complementary_pair
-    >>> a, b = complementary_pair(np.array([0, 0, 0, 1, 1, 1, 1]), None, np.random.default_rng(0))
-    >>> len(a), len(b), len(np.intersect1d(a, b))
-    (3, 3, 0)
     """
     rows, strata = _units(y, groups)
     left: list[int] = []
@@ -271,16 +263,6 @@ def growing_parts(
     The units of each stratum are put in a circle, and a part is an arc of it. The repeats turn
     the circle, so that the largest parts of a round leave out every unit about equally often;
     each round deals the circle anew.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.folds import growing_parts
-    >>> parts = growing_parts(np.repeat([0, 1], 10), None, [0.3, 0.8], 5, 0)
-    >>> [part.size for part in parts[0]], set(parts[0][0]) < set(parts[0][1])
-    ([6, 16], True)
-    >>> np.bincount(np.concatenate([large for _, large in parts])).tolist() == [4] * 20
-    True
     """
     rows, strata = _units(y, groups)
     turns = int(1 / (1 - max(fractions)) + 1e-9)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -120,25 +120,9 @@ class LearningCurve(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but timings, as JSON can hold it."""
-        return plain(
-            {
-                "n_samples": self.n_samples,
-                "n_repeats": self.scores.shape[0],
-                "fractions": self.fractions,
-                "sizes": self.sizes,
-                "scores": self.scores,
-                "accuracy": self.accuracy,
-                "stability": self.stability,
-                "panel_sizes": self.panel_sizes,
-                "chance": self.chance,
-                "law": None if self.law is None else asdict(self.law),
-                "forecast": [
-                    {"n_samples": f.n_samples, "accuracy": f.accuracy} for f in self.forecast
-                ],
-                "reason": self.reason,
-                "sentence": self.sentence(),
-            }
-        )
+        known = {k: v for k, v in vars(self).items() if k not in ("n_features", "seconds")}
+        first = {"n_samples": self.n_samples, "n_repeats": self.scores.shape[0]}
+        return plain({**first, **known, "sentence": self.sentence()})
 
 
 def learning_curve(
@@ -182,26 +166,13 @@ def learning_curve(
     ----------
     procedure : classifier
         Everything that looks at the data; never changed.
-    X : array-like of shape (n_samples, n_features)
-        The table.
-    y : array-like of shape (n_samples,)
-        Labels.
-    groups : array-like of shape (n_samples,), optional
-        Samples of one group are never divided between a part and what it leaves out.
+    X, y, groups, level, random_state, n_jobs, log, resume
+        As in :func:`~sparsegsvp.nested_evaluate`; a group is never divided between a part and
+        what it leaves out.
     fractions : sequence of float, default=(0.3, 0.4, 0.5, 0.65, 0.8)
         Shares of the samples, at least three.
     n_repeats : int, default=10
         How often the parts are drawn, at least 3.
-    level : float, default=0.95
-        Nominal coverage of the intervals.
-    random_state : int, default=0
-        Seed; also given to every ``random_state`` of the procedure that is None.
-    n_jobs : int, optional
-        Fits at a time. The result does not depend on it.
-    log : path or Journal, optional
-        Append-only log of finished parts, as in :func:`~sparsegsvp.nested_evaluate`.
-    resume : bool, default=False
-        Continue ``log`` where it ends.
     progress : callable, optional
         Called as ``progress(stage, done, total)``; the stage is "learning curve".
     batch : array-like of shape (n_samples,), optional
@@ -250,21 +221,28 @@ def learning_curve(
     shared = Procedure(procedure, X, labels, ids, None if batch is None else column_or_1d(batch))
     with open_journal(log, header, resume=resume) as journal:
         run_logged(tasks, shared, journal, stage=LEARNING, progress=progress, n_jobs=n_jobs)
-        records = [journal.read(task.key, _Piece.from_record) for task in tasks]
+        records = [journal.read(task.key, _read_record) for task in tasks]
         seconds = {
             "/".join(map(str, task.key)): journal.timings[task.key]
             for task in tasks
             if task.key in journal.timings
         }
-    by_repeat = [records[r * len(shares) : (r + 1) * len(shares)] for r in range(len(parts))]
-    scores = np.array([[np.mean(p.right / p.total) for p in row] for row in by_repeat])
+    # arrays by repeat, size and class
+    right, total = (
+        np.array([record[k] for record in records]).reshape(len(parts), len(shares), -1)
+        for k in (0, 1)
+    )
+    scores = (right / total).mean(axis=2)
     sizes = np.mean([[rows.size for rows in drawn] for drawn in parts], axis=0)
     class_counts = np.unique(labels, return_counts=True)[1]
-    counting = _counting_error([row[-1] for row in by_repeat], class_counts)
+    counting = _counting_error(right[:, -1].sum(axis=0), total[:, -1].sum(axis=0), class_counts)
     rng = np.random.default_rng(derive_seed(seed, _DRAWS))
     found = look_ahead(scores, sizes, labels.size, 1 / classes.size, counting, level, rng)
     accuracy, law, forecast, reason = found
-    panels = [[row[i].panel for row in by_repeat] for i in range(len(shares))]
+    panels = [record[2] for record in records]
+    stability, panel_sizes = zip(
+        *(_panels_of_size(panels[i :: len(shares)], n_features) for i in range(len(shares)))
+    )
     return LearningCurve(
         n_samples=labels.size,
         n_features=n_features,
@@ -272,8 +250,8 @@ def learning_curve(
         sizes=tuple(round(size) for size in sizes.tolist()),
         scores=scores,
         accuracy=accuracy,
-        stability=tuple(_stability(of_size, n_features) for of_size in panels),
-        panel_sizes=tuple(_mean_size(of_size) for of_size in panels),
+        stability=stability,
+        panel_sizes=panel_sizes,
         chance=1 / classes.size,
         law=law,
         forecast=forecast,
@@ -300,17 +278,7 @@ def draw_parts(
     n_repeats: int = REPEATS,
     random_state: int = 0,
 ) -> list[list[IntArray]]:
-    """Draw the parts of a learning curve: rows by repeat and size; ValueError if too few.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.learning import draw_parts
-    >>> draw_parts(np.repeat(["ill", "well"], [7, 20]), None)
-    Traceback (most recent call last):
-        ...
-    ValueError: a part of 8 samples has 2 of class 'ill' and at least 3 are needed...
-    """
+    """Draw the parts of a learning curve: rows by repeat and size; ValueError if too few."""
     check_integer("n_repeats", n_repeats, least=3)
     seed = derive_seed(random_state, _PARTS)
     parts = growing_parts(y, groups, fractions, n_repeats, seed)
@@ -332,21 +300,6 @@ def draw_parts(
     return parts
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """What a fit on one part gave: samples predicted rightly and at all, by class; its panel."""
-
-    right: Float64Array
-    total: Float64Array
-    panel: IntArray | None
-
-    @classmethod
-    def from_record(cls, record: dict[str, Any]) -> _Piece:
-        right, total = (np.array(record[name], dtype=np.float64) for name in ("right", "total"))
-        panel = record["panel"]
-        return cls(right, total, None if panel is None else np.array(panel, dtype=np.intp))
-
-
 def _learn(procedure: Procedure, rows: IntArray, seed: int, n_features: int) -> dict[str, Any]:
     """Fit a clone on a part and predict the other samples; return the record."""
     model = procedure.fit(rows, seed)
@@ -361,25 +314,29 @@ def _learn(procedure: Procedure, rows: IntArray, seed: int, n_features: int) -> 
     }
 
 
-def _stability(panels: list[IntArray | None], n_features: int) -> float | None:
+def _read_record(record: dict[str, Any]) -> tuple[Float64Array, Float64Array, IntArray | None]:
+    """Return the samples predicted rightly and at all, by class, and the panel of a part."""
+    right, total = (np.array(record[name], dtype=np.float64) for name in ("right", "total"))
+    panel = record["panel"]
+    return right, total, None if panel is None else np.array(panel, dtype=np.intp)
+
+
+def _panels_of_size(
+    panels: Sequence[IntArray | None], n_features: int
+) -> tuple[float | None, float | None]:
+    """Return Nogueira's index and the mean size of panels; None where they are not all known."""
     known = [panel for panel in panels if panel is not None]
     if len(known) < len(panels):
-        return None
-    value = panel_stability(known, n_features).value
-    return float(value) if np.isfinite(value) else None
+        return None, None
+    index = panel_stability(known, n_features).value
+    mean_size = float(np.mean([panel.size for panel in known]))
+    return float(index) if np.isfinite(index) else None, mean_size
 
 
-def _mean_size(panels: list[IntArray | None]) -> float | None:
-    sizes = [panel.size for panel in panels if panel is not None]
-    return float(np.mean(sizes)) if len(sizes) == len(panels) else None
-
-
-def _counting_error(largest: list[_Piece], class_counts: IntArray) -> float:
+def _counting_error(right: Float64Array, total: Float64Array, class_counts: IntArray) -> float:
     """Return the standard error of a balanced accuracy counted once on every sample.
 
     Half a hit and half a miss are added, so that a perfect score has one too.
     """
-    right = np.sum([piece.right for piece in largest], axis=0)
-    total = np.sum([piece.total for piece in largest], axis=0)
     p = (right / total * class_counts + 0.5) / (class_counts + 1)
     return float(np.sqrt(np.sum(p * (1 - p) / class_counts)) / class_counts.size)

@@ -16,11 +16,17 @@ from sklearn.utils import check_consistent_length
 from .._typing import Progress
 from .._validate import check_choice, check_integer, check_seed
 from ..metrics.batches import check_batches
-from .adjusting import ALONE, Adjustment, adjusted_columns, always_with, only_with
 from .folds import check_samples, folds_from, repeated_samples
 from .journal import Journal, open_journal
 from .outer import Asked, Evaluated, evaluate, header_of
-from .paired import paired_difference
+from .paired import (
+    ALONE,
+    Adjustment,
+    adjusted_columns,
+    always_with,
+    only_with,
+    paired_difference,
+)
 from .result import EvaluationResult
 
 

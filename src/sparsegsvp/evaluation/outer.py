@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -17,22 +20,21 @@ from sklearn.pipeline import Pipeline
 from .._notices import Notice
 from .._parallel import Task
 from .._typing import Float64Array, IntArray, Progress
-from .audit import BatchAudit
-from .batches import LEFT_OUT, audit_batch, folds_without
+from .batches import LEFT_OUT, BatchAudit, audit_batch, folds_without
 from .folds import Fold, derive_seed
 from .journal import Journal, run_logged
 from .panels import Procedure, centring_steps, describe, selected_features
-from .permutation import PermutationResult, permutation_test
+from .permutation import PermutationResult, permutation_test, signal_notices
 from .result import EvaluationResult, FoldResult
-from .scores import class_scores, counts_of, panel_score, score_fold
-from .summary import (
+from .scores import (
     aggregate_control,
     aggregate_scores,
     calibration_of,
-    fit_notices,
+    class_scores,
+    counts_of,
+    panel_score,
     panel_statistics,
-    signal_notices,
-    sizes_notice,
+    score_fold,
 )
 from .values import digest, identity, message_of
 
@@ -118,10 +120,7 @@ def evaluate(
         for f in folds
     ]
     run_logged(tasks, procedure, journal, stage=FOLDS, progress=progress, n_jobs=n_jobs)
-    found = tuple(
-        journal.read(task.key, partial(FoldResult.from_record, fold))
-        for task, fold in zip(tasks, folds)
-    )
+    found = _read_folds(journal, tasks, folds)
     audits = _audit(procedure, asked, found, journal, n_jobs, progress)
     final = test = None
     if asked.final_fit:
@@ -187,23 +186,19 @@ def _audit(
     every = [task for of_name in tasks.values() for task in of_name]
     if every:
         run_logged(every, procedure, journal, stage=LEFT_OUT, progress=progress, n_jobs=n_jobs)
+    audits = []
+    for name, values in asked.audited.items():
+        left_out = _read_folds(journal, tasks[name], folds[name])
+        audits.append(audit_batch(procedure, name, values, ordinary, left_out, asked.level))
+    return tuple(audits)
+
+
+def _read_folds(
+    journal: Journal, tasks: Sequence[Task], folds: Sequence[Fold]
+) -> tuple[FoldResult, ...]:
     return tuple(
-        audit_batch(
-            name,
-            values,
-            procedure.matrix,
-            procedure.codes,
-            procedure.classes.tolist(),
-            procedure.groups,
-            ordinary,
-            [
-                journal.read(task.key, partial(FoldResult.from_record, fold))
-                for task, fold in zip(tasks[name], folds[name])
-            ],
-            level=asked.level,
-            seed=procedure.seed,
-        )
-        for name, values in asked.audited.items()
+        journal.read(task.key, partial(FoldResult.from_record, fold))
+        for task, fold in zip(tasks, folds)
     )
 
 
@@ -317,3 +312,62 @@ def _control(
     drawn = [rng.choice(n_features, panel.size, replace=False) for _ in range(n_random_panels)]
     values = [panel_score(matrix, procedure.codes, fold, p)[0] for p in [panel, *drawn]]
     return {"selected": values[0], "random": float(np.mean(values[1:]))}
+
+
+# ----------------------------------------------------------------------------------- notices
+
+
+def sizes_notice(final_size: int, sizes: Sequence[int]) -> Notice | None:
+    """Return a notice if a panel differs much in size from those behind the score.
+
+    Parameters
+    ----------
+    final_size : int
+        Number of features of the panel that is shown.
+    sizes : sequence of int
+        Those of the outer fits (:attr:`EvaluationResult.panel_sizes`).
+
+    Returns
+    -------
+    Notice or None
+        If the size lies outside their range, or is more than twice or less than half their median.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import sizes_notice
+    >>> print(sizes_notice(2, [2, 30, 40, 50, 238]).text)
+    The panel has 2 features, but the score is of panels with 2 to 238 (median 40)...
+    >>> sizes_notice(10, [8, 10, 12]) is None
+    True
+    """
+    if not sizes:
+        return None
+    middle, low, high = median(sizes), min(sizes), max(sizes)
+    if low <= final_size <= high and middle / 2 <= final_size <= 2 * middle:
+        return None
+    spread = f"{low}" if low == high else f"{low} to {high} (median {middle:g})"
+    features = "1 feature" if final_size == 1 else f"{final_size} features"
+    text = (
+        f"The panel has {features}, but the score is of panels with {spread}: it says little "
+        "about a panel of this size."
+    )
+    return Notice("sizes", "caution", text)
+
+
+def fit_notices(folds: tuple[FoldResult, ...]) -> list[Notice]:
+    """Return one notice for each kind of warning that the fits gave."""
+    counts: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for fold in folds:
+        for kind in {text.split(":")[0] for text in fold.warnings}:
+            counts[kind] += 1
+        for text in fold.warnings:
+            first.setdefault(text.split(":")[0], text)
+    return [
+        Notice(
+            "fits",
+            "note",
+            f"{counts[kind]} of {len(folds)} fits warned, the first with {first[kind]}",
+        )
+        for kind in sorted(counts)
+    ]

@@ -29,6 +29,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import column_or_1d
 
+from .._notices import Notice
 from .._parallel import Task, run_tasks
 from .._typing import Progress
 from .._validate import check_integer, check_seed
@@ -108,17 +109,7 @@ def permutation_scheme(y: NDArray[Any], groups: NDArray[Any] | None) -> str:
 def permute_labels(
     y: NDArray[Any], groups: NDArray[Any] | None, rng: np.random.Generator
 ) -> NDArray[Any]:
-    """Permute labels: freely, between groups of one label each, or within groups.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.permutation import permute_labels
-    >>> y, groups = np.array([0, 0, 1, 1]), np.array(["a", "a", "b", "b"])
-    >>> drawn = permute_labels(y, groups, np.random.default_rng(0))
-    >>> bool(drawn[0] == drawn[1]), bool(drawn[2] == drawn[3])
-    (True, True)
-    """
+    """Permute labels: freely, between groups of one label each, or within groups."""
     scheme = permutation_scheme(y, groups)
     if scheme == "free" or groups is None:
         return rng.permutation(y)
@@ -191,10 +182,8 @@ def permutation_test(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        The table.
-    y : array-like of shape (n_samples,)
-        Labels.
+    X, y, random_state, n_jobs
+        As in :func:`~sparsegsvp.nested_evaluate`.
     groups : array-like of shape (n_samples,), optional
         Kept whole in the folds. Labels that are constant within groups are permuted
         between them, others within them.
@@ -208,10 +197,6 @@ def permutation_test(
         this number; 0, or as many as ``n_permutations``, never goes on.
     n_splits : int, default=5
         Folds of the one repeat; drawn anew, stratified by the permuted labels.
-    random_state : int, default=0
-        Seed.
-    n_jobs : int, optional
-        Draws computed at a time; the result does not depend on it.
     known : dict, optional
         Statistics already computed, by draw (0 for the true labels).
     report : callable, optional
@@ -326,3 +311,50 @@ def verdict(test: PermutationResult | None, score: Interval, n_classes: int) -> 
     if test.p_value <= 0.05:
         return "signal" if score.value > chance else "none"
     return "inconclusive" if score.low > chance else "none"
+
+
+def signal_notices(
+    test: PermutationResult | None,
+    score: Interval,
+    n_classes: int,
+    control: dict[str, Interval] | None,
+) -> list[Notice]:
+    """Return the notice of the verdict, and one if random panels do as well."""
+    found = []
+    decided = verdict(test, score, n_classes)
+    if decided == "none":
+        assert test is not None
+        reason = (
+            f"Permuted labels score as well in a share of p = {test.p_value:.2g} of the draws."
+            if test.p_value > 0.05
+            else f"The balanced accuracy, {score.value:.2f}, is not above chance."
+        )
+        text = f"{reason} The panel should not be read as a set of markers."
+        found.append(Notice("none", "serious", text))
+    elif decided == "inconclusive":
+        assert test is not None
+        text = (
+            f"The interval of the balanced accuracy, {score.low:.2f} to {score.high:.2f}, lies "
+            f"above chance, but permuted labels score as well in a share of p = "
+            f"{test.p_value:.2g} of {len(test.distribution)} draws. More draws may decide."
+        )
+        found.append(Notice("inconclusive", "caution", text))
+    elif decided == "not tested":
+        text = (
+            "There was no permutation test"
+            if test is None
+            else f"{len(test.distribution)} permutations cannot decide; it takes {FEWEST_DRAWS}"
+        )
+        text += ", so it is open whether the score, however high, is more than chance."
+        found.append(Notice("not tested", "caution", text))
+    looks_good = decided == "signal" or score.low > 1 / n_classes
+    if looks_good and control is not None and control["difference"].low <= 0:
+        gap = control["difference"]
+        text = (
+            f"Random panels of the same size reach {control['random'].value:.2f} against "
+            f"{control['selected'].value:.2f}, and on these samples the difference (between "
+            f"{gap.low:.2f} and {gap.high:.2f}) cannot be told from none: many features may carry "
+            "the signal, and these need not be special."
+        )
+        found.append(Notice("random", "caution", text))
+    return found

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy.stats import t as student
 
-from .._typing import Float64Array, IntArray
+from .._typing import Float64Array, IntArray, Record
 from ..metrics import Interval
 
 _N_DRAWS = 999
@@ -22,7 +22,7 @@ Reason = Literal["chance", "flat", "no bend", "early bend", "wide"]
 
 
 @dataclass(frozen=True)
-class PowerLaw:
+class PowerLaw(Record):
     """The law a - b n^-c, with 0 < a <= 1 and b >= 0.
 
     Attributes
@@ -49,7 +49,7 @@ class PowerLaw:
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(Record):
     """The accuracy that a number of samples would reach.
 
     Attributes

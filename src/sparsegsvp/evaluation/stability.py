@@ -151,13 +151,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             Samples of one group are drawn together; then the groups are what is halved.
         batch : array-like of shape (n_samples,), optional
             Batches, for a step of the estimator that centres them.
-        progress : callable, optional
-            Called as ``progress(stage, done, total)`` at the beginning and after each subset;
-            the stage is "stability in half samples".
-        log : path or Journal, optional
-            Append-only log of finished subsets, as in :func:`~sparsegsvp.nested_evaluate`.
-        resume : bool, default=False
-            Continue ``log`` where it ends.
+        progress, log, resume
+            As in :func:`~sparsegsvp.nested_evaluate`; the stage is "stability in half samples".
 
         Returns
         -------

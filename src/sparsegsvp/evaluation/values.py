@@ -139,3 +139,13 @@ class Shown:
 
     def _lines(self) -> list[tuple[str, str]]:
         raise NotImplementedError
+
+
+class Scored(Shown):
+    """A result with scores by name, which also come as a data frame."""
+
+    scores: dict[str, Interval]
+
+    def to_frame(self) -> Any:
+        """Return the scores as a pandas data frame: one row each, with its interval."""
+        return data_frame([{"score": k, **v.to_dict()} for k, v in self.scores.items()])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..evaluation import EvaluationResult, paired_difference
-from ..evaluation.adjusting import ALONE
+from ..evaluation.paired import ALONE
 from ..io import InputError, Table
 from ..io.errors import option
 from ..report.words import interval, listed, number, plural

@@ -16,10 +16,10 @@ from .._typing import Float64Array, Progress
 from .._versions import versions
 from ..estimators import Panel
 from ..evaluation import Comparison, EvaluationResult, compare, default_methods, nested_evaluate
-from ..evaluation.adjusting import only_with
 from ..evaluation.baselines import common_classifier
 from ..evaluation.catalogue import KNOWN_AS
 from ..evaluation.journal import Journal, open_journal
+from ..evaluation.paired import only_with
 from ..evaluation.panels import with_size
 from ..evaluation.values import plain
 from ..io import InputError, Table, csv_text
