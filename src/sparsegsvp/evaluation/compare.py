@@ -1,4 +1,4 @@
-"""Comparison at equal panel size: the same folds, sizes and judge for every method."""
+"""Comparison at equal panel size: its methods, and the same folds, sizes and judge for each."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.feature_selection import SelectKBest, chi2, f_classif
 from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from .._parallel import Outcome, Task
 from .._typing import IntArray, Progress
 from .._validate import check_real, check_seed
-from .baselines import RandomPanel
-from .catalogue import default_methods
+from .baselines import (
+    ElasticNetSelector,
+    L1Logistic,
+    RandomPanel,
+    RecursiveElimination,
+    TreeImportance,
+    mutual_information,
+)
 from .comparison import RANDOM_PANEL, Comparison, MethodAtSize, comparison_rows, mean_seconds
 from .folds import Fold, check_samples, derive_seed, make_folds, repeated_samples
 from .journal import Journal, open_journal, run_logged
@@ -27,6 +36,43 @@ from .values import identity, message_of
 
 COMPARISON = "comparison"
 _FIT = 21  # seed stream
+
+#: What the methods of scikit-learn's parts do; others say it themselves.
+_WORDS = {
+    "l1 logistic": "Logistic regression with an l1 penalty (lasso); a fit for each size.",
+    "elastic net": "Least squares with an l1 and an l2 penalty; correlated features stay together.",
+    "random forest": "Features by their importance to 500 trees on bootstrapped samples.",
+    "gradient boosting": "Features by their importance to 100 small trees, one after the other.",
+    "RFE": "Recursive elimination of the smallest weights of a linear SVM.",
+    "F test": "Features one by one, by analysis of variance (the t-test of two classes).",
+    "chi-squared": "Features one by one, by the chi-squared statistic of scaled values.",
+    "mutual information": "Features one by one, by mutual information with the class.",
+}
+
+#: Other names that people know methods by.
+KNOWN_AS = {
+    "lasso": "l1 logistic",
+    "l1": "l1 logistic",
+    "logistic": "l1 logistic",
+    "glmnet": "elastic net",
+    "enet": "elastic net",
+    "rf": "random forest",
+    "forest": "random forest",
+    "trees": "random forest",
+    "gbm": "gradient boosting",
+    "boosting": "gradient boosting",
+    "xgboost": "gradient boosting",
+    "lightgbm": "gradient boosting",
+    "svm": "RFE",
+    "svmrfe": "RFE",
+    "recursivefeatureelimination": "RFE",
+    "ttest": "F test",
+    "anova": "F test",
+    "chi2": "chi-squared",
+    "mi": "mutual information",
+    "mutualinfo": "mutual information",
+    "rifle": "TruncatedRayleighFlow",
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +85,51 @@ class _Samples:
     groups: NDArray[Any] | None
     missing: bool
     seed: int
+
+
+def method_lines() -> dict[str, str]:
+    """Return what each of `default_methods` does, in a line."""
+    found = {}
+    for name, method in default_methods().items():
+        own = (type(method).__doc__ or "").strip().partition("\n")[0]
+        found[name] = _WORDS.get(name, own)
+    return found
+
+
+def default_methods() -> dict[str, Any]:
+    """Return the methods of a comparison that names none.
+
+    Everything in :mod:`sparsegsvp.related`, :class:`~sparsegsvp.GSVPSVM`, and from
+    scikit-learn l1 logistic regression, elastic net, random forest, gradient boosting,
+    recursive elimination and three filters.
+
+    Returns
+    -------
+    dict
+        From a name to an unfitted estimator.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import default_methods
+    >>> {"l1 logistic", "RFE", "F test"} <= set(default_methods())
+    True
+    """
+    from .. import related
+    from ..estimators import GSVPSVM
+
+    kinds = {name: getattr(related, name) for name in related.__all__}
+    return {
+        "GSVPSVM": GSVPSVM(),
+        **{k: v() for k, v in kinds.items() if isinstance(v, type) and hasattr(v, "fit")},
+        "l1 logistic": make_pipeline(StandardScaler(), L1Logistic()),
+        "elastic net": make_pipeline(StandardScaler(), ElasticNetSelector()),
+        "random forest": TreeImportance(),
+        "gradient boosting": TreeImportance(boosted=True, n_trees=100),
+        "RFE": make_pipeline(StandardScaler(), RecursiveElimination()),
+        "F test": SelectKBest(f_classif),
+        "chi-squared": make_pipeline(MinMaxScaler(), SelectKBest(chi2)),
+        "mutual information": SelectKBest(mutual_information),
+    }
 
 
 def compare(
@@ -103,13 +194,10 @@ def compare(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn.feature_selection import SelectKBest, chi2
+    >>> from sklearn.feature_selection import SelectKBest
     >>> from sparsegsvp import compare
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> X = rng.normal(size=(40, 60))
-    >>> X[:, :4] += 1.5 * y[:, None]
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(40, 60, 4, effect=1.5, return_X_y=True)
     >>> found = compare({"F test": SelectKBest()}, X, y, sizes=(2, 4), n_repeats=2)
     >>> found.row("F test", 4).score.value > found.row("random panel", 4).score.value
     True

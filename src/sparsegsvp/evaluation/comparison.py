@@ -71,12 +71,10 @@ class ComparisonRow:
     difference : PairedDifference or None
         Score minus that of the reference at the same size.
     on_front : bool
-        Whether no other row is at least as accurate with at most as many features, and
-        better in one of the two.
-    front_gap : float or None
-        How far the score lies below the best with at most as many features.
-    front_gap_error : float or None
-        Standard error of that gap, over paired folds and corrected; 0 on the front.
+        Whether it is on the Pareto front of sizes and scores (:func:`pareto_front`).
+    front_gap, front_gap_error : float or None
+        How far the score lies below the best with at most as many features, and the standard
+        error of that, over paired folds and corrected; 0 on the front.
     """
 
     method: str
@@ -125,8 +123,8 @@ class Comparison(Shown):
     description : dict
         Methods, folds and seeds.
     seconds : dict
-        From (method, size) to the mean seconds of a fit, on one thread; kept out of
-        :meth:`to_dict`, so that results can be compared byte for byte.
+        From (method, size) to the mean seconds of a fit, on one thread; not in :meth:`to_dict`,
+        whose bytes are the same in every run.
     """
 
     rows: tuple[ComparisonRow, ...]
@@ -228,21 +226,20 @@ class Comparison(Shown):
             ``methods``: per name the lists ``size``, ``score``, ``low``, ``high`` and
             ``on_front``; ``front``: the points of the Pareto front, by size.
         """
-        finished = [(row, row.score) for row in self.rows if row.score is not None]
         names = ("size", "score", "low", "high", "on_front")
         methods: dict[str, dict[str, list[Any]]] = {}
-        for row, score in finished:
+        front = []
+        for row in self.rows:
+            if row.score is None:
+                continue
             curve = methods.setdefault(row.method, {name: [] for name in names})
-            point = (row.size, score.value, score.low, score.high, row.on_front)
+            point = (row.size, row.score.value, row.score.low, row.score.high, row.on_front)
             for name, value in zip(names, point):
                 curve[name].append(value)
-        front = sorted(
-            (row.size, score.value, row.method) for row, score in finished if row.on_front
-        )
-        return {
-            "methods": methods,
-            "front": [{"size": k, "score": s, "method": name} for k, s, name in front],
-        }
+            if row.on_front:
+                front.append({"size": row.size, "score": row.score.value, "method": row.method})
+        front.sort(key=lambda point: tuple(point.values()))
+        return {"methods": methods, "front": front}
 
 
 def pareto_front(sizes: ArrayLike, scores: ArrayLike) -> BoolArray:
@@ -317,7 +314,6 @@ class MethodAtSize:
     def estimates(self, ratio: float, level: float, n_features: int) -> dict[str, Any]:
         """Return what a finished row tells beside its score: areas, native score, stability."""
         panels = [entry["panel"] for entry in self.entries]
-        several = len(panels) > 1
         return {
             "standard_error": corrected_error(self.values("score"), ratio),
             "auc": auc_interval(
@@ -331,8 +327,8 @@ class MethodAtSize:
             "native": self.rate("native", ratio, level)
             if np.isfinite(self.values("native")).all()
             else None,
-            "stability": panel_stability(panels, n_features) if several else None,
-            "jaccard": average_jaccard(panels) if several else None,
+            "stability": panel_stability(panels, n_features),
+            "jaccard": average_jaccard(panels),
         }
 
 
@@ -380,7 +376,7 @@ def _front_gap(cell: MethodAtSize, best: MethodAtSize, ratio: float) -> tuple[fl
     """Return how far a method lies below the best, and the paired standard error of that."""
     gaps = best.values("score") - cell.values("score")
     gap = float(gaps.mean())
-    if gap <= 0 or gaps.size < 2:
+    if gap <= 0:
         return max(gap, 0.0), 0.0
     least = max(cell.least_spread(), best.least_spread()) * np.sqrt(1 / gaps.size + ratio)
     return gap, max(corrected_error(gaps, ratio), float(least))
@@ -399,8 +395,6 @@ def _differences(
         for name, size in complete
         if name != reference and (reference, size) in complete
     ]
-    if not keys or len(cells[keys[0]].entries) < 2:
-        return {}
     gaps = [cells[key].values("score") - cells[reference, key[1]].values("score") for key in keys]
     floors = [
         max(cells[key].least_spread(), cells[reference, key[1]].least_spread()) for key in keys

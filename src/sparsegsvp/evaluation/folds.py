@@ -25,6 +25,12 @@ from .._notices import Notice
 from .._typing import IntArray
 from .._validate import check_integer, check_seed, derive_seed
 
+#: Shares of the samples and repeats of a learning curve.
+FRACTIONS = (0.3, 0.4, 0.5, 0.65, 0.8)
+REPEATS = 10
+_PARTS = 21  # seed stream of its parts
+_LEAST = 3  # samples of a class that a part needs, to be tuned on
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -187,7 +193,7 @@ def check_folds(folds: list[Fold], y: NDArray[Any]) -> None:
             )
 
 
-def holdout_ratio(folds: list[Fold]) -> float:
+def holdout_ratio(folds: Sequence[Fold]) -> float:
     """Return the mean ratio of test to training samples."""
     return float(np.mean([fold.test.size / fold.train.size for fold in folds]))
 
@@ -276,6 +282,36 @@ def growing_parts(
         arcs = ([c[: max(1, round(f * c.size))] for c in turned] for f in fractions)
         drawn.append([_join(rows, np.concatenate(arc).tolist()) for arc in arcs])
     return drawn
+
+
+def draw_parts(
+    y: NDArray[Any],
+    groups: NDArray[Any] | None,
+    *,
+    fractions: Sequence[float] = FRACTIONS,
+    n_repeats: int = REPEATS,
+    random_state: int = 0,
+) -> list[list[IntArray]]:
+    """Draw the parts of a learning curve: rows by repeat and size; ValueError if too few."""
+    check_integer("n_repeats", n_repeats, least=3)
+    seed = derive_seed(random_state, _PARTS)
+    parts = growing_parts(y, groups, fractions, n_repeats, seed)
+    for rows in (rows for drawn in parts for rows in drawn):
+        outside = np.delete(y, rows)
+        for label in np.unique(y).tolist():
+            inside = int(np.sum(y[rows] == label))
+            if inside < _LEAST:
+                raise ValueError(
+                    f"a part of {rows.size} samples has {inside} of class {label!r} and at least "
+                    f"{_LEAST} are needed: there are too few samples (or groups) of it for a "
+                    "learning curve"
+                )
+            if not np.any(outside == label):
+                raise ValueError(
+                    f"a part of {rows.size} samples leaves none of class {label!r} to predict: "
+                    "there are too few samples (or groups) of it for a learning curve"
+                )
+    return parts
 
 
 # ------------------------------------------------------------ samples that occur more than once

@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from io import BufferedRandom
 from pathlib import Path
 from typing import Any, TypeVar
@@ -195,7 +195,7 @@ class JournalPart(Journal):
             self.timings[key] = seconds
 
     def read(self, key: Key, parse: Callable[[Any], Parsed]) -> Parsed:
-        """Return what ``parse`` makes of a record."""
+        """Return what ``parse`` makes of a record; name the line where it cannot."""
         return self._whole.read((self._name, *key), parse)
 
     def forget(self, keys: Iterable[Key]) -> None:
@@ -209,10 +209,10 @@ class JournalPart(Journal):
         self._whole.plan((self._name, *key) for key in keys)
 
     def finish(self, *, keep_others: bool = False) -> None:
-        """Leave the files to the whole journal."""
+        """Do nothing: the files are the whole journal's."""
 
     def close(self) -> None:
-        """Leave the files to the whole journal."""
+        """Do nothing: the files are the whole journal's."""
 
 
 @contextlib.contextmanager
@@ -262,6 +262,15 @@ def run_logged(
             if progress is not None:
                 progress(stage, done, len(tasks))
     return len(left)
+
+
+def seconds_of(journal: Journal, kinds: Collection[str]) -> dict[str, float]:
+    """Return the seconds of pieces whose keys begin with one of these words, by key as text."""
+    return {
+        "/".join(map(str, key)): seconds
+        for key, seconds in journal.timings.items()
+        if key[0] in kinds
+    }
 
 
 # ------------------------------------------------------------------------------------- files

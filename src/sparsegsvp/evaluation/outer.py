@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
@@ -22,7 +22,7 @@ from .._parallel import Task
 from .._typing import Float64Array, IntArray, Progress
 from .batches import LEFT_OUT, BatchAudit, audit_batch, folds_without
 from .folds import Fold, derive_seed
-from .journal import Journal, run_logged
+from .journal import Journal, Key, run_logged, seconds_of
 from .panels import Procedure, centring_steps, describe, selected_features
 from .permutation import PermutationResult, permutation_test, signal_notices
 from .result import EvaluationResult, FoldResult
@@ -104,51 +104,97 @@ def header_of(procedure: Evaluated, asked: Asked) -> dict[str, Any]:
     return identity("nested_evaluate", *samples, **settings)
 
 
-def evaluate(
-    procedure: Evaluated,
-    asked: Asked,
-    notices: list[Notice],
-    journal: Journal,
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> EvaluationResult:
-    """Run what a journal does not hold yet, and gather the result."""
-    folds, codes, classes = asked.folds, procedure.codes, procedure.classes
-    n_features, positive = procedure.matrix.shape[1], asked.positive
-    tasks = [
-        Task(("fold", f.repeat, f.index), evaluate_fold, (f, positive, asked.n_random_panels))
-        for f in folds
-    ]
-    run_logged(tasks, procedure, journal, stage=FOLDS, progress=progress, n_jobs=n_jobs)
-    found = _read_folds(journal, tasks, folds)
-    audits = _audit(procedure, asked, found, journal, n_jobs, progress)
-    final = test = None
-    if asked.final_fit:
-        run_logged([Task(("final",), final_panel)], procedure, journal)
-        panel = journal.read(("final",), lambda record: record["panel"])
-        final = None if panel is None else tuple(int(j) for j in panel)
-    if asked.n_permutations:
-        test = _run_permutations(procedure, asked, journal, n_jobs, progress)
-    seconds = {
-        "/".join(map(str, key)): value
-        for key, value in journal.timings.items()
-        if key[0] in ("fold", "final", "batch")
-    }
+@dataclass(frozen=True)
+class Work:
+    """A procedure to evaluate, the journal of what is done already, and how to do the rest."""
 
-    binary = positive if classes.size == 2 else None
-    scores = aggregate_scores(found, folds, codes, binary, asked.level)
+    procedure: Evaluated
+    journal: Journal
+    n_jobs: int | None
+    progress: Progress | None
+
+    def fit_folds(
+        self, stage: str, folds: Mapping[Key, Fold], positive: int = 0, n_random_panels: int = 0
+    ) -> dict[Key, FoldResult]:
+        """Return the result of each fold by its key, fitting those that the journal lacks."""
+        options = (positive, n_random_panels)
+        tasks = [Task(key, evaluate_fold, (fold, *options)) for key, fold in folds.items()]
+        how: dict[str, Any] = {"progress": self.progress, "n_jobs": self.n_jobs}
+        run_logged(tasks, self.procedure, self.journal, stage=stage, **how)
+        return {
+            key: self.journal.read(key, partial(FoldResult.from_record, fold))
+            for key, fold in folds.items()
+        }
+
+    def final_panel(self) -> tuple[int, ...] | None:
+        """Return the features of the fit on all samples."""
+        run_logged([Task(("final",), fit_all)], self.procedure, self.journal)
+        panel = self.journal.read(("final",), lambda record: record["panel"])
+        return None if panel is None else tuple(int(j) for j in panel)
+
+    def permutations(self, asked: Asked) -> PermutationResult:
+        """Return the permutation test, going on from the draws that the journal has."""
+        procedure, journal = self.procedure, self.journal
+        full = asked.permutation == "full"
+        drawn = [key for key in journal.records if key[0] == "permutation"]
+        found = permutation_test(
+            procedure.X if full else procedure.matrix,
+            procedure.y,
+            groups=procedure.groups,
+            estimator=procedure.estimator if full else None,
+            n_permutations=asked.n_permutations,
+            max_permutations=asked.max_permutations,
+            n_splits=min(5, _most_folds(procedure)),
+            batch=procedure.batch,
+            random_state=procedure.seed,
+            n_jobs=self.n_jobs,
+            known={key[1]: journal.read(key, float) for key in drawn},
+            report=lambda draw, value: journal.add(("permutation", draw), value),
+            progress=self.progress,
+        )
+        journal.plan(("permutation", draw) for draw in range(len(found.distribution) + 1))
+        return found
+
+    def audits(self, asked: Asked, ordinary: tuple[FoldResult, ...]) -> tuple[BatchAudit, ...]:
+        """Leave every batch of every variable out once, and audit each variable."""
+        procedure = self.procedure
+        by_name = folds_without(asked.audited, procedure.codes, procedure.groups)
+        left_out = {
+            ("batch", name, fold.index): fold for name, folds in by_name.items() for fold in folds
+        }
+        found = self.fit_folds(LEFT_OUT, left_out) if left_out else {}
+        audits = []
+        for name, values in asked.audited.items():
+            without = [result for key, result in found.items() if key[1] == name]
+            audits.append(audit_batch(procedure, name, values, ordinary, without, asked.level))
+        return tuple(audits)
+
+
+def evaluate(work: Work, asked: Asked, notices: Sequence[Notice] = ()) -> EvaluationResult:
+    """Run what the journal does not hold yet, and gather the result."""
+    procedure = work.procedure
+    codes, classes, n_features = procedure.codes, procedure.classes, procedure.matrix.shape[1]
+    folds = {("fold", f.repeat, f.index): f for f in asked.folds}
+    fitted = work.fit_folds(FOLDS, folds, asked.positive, asked.n_random_panels)
+    found = tuple(fitted.values())
+    audits = work.audits(asked, found)
+    final = work.final_panel() if asked.final_fit else None
+    test = work.permutations(asked) if asked.n_permutations else None
+
+    binary = asked.positive if classes.size == 2 else None
+    scores = aggregate_scores(found, codes, binary, asked.level)
     frequencies, stability, jaccard = panel_statistics(found, n_features)
-    control = aggregate_control(found, folds, asked.level)
-    notices = [*notices, *fit_notices(found)]
-    notices += [notice for audit in audits for notice in audit.notices()]
-    notices += signal_notices(test, scores["balanced_accuracy"], classes.size, control)
+    control = aggregate_control(found, asked.level)
+    told = [*notices, *fit_notices(found)]
+    told += [notice for audit in audits for notice in audit.notices()]
+    told += signal_notices(test, scores["balanced_accuracy"], classes.size, control)
     if final is not None:
-        sizes = [f.panel.size for f in found if f.panel is not None]
-        notices += [n for n in [sizes_notice(len(final), sizes)] if n is not None]
+        sizes = sizes_notice(len(final), [f.panel.size for f in found if f.panel is not None])
+        told += [] if sizes is None else [sizes]
     return EvaluationResult(
         classes=tuple(classes.tolist()),
-        positive=None if binary is None else classes.tolist()[positive],
-        class_counts=tuple(int(np.sum(codes == k)) for k in range(classes.size)),
+        positive=None if binary is None else classes.tolist()[binary],
+        class_counts=tuple(np.bincount(codes).tolist()),
         n_samples=codes.size,
         n_features=n_features,
         feature_names=asked.names,
@@ -162,72 +208,11 @@ def evaluate(
         calibration=calibration_of(found, codes, binary),
         permutation=test,
         final_panel=final,
-        notices=tuple(notices),
+        notices=tuple(told),
         description=_description(procedure, asked),
-        seconds=seconds,
+        seconds=seconds_of(work.journal, ("fold", "final", "batch")),
         batches=audits,
     )
-
-
-def _audit(
-    procedure: Evaluated,
-    asked: Asked,
-    ordinary: tuple[FoldResult, ...],
-    journal: Journal,
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> tuple[BatchAudit, ...]:
-    """Leave every batch of every variable out once, and audit each variable."""
-    folds = folds_without(asked.audited, procedure.codes, procedure.groups)
-    tasks = {
-        name: [Task(("batch", name, f.index), evaluate_fold, (f, 0, 0)) for f in of_name]
-        for name, of_name in folds.items()
-    }
-    every = [task for of_name in tasks.values() for task in of_name]
-    if every:
-        run_logged(every, procedure, journal, stage=LEFT_OUT, progress=progress, n_jobs=n_jobs)
-    audits = []
-    for name, values in asked.audited.items():
-        left_out = _read_folds(journal, tasks[name], folds[name])
-        audits.append(audit_batch(procedure, name, values, ordinary, left_out, asked.level))
-    return tuple(audits)
-
-
-def _read_folds(
-    journal: Journal, tasks: Sequence[Task], folds: Sequence[Fold]
-) -> tuple[FoldResult, ...]:
-    return tuple(
-        journal.read(task.key, partial(FoldResult.from_record, fold))
-        for task, fold in zip(tasks, folds)
-    )
-
-
-def _run_permutations(
-    procedure: Evaluated,
-    asked: Asked,
-    journal: Journal,
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> PermutationResult:
-    known = {key[1]: journal.read(key, float) for key in journal.records if key[0] == "permutation"}
-    full = asked.permutation == "full"
-    found = permutation_test(
-        procedure.X if full else procedure.matrix,
-        procedure.y,
-        groups=procedure.groups,
-        estimator=procedure.estimator if full else None,
-        n_permutations=asked.n_permutations,
-        max_permutations=asked.max_permutations,
-        n_splits=min(5, _most_folds(procedure)),
-        batch=procedure.batch,
-        random_state=procedure.seed,
-        n_jobs=n_jobs,
-        known=known,
-        report=lambda draw, value: journal.add(("permutation", draw), value),
-        progress=progress,
-    )
-    journal.plan(("permutation", draw) for draw in range(len(found.distribution) + 1))
-    return found
 
 
 def _most_folds(procedure: Evaluated) -> int:
@@ -268,7 +253,7 @@ def evaluate_fold(
     }
 
 
-def final_panel(procedure: Evaluated) -> dict[str, Any]:
+def fit_all(procedure: Evaluated) -> dict[str, Any]:
     """Fit on all samples; return the record, which holds the panel."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -23,7 +23,7 @@ from ..estimators.groups import FeatureGroups
 from ..estimators.pipeline import last_step
 from ..metrics import PairedAreas, PairedLabels, delong_test, mcnemar_test
 from ..solvers.factors import penalty_factors
-from .folds import Fold, holdout_ratio
+from .folds import holdout_ratio
 from .intervals import PairedDifference, least_spread, paired_differences
 from .result import EvaluationResult
 from .scores import class_scores
@@ -79,12 +79,11 @@ def paired_difference(
             raise ValueError(
                 f"there is no score {score!r} in both evaluations, only {sorted(result.scores)}"
             )
-    values = [np.array([fold.scores[score] for fold in r.folds]) for r in (first, second)]
+    gaps = [a.scores[score] - b.scores[score] for a, b in zip(first.folds, second.folds)]
     floors = None
     if score == "balanced_accuracy":
         floors = [max(_least_spread(first), _least_spread(second))]
-    ratio = holdout_ratio([Fold(f.repeat, f.index, f.train, f.test) for f in first.folds])
-    return paired_differences([values[0] - values[1]], ratio, floors=floors, level=level)[0]
+    return paired_differences([gaps], holdout_ratio(first.folds), floors=floors, level=level)[0]
 
 
 def _check_same_folds(first: EvaluationResult, second: EvaluationResult) -> None:

@@ -53,8 +53,8 @@ _BY_CLASS = ("decision", "proba", "distances")
 
 
 @dataclass(frozen=True)
-class FoldResult:
-    """One outer fold.
+class FoldResult(Fold):
+    """One outer fold, and what came of it.
 
     Attributes
     ----------
@@ -79,10 +79,6 @@ class FoldResult:
         Warnings of the fit.
     """
 
-    repeat: int
-    index: int
-    train: IntArray
-    test: IntArray
     scores: dict[str, float]
     counts: tuple[tuple[int, int, int, int], ...]
     predicted: IntArray
@@ -178,8 +174,7 @@ class EvaluationResult(Scored):
     description : dict
         Estimator, folds and seeds.
     seconds : dict
-        Time of each fold; never part of :meth:`to_dict`, so that results can be compared
-        byte for byte.
+        Time of each fit; not in :meth:`to_dict`, whose bytes are the same in every run.
     batches : tuple of BatchAudit
         What each batch variable that was given has to do with labels, panel and score.
     adjusted : Adjustment or None

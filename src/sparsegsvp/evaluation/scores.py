@@ -178,14 +178,10 @@ def panel_score(
 
 
 def aggregate_scores(
-    folds: tuple[FoldResult, ...],
-    splits: list[Fold],
-    y: IntArray,
-    positive: int | None,
-    level: float,
+    folds: tuple[FoldResult, ...], y: IntArray, positive: int | None, level: float
 ) -> dict[str, Interval]:
     """Return the estimate of every score that some fold defines, with its interval."""
-    ratio = holdout_ratio(splits)
+    ratio = holdout_ratio(folds)
     n_repeats = len({f.repeat for f in folds})
     # of each class, in a repeat, the mean over repeats
     counts = np.sum([f.counts for f in folds], axis=0) / n_repeats
@@ -219,9 +215,7 @@ def aggregate_scores(
     return scores
 
 
-def aggregate_control(
-    folds: tuple[FoldResult, ...], splits: list[Fold], level: float
-) -> dict[str, Interval] | None:
+def aggregate_control(folds: tuple[FoldResult, ...], level: float) -> dict[str, Interval] | None:
     """Return the common classifier's intervals on panels, on random ones, and of the difference.
 
     The difference is taken fold by fold: both saw the same samples.
@@ -229,7 +223,7 @@ def aggregate_control(
     controls = [f.control for f in folds if f.control is not None]
     if len(controls) < len(folds):
         return None
-    ratio = holdout_ratio(splits)
+    ratio = holdout_ratio(folds)
     values = {k: np.array([c[k] for c in controls]) for k in ("selected", "random")}
     found = {k: corrected_interval(v, ratio, level=level) for k, v in values.items()}
     gaps = values["selected"] - values["random"]

@@ -96,16 +96,13 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.feature_selection import SelectKBest
     >>> from sparsegsvp import StabilitySelection
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 30)
-    >>> X = rng.normal(size=(60, 50))
-    >>> X[:, :2] += 1.5 * y[:, None]
-    >>> stable = StabilitySelection(SelectKBest(k=3), n_resamples=40).fit(X, y)
-    >>> stable.get_support(indices=True)
-    array([0, 1])
+    >>> from sparsegsvp.datasets import make_planted
+    >>> data = make_planted(60, 50, 2, effect=1.5)
+    >>> stable = StabilitySelection(SelectKBest(k=3), n_resamples=40).fit(data.X, data.y)
+    >>> stable.get_support(indices=True), data.support
+    (array([23, 26]), array([23, 26]))
     >>> round(stable.error_bound_, 3)
     0.9
     """

@@ -17,7 +17,7 @@ from .._versions import versions
 from ..estimators import Panel
 from ..evaluation import Comparison, EvaluationResult, compare, default_methods, nested_evaluate
 from ..evaluation.baselines import common_classifier
-from ..evaluation.catalogue import KNOWN_AS
+from ..evaluation.compare import KNOWN_AS
 from ..evaluation.journal import Journal, open_journal
 from ..evaluation.paired import only_with
 from ..evaluation.panels import with_size
