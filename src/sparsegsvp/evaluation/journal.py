@@ -40,33 +40,12 @@ _TIMINGS_HEADER = {"timings": "sparsegsvp"}
 class Journal:
     """Finished pieces of work, in memory and (with a path) on disk.
 
-    Parameters
-    ----------
-    path : path-like or None
-        The log; without one, nothing is written, hashed or turned into JSON.
-    header : mapping, or callable that returns one
-        What identifies the work; resuming a log of other work is refused. A callable is
-        called only if there is a log.
-    resume : bool, default=False
-        Continue an existing log. Without it an existing log is an error, never overwritten.
+    Without a ``path`` nothing is written, hashed or turned into JSON. The ``header`` (or what it
+    returns, if it is a callable) identifies the work: resuming a log of other work is refused. An
+    existing log is an error without ``resume``, never overwritten.
 
-    Attributes
-    ----------
-    records : dict
-        From a key, a tuple, to the value recorded under it.
-    timings : dict
-        From a key to the seconds the piece took.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from sparsegsvp.evaluation.journal import Journal
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "log.jsonl"
-    >>> with Journal(path, {"kind": "example"}) as journal:
-    ...     journal.add(("fold", 0), {"score": 0.5}, seconds=1.25)
-    >>> with Journal(path, {"kind": "example"}, resume=True) as journal:
-    ...     journal.records
-    {('fold', 0): {'score': 0.5}}
+    ``records`` has the value of each finished piece by its key, a tuple, and ``timings`` the
+    seconds that it took.
     """
 
     def __init__(

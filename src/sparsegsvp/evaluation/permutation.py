@@ -217,12 +217,10 @@ def permutation_test(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.evaluation import permutation_test
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 15)
-    >>> X = rng.normal(size=(30, 4)) + 2 * y[:, None]
+    >>> X, y = make_planted(30, 4, 4, effect=2.0, return_X_y=True)
     >>> permutation_test(X, y, estimator=GaussianNB(), n_permutations=19).p_value
     0.05
     """
