@@ -29,7 +29,7 @@ from sparsegsvp.evaluation.baselines import (
     TreeImportance,
     l1_logistic,
 )
-from sparsegsvp.evaluation.catalogue import KNOWN_AS, method_lines
+from sparsegsvp.evaluation.compare import KNOWN_AS, method_lines
 from sparsegsvp.evaluation.panels import exact_panel, feature_order, size_is_a_cut, with_size
 
 SMALL = {"sizes": (2, 5), "n_splits": 3, "n_repeats": 1}

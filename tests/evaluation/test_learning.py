@@ -15,9 +15,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from sparsegsvp.evaluation import PowerLaw, learning_curve
-from sparsegsvp.evaluation.folds import growing_parts
-from sparsegsvp.evaluation.learning import draw_parts
-from sparsegsvp.evaluation.power_law import EXPONENTS, fit_power_laws
+from sparsegsvp.evaluation.folds import draw_parts, growing_parts
+from sparsegsvp.evaluation.learning import EXPONENTS, fit_power_laws
 
 SIZES = np.array([30.0, 40, 50, 65, 80])
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sparsegsvp.evaluation import PermutationResult, verdict
-from sparsegsvp.evaluation.summary import signal_notices
+from sparsegsvp.evaluation.permutation import signal_notices
 from sparsegsvp.metrics import Interval
 
 ABOVE, ACROSS, BELOW = (0.8, 0.6, 0.95), (0.6, 0.4, 0.8), (0.4, 0.2, 0.6)

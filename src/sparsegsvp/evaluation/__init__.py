@@ -2,11 +2,9 @@
 
 from ..metrics import ThresholdRow, delong_variance
 from ..metrics.batches import BatchFromPanel, ClassFromBatch
-from .adjusting import Adjustment
-from .audit import BatchAudit, UnseenBatches
+from .batches import BatchAudit, UnseenBatches
 from .bounds import ErrorControl, error_bound, error_control
-from .catalogue import default_methods
-from .compare import compare
+from .compare import compare, default_methods
 from .comparison import Comparison, ComparisonRow, pareto_front
 from .external import ExternalValidation, validate_external, validate_predictions
 from .folds import Fold, make_folds, repeated_samples
@@ -19,18 +17,17 @@ from .intervals import (
     rate_interval,
     score_interval,
 )
-from .learning import LearningCurve, learning_curve
+from .learning import Forecast, LearningCurve, PowerLaw, learning_curve
 from .nested import nested_evaluate
-from .paired import PairedModels, compare_external, paired_difference
+from .outer import sizes_notice
+from .paired import Adjustment, PairedModels, compare_external, paired_difference
 from .panels import selected_features
 from .permutation import PermutationResult, Verdict, permutation_test, verdict
-from .power_law import Forecast, PowerLaw
 from .recalibration import recalibrate
 from .result import EvaluationResult, FoldResult
 from .shift import FeatureShift, check_shift, shift_notice
 from .stability import StabilitySelection
 from .substitutes import Substitute, find_substitutes
-from .summary import sizes_notice
 
 __all__ = [
     "Adjustment",

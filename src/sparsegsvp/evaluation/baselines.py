@@ -1,6 +1,7 @@
 """Baseline selectors of a comparison, made of scikit-learn's parts.
 
-Each gives a panel of a chosen size, and an order of the features to cut or fill it by.
+Each gives a panel of ``n_features``, or of at least as many where they enter a model, and
+``feature_order_``, the order of the features to cut or fill it by.
 """
 
 from __future__ import annotations
@@ -105,23 +106,7 @@ class _OrderedSelector(SelectorMixin, BaseEstimator):
 
 
 class RandomPanel(_OrderedSelector):
-    """A panel drawn at random: what any method has to beat.
-
-    Parameters
-    ----------
-    n_features : int, default=10
-        Size of the panel.
-    random_state : int, RandomState or None, default=None
-        Seed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.baselines import RandomPanel
-    >>> panel = RandomPanel(n_features=2, random_state=0).fit(np.zeros((4, 6)), [0, 0, 1, 1])
-    >>> panel.get_support().sum()
-    np.int64(2)
-    """
+    """A panel of ``n_features`` drawn at random: what any method has to beat."""
 
     order_ignores_size = True
 
@@ -150,33 +135,13 @@ class RecursiveElimination(_OrderedSelector):
     scikit-learn's :class:`~sklearn.feature_selection.RFE` drops them one by one. A constant
     share of all features, as ``RFE(step=0.1)`` takes, would make the last step its coarsest.
 
-    Parameters
-    ----------
-    n_features : int, default=10
-        Size of the panel.
-    C : float, default=1.0
-        Of :class:`~sklearn.svm.LinearSVC`, balanced.
-
-    Attributes
-    ----------
-    feature_order_ : ndarray of shape (n_features_in_,)
-        Features, last to be dropped first.
+    ``C`` is that of :class:`~sklearn.svm.LinearSVC`, balanced; ``feature_order_`` has the last to
+    be dropped first.
 
     References
     ----------
     Guyon, Weston, Barnhill, Vapnik (2002), Gene selection for cancer classification using
     support vector machines, Machine Learning 46, 389-422.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.baselines import RecursiveElimination
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> X = rng.normal(size=(40, 100))
-    >>> X[:, 7] += 3 * y
-    >>> RecursiveElimination(n_features=1).fit(X, y).get_support(indices=True)
-    array([7])
     """
 
     order_ignores_size = True
@@ -212,13 +177,6 @@ class _LinearSelector(ClassifierMixin, _OrderedSelector):
     coef_: Float64Array
     intercept_: Float64Array
 
-    def _class_codes(self, y: NDArray[Any]) -> IntArray:
-        """Set ``classes_`` and return the code of each sample."""
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError("y holds one class; at least two are needed.")
-        return codes
-
     def decision_function(self, X: Any) -> Float64Array:
         """Return the signed value (two classes) or one value per class."""
         check_is_fitted(self)
@@ -241,32 +199,7 @@ class L1Logistic(_LinearSelector):
     with balanced sample weights :math:`s_i`; the smallest C (to a factor of
     :math:`2^{1/16}`) at which ``n_features`` features enter. With more than two classes one
     problem per class against the rest, and the union counts. Features are ordered by the
-    size of their coefficients.
-
-    Parameters
-    ----------
-    n_features : int, default=10
-        Number of features that must enter.
-
-    Attributes
-    ----------
-    C_ : float
-        The penalty found.
-    coef_, intercept_ : ndarray
-        Of the fit at ``C_``.
-    feature_order_ : ndarray
-        Features with a coefficient, largest first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.baselines import L1Logistic
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> X = rng.normal(size=(40, 30))
-    >>> X[:, [3, 4]] += 2 * y[:, None]
-    >>> L1Logistic(n_features=2).fit(X, y).get_support(indices=True)
-    array([3, 4])
+    size of their coefficients at the penalty found, ``C_``.
     """
 
     def __init__(self, n_features: int = 10) -> None:
@@ -275,7 +208,7 @@ class L1Logistic(_LinearSelector):
     def fit(self, X: Any, y: ArrayLike) -> L1Logistic:
         """Find the penalty, then keep its model."""
         X, y = self._read(X, y)
-        self._class_codes(y)
+        self.classes_ = np.unique(y)
         try:
             low, C = None, l1_min_c(X, y, loss="log")
         except ValueError as error:
@@ -326,37 +259,13 @@ class ElasticNetSelector(_LinearSelector):
     with 12,600 features a whole path takes a second, where 200 passes of scikit-learn's saga at
     one penalty take six, and have not converged.
 
-    Parameters
-    ----------
-    n_features : int, default=10
-        Number of features that must enter.
-    l1_ratio : float, default=0.5
-        The share :math:`\rho` of the l1 term.
-
-    Attributes
-    ----------
-    alpha_ : float
-        The penalty found.
-    coef_, intercept_ : ndarray
-        Of the fit at ``alpha_``.
-    feature_order_ : ndarray
-        Features with a coefficient, largest first.
+    ``l1_ratio`` is :math:`\rho`, and ``alpha_`` the penalty found; features are ordered by the
+    size of their coefficients there.
 
     References
     ----------
     Zou, Hastie (2005), Regularization and variable selection via the elastic net, Journal of the
     Royal Statistical Society B 67(2), 301-320.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.baselines import ElasticNetSelector
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> X = rng.normal(size=(40, 30))
-    >>> X[:, [3, 4]] += 2 * y[:, None]
-    >>> ElasticNetSelector(n_features=2).fit(X, y).get_support(indices=True)
-    array([3, 4])
     """
 
     def __init__(self, n_features: int = 10, l1_ratio: float = 0.5) -> None:
@@ -367,7 +276,7 @@ class ElasticNetSelector(_LinearSelector):
         """Walk down the path until enough features have entered."""
         check_real("l1_ratio", self.l1_ratio, above=0, most=1)
         X, y = self._read(X, y, dtype=np.float64)
-        codes = self._class_codes(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
         weight = (codes.size / self.classes_.size / np.bincount(codes))[codes]
         target = np.eye(self.classes_.size)[codes]
         if self.classes_.size == 2:
@@ -405,35 +314,9 @@ class TreeImportance(_OrderedSelector):
     the number of features, boosted ones at up to 1000: all of 15,000 would take 15 times as
     long. Histograms, which make boosting fast on many samples, give no importances.
 
-    Parameters
-    ----------
-    n_features : int, default=10
-        Size of the panel.
-    boosted : bool, default=False
-        Small trees one after the other, each on half of the samples, instead of a forest of
-        large ones on bootstrapped samples.
-    n_trees : int, default=500
-        Number of trees.
-    random_state : int, RandomState or None, default=None
-        Seed.
-
-    Attributes
-    ----------
-    feature_importances_ : ndarray of shape (n_features_in_,)
-        The importances.
-    feature_order_ : ndarray
-        Features that some tree uses, most important first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.baselines import TreeImportance
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> X = rng.normal(size=(40, 30))
-    >>> X[:, 7] += 3 * y
-    >>> TreeImportance(1, n_trees=50, random_state=0).fit(X, y).get_support(indices=True)
-    array([7])
+    ``boosted`` trees are small and grown one after the other, each on half of the samples; those
+    of a forest are large and grown on bootstrapped samples. ``feature_order_`` has the features
+    that some tree uses, most important first.
     """
 
     order_ignores_size = True

@@ -1,4 +1,4 @@
-"""Comparison at equal panel size: the same folds, sizes and judge for every method."""
+"""Comparison at equal panel size: its methods, and the same folds, sizes and judge for each."""
 
 from __future__ import annotations
 
@@ -11,29 +11,68 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.feature_selection import SelectKBest, chi2, f_classif
 from sklearn.impute import SimpleImputer
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from .._parallel import Outcome, Task
 from .._typing import IntArray, Progress
 from .._validate import check_real, check_seed
-from .baselines import RandomPanel
-from .catalogue import default_methods
-from .comparison import RANDOM_PANEL, Comparison, MethodAtSize, comparison_rows, mean_seconds
-from .folds import Fold, check_labels, derive_seed, make_folds, repeated_samples
-from .journal import Journal, open_journal, run_logged
-from .panels import (
-    describe,
-    exact_panel,
-    fit_on,
-    size_is_a_cut,
-    with_size,
+from .baselines import (
+    ElasticNetSelector,
+    L1Logistic,
+    RandomPanel,
+    RecursiveElimination,
+    TreeImportance,
+    mutual_information,
 )
+from .comparison import RANDOM_PANEL, Comparison, MethodAtSize, comparison_rows, mean_seconds
+from .folds import Fold, check_samples, derive_seed, make_folds, repeated_samples
+from .journal import Journal, open_journal, run_logged
+from .panels import Procedure, describe, exact_panel, size_is_a_cut, with_size
 from .scores import area_variance, counts_of, mean_recall, panel_score, score_fold
 from .values import identity, message_of
 
 COMPARISON = "comparison"
 _FIT = 21  # seed stream
+
+#: What the methods of scikit-learn's parts do; others say it themselves.
+_WORDS = {
+    "l1 logistic": "Logistic regression with an l1 penalty (lasso); a fit for each size.",
+    "elastic net": "Least squares with an l1 and an l2 penalty; correlated features stay together.",
+    "random forest": "Features by their importance to 500 trees on bootstrapped samples.",
+    "gradient boosting": "Features by their importance to 100 small trees, one after the other.",
+    "RFE": "Recursive elimination of the smallest weights of a linear SVM.",
+    "F test": "Features one by one, by analysis of variance (the t-test of two classes).",
+    "chi-squared": "Features one by one, by the chi-squared statistic of scaled values.",
+    "mutual information": "Features one by one, by mutual information with the class.",
+}
+
+#: Other names that people know methods by.
+KNOWN_AS = {
+    "lasso": "l1 logistic",
+    "l1": "l1 logistic",
+    "logistic": "l1 logistic",
+    "glmnet": "elastic net",
+    "enet": "elastic net",
+    "rf": "random forest",
+    "forest": "random forest",
+    "trees": "random forest",
+    "gbm": "gradient boosting",
+    "boosting": "gradient boosting",
+    "xgboost": "gradient boosting",
+    "lightgbm": "gradient boosting",
+    "svm": "RFE",
+    "svmrfe": "RFE",
+    "recursivefeatureelimination": "RFE",
+    "ttest": "F test",
+    "anova": "F test",
+    "chi2": "chi-squared",
+    "mi": "mutual information",
+    "mutualinfo": "mutual information",
+    "rifle": "TruncatedRayleighFlow",
+}
 
 
 @dataclass(frozen=True)
@@ -46,6 +85,51 @@ class _Samples:
     groups: NDArray[Any] | None
     missing: bool
     seed: int
+
+
+def method_lines() -> dict[str, str]:
+    """Return what each of `default_methods` does, in a line."""
+    found = {}
+    for name, method in default_methods().items():
+        own = (type(method).__doc__ or "").strip().partition("\n")[0]
+        found[name] = _WORDS.get(name, own)
+    return found
+
+
+def default_methods() -> dict[str, Any]:
+    """Return the methods of a comparison that names none.
+
+    Everything in :mod:`sparsegsvp.related`, :class:`~sparsegsvp.GSVPSVM`, and from
+    scikit-learn l1 logistic regression, elastic net, random forest, gradient boosting,
+    recursive elimination and three filters.
+
+    Returns
+    -------
+    dict
+        From a name to an unfitted estimator.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import default_methods
+    >>> {"l1 logistic", "RFE", "F test"} <= set(default_methods())
+    True
+    """
+    from .. import related
+    from ..estimators import GSVPSVM
+
+    kinds = {name: getattr(related, name) for name in related.__all__}
+    return {
+        "GSVPSVM": GSVPSVM(),
+        **{k: v() for k, v in kinds.items() if isinstance(v, type) and hasattr(v, "fit")},
+        "l1 logistic": make_pipeline(StandardScaler(), L1Logistic()),
+        "elastic net": make_pipeline(StandardScaler(), ElasticNetSelector()),
+        "random forest": TreeImportance(),
+        "gradient boosting": TreeImportance(boosted=True, n_trees=100),
+        "RFE": make_pipeline(StandardScaler(), RecursiveElimination()),
+        "F test": SelectKBest(f_classif),
+        "chi-squared": make_pipeline(MinMaxScaler(), SelectKBest(chi2)),
+        "mutual information": SelectKBest(mutual_information),
+    }
 
 
 def compare(
@@ -86,12 +170,11 @@ def compare(
         :func:`~sparsegsvp.evaluation.default_methods`.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The table. Missing values are replaced by the training part's medians.
-    y : array-like of shape (n_samples,)
-        Labels.
+    y, groups, level, random_state, n_jobs, resume, check_repeats
+        As in :func:`~sparsegsvp.nested_evaluate`; the level is joint for the differences. What
+        was stopped at a smaller ``time_limit`` than this one's is tried again on resuming.
     sizes : sequence of int, default=(2, 4, 8, 16, 32)
         Panel sizes.
-    groups : array-like of shape (n_samples,), optional
-        Samples of one group never appear on both sides of a split.
     n_splits, n_repeats : int, default=5
         Folds per repeat, and repeats.
     reference : str, optional
@@ -99,23 +182,11 @@ def compare(
     time_limit : float, optional
         Seconds that a method may take in one fold, over all sizes. One that takes longer (or
         takes its process down) is reported and not tried again; the others go on.
-    level : float, default=0.95
-        Coverage of the intervals; joint for the differences.
-    random_state : int, default=0
-        Seed of the folds, and of every ``random_state`` of a method that is None.
-    n_jobs : int, optional
-        Processes. The result does not depend on it: every fit uses one thread.
     log : path, optional
-        Append-only log of finished work, one JSON object per line; timings go to a second
-        file beside it.
-    resume : bool, default=False
-        Continue ``log`` where it ends, also after a kill at any moment. Methods that were
-        stopped at a smaller ``time_limit`` than this one's are tried again.
+        As in :func:`~sparsegsvp.nested_evaluate`, but never an open journal.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` at the beginning and after each method and
         fold; the stage is "comparison".
-    check_repeats : bool, default=True
-        Look for samples that occur more than once; False where that was done already.
 
     Returns
     -------
@@ -123,21 +194,16 @@ def compare(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn.feature_selection import SelectKBest, chi2
+    >>> from sklearn.feature_selection import SelectKBest
     >>> from sparsegsvp import compare
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> X = rng.normal(size=(40, 60))
-    >>> X[:, :4] += 1.5 * y[:, None]
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(40, 60, 4, effect=1.5, return_X_y=True)
     >>> found = compare({"F test": SelectKBest()}, X, y, sizes=(2, 4), n_repeats=2)
     >>> found.row("F test", 4).score.value > found.row("random panel", 4).score.value
     True
     """
-    labels, classes, ids = check_labels(y, groups)
     seed = check_seed(random_state)
-    check_consistent_length(X, labels)
-    matrix = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
+    matrix, labels, classes, ids = check_samples(X, y, groups)
     panel_sizes = _check_sizes(sizes, matrix.shape[1])
     chosen = _check_methods(methods)
     reference = next(iter(chosen)) if reference is None else reference
@@ -187,7 +253,7 @@ def compare(
         n_features=matrix.shape[1],
         n_folds=len(folds),
         description={**description, "level": level, "classes": classes.tolist()},
-        seconds=mean_seconds(journal, chosen, folds),
+        seconds=mean_seconds(journal, chosen, panel_sizes, folds),
     )
 
 
@@ -232,7 +298,8 @@ def _run_fold(
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     start = time.perf_counter()
-                    model = fit_on(sized, X, shared.y, shared.groups, fold.train, seed)
+                    method = Procedure(sized, X, shared.y, shared.groups)
+                    model = method.fit(fold.train, seed)
                     seconds = time.perf_counter() - start
             result = _judge(shared, X, model, fold, size)
         except Exception as error:

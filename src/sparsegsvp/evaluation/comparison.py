@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from .intervals import (
 )
 from .journal import Journal
 from .panels import panel_stability
-from .values import data_frame, html_table, plain, ranged
+from .values import Shown, data_frame, html_table, plain, ranged
 
 RANDOM_PANEL = "random panel"
 
@@ -71,12 +71,10 @@ class ComparisonRow:
     difference : PairedDifference or None
         Score minus that of the reference at the same size.
     on_front : bool
-        Whether no other row is at least as accurate with at most as many features, and
-        better in one of the two.
-    front_gap : float or None
-        How far the score lies below the best with at most as many features.
-    front_gap_error : float or None
-        Standard error of that gap, over paired folds and corrected; 0 on the front.
+        Whether it is on the Pareto front of sizes and scores (:func:`pareto_front`).
+    front_gap, front_gap_error : float or None
+        How far the score lies below the best with at most as many features, and the standard
+        error of that, over paired folds and corrected; 0 on the front.
     """
 
     method: str
@@ -109,7 +107,7 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Shown):
     """Result of :func:`~sparsegsvp.compare`.
 
     Attributes
@@ -125,8 +123,8 @@ class Comparison:
     description : dict
         Methods, folds and seeds.
     seconds : dict
-        From (method, size) to the mean seconds of a fit, on one thread; kept out of
-        :meth:`to_dict`, so that results can be compared byte for byte.
+        From (method, size) to the mean seconds of a fit, on one thread; not in :meth:`to_dict`,
+        whose bytes are the same in every run.
     """
 
     rows: tuple[ComparisonRow, ...]
@@ -138,13 +136,13 @@ class Comparison:
     description: dict[str, Any]
     seconds: dict[tuple[str, int], float] = field(compare=False)
 
-    def __repr__(self) -> str:
-        lines = [self._title()]
+    def _lines(self) -> list[tuple[str, str]]:
+        lines = []
         for size in self.sizes:
             done = [(r.score, r.method) for r in self.rows if r.size == size and r.score]
             score, name = max(done, key=lambda d: d[0].value, default=(None, "no method finished"))
-            lines.append(f"  {size} features: {name} {ranged(score)}")
-        return "\n".join(lines)
+            lines.append((f"{size} features", f"{name} {ranged(score)}"))
+        return lines
 
     def _repr_html_(self) -> str:
         rows = [
@@ -193,21 +191,24 @@ class Comparison:
 
     def _flat(self, row: ComparisonRow) -> dict[str, Any]:
         nan = float("nan")
-        score, difference = row.score, row.difference
+
+        def known(estimate: Any, name: str = "value") -> float:
+            return nan if estimate is None else getattr(estimate, name)
+
         return {
             "method": row.method,
             "size": row.size,
             "status": row.status,
-            "balanced_accuracy": score.value if score else nan,
-            "low": score.low if score else nan,
-            "high": score.high if score else nan,
-            "auc": row.auc.value if row.auc else nan,
-            "native": row.native.value if row.native else nan,
-            "difference": difference.value if difference else nan,
-            "difference_low": difference.low if difference else nan,
-            "difference_high": difference.high if difference else nan,
-            "p_adjusted": difference.p_adjusted if difference else nan,
-            "stability": row.stability.value if row.stability else nan,
+            "balanced_accuracy": known(row.score),
+            "low": known(row.score, "low"),
+            "high": known(row.score, "high"),
+            "auc": known(row.auc),
+            "native": known(row.native),
+            "difference": known(row.difference),
+            "difference_low": known(row.difference, "low"),
+            "difference_high": known(row.difference, "high"),
+            "p_adjusted": known(row.difference, "p_adjusted"),
+            "stability": known(row.stability),
             "jaccard": nan if row.jaccard is None else row.jaccard,
             "panel_size": nan if row.panel_size is None else row.panel_size,
             "seconds_per_fit": self.seconds.get((row.method, row.size), nan),
@@ -225,21 +226,20 @@ class Comparison:
             ``methods``: per name the lists ``size``, ``score``, ``low``, ``high`` and
             ``on_front``; ``front``: the points of the Pareto front, by size.
         """
-        finished = [(row, row.score) for row in self.rows if row.score is not None]
         names = ("size", "score", "low", "high", "on_front")
         methods: dict[str, dict[str, list[Any]]] = {}
-        for row, score in finished:
+        front = []
+        for row in self.rows:
+            if row.score is None:
+                continue
             curve = methods.setdefault(row.method, {name: [] for name in names})
-            point = (row.size, score.value, score.low, score.high, row.on_front)
+            point = (row.size, row.score.value, row.score.low, row.score.high, row.on_front)
             for name, value in zip(names, point):
                 curve[name].append(value)
-        front = sorted(
-            (row.size, score.value, row.method) for row, score in finished if row.on_front
-        )
-        return {
-            "methods": methods,
-            "front": [{"size": k, "score": s, "method": name} for k, s, name in front],
-        }
+            if row.on_front:
+                front.append({"size": row.size, "score": row.score.value, "method": row.method})
+        front.sort(key=lambda point: tuple(point.values()))
+        return {"methods": methods, "front": front}
 
 
 def pareto_front(sizes: ArrayLike, scores: ArrayLike) -> BoolArray:
@@ -304,32 +304,32 @@ class MethodAtSize:
         """Return the spread of fold scores below which they are not believed."""
         return least_spread(self.counts(), len(self.entries) / self.n_repeats)
 
-    def score(self, ratio: float, level: float) -> Interval:
-        pairs = [(tp, p) for tp, p, _, _ in self.counts()]
-        return rate_interval(self.values("score"), ratio, pairs, level=level)
-
-    def auc(self, ratio: float, level: float) -> Interval:
-        return auc_interval(
-            self.values("auc"),
-            ratio,
-            self.values("auc_variance"),
-            len(self.entries) / self.n_repeats,
-            min(p for _, p, _, _ in self.counts()),
-            level=level,
+    def rate(self, name: str, ratio: float, level: float) -> Interval:
+        """Return the mean over the folds of the score or the native score, with its interval."""
+        counts = self.counts("counts" if name == "score" else "native_counts")
+        return rate_interval(
+            self.values(name), ratio, [(right, total) for right, total, *_ in counts], level=level
         )
 
-    def native(self, ratio: float, level: float) -> Interval | None:
-        values = self.values("native")
-        if not np.isfinite(values).all():
-            return None
-        pairs = [(tp, p) for tp, p, _, _ in self.counts("native_counts")]
-        return rate_interval(values, ratio, pairs, level=level)
-
-    def stability(self, n_features: int) -> tuple[StabilityIndex | None, float | None]:
+    def estimates(self, ratio: float, level: float, n_features: int) -> dict[str, Any]:
+        """Return what a finished row tells beside its score: areas, native score, stability."""
         panels = [entry["panel"] for entry in self.entries]
-        if len(panels) < 2:
-            return None, None
-        return panel_stability(panels, n_features), average_jaccard(panels)
+        return {
+            "standard_error": corrected_error(self.values("score"), ratio),
+            "auc": auc_interval(
+                self.values("auc"),
+                ratio,
+                self.values("auc_variance"),
+                len(self.entries) / self.n_repeats,
+                min(total for _, total, _, _ in self.counts()),
+                level=level,
+            ),
+            "native": self.rate("native", ratio, level)
+            if np.isfinite(self.values("native")).all()
+            else None,
+            "stability": panel_stability(panels, n_features),
+            "jaccard": average_jaccard(panels),
+        }
 
 
 def comparison_rows(
@@ -342,7 +342,7 @@ def comparison_rows(
     """Return a row for every method and size, the unfinished ones with their reason."""
     ratio = holdout_ratio(folds)
     complete = [key for key, cell in cells.items() if cell.complete]
-    scores = {key: cells[key].score(ratio, level) for key in complete}
+    scores = {key: cells[key].rate("score", ratio, level) for key in complete}
     values = [scores[key].value for key in complete]
     front = pareto_front([size for _, size in complete], values).tolist() if complete else []
     on_front: dict[tuple[str, int], bool] = dict(zip(complete, front))
@@ -366,17 +366,8 @@ def comparison_rows(
             rivals = [other for other in complete if other[1] <= key[1]]
             best = max(rivals, key=lambda other: (scores[other].value, other == key))
             gap, gap_error = _front_gap(cell, cells[best], ratio)
-            stability, jaccard = cell.stability(n_features)
-            row = replace(
-                row,
-                standard_error=corrected_error(cell.values("score"), ratio),
-                auc=cell.auc(ratio, level),
-                native=cell.native(ratio, level),
-                stability=stability,
-                jaccard=jaccard,
-                front_gap=gap,
-                front_gap_error=gap_error,
-            )
+            more = cell.estimates(ratio, level, n_features)
+            row = replace(row, front_gap=gap, front_gap_error=gap_error, **more)
         rows.append(row)
     return tuple(rows)
 
@@ -385,7 +376,7 @@ def _front_gap(cell: MethodAtSize, best: MethodAtSize, ratio: float) -> tuple[fl
     """Return how far a method lies below the best, and the paired standard error of that."""
     gaps = best.values("score") - cell.values("score")
     gap = float(gaps.mean())
-    if gap <= 0 or gaps.size < 2:
+    if gap <= 0:
         return max(gap, 0.0), 0.0
     least = max(cell.least_spread(), best.least_spread()) * np.sqrt(1 / gaps.size + ratio)
     return gap, max(corrected_error(gaps, ratio), float(least))
@@ -404,8 +395,6 @@ def _differences(
         for name, size in complete
         if name != reference and (reference, size) in complete
     ]
-    if not keys or len(cells[keys[0]].entries) < 2:
-        return {}
     gaps = [cells[key].values("score") - cells[reference, key[1]].values("score") for key in keys]
     floors = [
         max(cells[key].least_spread(), cells[reference, key[1]].least_spread()) for key in keys
@@ -414,17 +403,15 @@ def _differences(
 
 
 def mean_seconds(
-    journal: Journal, methods: Mapping[str, Any], folds: list[Fold]
+    journal: Journal, methods: Iterable[str], sizes: Sequence[int], folds: list[Fold]
 ) -> dict[tuple[str, int], float]:
-    """Return the mean seconds of a fit, by method and size."""
-    found: dict[tuple[str, int], float] = {}
+    """Return the mean seconds of a fit, by method and size, over the folds that have them."""
+    found = {}
+    unknown = [None] * len(sizes)
     for name in methods:
-        times: dict[int, list[float]] = {}
-        for fold in folds:
-            key = (name, fold.repeat, fold.index)
-            sizes = [entry["size"] for entry in journal.records[key]["sizes"]]
-            for size, value in zip(sizes, journal.timings.get(key) or []):
-                if value is not None:
-                    times.setdefault(size, []).append(value)
-        found.update({(name, size): float(np.mean(t)) for size, t in times.items()})
+        by_fold = [journal.timings.get((name, f.repeat, f.index)) or unknown for f in folds]
+        for size, times in zip(sizes, zip(*by_fold)):
+            known = [seconds for seconds in times if seconds is not None]
+            if known:
+                found[name, size] = float(np.mean(known))
     return found

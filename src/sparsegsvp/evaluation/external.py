@@ -42,11 +42,11 @@ from ..metrics.ranking import mean_area
 from .recalibration import check_known, recalibrated_share
 from .scores import TITLES, class_scores
 from .shift import FeatureShift
-from .values import Shown, data_frame, plain, ranged
+from .values import Scored, plain, ranged
 
 
 @dataclass(frozen=True, repr=False)
-class ExternalValidation(Shown):
+class ExternalValidation(Scored):
     """Scores, curves and remarks of a model on a cohort; the result of `validate_external`.
 
     Attributes
@@ -126,10 +126,6 @@ class ExternalValidation(Shown):
             if self.line.slope is not None:
                 lines.append(("calibration slope", ranged(self.line.slope)))
         return lines + [("note", text) for text in self.remarks]
-
-    def to_frame(self) -> Any:
-        """Return the scores as a pandas data frame: one row each, with its interval."""
-        return data_frame([{"score": k, **v.to_dict()} for k, v in self.scores.items()])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it."""

@@ -18,12 +18,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._notices import Notice
 from .._typing import IntArray
 from .._validate import check_integer, check_seed, derive_seed
+
+#: Shares of the samples and repeats of a learning curve.
+FRACTIONS = (0.3, 0.4, 0.5, 0.65, 0.8)
+REPEATS = 10
+_PARTS = 21  # seed stream of its parts
+_LEAST = 3  # samples of a class that a part needs, to be tuned on
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,25 @@ def check_labels(
     ids = column_or_1d(groups)
     check_consistent_length(labels, ids)
     return labels, classes, ids
+
+
+def check_samples(
+    X: Any, y: ArrayLike, groups: ArrayLike | None
+) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    """Check a table with its labels; return it as numbers, labels, sorted classes and groups.
+
+    An array or CSR matrix of numbers is not copied.
+    """
+    labels, classes, ids = check_labels(y, groups)
+    check_consistent_length(X, labels)
+    try:
+        matrix = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"X must be a table of numbers: {error} Encode other columns beforehand, "
+            "without looking at the labels."
+        ) from error
+    return matrix, labels, classes, ids
 
 
 def make_folds(
@@ -168,7 +193,7 @@ def check_folds(folds: list[Fold], y: NDArray[Any]) -> None:
             )
 
 
-def holdout_ratio(folds: list[Fold]) -> float:
+def holdout_ratio(folds: Sequence[Fold]) -> float:
     """Return the mean ratio of test to training samples."""
     return float(np.mean([fold.test.size / fold.train.size for fold in folds]))
 
@@ -200,14 +225,6 @@ def complementary_pair(
 
     The odd units of the strata are dealt alternately to the halves; if their number is odd,
     one of them sits out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.folds import complementary_pair
-    >>> a, b = complementary_pair(np.array([0, 0, 0, 1, 1, 1, 1]), None, np.random.default_rng(0))
-    >>> len(a), len(b), len(np.intersect1d(a, b))
-    (3, 3, 0)
     """
     rows, strata = _units(y, groups)
     left: list[int] = []
@@ -252,16 +269,6 @@ def growing_parts(
     The units of each stratum are put in a circle, and a part is an arc of it. The repeats turn
     the circle, so that the largest parts of a round leave out every unit about equally often;
     each round deals the circle anew.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.folds import growing_parts
-    >>> parts = growing_parts(np.repeat([0, 1], 10), None, [0.3, 0.8], 5, 0)
-    >>> [part.size for part in parts[0]], set(parts[0][0]) < set(parts[0][1])
-    ([6, 16], True)
-    >>> np.bincount(np.concatenate([large for _, large in parts])).tolist() == [4] * 20
-    True
     """
     rows, strata = _units(y, groups)
     turns = int(1 / (1 - max(fractions)) + 1e-9)
@@ -275,6 +282,36 @@ def growing_parts(
         arcs = ([c[: max(1, round(f * c.size))] for c in turned] for f in fractions)
         drawn.append([_join(rows, np.concatenate(arc).tolist()) for arc in arcs])
     return drawn
+
+
+def draw_parts(
+    y: NDArray[Any],
+    groups: NDArray[Any] | None,
+    *,
+    fractions: Sequence[float] = FRACTIONS,
+    n_repeats: int = REPEATS,
+    random_state: int = 0,
+) -> list[list[IntArray]]:
+    """Draw the parts of a learning curve: rows by repeat and size; ValueError if too few."""
+    check_integer("n_repeats", n_repeats, least=3)
+    seed = derive_seed(random_state, _PARTS)
+    parts = growing_parts(y, groups, fractions, n_repeats, seed)
+    for rows in (rows for drawn in parts for rows in drawn):
+        outside = np.delete(y, rows)
+        for label in np.unique(y).tolist():
+            inside = int(np.sum(y[rows] == label))
+            if inside < _LEAST:
+                raise ValueError(
+                    f"a part of {rows.size} samples has {inside} of class {label!r} and at least "
+                    f"{_LEAST} are needed: there are too few samples (or groups) of it for a "
+                    "learning curve"
+                )
+            if not np.any(outside == label):
+                raise ValueError(
+                    f"a part of {rows.size} samples leaves none of class {label!r} to predict: "
+                    "there are too few samples (or groups) of it for a learning curve"
+                )
+    return parts
 
 
 # ------------------------------------------------------------ samples that occur more than once

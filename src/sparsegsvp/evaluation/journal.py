@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from io import BufferedRandom
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,33 +40,12 @@ _TIMINGS_HEADER = {"timings": "sparsegsvp"}
 class Journal:
     """Finished pieces of work, in memory and (with a path) on disk.
 
-    Parameters
-    ----------
-    path : path-like or None
-        The log; without one, nothing is written, hashed or turned into JSON.
-    header : mapping, or callable that returns one
-        What identifies the work; resuming a log of other work is refused. A callable is
-        called only if there is a log.
-    resume : bool, default=False
-        Continue an existing log. Without it an existing log is an error, never overwritten.
+    Without a ``path`` nothing is written, hashed or turned into JSON. The ``header`` (or what it
+    returns, if it is a callable) identifies the work: resuming a log of other work is refused. An
+    existing log is an error without ``resume``, never overwritten.
 
-    Attributes
-    ----------
-    records : dict
-        From a key, a tuple, to the value recorded under it.
-    timings : dict
-        From a key to the seconds the piece took.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from sparsegsvp.evaluation.journal import Journal
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "log.jsonl"
-    >>> with Journal(path, {"kind": "example"}) as journal:
-    ...     journal.add(("fold", 0), {"score": 0.5}, seconds=1.25)
-    >>> with Journal(path, {"kind": "example"}, resume=True) as journal:
-    ...     journal.records
-    {('fold', 0): {'score': 0.5}}
+    ``records`` has the value of each finished piece by its key, a tuple, and ``timings`` the
+    seconds that it took.
     """
 
     def __init__(
@@ -195,7 +174,7 @@ class JournalPart(Journal):
             self.timings[key] = seconds
 
     def read(self, key: Key, parse: Callable[[Any], Parsed]) -> Parsed:
-        """Return what ``parse`` makes of a record."""
+        """Return what ``parse`` makes of a record; name the line where it cannot."""
         return self._whole.read((self._name, *key), parse)
 
     def forget(self, keys: Iterable[Key]) -> None:
@@ -209,10 +188,10 @@ class JournalPart(Journal):
         self._whole.plan((self._name, *key) for key in keys)
 
     def finish(self, *, keep_others: bool = False) -> None:
-        """Leave the files to the whole journal."""
+        """Do nothing: the files are the whole journal's."""
 
     def close(self) -> None:
-        """Leave the files to the whole journal."""
+        """Do nothing: the files are the whole journal's."""
 
 
 @contextlib.contextmanager
@@ -262,6 +241,15 @@ def run_logged(
             if progress is not None:
                 progress(stage, done, len(tasks))
     return len(left)
+
+
+def seconds_of(journal: Journal, kinds: Collection[str]) -> dict[str, float]:
+    """Return the seconds of pieces whose keys begin with one of these words, by key as text."""
+    return {
+        "/".join(map(str, key)): seconds
+        for key, seconds in journal.timings.items()
+        if key[0] in kinds
+    }
 
 
 # ------------------------------------------------------------------------------------- files

@@ -10,35 +10,77 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing, check_array, check_consistent_length, column_or_1d
+from numpy.typing import ArrayLike
+from scipy.stats import t as student
+from sklearn.utils import column_or_1d
 
 from .._parallel import Task
-from .._typing import Float64Array, IntArray, Progress
-from .._validate import check_integer, check_real, check_seed
+from .._typing import Float64Array, IntArray, Progress, Record
+from .._validate import check_real, check_seed
 from ..metrics import Interval
-from .folds import check_labels, derive_seed, growing_parts
-from .journal import Journal, open_journal, run_logged
-from .panels import (
-    describe,
-    fit_on,
-    panel_stability,
-    ready_to_predict,
-    selected_features,
-)
-from .power_law import Forecast, PowerLaw, Reason, look_ahead
+from .folds import FRACTIONS, REPEATS, check_samples, derive_seed, draw_parts
+from .journal import Journal, open_journal, run_logged, seconds_of
+from .panels import Procedure, describe, panel_stability, selected_features
 from .values import Shown, identity, number, plain, ranged
 
 LEARNING = "learning curve"
-FRACTIONS = (0.3, 0.4, 0.5, 0.65, 0.8)
-REPEATS = 10
-_PARTS, _FIT, _DRAWS = 21, 22, 23  # seed streams
-_LEAST = 3  # samples of a class that a part needs, to be tuned on
+_FIT, _DRAWS = 22, 23  # seed streams
+_N_DRAWS = 999
+#: Exponents that are tried. Excess errors of classifiers fall about like 1/n to 1/sqrt(n).
+EXPONENTS = np.geomspace(0.1, 2.0, 41)
+#: Wider intervals say too little to be printed as a forecast.
+_WIDEST = 0.25
+_FURTHEST = 2.0  # times the samples there are
+
+Reason = Literal["chance", "flat", "no bend", "early bend", "wide"]
+
+
+@dataclass(frozen=True)
+class PowerLaw(Record):
+    """The law a - b n^-c, with 0 < a <= 1 and b >= 0.
+
+    Attributes
+    ----------
+    a : float
+        What ever more samples would reach.
+    b, c : float
+        How far below it one sample would be, and how fast that falls.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import PowerLaw
+    >>> PowerLaw(0.9, 1.0, 0.5)(100)
+    0.8
+    """
+
+    a: float
+    b: float
+    c: float
+
+    def __call__(self, n: float) -> float:
+        """Return the accuracy with n samples."""
+        return self.a - self.b * float(n) ** -self.c
+
+
+@dataclass(frozen=True)
+class Forecast(Record):
+    """The accuracy that a number of samples would reach.
+
+    Attributes
+    ----------
+    n_samples : int
+        How many samples.
+    accuracy : Interval
+        Their balanced accuracy.
+    """
+
+    n_samples: int
+    accuracy: Interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,25 +168,9 @@ class LearningCurve(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but timings, as JSON can hold it."""
-        return plain(
-            {
-                "n_samples": self.n_samples,
-                "n_repeats": self.scores.shape[0],
-                "fractions": self.fractions,
-                "sizes": self.sizes,
-                "scores": self.scores,
-                "accuracy": self.accuracy,
-                "stability": self.stability,
-                "panel_sizes": self.panel_sizes,
-                "chance": self.chance,
-                "law": None if self.law is None else asdict(self.law),
-                "forecast": [
-                    {"n_samples": f.n_samples, "accuracy": f.accuracy} for f in self.forecast
-                ],
-                "reason": self.reason,
-                "sentence": self.sentence(),
-            }
-        )
+        known = {k: v for k, v in vars(self).items() if k not in ("n_features", "seconds")}
+        first = {"n_samples": self.n_samples, "n_repeats": self.scores.shape[0]}
+        return plain({**first, **known, "sentence": self.sentence()})
 
 
 def learning_curve(
@@ -188,26 +214,13 @@ def learning_curve(
     ----------
     procedure : classifier
         Everything that looks at the data; never changed.
-    X : array-like of shape (n_samples, n_features)
-        The table.
-    y : array-like of shape (n_samples,)
-        Labels.
-    groups : array-like of shape (n_samples,), optional
-        Samples of one group are never divided between a part and what it leaves out.
+    X, y, groups, level, random_state, n_jobs, log, resume
+        As in :func:`~sparsegsvp.nested_evaluate`; a group is never divided between a part and
+        what it leaves out.
     fractions : sequence of float, default=(0.3, 0.4, 0.5, 0.65, 0.8)
         Shares of the samples, at least three.
     n_repeats : int, default=10
         How often the parts are drawn, at least 3.
-    level : float, default=0.95
-        Nominal coverage of the intervals.
-    random_state : int, default=0
-        Seed; also given to every ``random_state`` of the procedure that is None.
-    n_jobs : int, optional
-        Fits at a time. The result does not depend on it.
-    log : path or Journal, optional
-        Append-only log of finished parts, as in :func:`~sparsegsvp.nested_evaluate`.
-    resume : bool, default=False
-        Continue ``log`` where it ends.
     progress : callable, optional
         Called as ``progress(stage, done, total)``; the stage is "learning curve".
     batch : array-like of shape (n_samples,), optional
@@ -236,11 +249,10 @@ def learning_curve(
     >>> found.accuracy[-1].value > found.accuracy[0].value
     True
     """
-    labels, classes, ids = check_labels(y, groups)
     seed = check_seed(random_state)
     check_real("level", level, above=0, below=1)
-    check_consistent_length(X, labels)
-    matrix = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
+    matrix, labels, classes, ids = check_samples(X, y, groups)
+    n_features = matrix.shape[1]
     shares = _check_fractions(fractions)
     parts = draw_parts(labels, ids, fractions=shares, n_repeats=n_repeats, random_state=seed)
 
@@ -250,43 +262,44 @@ def learning_curve(
         return identity("learning_curve", matrix, labels, ids, batch, **settings)
 
     tasks = [
-        Task(("part", repeat, i), _learn, (rows, derive_seed(seed, _FIT, repeat, i)))
+        Task(("part", repeat, i), _learn, (rows, derive_seed(seed, _FIT, repeat, i), n_features))
         for repeat, drawn in enumerate(parts)
         for i, rows in enumerate(drawn)
     ]
-    codes = np.searchsorted(classes, labels)
-    lots = None if batch is None else column_or_1d(batch)
-    shared = (procedure, X, labels, codes, classes, ids, lots, matrix.shape[1])
+    shared = Procedure(procedure, X, labels, ids, None if batch is None else column_or_1d(batch))
     with open_journal(log, header, resume=resume) as journal:
         run_logged(tasks, shared, journal, stage=LEARNING, progress=progress, n_jobs=n_jobs)
-        records = [journal.read(task.key, _Piece.from_record) for task in tasks]
-        seconds = {
-            "/".join(map(str, task.key)): journal.timings[task.key]
-            for task in tasks
-            if task.key in journal.timings
-        }
-    by_repeat = [records[r * len(shares) : (r + 1) * len(shares)] for r in range(len(parts))]
-    scores = np.array([[np.mean(p.right / p.total) for p in row] for row in by_repeat])
+        records = [journal.read(task.key, _read_record) for task in tasks]
+    # arrays by repeat, size and class
+    right, total = (
+        np.array([record[k] for record in records]).reshape(len(parts), len(shares), -1)
+        for k in (0, 1)
+    )
+    scores = (right / total).mean(axis=2)
     sizes = np.mean([[rows.size for rows in drawn] for drawn in parts], axis=0)
-    counting = _counting_error([row[-1] for row in by_repeat], np.bincount(codes))
+    class_counts = np.unique(labels, return_counts=True)[1]
+    counting = _counting_error(right[:, -1].sum(axis=0), total[:, -1].sum(axis=0), class_counts)
     rng = np.random.default_rng(derive_seed(seed, _DRAWS))
     found = look_ahead(scores, sizes, labels.size, 1 / classes.size, counting, level, rng)
     accuracy, law, forecast, reason = found
-    panels = [[row[i].panel for row in by_repeat] for i in range(len(shares))]
+    panels = [record[2] for record in records]
+    stability, panel_sizes = zip(
+        *(_panels_of_size(panels[i :: len(shares)], n_features) for i in range(len(shares)))
+    )
     return LearningCurve(
         n_samples=labels.size,
-        n_features=matrix.shape[1],
+        n_features=n_features,
         fractions=shares,
         sizes=tuple(round(size) for size in sizes.tolist()),
         scores=scores,
         accuracy=accuracy,
-        stability=tuple(_stability(of_size, matrix.shape[1]) for of_size in panels),
-        panel_sizes=tuple(_mean_size(of_size) for of_size in panels),
+        stability=stability,
+        panel_sizes=panel_sizes,
         chance=1 / classes.size,
         law=law,
         forecast=forecast,
         reason=reason,
-        seconds=seconds,
+        seconds=seconds_of(journal, ("part",)),
     )
 
 
@@ -300,96 +313,128 @@ def _check_fractions(fractions: Sequence[float]) -> tuple[float, ...]:
     return shares
 
 
-def draw_parts(
-    y: NDArray[Any],
-    groups: NDArray[Any] | None,
-    *,
-    fractions: Sequence[float] = FRACTIONS,
-    n_repeats: int = REPEATS,
-    random_state: int = 0,
-) -> list[list[IntArray]]:
-    """Draw the parts of a learning curve: rows by repeat and size; ValueError if too few.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.learning import draw_parts
-    >>> draw_parts(np.repeat(["ill", "well"], [7, 20]), None)
-    Traceback (most recent call last):
-        ...
-    ValueError: a part of 8 samples has 2 of class 'ill' and at least 3 are needed...
-    """
-    check_integer("n_repeats", n_repeats, least=3)
-    seed = derive_seed(random_state, _PARTS)
-    parts = growing_parts(y, groups, fractions, n_repeats, seed)
-    for rows in (rows for drawn in parts for rows in drawn):
-        outside = np.delete(y, rows)
-        for label in np.unique(y).tolist():
-            inside = int(np.sum(y[rows] == label))
-            if inside < _LEAST:
-                raise ValueError(
-                    f"a part of {rows.size} samples has {inside} of class {label!r} and at least "
-                    f"{_LEAST} are needed: there are too few samples (or groups) of it for a "
-                    "learning curve"
-                )
-            if not np.any(outside == label):
-                raise ValueError(
-                    f"a part of {rows.size} samples leaves none of class {label!r} to predict: "
-                    "there are too few samples (or groups) of it for a learning curve"
-                )
-    return parts
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """What a fit on one part gave: samples predicted rightly and at all, by class; its panel."""
-
-    right: Float64Array
-    total: Float64Array
-    panel: IntArray | None
-
-    @classmethod
-    def from_record(cls, record: dict[str, Any]) -> _Piece:
-        right, total = (np.array(record[name], dtype=np.float64) for name in ("right", "total"))
-        panel = record["panel"]
-        return cls(right, total, None if panel is None else np.array(panel, dtype=np.intp))
-
-
-def _learn(shared: tuple[Any, ...], rows: IntArray, seed: int) -> dict[str, Any]:
+def _learn(procedure: Procedure, rows: IntArray, seed: int, n_features: int) -> dict[str, Any]:
     """Fit a clone on a part and predict the other samples; return the record."""
-    procedure, X, labels, codes, classes, groups, batch, n_features = shared
-    model = fit_on(procedure, X, labels, groups, rows, seed, batch)
-    outside = np.setdiff1d(np.arange(codes.size), rows)
+    model = procedure.fit(rows, seed)
+    outside = np.setdiff1d(np.arange(procedure.y.size), rows)
+    classes, codes = np.unique(procedure.y, return_inverse=True)
     truth = codes[outside]
-    theirs = None if batch is None else batch[outside]
-    last, others = ready_to_predict(model, _safe_indexing(X, outside), theirs)
-    predicted = np.searchsorted(classes, last.predict(others))
+    right = procedure.predict(model, outside) == procedure.y[outside]
     return {
-        "right": np.bincount(truth[predicted == truth], minlength=classes.size),
+        "right": np.bincount(truth[right], minlength=classes.size),
         "total": np.bincount(truth, minlength=classes.size),
         "panel": selected_features(model, n_features),
     }
 
 
-def _stability(panels: list[IntArray | None], n_features: int) -> float | None:
+def _read_record(record: dict[str, Any]) -> tuple[Float64Array, Float64Array, IntArray | None]:
+    """Return the samples predicted rightly and at all, by class, and the panel of a part."""
+    right, total = (np.array(record[name], dtype=np.float64) for name in ("right", "total"))
+    panel = record["panel"]
+    return right, total, None if panel is None else np.array(panel, dtype=np.intp)
+
+
+def _panels_of_size(
+    panels: Sequence[IntArray | None], n_features: int
+) -> tuple[float | None, float | None]:
+    """Return Nogueira's index and the mean size of panels; None where they are not all known."""
     known = [panel for panel in panels if panel is not None]
     if len(known) < len(panels):
-        return None
-    value = panel_stability(known, n_features).value
-    return float(value) if np.isfinite(value) else None
+        return None, None
+    index = panel_stability(known, n_features).value
+    mean_size = float(np.mean([panel.size for panel in known]))
+    return float(index) if np.isfinite(index) else None, mean_size
 
 
-def _mean_size(panels: list[IntArray | None]) -> float | None:
-    sizes = [panel.size for panel in panels if panel is not None]
-    return float(np.mean(sizes)) if len(sizes) == len(panels) else None
-
-
-def _counting_error(largest: list[_Piece], class_counts: IntArray) -> float:
+def _counting_error(right: Float64Array, total: Float64Array, class_counts: IntArray) -> float:
     """Return the standard error of a balanced accuracy counted once on every sample.
 
     Half a hit and half a miss are added, so that a perfect score has one too.
     """
-    right = np.sum([piece.right for piece in largest], axis=0)
-    total = np.sum([piece.total for piece in largest], axis=0)
     p = (right / total * class_counts + 0.5) / (class_counts + 1)
     return float(np.sqrt(np.sum(p * (1 - p) / class_counts)) / class_counts.size)
+
+
+# ---------------------------------------------------------------------------------- the law
+
+
+def fit_power_laws(
+    sizes: Float64Array, accuracies: Float64Array
+) -> tuple[Float64Array, Float64Array, IntArray]:
+    """Fit a - b (n / n_max)^-c to each row by least squares; return a, b, and which exponent.
+
+    For a given c the law is linear in a and b, so every exponent is tried: no optimiser that
+    could fail, and all rows at once.
+    """
+    x = (sizes / sizes[-1])[:, None] ** -EXPONENTS
+    mean_x, mean_y = x.mean(axis=0), accuracies.mean(axis=1, keepdims=True)
+    b = -(accuracies - mean_y) @ (x - mean_x) / ((x - mean_x) ** 2).sum(axis=0)
+    a = mean_y + b * mean_x
+    # beyond a = 1 the best is on that edge, and below b = 0 it is flat
+    above = a > 1
+    b = np.where(above, (1 - accuracies) @ x / (x**2).sum(axis=0), b)
+    a = np.where(above, 1.0, a)
+    falling = b <= 0
+    a, b = np.where(falling, np.minimum(mean_y, 1.0), a), np.where(falling, 0.0, b)
+    errors = ((accuracies[:, :, None] - a[:, None, :] + b[:, None, :] * x) ** 2).sum(axis=1)
+    best, row = errors.argmin(axis=1), np.arange(accuracies.shape[0])
+    return a[row, best], b[row, best], best
+
+
+def look_ahead(
+    scores: Float64Array,
+    sizes: Float64Array,
+    n_samples: int,
+    chance: float,
+    counting: float,
+    level: float,
+    rng: np.random.Generator,
+) -> tuple[tuple[Interval, ...], PowerLaw | None, tuple[Forecast, ...], Reason | None]:
+    """Return the interval at every size and, where that is known, the law and its forecast."""
+    n_repeats = scores.shape[0]
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    drawn = scores[rng.integers(0, n_repeats, (_N_DRAWS, n_repeats))].mean(axis=1)
+    drawn = drawn + counting * rng.standard_normal((_N_DRAWS, 1))
+    means = scores.mean(axis=0)
+    accuracy = _intervals(means, np.quantile(drawn, tails, axis=0), level)
+    if accuracy[-1].low <= chance:
+        return accuracy, None, (), "chance"
+    if not _rises(scores, sizes):
+        return accuracy, None, (), "flat"
+    a, b, best = fit_power_laws(sizes, means[None])
+    if best[0] in (0, EXPONENTS.size - 1):
+        return accuracy, None, (), "no bend" if best[0] == 0 else "early bend"
+    ends = [*sizes.tolist(), float(n_samples), _FURTHEST * n_samples]
+    grid = np.unique([*np.geomspace(sizes[0], ends[-1], 25).round(), *np.round(ends)])
+    ahead = (grid / sizes[-1])[:, None]
+    at = a[0] - b[0] * ahead[:, 0] ** -EXPONENTS[best[0]]
+    many_a, many_b, many = fit_power_laws(sizes, drawn)
+    limits = np.quantile(many_a - many_b * ahead ** -EXPONENTS[many], tails, axis=1)
+    # that more samples bring nothing is always possible; where a rise by accident was taken for
+    # a true one, it is the case
+    limits[0] = np.minimum(limits[0], np.where(grid > sizes[-1], accuracy[-1].low, 1.0))
+    if np.ptp(limits[:, -1]) > _WIDEST:
+        return accuracy, None, (), "wide"
+    c = float(EXPONENTS[best[0]])
+    law = PowerLaw(float(a[0]), float(b[0] * sizes[-1] ** c), c)
+    found = _intervals(at, limits, level)
+    forecast = tuple(Forecast(round(n), score) for n, score in zip(grid.tolist(), found))
+    return accuracy, law, forecast, None
+
+
+def _rises(scores: Float64Array, sizes: Float64Array) -> bool:
+    """Test over the repeats whether the accuracy rises with log n."""
+    trend = np.log(sizes) - np.log(sizes).mean()
+    slopes = scores @ trend
+    error = float(slopes.std(ddof=1)) / np.sqrt(slopes.size)
+    least = float(student.ppf(0.975, slopes.size - 1)) * error
+    return bool(slopes.mean() > max(least, 1e-12))
+
+
+def _intervals(values: Float64Array, limits: Float64Array, level: float) -> tuple[Interval, ...]:
+    """Return estimates with their limits, within 0 and 1 and around the estimate."""
+    low = np.clip(np.minimum(limits[0], values), 0, 1)
+    high = np.clip(np.maximum(limits[1], values), 0, 1)
+    return tuple(
+        Interval(v, a, b, level) for v, a, b in zip(values.tolist(), low.tolist(), high.tolist())
+    )

@@ -11,16 +11,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from .._typing import Progress
 from .._validate import check_choice, check_integer, check_seed
 from ..metrics.batches import check_batches
-from .adjusting import ALONE, Adjustment, adjusted_columns, always_with, only_with
-from .folds import check_labels, folds_from, repeated_samples
+from .folds import check_samples, folds_from, repeated_samples
 from .journal import Journal, open_journal
-from .outer import Asked, Procedure, evaluate, header_of
-from .paired import paired_difference
+from .outer import Asked, Evaluated, Work, evaluate, header_of
+from .paired import (
+    ALONE,
+    Adjustment,
+    adjusted_columns,
+    always_with,
+    only_with,
+    paired_difference,
+)
 from .result import EvaluationResult
 
 
@@ -53,10 +59,9 @@ def nested_evaluate(
 ) -> EvaluationResult:
     r"""Estimate how well a whole procedure predicts, and how stable its panel is.
 
-    In each of the repeated outer folds a clone of ``estimator`` is fitted on the training
-    part and meets the test part only to predict it. Scaling, imputation, selection and
-    tuning belong into ``estimator`` (a pipeline); nothing is fitted outside the folds, so
-    selection cannot leak.
+    In each of the repeated outer folds a clone of ``estimator`` is fitted on the training part
+    and meets the test part only to predict it. Scaling, imputation, selection and tuning belong
+    into ``estimator`` (a pipeline): nothing is fitted outside the folds, so selection cannot leak.
 
     Rates are pooled over all folds, so that they are those of the confusion matrix; areas and
     other scores are averaged over folds. Intervals of rates and of the area under the curve are
@@ -77,19 +82,16 @@ def nested_evaluate(
         estimator whose ``fit`` takes ``groups``.
     batch : array-like, data frame or mapping from name to array-like, optional
         Where or when each sample was measured: plates, days, sites; several may be given. Each
-        is audited (:class:`~sparsegsvp.evaluation.BatchAudit`), for which the procedure is
-        fitted once more without each batch. The ordinary folds are not changed by it. A step of a
-        pipeline that takes ``batch``, such as `sparsegsvp.estimators.BatchCenterer`, gets the
-        first of them.
+        is audited (:class:`~sparsegsvp.evaluation.BatchAudit`), with one more fit without each
+        batch; the ordinary folds stay as they are. A step of a pipeline that takes ``batch``,
+        such as `sparsegsvp.estimators.BatchCenterer`, gets the first of them.
     adjust : sequence of str or int, optional
-        Names or numbers of features, such as age and sex, that are in every panel of every fold
-        without a penalty, and what the others add to them is measured: the procedure with these
-        features alone is scored on the same folds (:class:`~sparsegsvp.evaluation.Adjustment`).
-        For a procedure that ends in a method with ``penalty_factor``, such as `GSVPSVMCV`, and
-        whose other steps keep the columns.
+        Names or numbers of features, such as age and sex, that are in every panel without a
+        penalty. The procedure with these alone is scored on the same folds, which shows what the
+        others add (:class:`~sparsegsvp.evaluation.Adjustment`). For a procedure that ends in a
+        method with ``penalty_factor``, such as `GSVPSVMCV`, and whose other steps keep the columns.
     ids : array-like of shape (n_samples,), optional
-        Identifiers of the samples' origin, only to notice repeats; a frame's index is
-        looked at by itself.
+        Identifiers of the samples' origin, by default a frame's index; only to notice repeats.
     cv : int, splitter or iterable, default=5
         Number of stratified folds, or anything that gives splits.
     n_repeats : int, default=5
@@ -115,12 +117,11 @@ def nested_evaluate(
         Seed of folds, permutations, controls, and every ``random_state`` of ``estimator``
         that is None.
     n_jobs : int, optional
-        Folds (and permutations) at a time. The result does not depend on it: every fit
-        uses one thread.
+        Fits at a time, each on one thread. The result does not depend on it.
     log : path or Journal, optional
-        Append-only log of finished folds and draws, one JSON object per line. Timings go
-        to a second file beside it. An open journal of a larger piece of work takes them too;
-        its owner answers for its header, and finishes it.
+        Append-only log of finished fits and draws, one JSON object per line, with timings in a
+        second file beside it; or the open journal of a larger piece of work, whose owner answers
+        for its header and finishes it.
     resume : bool, default=False
         Continue ``log`` where it ends.
     progress : callable, optional
@@ -143,25 +144,20 @@ def nested_evaluate(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.feature_selection import SelectKBest
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from sparsegsvp import nested_evaluate
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat(["healthy", "ill"], 20)
-    >>> X = rng.normal(size=(40, 100))
-    >>> X[y == "ill", :2] += 2
+    >>> from sparsegsvp.datasets import make_planted
+    >>> data = make_planted(40, 100, 2, effect=3.0)
     >>> procedure = make_pipeline(SelectKBest(k=2), LogisticRegression())
-    >>> found = nested_evaluate(procedure, X, y, n_repeats=2, n_permutations=0)
+    >>> found = nested_evaluate(procedure, data.X, data.y, n_repeats=2, n_permutations=0)
     >>> found.scores["balanced_accuracy"].low > 0.5
     True
-    >>> found.selection_frequencies[:2].tolist()
+    >>> found.selection_frequencies[data.support].tolist()
     [1.0, 1.0]
     """
-    labels, classes, group_ids = check_labels(y, groups)
     seed = check_seed(random_state)
-    check_consistent_length(X, labels)
     check_choice("permutation", permutation, ("fixed", "full"))
     check_integer("n_permutations", n_permutations, least=0)
     check_integer("max_permutations", max_permutations, least=0)
@@ -169,7 +165,7 @@ def nested_evaluate(
         raise ValueError(
             f"{type(estimator).__name__} cannot predict; put a classifier after it in a pipeline."
         )
-    matrix = _numeric(X)
+    matrix, labels, classes, group_ids = check_samples(X, y, groups)
     names = _names(X, feature_names, matrix.shape[1])
     adjusted = adjusted_columns(adjust, estimator, matrix.shape[1], names)
     if adjusted:
@@ -195,38 +191,33 @@ def nested_evaluate(
         warnings.warn(notice.text, UserWarning, stacklevel=2)
     # by the first of them a step of the procedure may centre
     first = next(iter(batches.values()), None)
-    codes = np.searchsorted(classes, labels)
-    procedure = Procedure(estimator, X, matrix, labels, codes, classes, group_ids, seed, first)
+    procedure = Evaluated(
+        estimator, X, labels, group_ids, first, matrix=matrix, classes=classes, seed=seed
+    )
     with open_journal(log, partial(header_of, procedure, asked), resume=resume) as journal:
-        found = evaluate(procedure, asked, notices, journal, n_jobs, progress)
-        if not adjusted:
-            return found
+        work = Work(procedure, journal, n_jobs, progress)
+        found = evaluate(work, asked, notices)
+        return _adjusted(found, work, asked, adjusted) if adjusted else found
 
-        def report(_: str, done: int, total: int) -> None:
-            if progress is not None:
-                progress(ALONE, done, total)
 
-        alone = evaluate(
-            replace(procedure, estimator=only_with(estimator, adjusted)),
-            asked.alone(), [], journal.part(ALONE), n_jobs, report,
-        )  # fmt: skip
-    known = None if names is None else tuple(names[j] for j in adjusted)
-    added = paired_difference(found, alone, level=level)
-    return replace(found, adjusted=Adjustment(adjusted, known, alone, added))
+def _adjusted(
+    found: EvaluationResult, work: Work, asked: Asked, columns: tuple[int, ...]
+) -> EvaluationResult:
+    """Return an evaluation with what the columns adjusted for reach alone on the same folds."""
+
+    def report(_: str, done: int, total: int) -> None:
+        if work.progress is not None:
+            work.progress(ALONE, done, total)
+
+    procedure = replace(work.procedure, estimator=only_with(work.procedure.estimator, columns))
+    part = replace(work, procedure=procedure, journal=work.journal.part(ALONE), progress=report)
+    alone = evaluate(part, asked.alone())
+    names = None if asked.names is None else tuple(asked.names[j] for j in columns)
+    added = paired_difference(found, alone, level=asked.level)
+    return replace(found, adjusted=Adjustment(columns, names, alone, added))
 
 
 # ------------------------------------------------------------------------------ the input
-
-
-def _numeric(X: Any) -> Any:
-    """Return X as a numeric array or CSR matrix, without copying one that already is."""
-    try:
-        return check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"X must be a table of numbers: {error} Encode other columns beforehand, "
-            "without looking at the labels."
-        ) from error
 
 
 def _positive(classes: NDArray[Any], pos_label: Any) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -245,35 +245,43 @@ def centring_steps(estimator: Any) -> list[tuple[str, Any]]:
     return [(name, step) for name, step in steps if takes_batch(step)]
 
 
-def ready_to_predict(model: Any, X: Any, batch: Any) -> tuple[Any, Any]:
-    """Return what predicts rows, and the rows as it takes them.
+@dataclass(frozen=True)
+class Procedure:
+    """A procedure, and the samples that clones of it are fitted on and tested with."""
 
-    That is the model and X or, where a step of a pipeline has to be told of which batch each row
-    is, the last step and what the others make of X.
-    """
-    if batch is None or not centring_steps(model):
-        return model, X
-    steps = [step for _, step in model.steps[:-1] if hasattr(step, "transform")]
-    for step in steps:
-        X = step.transform(X, batch=batch) if takes_batch(step) else step.transform(X)
-    return model.steps[-1][1], X
+    estimator: Any
+    X: Any  # as it was given: frames reach the estimator as frames
+    y: NDArray[Any]
+    groups: NDArray[Any] | None = None
+    batch: NDArray[Any] | None = None
 
+    def fit(self, rows: IntArray | None, seed: int) -> Any:
+        """Return a clone, its seeds set, fitted on some rows (all with None)."""
+        X, y, groups, batch = self.X, self.y, self.groups, self.batch
+        if rows is not None:
+            X, y = _safe_indexing(X, rows), y[rows]
+            groups = None if groups is None else groups[rows]
+            batch = None if batch is None else batch[rows]
+        return fit_with_groups(with_seed(clone(self.estimator), seed), X, y, groups, batch)
 
-def fit_on(
-    estimator: Any,
-    X: Any,
-    y: NDArray[Any],
-    groups: Any,
-    rows: IntArray | None,
-    seed: int,
-    batch: Any = None,
-) -> Any:
-    """Fit a clone on some rows (all with None) with their groups, its seeds set; return it."""
-    if rows is not None:
-        X, y = _safe_indexing(X, rows), y[rows]
-        groups = None if groups is None else groups[rows]
-        batch = None if batch is None else batch[rows]
-    return fit_with_groups(with_seed(clone(estimator), seed), X, y, groups, batch)
+    def ready_to_predict(self, model: Any, rows: IntArray) -> tuple[Any, Any]:
+        """Return what predicts some rows, and these rows as it takes them.
+
+        That is the model and the rows of X or, where a step of a pipeline has to be told of which
+        batch each row is, the last step and what the others make of them.
+        """
+        X = _safe_indexing(self.X, rows)
+        if self.batch is None or not centring_steps(model):
+            return model, X
+        batch = self.batch[rows]
+        for step in [step for _, step in model.steps[:-1] if hasattr(step, "transform")]:
+            X = step.transform(X, batch=batch) if takes_batch(step) else step.transform(X)
+        return model.steps[-1][1], X
+
+    def predict(self, model: Any, rows: IntArray) -> NDArray[Any]:
+        """Return the labels that a fitted clone predicts for some rows."""
+        last, X = self.ready_to_predict(model, rows)
+        return last.predict(X)
 
 
 def _groups_parameter(estimator: Any) -> str | None:

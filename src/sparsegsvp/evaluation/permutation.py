@@ -18,7 +18,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -27,15 +27,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import _safe_indexing, check_array, column_or_1d
+from sklearn.utils import column_or_1d
 
+from .._notices import Notice
 from .._parallel import Task, run_tasks
 from .._typing import Progress
 from .._validate import check_integer, check_seed
 from ..metrics import Interval
 from ..metrics.scores import sequential_p_value
-from .folds import check_labels, derive_seed, make_folds
-from .panels import fit_on, ready_to_predict
+from .folds import check_labels, check_samples, derive_seed, make_folds
+from .panels import Procedure
 from .scores import mean_recall
 
 PERMUTATIONS = "permutation test"
@@ -108,17 +109,7 @@ def permutation_scheme(y: NDArray[Any], groups: NDArray[Any] | None) -> str:
 def permute_labels(
     y: NDArray[Any], groups: NDArray[Any] | None, rng: np.random.Generator
 ) -> NDArray[Any]:
-    """Permute labels: freely, between groups of one label each, or within groups.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.permutation import permute_labels
-    >>> y, groups = np.array([0, 0, 1, 1]), np.array(["a", "a", "b", "b"])
-    >>> drawn = permute_labels(y, groups, np.random.default_rng(0))
-    >>> bool(drawn[0] == drawn[1]), bool(drawn[2] == drawn[3])
-    (True, True)
-    """
+    """Permute labels: freely, between groups of one label each, or within groups."""
     scheme = permutation_scheme(y, groups)
     if scheme == "free" or groups is None:
         return rng.permutation(y)
@@ -132,16 +123,12 @@ def permute_labels(
     return drawn
 
 
-def _statistic(
-    shared: tuple[Any, Any, NDArray[Any], NDArray[Any] | None, NDArray[Any] | None],
-    n_splits: int,
-    seed: int,
-    draw: int,
-) -> float:
+def _statistic(procedure: Procedure, n_splits: int, seed: int, draw: int) -> float:
     """Return the cross-validated balanced accuracy of draw number ``draw`` (0: true labels)."""
-    estimator, X, y, groups, batch = shared
+    y, groups = procedure.y, procedure.groups
     if draw:
         y = permute_labels(y, groups, np.random.default_rng(derive_seed(seed, _STREAM, draw)))
+        procedure = replace(procedure, y=y)
     try:
         folds = make_folds(
             y, groups=groups, n_splits=n_splits, random_state=derive_seed(seed, _STREAM, draw, 1)
@@ -155,10 +142,7 @@ def _statistic(
         warnings.simplefilter("ignore")
         for fold in folds:
             fit_seed = derive_seed(seed, _STREAM, draw, 2 + fold.index)
-            model = fit_on(estimator, X, y, groups, fold.train, fit_seed, batch)
-            theirs = None if batch is None else batch[fold.test]
-            last, others = ready_to_predict(model, _safe_indexing(X, fold.test), theirs)
-            predicted = last.predict(others)
+            predicted = procedure.predict(procedure.fit(fold.train, fit_seed), fold.test)
             scores.append(mean_recall(y[fold.test], predicted))
     return float(np.mean(scores))
 
@@ -198,10 +182,8 @@ def permutation_test(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        The table.
-    y : array-like of shape (n_samples,)
-        Labels.
+    X, y, random_state, n_jobs
+        As in :func:`~sparsegsvp.nested_evaluate`.
     groups : array-like of shape (n_samples,), optional
         Kept whole in the folds. Labels that are constant within groups are permuted
         between them, others within them.
@@ -215,10 +197,6 @@ def permutation_test(
         this number; 0, or as many as ``n_permutations``, never goes on.
     n_splits : int, default=5
         Folds of the one repeat; drawn anew, stratified by the permuted labels.
-    random_state : int, default=0
-        Seed.
-    n_jobs : int, optional
-        Draws computed at a time; the result does not depend on it.
     known : dict, optional
         Statistics already computed, by draw (0 for the true labels).
     report : callable, optional
@@ -239,23 +217,24 @@ def permutation_test(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.evaluation import permutation_test
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 15)
-    >>> X = rng.normal(size=(30, 4)) + 2 * y[:, None]
+    >>> X, y = make_planted(30, 4, 4, effect=2.0, return_X_y=True)
     >>> permutation_test(X, y, estimator=GaussianNB(), n_permutations=19).p_value
     0.05
     """
-    labels, _, ids = check_labels(y, groups)
-    lots = None if batch is None else column_or_1d(batch)
     seed = check_seed(random_state)
     check_integer("n_permutations", n_permutations, least=1)
     check_integer("max_permutations", max_permutations, least=0)
     if estimator is None:
-        X = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
-    model = fixed_statistic(X) if estimator is None else estimator
+        X, labels, _, ids = check_samples(X, y, groups)
+        model = fixed_statistic(X)
+    else:
+        labels, _, ids = check_labels(y, groups)
+        model = estimator
+    lots = None if batch is None else column_or_1d(batch)
+    procedure = Procedure(model, X, labels, ids, lots)
     done = dict(known or {})
     workers = effective_n_jobs(n_jobs)
     total = n_permutations
@@ -266,7 +245,7 @@ def permutation_test(
 
     def compute(draws: list[int]) -> None:
         tasks = [Task((d,), _statistic, (n_splits, seed, d)) for d in draws if d not in done]
-        with closing(run_tasks(tasks, (model, X, labels, ids, lots), n_jobs=n_jobs)) as outcomes:
+        with closing(run_tasks(tasks, procedure, n_jobs=n_jobs)) as outcomes:
             for outcome in outcomes:
                 (draw,) = outcome.task.key
                 done[draw] = outcome.value
@@ -330,3 +309,50 @@ def verdict(test: PermutationResult | None, score: Interval, n_classes: int) -> 
     if test.p_value <= 0.05:
         return "signal" if score.value > chance else "none"
     return "inconclusive" if score.low > chance else "none"
+
+
+def signal_notices(
+    test: PermutationResult | None,
+    score: Interval,
+    n_classes: int,
+    control: dict[str, Interval] | None,
+) -> list[Notice]:
+    """Return the notice of the verdict, and one if random panels do as well."""
+    found = []
+    decided = verdict(test, score, n_classes)
+    if decided == "none":
+        assert test is not None
+        reason = (
+            f"Permuted labels score as well in a share of p = {test.p_value:.2g} of the draws."
+            if test.p_value > 0.05
+            else f"The balanced accuracy, {score.value:.2f}, is not above chance."
+        )
+        text = f"{reason} The panel should not be read as a set of markers."
+        found.append(Notice("none", "serious", text))
+    elif decided == "inconclusive":
+        assert test is not None
+        text = (
+            f"The interval of the balanced accuracy, {score.low:.2f} to {score.high:.2f}, lies "
+            f"above chance, but permuted labels score as well in a share of p = "
+            f"{test.p_value:.2g} of {len(test.distribution)} draws. More draws may decide."
+        )
+        found.append(Notice("inconclusive", "caution", text))
+    elif decided == "not tested":
+        text = (
+            "There was no permutation test"
+            if test is None
+            else f"{len(test.distribution)} permutations cannot decide; it takes {FEWEST_DRAWS}"
+        )
+        text += ", so it is open whether the score, however high, is more than chance."
+        found.append(Notice("not tested", "caution", text))
+    looks_good = decided == "signal" or score.low > 1 / n_classes
+    if looks_good and control is not None and control["difference"].low <= 0:
+        gap = control["difference"]
+        text = (
+            f"Random panels of the same size reach {control['random'].value:.2f} against "
+            f"{control['selected'].value:.2f}, and on these samples the difference (between "
+            f"{gap.low:.2f} and {gap.high:.2f}) cannot be told from none: many features may carry "
+            "the signal, and these need not be special."
+        )
+        found.append(Notice("random", "caution", text))
+    return found

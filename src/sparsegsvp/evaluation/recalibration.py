@@ -165,18 +165,7 @@ def prior_of(model: Any, positive: Any) -> float:
 
 
 def recalibration_text(model: Any) -> str:
-    """Say what a model was recalibrated to; empty where it was not.
-
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM
-    >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.evaluation import recalibrate
-    >>> from sparsegsvp.evaluation.recalibration import recalibration_text
-    >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
-    >>> recalibration_text(recalibrate(GSVPSVM().fit(X, y), prevalence=0.1))
-    "probabilities are recalibrated: a prevalence of 10% of '1'"
-    """
+    """Say what a model was recalibrated to; empty where it was not."""
     found = recalibration_of(model)
     return "" if found is None else f"probabilities are recalibrated: {recalibration_words(found)}"
 

@@ -26,11 +26,11 @@ from ..metrics import (
 from ..metrics.calibration import known_at
 from .folds import Fold
 from .permutation import PermutationResult, Verdict, verdict
-from .values import Shown, data_frame, plain, ranged
+from .values import Scored, plain, ranged
 
 if TYPE_CHECKING:
-    from .adjusting import Adjustment
-    from .audit import BatchAudit
+    from .batches import BatchAudit
+    from .paired import Adjustment
 
 NOTES = (
     "The scores estimate the procedure (scaling, selection, tuning and all), not the one panel "
@@ -48,17 +48,18 @@ NOTES = (
     "read beside the prevalence.",
 )
 
+# What a fold may hold of each test sample and class.
+_BY_CLASS = ("decision", "proba", "distances")
+
 
 @dataclass(frozen=True)
-class FoldResult:
-    """One outer fold.
+class FoldResult(Fold):
+    """One outer fold, and what came of it.
 
     Attributes
     ----------
-    repeat, index : int
-        Which repeat, and which fold in it.
-    train, test : ndarray of int
-        Row numbers.
+    repeat, index, train, test
+        As of :class:`Fold`.
     scores : dict
         Score by name; ``nan`` where the fold cannot define it.
     counts : tuple of (true positives, positives, true negatives, negatives)
@@ -78,10 +79,6 @@ class FoldResult:
         Warnings of the fit.
     """
 
-    repeat: int
-    index: int
-    train: IntArray
-    test: IntArray
     scores: dict[str, float]
     counts: tuple[tuple[int, int, int, int], ...]
     predicted: IntArray
@@ -95,29 +92,26 @@ class FoldResult:
     @classmethod
     def from_record(cls, fold: Fold, record: dict[str, Any]) -> FoldResult:
         """Build from the record of a fold, fresh or from a log, which holds no infinities."""
-        control = record["control"]
+        control, panel = record["control"], record["panel"]
 
-        def values(name: str) -> Float64Array | None:
-            if record[name] is None:
-                return None
-            array = np.array(record[name], dtype=np.float64)
-            array[~np.isfinite(array)] = np.nan
-            return array
+        def finite(value: Any) -> Float64Array:
+            array = np.array(value, dtype=np.float64)  # of None, nan
+            return np.where(np.isfinite(array), array, np.nan)
 
+        by_class: dict[str, Any] = {
+            name: None if record[name] is None else finite(record[name]) for name in _BY_CLASS
+        }
         return cls(
-            fold.repeat,
-            fold.index,
-            fold.train,
-            fold.test,
-            {name: _finite(value) for name, value in sorted(record["scores"].items())},
-            tuple((tp, p, tn, n) for tp, p, tn, n in record["counts"]),
-            np.asarray(record["predicted"], dtype=np.intp),
-            values("decision"),
-            values("proba"),
-            values("distances"),
-            None if record["panel"] is None else np.asarray(record["panel"], dtype=np.intp),
-            None if control is None else {k: float(control[k]) for k in ("random", "selected")},
-            tuple(record["warnings"]),
+            **vars(fold),
+            scores={name: float(finite(s)) for name, s in sorted(record["scores"].items())},
+            counts=tuple((tp, p, tn, n) for tp, p, tn, n in record["counts"]),
+            predicted=np.asarray(record["predicted"], dtype=np.intp),
+            **by_class,
+            panel=None if panel is None else np.asarray(panel, dtype=np.intp),
+            control=None
+            if control is None
+            else {name: float(control[name]) for name in ("random", "selected")},
+            warnings=tuple(record["warnings"]),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -138,12 +132,8 @@ class FoldResult:
         )
 
 
-def _finite(value: float | None) -> float:
-    return float(value) if value is not None and np.isfinite(value) else float("nan")
-
-
 @dataclass(frozen=True, repr=False)
-class EvaluationResult(Shown):
+class EvaluationResult(Scored):
     """Result of :func:`~sparsegsvp.nested_evaluate`.
 
     Attributes
@@ -184,8 +174,7 @@ class EvaluationResult(Shown):
     description : dict
         Estimator, folds and seeds.
     seconds : dict
-        Time of each fold; never part of :meth:`to_dict`, so that results can be compared
-        byte for byte.
+        Time of each fit; not in :meth:`to_dict`, whose bytes are the same in every run.
     batches : tuple of BatchAudit
         What each batch variable that was given has to do with labels, panel and score.
     adjusted : Adjustment or None
@@ -240,10 +229,6 @@ class EvaluationResult(Shown):
             text = f"{added.value:+.2f} ({added.low:+.2f} to {added.high:+.2f})"
             lines.append(("added to what is adjusted for", text))
         return lines
-
-    def to_frame(self) -> Any:
-        """Return the scores as a pandas data frame: one row each, with its interval."""
-        return data_frame([{"score": k, **v.to_dict()} for k, v in self.scores.items()])
 
     @property
     def verdict(self) -> Verdict:
@@ -373,13 +358,13 @@ class EvaluationResult(Shown):
             "predicted": np.full(n, -1, dtype=np.intp),
             "fold": np.full(n, -1, dtype=np.intp),
         }
-        for name in ("decision", "proba", "distances"):
+        for name in _BY_CLASS:
             have = all(getattr(f, name) is not None for f in mine)
             result[name] = np.full((n, k), np.nan) if have else None
         for f in mine:
             result["predicted"][f.test] = f.predicted
             result["fold"][f.test] = f.index
-            for name in ("decision", "proba", "distances"):
+            for name in _BY_CLASS:
                 if result[name] is not None:
                     result[name][f.test] = getattr(f, name)
         return result
@@ -387,22 +372,7 @@ class EvaluationResult(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return everything but timings, as JSON can hold it."""
         repeats = sorted({f.repeat for f in self.folds})
-        names = self.feature_names
-        frequencies = self.selection_frequencies
-        features = []
-        if frequencies is not None:
-            final = set(self.final_panel or ())
-            used = [j for j in range(self.n_features) if frequencies[j] > 0 or j in final]
-            used.sort(key=lambda j: (-frequencies[j], j))
-            features = [
-                {
-                    "index": j,
-                    "name": None if names is None else names[j],
-                    "frequency": float(frequencies[j]),
-                    "in_final_panel": j in final,
-                }
-                for j in used
-            ]
+        names, final, sizes = self.feature_names, self.final_panel, self.panel_size_summary
         return plain(
             {
                 "description": self.description,
@@ -412,19 +382,19 @@ class EvaluationResult(Shown):
                 "n_samples": self.n_samples,
                 "n_features": self.n_features,
                 "y": self.y,
-                "scores": {k: v.to_dict() for k, v in self.scores.items()},
-                "folds": [f.to_dict() for f in self.folds],
+                "scores": self.scores,
+                "folds": self.folds,
                 "out_of_fold": [{"repeat": r, **self.out_of_fold(r)} for r in repeats],
                 "confusion": self.confusion,
                 "panel_sizes": self.panel_sizes,
                 "panel_size_summary": None
-                if self.panel_size_summary is None
-                else dict(zip(("median", "low", "high"), self.panel_size_summary)),
-                "features": features,
-                "final_panel": self.final_panel,
+                if sizes is None
+                else dict(zip(("median", "low", "high"), sizes)),
+                "features": self._features(),
+                "final_panel": final,
                 "final_panel_names": None
-                if names is None or self.final_panel is None
-                else [names[j] for j in self.final_panel],
+                if names is None or final is None
+                else [names[j] for j in final],
                 "stability": self.stability,
                 "jaccard": self.jaccard,
                 "control": self.control,
@@ -439,3 +409,21 @@ class EvaluationResult(Shown):
                 "notes": NOTES,
             }
         )
+
+    def _features(self) -> list[dict[str, Any]]:
+        """Return the features that some fit used, most frequent first."""
+        frequencies, names = self.selection_frequencies, self.feature_names
+        if frequencies is None:
+            return []
+        final = set(self.final_panel or ())
+        used = [j for j in range(self.n_features) if frequencies[j] > 0 or j in final]
+        used.sort(key=lambda j: (-frequencies[j], j))
+        return [
+            {
+                "index": j,
+                "name": None if names is None else names[j],
+                "frequency": float(frequencies[j]),
+                "in_final_panel": j in final,
+            }
+            for j in used
+        ]

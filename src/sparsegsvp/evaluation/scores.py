@@ -1,4 +1,4 @@
-"""The scores of one fold, of a method or of the common classifier on its panel.
+"""The scores of one fold, and what all folds together say: scores with intervals, and panels.
 
 Classes are codes 0..K-1. For two classes the positive one is named; with more, areas and
 rates are averaged over each class against the rest.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,23 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from .._typing import Float64Array, IntArray
 from ..linalg.matrix import dense
-from ..metrics import balanced_brier_score, balanced_log_loss, delong_variance
+from ..metrics import (
+    CalibrationCurve,
+    Interval,
+    StabilityIndex,
+    average_jaccard,
+    balanced_brier_score,
+    balanced_calibration_curve,
+    balanced_log_loss,
+    delong_variance,
+)
 from .baselines import common_classifier
-from .folds import Fold
+from .folds import Fold, holdout_ratio
+from .intervals import auc_interval, corrected_interval, rate_interval
+from .panels import panel_stability
+
+if TYPE_CHECKING:
+    from .result import FoldResult
 
 #: Scores of a fold and their range.
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -158,3 +172,91 @@ def panel_score(
         predicted = model.predict(test)
         score = mean_recall(codes[fold.test], predicted)
     return score, predicted, model.predict_proba(test)
+
+
+# ------------------------------------------------------------------------------- of all folds
+
+
+def aggregate_scores(
+    folds: tuple[FoldResult, ...], y: IntArray, positive: int | None, level: float
+) -> dict[str, Interval]:
+    """Return the estimate of every score that some fold defines, with its interval."""
+    ratio = holdout_ratio(folds)
+    n_repeats = len({f.repeat for f in folds})
+    # of each class, in a repeat, the mean over repeats
+    counts = np.sum([f.counts for f in folds], axis=0) / n_repeats
+    ones = list(range(len(counts))) if positive is None else [positive]
+    every_class_tested = bool(np.all(counts[:, [1, 3]] > 0))
+    rates = {
+        "balanced_accuracy": counts[:, :2],
+        "sensitivity": counts[ones, :2],
+        "specificity": counts[ones, 2:],
+    }
+    scores = {}
+    for name, bounds in BOUNDS.items():
+        values = np.array([f.scores[name] for f in folds])
+        if not np.isfinite(values).any():
+            continue
+        if every_class_tested and name in rates:
+            pairs = rates[name]
+            pooled = float(np.mean(pairs[:, 0] / pairs[:, 1]))
+            scores[name] = rate_interval(values, ratio, pairs.tolist(), value=pooled, level=level)
+        elif every_class_tested and name == "auc":
+            scores[name] = auc_interval(
+                values,
+                ratio,
+                [area_variance(y[f.test], f.decision, ones) for f in folds],
+                len(folds) / n_repeats,
+                float(counts[:, 1].min()),
+                level=level,
+            )
+        else:
+            scores[name] = corrected_interval(values, ratio, level=level, bounds=bounds)
+    return scores
+
+
+def aggregate_control(folds: tuple[FoldResult, ...], level: float) -> dict[str, Interval] | None:
+    """Return the common classifier's intervals on panels, on random ones, and of the difference.
+
+    The difference is taken fold by fold: both saw the same samples.
+    """
+    controls = [f.control for f in folds if f.control is not None]
+    if len(controls) < len(folds):
+        return None
+    ratio = holdout_ratio(folds)
+    values = {k: np.array([c[k] for c in controls]) for k in ("selected", "random")}
+    found = {k: corrected_interval(v, ratio, level=level) for k, v in values.items()}
+    gaps = values["selected"] - values["random"]
+    found["difference"] = corrected_interval(gaps, ratio, level=level, bounds=(-1.0, 1.0))
+    return found
+
+
+def panel_statistics(
+    folds: tuple[FoldResult, ...], n_features: int
+) -> tuple[Float64Array | None, StabilityIndex | None, float | None]:
+    """Return selection frequencies, Nogueira's index and the mean Jaccard similarity."""
+    panels = [f.panel for f in folds if f.panel is not None]
+    if len(panels) < len(folds):
+        return None, None, None
+    frequencies = np.zeros(n_features)
+    for panel in panels:
+        frequencies[panel] += 1
+    frequencies /= len(panels)
+    if len(panels) < 2:
+        return frequencies, None, None
+    lists = [panel.tolist() for panel in panels]
+    return frequencies, panel_stability(lists, n_features), average_jaccard(lists)
+
+
+def calibration_of(
+    folds: tuple[FoldResult, ...], y: IntArray, positive: int | None
+) -> CalibrationCurve | None:
+    """Return the calibration curve of the first repeat, for two classes."""
+    first = [f for f in folds if f.repeat == folds[0].repeat]
+    if positive is None or any(f.proba is None for f in first):
+        return None
+    truth = np.concatenate([y[f.test] == positive for f in first])
+    proba = np.concatenate([f.proba[:, positive] for f in first if f.proba is not None])
+    if np.unique(truth).size < 2:
+        return None
+    return balanced_calibration_curve(truth, np.clip(proba, 0, 1), n_bins=5)

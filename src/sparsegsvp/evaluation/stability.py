@@ -12,16 +12,15 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, column_or_1d, get_tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._parallel import Task
 from .._typing import BoolArray, IntArray, Progress
 from .._validate import check_choice, check_integer, check_real, check_seed, forget_fit
 from .bounds import error_control
-from .folds import complementary_pair, derive_seed, subsample
+from .folds import check_labels, complementary_pair, derive_seed, subsample
 from .journal import Journal, open_journal, run_logged
-from .panels import describe, fit_on, panel_stability, selected_features
+from .panels import Procedure, describe, panel_stability, selected_features
 from .substitutes import Substitute, find_substitutes, group_frequency
 from .values import identity
 
@@ -97,16 +96,13 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.feature_selection import SelectKBest
     >>> from sparsegsvp import StabilitySelection
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 30)
-    >>> X = rng.normal(size=(60, 50))
-    >>> X[:, :2] += 1.5 * y[:, None]
-    >>> stable = StabilitySelection(SelectKBest(k=3), n_resamples=40).fit(X, y)
-    >>> stable.get_support(indices=True)
-    array([0, 1])
+    >>> from sparsegsvp.datasets import make_planted
+    >>> data = make_planted(60, 50, 2, effect=1.5)
+    >>> stable = StabilitySelection(SelectKBest(k=3), n_resamples=40).fit(data.X, data.y)
+    >>> stable.get_support(indices=True), data.support
+    (array([23, 26]), array([23, 26]))
     >>> round(stable.error_bound_, 3)
     0.9
     """
@@ -152,13 +148,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             Samples of one group are drawn together; then the groups are what is halved.
         batch : array-like of shape (n_samples,), optional
             Batches, for a step of the estimator that centres them.
-        progress : callable, optional
-            Called as ``progress(stage, done, total)`` at the beginning and after each subset;
-            the stage is "stability in half samples".
-        log : path or Journal, optional
-            Append-only log of finished subsets, as in :func:`~sparsegsvp.nested_evaluate`.
-        resume : bool, default=False
-            Continue ``log`` where it ends.
+        progress, log, resume
+            As in :func:`~sparsegsvp.nested_evaluate`; the stage is "stability in half samples".
 
         Returns
         -------
@@ -186,7 +177,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         # frames reach the estimator as frames: it may look for names
         named = hasattr(self, "feature_names_in_")
         lots = None if batch is None else column_or_1d(batch)
-        shared = (self.estimator, given if named else X, labels, ids, lots)
+        shared = Procedure(self.estimator, given if named else X, labels, ids, lots)
         with open_journal(log, header, resume=resume) as journal:
             run_logged(tasks, shared, journal, stage=HALVES, progress=progress, n_jobs=self.n_jobs)
             for i, task in enumerate(tasks):
@@ -207,13 +198,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             ensure_min_samples=4,
             ensure_all_finite="allow-nan" if missing else True,
         )
-        check_classification_targets(y)
-        labels = column_or_1d(y)
-        if np.unique(labels).size < 2:
-            raise ValueError("y holds a single class; at least two are needed.")
-        ids = None if groups is None else column_or_1d(groups)
-        if ids is not None:
-            check_consistent_length(labels, ids)
+        labels, _, ids = check_labels(y, groups)
         return X, labels, ids
 
     def _count(self, X: Any, y: NDArray[Any], Z: BoolArray) -> None:
@@ -325,17 +310,12 @@ def _takes_missing_values(estimator: Any) -> bool:
     return bool(get_tags(estimator).input_tags.allow_nan)
 
 
-def _select(
-    shared: tuple[Any, Any, NDArray[Any], NDArray[Any] | None, NDArray[Any] | None],
-    rows: IntArray,
-    seed: int,
-) -> IntArray:
+def _select(procedure: Procedure, rows: IntArray, seed: int) -> IntArray:
     """Fit a clone on the rows drawn, with a seed, and return the features it selects."""
-    estimator, X, y, groups, batch = shared
-    panel = selected_features(fit_on(estimator, X, y, groups, rows, seed, batch), X.shape[1])
+    panel = selected_features(procedure.fit(rows, seed), procedure.X.shape[1])
     if panel is None:
         raise ValueError(
-            f"{type(estimator).__name__} does not say which features it uses; "
+            f"{type(procedure.estimator).__name__} does not say which features it uses; "
             "give an estimator with get_support, or a linear model with coef_."
         )
     return panel

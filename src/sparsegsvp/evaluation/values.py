@@ -84,8 +84,8 @@ def dumps(value: Any) -> str:
 # ------------------------------------------------------------------------------ text and tables
 
 
-def number(value: float, digits: int = 2) -> str:
-    """Write a score, never rounding an imperfect one up to 1.
+def number(value: float) -> str:
+    """Write a score with two digits, never rounding an imperfect one up to 1.
 
     Examples
     --------
@@ -93,10 +93,8 @@ def number(value: float, digits: int = 2) -> str:
     >>> number(0.914), number(0.998), number(1.0)
     ('0.91', '0.99', '1.00')
     """
-    text = f"{value:.{digits}f}"
-    if value < 1.0 and float(text) == 1.0:
-        text = f"{1.0 - 10.0**-digits:.{digits}f}"
-    return text
+    text = f"{value:.2f}"
+    return "0.99" if value < 1.0 and text == "1.00" else text
 
 
 def ranged(score: Interval | None) -> str:
@@ -139,3 +137,13 @@ class Shown:
 
     def _lines(self) -> list[tuple[str, str]]:
         raise NotImplementedError
+
+
+class Scored(Shown):
+    """A result with scores by name, which also come as a data frame."""
+
+    scores: dict[str, Interval]
+
+    def to_frame(self) -> Any:
+        """Return the scores as a pandas data frame: one row each, with its interval."""
+        return data_frame([{"score": k, **v.to_dict()} for k, v in self.scores.items()])

@@ -5,7 +5,7 @@
 They read nothing but their arguments and print nothing.
 """
 
-from ..evaluation.catalogue import method_lines
+from ..evaluation.compare import method_lines
 from ..evaluation.recalibration import (
     recalibration_effect,
     recalibration_of,

@@ -19,9 +19,9 @@ from .._typing import Float64Array, IntArray
 from ..estimators import GSVPSVMCV, BatchCenterer, MedianImputer, Panel, PanelPipeline
 from ..estimators.groups import FeatureGroups
 from ..evaluation import default_methods
-from ..evaluation.adjusting import only_with
 from ..evaluation.baselines import common_classifier
-from ..evaluation.catalogue import KNOWN_AS
+from ..evaluation.compare import KNOWN_AS
+from ..evaluation.paired import only_with
 from ..evaluation.panels import with_size
 from ..io import InputError, Log2, Table
 from ..io.errors import listed, option, quote, suggestion

@@ -14,8 +14,8 @@ from .._notices import Notice
 from .._typing import Progress
 from .._versions import versions
 from ..evaluation import EvaluationResult, nested_evaluate, paired_difference
-from ..evaluation.adjusting import ALONE
 from ..evaluation.journal import Journal, open_journal
+from ..evaluation.paired import ALONE
 from ..evaluation.values import digest
 from ..io import InputError, Table
 from ..io.errors import option
