@@ -25,6 +25,7 @@ from sparsegsvp import GSVPSVM, GSVPSVMCV
 from sparsegsvp.datasets import data_folder, load_ovarian, make_planted
 from sparsegsvp.estimators import folds, planes
 from sparsegsvp.estimators.decision import balanced_sample, fit_calibrator, log_distances
+from sparsegsvp.estimators.folds import run_fold, search_by_blocks
 from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
 from sparsegsvp.estimators.search import (
     HeldOutLosses,
@@ -33,10 +34,8 @@ from sparsegsvp.estimators.search import (
     choose_point,
     pick,
     points_of,
-    run_fold,
     sizes_up_to,
 )
-from sparsegsvp.estimators.tall import search_by_blocks
 from sparsegsvp.linalg import DenseMatrix, as_matrix
 from sparsegsvp.metrics import balanced_log_loss
 from sparsegsvp.solvers import L1, Lq

@@ -257,11 +257,9 @@ class GSVPSVMCV(PlaneClassifier):
         rows = LabelledRows(*validate_rows(self, X, y, sample_weight), self.classes_)
         names = getattr(self, "feature_names_in_", None)
         search = search.steered(Steering.of(self, rows.X.shape[1], names))
-        if search.sizes is not None:
-            points = points_of(len(search.sizes), len(self.classes_), combine=False)
-        else:
-            points = points_of(len(search.rhos), len(self.classes_), bool(self.combine))
-        search = replace(search, points=points)
+        n_points = len(search.rhos if search.sizes is None else search.sizes)
+        combine = bool(self.combine) and search.sizes is None
+        search = replace(search, points=points_of(n_points, len(self.classes_), combine))
         batches = check_batches(in_memory(batch), len(rows.codes))
         splits = split_rows(self, rows, route(self, groups, params))
         with one_thread():
