@@ -110,7 +110,7 @@ def _fit_binary(features: Float64Array, codes: IntArray, weight: Float64Array) -
 
     found = np.empty((n_models, k + 1))
     active = np.arange(n_models)
-    theta, z = np.zeros((n_models, k + 1)), np.zeros((n_models, n))
+    theta, z = np.zeros_like(found), np.zeros((n_models, n))
     value = objective(theta, z)
     for _ in range(_MOST_STEPS):
         p = expit(z)
