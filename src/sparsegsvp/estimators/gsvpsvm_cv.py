@@ -240,11 +240,8 @@ class GSVPSVMCV(PlaneClassifier):
             Groups, such as patients, that no fold then splits. With scikit-learn's metadata
             routing enabled they are requested by default.
         batch : array-like, data frame or mapping from name to array-like, optional
-            Where or when each row was measured; several variables may be given. The fit does not
-            depend on it, nor do its folds (`groups` keeps batches whole): `batch_audit_` then says
-            whether the labels can be told from the batches alone, and the batches from the panel,
-            and a warning where labels and batches are nearly the same. With scikit-learn's metadata
-            routing enabled it is requested by default.
+            Where or when each row was measured, as in `GSVPSVM.fit`. Neither the fit nor its folds
+            depend on it (`groups` keeps batches whole): it is for `batch_audit_`, and a warning.
         **params : dict
             With metadata routing enabled, whatever else a splitter given as `cv` requests.
 

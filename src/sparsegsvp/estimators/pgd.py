@@ -248,15 +248,6 @@ def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> No
     Many fits take a fraction of the time they take one by one, and agree with these up to
     rounding (see `sparsegsvp.solvers.pgd.pgd_planes`). A plane that reaches its cap is told
     by ``converged_`` alone, not by a warning.
-
-    Examples
-    --------
-    >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.estimators.pgd import PGDGSVPSVM, fit_together
-    >>> models = [PGDGSVPSVM(q, step_size=0.01, max_iter=100) for q in (0.1, 0.5, 1.0)]
-    >>> fit_together(models, *make_planted(60, 20, 3, effect=3.0, return_X_y=True))
-    >>> [model.elbows_.tolist() for model in models]
-    [[2, 3], [3, 6], [9, 11]]
     """
     planes: list[PGDPlane] = []
     for model in models:
