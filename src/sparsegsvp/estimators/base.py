@@ -118,9 +118,10 @@ class PlaneClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
             For two classes positive for ``classes_[1]``, and zero where `predict` changes;
             otherwise one column per class.
         """
+        distances = self.distances(X)
         decision = str(getattr(self, "decision_", self.decision))
         calibrator = self._calibrator() if decision == "calibrated" else None
-        return margin(scores(self.distances(X), self.scale_, decision, calibrator))
+        return margin(scores(distances, self.scale_, decision, calibrator))
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row.
@@ -133,7 +134,8 @@ class PlaneClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[predicted_codes(self.decision_function(X))]
+        codes = predicted_codes(self.decision_function(X))
+        return self.classes_[codes]
 
     @available_if(_calibrates)
     def predict_proba(self, X: Any) -> Float64Array:
