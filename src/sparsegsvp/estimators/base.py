@@ -83,7 +83,8 @@ class PlaneClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         assay = self._panel_columns(X)
         if assay is None:
             return self._distances(read_matrix(X, estimator=self, reset=False))
-        return self._distances(read_matrix(assay), np.arange(assay.shape[1]))
+        matrix = read_matrix(assay)
+        return self._distances(matrix, np.arange(matrix.shape[1]))
 
     def _distances(self, X: Matrix, columns: IntArray | None = None) -> Float64Array:
         """Distances of checked rows; ``columns`` says where the panel is, if not where it was."""
