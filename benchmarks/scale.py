@@ -137,7 +137,7 @@ def _tall(tiny: bool, search: bool) -> dict[str, Any]:
 
 def wide(tiny: bool) -> list[dict[str, Any]]:
     from sparsegsvp._parallel import one_thread
-    from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
+    from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings, shared_paths
     from sparsegsvp.linalg import DataCovariances
     from sparsegsvp.linalg.lazy import DaskMatrix
     from sparsegsvp.solvers import L1
@@ -149,7 +149,8 @@ def wide(tiny: bool) -> list[dict[str, Any]]:
         with one_thread():
             cov = DataCovariances(DaskMatrix(data.X), data.y.astype(np.intp), None, 2, True)
             settings = PlaneSettings(L1(), tau=1.0, pool=0.5)
-            paths = PlaneProblems(cov, settings).paths(np.geomspace(1.0, 1e-2, 25))
+            problems = PlaneProblems(cov, settings)
+            [paths] = shared_paths([problems], np.geomspace(1.0, 1e-2, 25))
         worst = max(point.kkt_residual / path[0].delta for path in paths for point in path)
         largest = max(len(point.features) for path in paths for point in path)
         return {"selected": largest, "residual": worst}

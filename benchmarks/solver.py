@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from _common import best_time, exponent, load, save, standardized
 from _peers import this_folder_hidden
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
+from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings, shared_paths
 from sparsegsvp.linalg import as_matrix
 from sparsegsvp.linalg.covariances import make_covariances
 from sparsegsvp.solvers import L1
@@ -42,7 +42,7 @@ def settings(tol: float = 1e-6) -> PlaneSettings:
 def our_paths(X: np.ndarray, y: np.ndarray, n_deltas: int, **options: Any) -> dict[str, Any]:
     """The paths of both planes, standardisation included."""
     cov = make_covariances(as_matrix(X), y.astype(np.intp), None, 2, standardize=True, **options)
-    paths = PlaneProblems(cov, settings()).paths(np.geomspace(1.0, 1e-2, n_deltas))
+    [paths] = shared_paths([PlaneProblems(cov, settings())], np.geomspace(1.0, 1e-2, n_deltas))
     return {
         "residual": max(s.kkt_residual / s.delta for path in paths for s in path),
         "supports": [[len(s.features) for s in path] for path in paths],
@@ -232,7 +232,9 @@ def tall(n: int, m: int, n_deltas: int) -> dict[str, Any]:
             as_matrix(X[:size]), y[:size].astype(np.intp), None, 2, standardize=True
         )
         rhos = np.geomspace(1.0, 1e-2, n_deltas)
-        after[size] = best_time(lambda: PlaneProblems(cov, settings()).paths(rhos))[0]  # noqa: B023
+        after[size], _ = best_time(
+            lambda: shared_paths([PlaneProblems(cov, settings())], rhos)  # noqa: B023
+        )
     few, many = after.values()
     print(
         f"{n:,} x {m}: {n_deltas}-point paths of both planes cost {total / product:.2f} times X'X "

@@ -168,7 +168,49 @@ _LIVING: dict[str, tuple[str, ...]] = {
     "a second vector that nobody reads": (
         "_smallest_eigenvector: 0 -> 1 in `_, vectors = eigh(A, A + B, subset_by_index=[0, 0])` (2)",
     ),
-    "there is one column": ("_smallest_eigenvector: 0 -> -1 in `return vectors[:, 0]`",),
+    "there is one column": (
+        "_smallest_eigenvector: 0 -> -1 in `return vectors[:, 0]`",
+        "fit_calibrator: 0 -> -1 in `return Calibrator(coef[0].copy(), np.array(intercept[0]))`",
+        "fit_calibrator: 0 -> -1 in `return Calibrator(coef[0].copy(), np.array(intercept[0]))` (2)",
+        "_fit_binary: 0 -> -1 in `loss = np.matmul(np.logaddexp(0.0, -signs * z)[:, None, :], weight)[:, 0]`",
+        "_fit_binary: 0 -> -1 in `gradient = np.matmul(design, (weight * (p - codes))[:, :, None])[:, :, 0] + ridge * theta`",
+        "_fit_binary: 0 -> -1 in `step = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]`",
+        "_fit_binary: 0 -> -1 in `trial_z = np.matmul(trial[:, None, :], design)[:, 0]`",
+    ),
+    "the rows of a class without weight weigh nothing, whatever that is divided by": (
+        "fit_calibrators: 1.0 -> 2.0 in `safe = np.where(totals > 0.0, totals, 1.0)`",
+    ),
+    "a cap that is far above what is needed": (
+        "fit_calibrators: 200 -> 201 in `models = [LogisticRegression(C=1.0, solver=solver, tol=1e-08, max_iter=200).fit(features[:`",
+        "fit_calibrators: 200 -> 199 in `models = [LogisticRegression(C=1.0, solver=solver, tol=1e-08, max_iter=200).fit(features[:`",
+    ),
+    "any small number keeps the matrix from being singular": (
+        "_fit_binary: add -> sub in `curvature[:, diagonal, diagonal] += ridge + 1e-12 * (1.0 + trace)[:, None]` (2)",
+        "_fit_binary: add -> sub in `curvature[:, diagonal, diagonal] += ridge + 1e-12 * (1.0 + trace)[:, None]` (3)",
+        "_fit_binary: 1.0 -> 2.0 in `curvature[:, diagonal, diagonal] += ridge + 1e-12 * (1.0 + trace)[:, None]`",
+        "_fit_binary: 1.0 -> 0.0 in `curvature[:, diagonal, diagonal] += ridge + 1e-12 * (1.0 + trace)[:, None]`",
+    ),
+    "a few more steps at the minimum, which change the last digits": (
+        "_fit_binary: lte -> lt in `last = decrement <= 1e-12 * (1.0 + np.abs(value))`",
+        "_fit_binary: mult -> div in `last = decrement <= 1e-12 * (1.0 + np.abs(value))`",
+        "_fit_binary: 1e-12 -> -0.999999999999 in `last = decrement <= 1e-12 * (1.0 + np.abs(value))`",
+        "_fit_binary: add -> sub in `last = decrement <= 1e-12 * (1.0 + np.abs(value))`",
+        "_fit_binary: 1.0 -> 2.0 in `last = decrement <= 1e-12 * (1.0 + np.abs(value))`",
+        "_fit_binary: 1.0 -> 0.0 in `last = decrement <= 1e-12 * (1.0 + np.abs(value))`",
+    ),
+    "steps between no descent and one ten-thousandth of the promised one do not occur": (
+        "_fit_binary: gt -> gte in `short = ~last & (trial_value > value - 0.0001 * length * decrement)`",
+        "_fit_binary: sub -> add in `short = ~last & (trial_value > value - 0.0001 * length * decrement)`",
+    ),
+    "without it the step is halved until it is zero, and tried again: the same end, later": (
+        "_fit_binary: lte -> lt in `stuck = short & (length <= 1e-10)`",
+        "_fit_binary: 1e-10 -> -0.9999999999 in `stuck = short & (length <= 1e-10)`",
+        "_fit_binary: True -> False in `length[stuck], last[stuck] = (0.0, True)`",
+        "_fit_binary: break -> pass (2)",
+    ),
+    "a sample of as many rows as there are is all of them": (
+        "balanced_sample: lte -> lt in `if len(codes) <= size:`",
+    ),
     "X is square where the forms are definite": (
         "_smallest_generalized_vector: 1 -> 0 in `z, *_ = lstsq(found.X.T, np.eye(found.X.shape[1])[smallest])`",
     ),

@@ -29,7 +29,15 @@ RANK = {
 # Beside the order: what each of them may import, and who may import them.
 BESIDE = {"metrics": {"datasets"}, "datasets": {"metrics"}, "io": {"estimators"}}
 ONLY_FOR = {"io": {"cli", "report", "reproduce", "workflow", "__init__"}}
-EVERYWHERE = {"_notices", "_parallel", "_typing", "_validate", "_versions", "__version__"}
+EVERYWHERE = {
+    "_mixins",
+    "_notices",
+    "_parallel",
+    "_typing",
+    "_validate",
+    "_versions",
+    "__version__",
+}
 
 OPTIONAL = {
     "typer": "cli",

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from sparsegsvp.datasets import load_breast_cancer, make_planted
-from sparsegsvp.estimators import search as search_module
-from sparsegsvp.estimators import tall as tall_module
+from sparsegsvp.estimators import folds as folds_module
 
 
 @pytest.fixture(scope="session")
@@ -39,13 +38,12 @@ def three() -> tuple[np.ndarray, np.ndarray]:
 def fold_panels(monkeypatch):
     """The panels of all points of all folds, as they are solved."""
     seen = []
-    solve = search_module.solve_fold
+    solve = folds_module.solve_fold
 
     def watched(*args):
         planes = solve(*args)
         seen.extend(p.panel for setting in planes for p in setting if p is not None)
         return planes
 
-    monkeypatch.setattr(search_module, "solve_fold", watched)
-    monkeypatch.setattr(tall_module, "solve_fold", watched)
+    monkeypatch.setattr(folds_module, "solve_fold", watched)
     return seen

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
 
 from sparsegsvp.estimators import decision
 from sparsegsvp.estimators.decision import (
@@ -151,13 +153,85 @@ def test_calibrators_of_rows_of_very_different_size_and_weight(seed):
         assert_allclose(_fit_binary(features[:, [j]], codes, weight)[0], found[j], rtol=1e-9)
 
 
-def test_models_are_fitted_one_at_a_time_where_rows_are_many(monkeypatch):
-    features = np.random.default_rng(5).normal(size=(30, 4, 2))
-    codes = np.arange(30) % 2
+@pytest.mark.parametrize("seed", [707, 1400])
+def test_where_rounding_hides_every_descent_a_calibrator_stays_at_its_minimum(seed):
+    """Newton's last step promises more than the objective can show, however short it is made."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 12))
+    codes = np.arange(n) % 2
+    features = rng.normal(size=(n, 1, 2)) * 10 ** rng.uniform(-2, 5, size=(n, 1, 1))
+    weight = 10 ** rng.uniform(-8, 8, size=n)
+    [found] = _fit_binary(features, codes, weight)
+    given = (features[:, 0], codes, weight)
+    precise = {"xatol": 1e-12, "fatol": 1e-16}
+    lower = minimize(_loss, found, args=given, method="Nelder-Mead", options=precise).fun
+    assert lower > (1 - 1e-6) * _loss(found, *given)
+
+
+def test_a_single_step_is_newtons(monkeypatch):
+    rng = np.random.default_rng(6)
+    features, codes = rng.normal(size=(20, 3, 2)), np.arange(20) % 2
+    weight = rng.uniform(0.5, 1.5, 20)
+    monkeypatch.setattr(decision, "_MOST_STEPS", 1)
+    found = _fit_binary(features, codes, weight)
+    for j in range(3):
+        rows = np.column_stack([features[:, j], np.ones(20)])
+        # at zero every probability is one half
+        curvature = rows.T @ (rows * weight[:, None] / 4) + np.diag([1.0, 1.0, 0.0])
+        expected = np.linalg.solve(curvature, rows.T @ (weight * (codes - 0.5)))
+        assert_allclose(found[j], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("most", "batches"), [(5, [1] * 20), (42, [7, 7, 6]), (10**6, [20])])
+def test_no_more_models_are_fitted_at_a_time_than_there_is_room_for(most, batches, monkeypatch):
+    """Of more models than rows; one at a time where the rows alone are too many."""
+    features = np.random.default_rng(5).normal(size=(6, 20, 2))
+    codes = np.arange(6) % 2
     expected = fit_calibrators(features, codes, 2, None)
-    monkeypatch.setattr(decision, "_MOST_VALUES", 7)
+    seen = []
+
+    def watched(part, *rest):
+        seen.append(part.shape[1])
+        return _fit_binary(part, *rest)
+
+    monkeypatch.setattr(decision, "_fit_binary", watched)
+    monkeypatch.setattr(decision, "_MOST_VALUES", most)
     for found, whole in zip(fit_calibrators(features, codes, 2, None), expected):
         assert_allclose(found, whole, rtol=1e-12)
+    assert seen == batches
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_weigh_the_same_however_little_their_rows_do(n_classes):
+    rng = np.random.default_rng(7)
+    codes = np.arange(30) % n_classes
+    features = rng.normal(size=(30, 2, n_classes)) + codes[:, None, None]
+    weight = rng.uniform(1.0, 2.0, 30) * np.array([1e-3, 1.0, 1e-2])[codes]
+    found = fit_calibrators(features, codes, n_classes, weight)
+    even = weight / np.bincount(codes, weight)[codes] * weight.sum() / n_classes
+    for coef, intercept, j in zip(*found, range(2)):
+        peer = LogisticRegression(tol=1e-10, solver="newton-cholesky")
+        peer.fit(features[:, j], codes, sample_weight=even)
+        assert_allclose(coef, np.squeeze(peer.coef_), atol=1e-6)
+        assert_allclose(intercept, np.squeeze(peer.intercept_), atol=1e-6)
+
+
+@pytest.mark.parametrize(("few", "solver"), [(3, "newton-cholesky"), (2, "newton-cg")])
+def test_second_derivatives_are_formed_for_few_classes_alone(few, solver, monkeypatch):
+    used = []
+
+    class Watched(LogisticRegression):
+        def fit(self, *args, **kwargs):
+            used.append(self.solver)
+            return super().fit(*args, **kwargs)
+
+    features, codes = np.random.default_rng(8).normal(size=(30, 2, 3)), np.arange(30) % 3
+    expected = fit_calibrators(features, codes, 3, None)
+    monkeypatch.setattr(decision, "LogisticRegression", Watched)
+    monkeypatch.setattr(decision, "_FEW_CLASSES", few)
+    for found, whole in zip(fit_calibrators(features, codes, 3, None), expected):
+        assert_allclose(found, whole, atol=1e-5)
+    assert used == [solver, solver]
 
 
 def test_a_class_that_is_absent_or_weighs_nothing_leaves_calibrators_finite():

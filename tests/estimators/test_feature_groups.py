@@ -22,7 +22,7 @@ from sparsegsvp import (
     save_model,
 )
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.estimators import tall as tall_module
+from sparsegsvp.estimators import folds as folds_module
 from sparsegsvp.estimators.groups import FeatureGroups
 
 
@@ -231,7 +231,7 @@ def test_the_search_by_blocks_and_processes_keep_groups_whole(fold_panels, monke
     options = {"tau": 1.0, "n_deltas": 5, "cv": 3, "feature_groups": labels}
     plain, two = (GSVPSVMCV(n_jobs=n, **options).fit(X, y) for n in (1, 2))
     np.testing.assert_array_equal(plain.coef_, two.coef_)
-    monkeypatch.setattr(tall_module, "SAMPLE", 200)
+    monkeypatch.setattr(folds_module, "SAMPLE", 200)
     fold_panels.clear()
     found = GSVPSVMCV(**options).fit(X, y)
     assert len(fold_panels) >= 15 and all(_whole(panel, labels) for panel in fold_panels)

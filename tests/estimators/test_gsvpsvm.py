@@ -494,3 +494,24 @@ def test_planted_features_are_recovered_among_five_thousand() -> None:
     data = make_planted(150, 5000, 5, effect=2.0, random_state=1)
     model = GSVPSVM(n_features=5).fit(data.X, data.y)
     assert_array_equal(model.get_support(indices=True), data.support)
+
+
+def test_a_plane_at_infinity_is_told_and_its_penalised_one_kept() -> None:
+    """Equal means, and a class that is wider in every direction: its best plane is far away."""
+    half = np.random.default_rng(0).normal(size=(20, 3))
+    narrow = np.concatenate([half, -half])
+    X, y = np.concatenate([3.0 * narrow, narrow]), np.repeat([0, 1], 40)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = GSVPSVM(pool=0.0).fit(X, y)
+    words = [str(warning.message) for warning in caught]
+    assert any("lies at infinity, so its penalised plane was kept" in text for text in words)
+    assert any("of the plane of class 0 ran off to infinity and was clipped" in t for t in words)
+    assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
+
+
+def test_a_model_without_its_calibrator_says_so(breast) -> None:
+    model = GSVPSVM(n_features=2).fit(*breast)
+    model.calibrator_ = None
+    with pytest.raises(ValueError, match="the model has no calibrator: fit it with decision="):
+        model.predict_proba(breast[0])

@@ -25,6 +25,7 @@ from sparsegsvp import GSVPSVM, GSVPSVMCV
 from sparsegsvp.datasets import data_folder, load_ovarian, make_planted
 from sparsegsvp.estimators import folds, planes
 from sparsegsvp.estimators.decision import balanced_sample, fit_calibrator, log_distances
+from sparsegsvp.estimators.folds import run_fold, search_by_blocks
 from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
 from sparsegsvp.estimators.search import (
     HeldOutLosses,
@@ -33,10 +34,8 @@ from sparsegsvp.estimators.search import (
     choose_point,
     pick,
     points_of,
-    run_fold,
     sizes_up_to,
 )
-from sparsegsvp.estimators.tall import search_by_blocks
 from sparsegsvp.linalg import DenseMatrix, as_matrix
 from sparsegsvp.metrics import balanced_log_loss
 from sparsegsvp.solvers import L1, Lq
@@ -735,3 +734,12 @@ def test_what_was_chosen_makes_the_same_model(breast, penalty) -> None:
     again = GSVPSVM(**best).fit(X, y)
     assert_array_equal(again.support_, search.support_)
     assert_allclose(again.coef_, search.coef_, rtol=1e-6)
+
+
+def test_a_fold_whose_rows_weigh_nothing_cannot_be_scored(breast) -> None:
+    X, y = breast[0][:60], breast[1][:60]
+    weight = np.ones(60)
+    weight[:20] = 0.0
+    folds_given = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
+    with pytest.raises(ValueError, match="sample_weight leaves no sample to score"):
+        GSVPSVMCV(**QUICK | {"cv": folds_given}).fit(X, y, sample_weight=weight)

@@ -25,7 +25,7 @@ from sparsegsvp import (
     save_model,
 )
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.estimators import tall as tall_module
+from sparsegsvp.estimators import folds as folds_module
 
 MUST, BANNED = [3, 11], [0, 1, 5]
 
@@ -251,7 +251,7 @@ def test_the_search_by_blocks_keeps_to_the_factors(fold_panels, monkeypatch) -> 
     X, y = make_planted(600, 15, 4, effect=1.0, random_state=0, return_X_y=True)
     options = {"tau": 1.0, "n_deltas": 5, "cv": 3, "penalty_factor": _factors(15)}
     plain = GSVPSVMCV(**options).fit(X, y)
-    monkeypatch.setattr(tall_module, "SAMPLE", 200)
+    monkeypatch.setattr(folds_module, "SAMPLE", 200)
     fold_panels.clear()
     found = GSVPSVMCV(**options).fit(X, y)
     assert len(fold_panels) >= 15 and all(_keeps_to(panel) for panel in fold_panels)

@@ -88,3 +88,11 @@ def test_steps_that_change_the_columns_are_refused(frame, breast):
 class DropFirst(StandardScaler):
     def transform(self, X, copy=None):
         return np.asarray(X)[:, 1:]
+
+
+def test_a_step_that_passes_everything_through_is_no_step(frame, breast):
+    model = GSVPSVM(n_features=4)
+    steps = [("impute", MedianImputer()), ("model", model)]
+    plain = PanelPipeline(steps).fit(frame, breast[1]).predict_proba(frame)
+    more = PanelPipeline([("none", "passthrough"), *steps]).fit(frame, breast[1])
+    assert_array_equal(more.predict_proba(frame), plain)

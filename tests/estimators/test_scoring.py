@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.estimators import decision, scoring
+from sparsegsvp.estimators import decision, refit, scoring
 from sparsegsvp.estimators.decision import fit_calibrator, fit_calibrators
 from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings
 from sparsegsvp.estimators.refit import balanced_scale, refit_pair
@@ -110,3 +110,29 @@ def test_scores_in_one_product_are_those_of_each_point(n_classes, weighted, monk
         assert_allclose(found.scores, one_by_one.scores, rtol=1e-9)
         assert_allclose(found.accuracies, one_by_one.accuracies, rtol=1e-12)
         assert_allclose(found.features, one_by_one.features, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [6, 30])
+def test_end_vectors_are_found_again_where_lapack_fails(n, monkeypatch) -> None:
+    """By way of SciPy's own solver, which refuses what nobody can solve."""
+    half = RNG.normal(size=(2, n, n))
+    A, B = half @ half.transpose(0, 2, 1) + np.eye(n)
+    expected = refit._end_vectors(A, B)
+
+    def stalled(plain, at):
+        """The same answer, but said to have failed."""
+
+        def call(*args, **kwargs):
+            found = list(plain(*args, **kwargs))
+            found[at] = 1
+            return tuple(found)
+
+        return call
+
+    monkeypatch.setattr(refit, "dsygvd", stalled(refit.dsygvd, -1))
+    monkeypatch.setattr(refit, "dstein", stalled(refit.dstein, -1))
+    found = refit._end_vectors(A, B)
+    signs = np.sign((found * expected).sum(axis=0))
+    assert_allclose(found * signs, expected, atol=1e-8)
+    with pytest.raises(np.linalg.LinAlgError):
+        refit._end_vectors(A, -B)

@@ -154,6 +154,12 @@ def test_the_two_shifts_differ_and_both_separate(table):
 # ---- the lasso, and L1ReGEC ------------------------------------------------------------------
 
 
+def test_lasso_of_orthogonal_columns_is_a_soft_threshold():
+    """With Q = 2 I every weight is soft(c, l1 / 2) / 2; the bias is free of it."""
+    z, _ = lasso(np.eye(4), 1.0, np.array([3.0, -0.4, 1.0, 2.0]), 1.0, np.zeros(4))
+    np.testing.assert_allclose(z, [1.25, 0.0, 0.25, 1.0])
+
+
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("share", [0.5, 0.05])
 def test_lasso_agrees_with_a_general_convex_solver(constrained, share):

@@ -78,6 +78,16 @@ def test_senseless_parameters_are_named(table, estimator, message):
         estimator.fit(*table())
 
 
+def test_row_space_without_the_bias_keeps_every_product_too(blocks):
+    for m in (12, 13, 40):
+        A, B = blocks(n_a=5, n_b=7, m=m)
+        space = RowSpace.of(A, B, bias=False)
+        assert (space.basis is None) == (m == 12)
+        u = np.random.default_rng(1).normal(size=(12, 3))
+        np.testing.assert_allclose(A @ space.lift(u), space.A @ u, atol=1e-12)
+        np.testing.assert_allclose(B @ space.lift(u), space.B @ u, atol=1e-12)
+
+
 def test_row_space_is_an_isometry_that_keeps_every_product(blocks):
     A, B = blocks(n_a=5, n_b=7, m=40)
     space = RowSpace.of(A, B)
@@ -91,6 +101,9 @@ def test_row_space_is_an_isometry_that_keeps_every_product(blocks):
 def test_order_puts_equal_columns_in_their_order_in_spite_of_rounding():
     weight = np.array([0.1, 0.7, 0.7 * (1 + 1e-15), 0.0, 0.0])
     assert order_features(weight, np.array([9, 9, 9, 1.0, 2.0])).tolist() == [1, 2, 0, 4, 3]
+    assert order_features(np.array([0.0, 2.0, 1.0, 2.0])).tolist() == [1, 3, 2, 0]
+    alone, score = np.array([0.0, 2.0, 0.0, 0.0]), np.array([1.0, 0.0, 3.0, 1.0])
+    assert order_features(alone, score).tolist() == [1, 2, 0, 3]
 
 
 # Equal means, and less spread in the first class. Seen from the second the bias alone is best, by

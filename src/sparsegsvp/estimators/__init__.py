@@ -5,9 +5,8 @@ from .elbow import elbow_features, find_elbow
 from .gsvpsvm import GSVPSVM
 from .gsvpsvm_cv import GSVPSVMCV
 from .impute import MedianImputer
-from .panel import Panel
 from .pgd import PGDGSVPSVM
-from .pipeline import PanelPipeline
+from .pipeline import Panel, PanelPipeline
 
 __all__ = [
     "GSVPSVM",

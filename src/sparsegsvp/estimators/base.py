@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -21,6 +20,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from .._mixins import SupportSelector
 from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import forget_fit
 from ..linalg import Matrix
@@ -49,7 +49,7 @@ def _calibrates(estimator: Any) -> bool:
     raise AttributeError('predict_proba needs decision="calibrated"')
 
 
-class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
+class PlaneClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
     """A fitted set of planes: predicts, gives probabilities and selects features."""
 
     calibrator_: tuple[Float64Array, Float64Array] | None
@@ -63,10 +63,6 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        # batches may have come in without being enough for a fit
-        return hasattr(self, "coef_")
 
     def distances(self, X: Any) -> Float64Array:
         """Signed distance of each row to each plane, in standardised units.
@@ -88,8 +84,13 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         if assay is None:
             return self._distances(read_matrix(X, estimator=self, reset=False))
         matrix = read_matrix(assay)
+        return self._distances(matrix, np.arange(matrix.shape[1]))
+
+    def _distances(self, X: Matrix, columns: IntArray | None = None) -> Float64Array:
+        """Distances of checked rows; ``columns`` says where the panel is, if not where it was."""
         panel = np.flatnonzero(self.support_)
-        return matrix.combine(np.arange(len(panel)), self.coef_[:, panel].T) + self.intercept_
+        columns = panel if columns is None else columns
+        return X.combine(columns, self.coef_[:, panel].T) + self.intercept_
 
     def _panel_columns(self, X: Any) -> Any:
         """`panel_columns`, refusing what scikit-learn's checks ask to refuse, in its words."""
@@ -105,11 +106,6 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
                 raise error from None
             raise
 
-    def _distances(self, X: Matrix) -> Float64Array:
-        """Distances of rows that are checked already."""
-        panel = np.flatnonzero(self.support_)
-        return X.combine(panel, self.coef_[:, panel].T) + self.intercept_
-
     def decision_function(self, X: Any) -> Float64Array:
         """Confidence in each class.
 
@@ -123,7 +119,10 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
             For two classes positive for ``classes_[1]``, and zero where `predict` changes;
             otherwise one column per class.
         """
-        return margin(self._scores(X))
+        distances = self.distances(X)
+        decision = str(getattr(self, "decision_", self.decision))
+        calibrator = self._calibrator() if decision == "calibrated" else None
+        return margin(scores(distances, self.scale_, decision, calibrator))
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row.
@@ -155,12 +154,6 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         """
         return probabilities(self.distances(X), self.scale_, self._calibrator())
 
-    def _scores(self, X: Any) -> Float64Array:
-        distances = self.distances(X)
-        decision = str(getattr(self, "decision_", self.decision))
-        calibrator = self._calibrator() if decision == "calibrated" else None
-        return scores(distances, self.scale_, decision, calibrator)
-
     def _calibrator(self) -> Calibrator:
         if self.calibrator_ is None:
             raise ValueError('the model has no calibrator: fit it with decision="calibrated"')
@@ -177,10 +170,8 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         if not batches:
             return
         columns = X.columns(np.flatnonzero(self.support_))
-        panels, groups = (
-            [np.arange(columns.shape[1])],
-            None if groups is None else np.asarray(groups),
-        )
+        panels = [np.arange(columns.shape[1])]
+        groups = None if groups is None else np.asarray(groups)
         self.batch_audit_ = {
             name: batch_ties(name, values, columns, codes, self.classes_, groups, panels, seed=0)
             for name, values in batches.items()
@@ -190,15 +181,8 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
                 if notice.severity == "serious":
                     warnings.warn(notice.text, UserWarning, stacklevel=3)
 
-    def _get_support_mask(self) -> BoolArray:
-        check_is_fitted(self)
-        return self.support_
-
     def _store(
-        self,
-        problems: PlaneProblems,
-        solutions: Sequence[Solution],
-        planes: Planes,
+        self, problems: PlaneProblems, solutions: Sequence[Solution], planes: Planes
     ) -> None:
         """Set the fitted attributes and warn of constant features and planes not as asked."""
         cov = problems.cov
@@ -212,7 +196,7 @@ class PlaneClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.support_[planes.panel] = True
         self.scale_ = planes.scale
         for name in ("recalibration_", "batch_audit_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
+            self.__dict__.pop(name, None)  # of an earlier fit, which `partial_fit` keeps until here
         # what other samples are held against, in the units of X
         panel = planes.panel
         self.class_counts_ = cov.share * cov.n_samples

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -12,8 +12,7 @@ from sklearn.utils import ClassifierTags, Tags, TargetTags
 
 from .._typing import Float64Array, IntArray
 
-Decision = Literal["distance", "scaled", "calibrated"]
-DECISIONS: tuple[str, ...] = get_args(Decision)
+DECISIONS = ("distance", "scaled", "calibrated")
 
 # Scaled distances below this are all "on the plane"; their logarithm must not run away.
 _FLOOR = 0.05
@@ -23,6 +22,8 @@ SAMPLE = 20_000
 _FEW_CLASSES = 20
 # Rows times models that calibrators are fitted to at a time.
 _MOST_VALUES = 1 << 18
+# Steps of Newton's method, at most: ten or so are enough.
+_MOST_STEPS = 100
 
 
 def log_distances(distances: Float64Array, scale: Float64Array) -> Float64Array:
@@ -107,11 +108,11 @@ def _fit_binary(features: Float64Array, codes: IntArray, weight: Float64Array) -
         loss = np.matmul(np.logaddexp(0.0, -signs * z)[:, None, :], weight)[:, 0]
         return loss + 0.5 * (theta**2 * ridge).sum(axis=1)
 
-    found = np.zeros((n_models, k + 1))
+    found = np.empty((n_models, k + 1))
     active = np.arange(n_models)
-    theta, z = np.zeros((n_models, k + 1)), np.zeros((n_models, n))
+    theta, z = np.zeros_like(found), np.zeros((n_models, n))
     value = objective(theta, z)
-    for _ in range(100):
+    for _ in range(_MOST_STEPS):
         p = expit(z)
         gradient = np.matmul(design, (weight * (p - codes))[:, :, None])[:, :, 0] + ridge * theta
         curvature = np.matmul(

@@ -1,12 +1,20 @@
-"""The folds of a search: how rows are split, what goes to a splitter, how the folds are run."""
+"""The folds of a search: how rows are split, and how the folds are solved and scored.
+
+Folds are solved one by one or in processes. Those of tall data take two passes over all rows
+instead: the first forms the moments of every fold and draws a fixed sample of all classes, to
+which calibrators are fitted (a training part is the sum of the other folds' moments); the second
+scores all points block by block, each block by the planes of the folds its rows are held out from.
+"""
 
 from __future__ import annotations
 
 import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -15,12 +23,23 @@ from sklearn import get_config
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import process_routing
 
-from .._parallel import Task, on_cluster, run_tasks
-from .._typing import IntArray
-from ..linalg import Covariances
-from .scoring import FoldScores, LabelledRows
-from .search import Search, run_fold
-from .tall import fold_of_rows, search_by_blocks
+from .._parallel import Task, on_cluster, one_thread, run_tasks
+from .._typing import BoolArray, Float64Array, IntArray
+from ..linalg import ClassMoments, Covariances, MomentCovariances
+from ..linalg.covariances import choose_method
+from ..linalg.moments import ClassSums, add_rows, merge_sums
+from .decision import SAMPLE, balanced_sample
+from .scoring import (
+    FoldPlanes,
+    FoldScores,
+    LabelledRows,
+    PlaneStack,
+    distinct,
+    mean_scores,
+    score_fold,
+    sum_losses,
+)
+from .search import Search, effective_rows, solve_fold
 
 # Seconds of work on one core below which processes take longer to start than they save.
 _WORTH_A_POOL = 2.0
@@ -143,6 +162,18 @@ def _as_they_end(
             yield outcome.task.key[0], outcome.value
 
 
+def run_fold(rows: LabelledRows, search: Search, split: _Split) -> FoldScores:
+    """Solve and score one fold, given its training and its test rows."""
+    train, test = split
+    weight = np.bincount(train, minlength=len(rows.codes)).astype(np.float64)
+    if rows.weight is not None:
+        weight *= rows.weight
+    with one_thread():
+        cov = rows.covariances(search.standardize, weight)
+        planes = solve_fold(cov, search, effective_rows(np.count_nonzero(weight), weight.sum()))
+        return score_fold(planes, rows, search.decisions, search.scorer, train, test)
+
+
 def _reporter(n_splits: int, verbose: bool) -> Callable[[], None]:
     """A function that prints a line at every call, or nothing."""
     started, done = time.perf_counter(), itertools.count(1)
@@ -153,3 +184,153 @@ def _reporter(n_splits: int, verbose: bool) -> Callable[[], None]:
             print(f"[GSVPSVMCV] fold {next(done)}/{n_splits}, {seconds:.1f} s", flush=True)
 
     return report
+
+
+# --- tall data: all folds in two passes ------------------------------------------------------
+
+
+def fold_of_rows(rows: LabelledRows, search: Search, splits: Sequence[_Split]) -> IntArray | None:
+    """The fold each row is held out from, if the search can be done by blocks; else None.
+
+    That takes moments that are cheap to form, folds that partition the rows, the default
+    score, and rows so many, or so costly to read, that it is worth it.
+    """
+    n = len(rows.codes)
+    if search.scorer is not None or choose_method(*rows.X.shape) != "moments":
+        return None
+    if n <= SAMPLE and not rows.X.costly_passes:
+        return None
+    folds = np.full(n, -1, dtype=np.intp)
+    for f, (train, test) in enumerate(splits):
+        if (folds[test] >= 0).any() or len(train) + len(test) != n:
+            return None
+        folds[test] = f
+    return folds if (folds >= 0).all() else None
+
+
+def search_by_blocks(
+    rows: LabelledRows, search: Search, folds: IntArray, on_fold: Callable[[], None]
+) -> tuple[list[FoldScores], Covariances]:
+    """Solve and score all folds in two passes over the rows.
+
+    ``folds`` is what `fold_of_rows` gives; ``on_fold`` is called whenever the paths of a
+    fold are solved. The scores' features are of the rows sampled for the calibrators. The
+    covariances returned are of all rows, so that the final fit needs no pass of its own.
+    """
+    sample = balanced_sample(rows.codes, SAMPLE, seed=0)
+    parts, sampled = fold_moments(rows, folds, sample)
+    planes = []
+    for f in range(len(parts)):
+        # adding moments is stable, subtracting them is not
+        training = reduce(add, parts[:f] + parts[f + 1 :])
+        cov = MomentCovariances(training, search.standardize)
+        n_rows = effective_rows(training.counts.sum(), training.weights.sum())
+        planes.append(solve_fold(cov, search, n_rows))
+        on_fold()
+    results = score_by_blocks(planes, rows, folds, sample, sampled)
+    return results, MomentCovariances(reduce(add, parts), search.standardize)
+
+
+def fold_moments(
+    rows: LabelledRows, folds: IntArray, sample: IntArray
+) -> tuple[list[ClassMoments], Float64Array]:
+    """Moments of each fold's rows, and the rows of the sample, in one pass over all rows."""
+    k, n_folds = len(rows.classes), int(folds.max()) + 1
+    drawn = np.zeros(len(rows.codes), dtype=bool)
+    drawn[sample] = True
+    sums, sampled = rows.X.reduce_rows(
+        partial(_visit, n_classes=n_folds * k), _merge, (folds * k + rows.codes, rows.weight, drawn)
+    )
+    all_folds = sums.moments()
+    moments = [
+        ClassMoments(
+            np.arange(k),
+            all_folds.counts[at],
+            all_folds.weights[at],
+            all_folds.means[at],
+            all_folds.scatters[at],
+        )
+        for at in (slice(f * k, (f + 1) * k) for f in range(n_folds))
+    ]
+    return moments, np.concatenate(sampled)
+
+
+_Seen = tuple[ClassSums, list[Float64Array]]
+
+
+def _visit(
+    state: _Seen | None,
+    block: Float64Array,
+    code: IntArray,
+    weight: Float64Array | None,
+    drawn: BoolArray,
+    *,
+    n_classes: int,
+) -> _Seen:
+    sums, sampled = (None, []) if state is None else state
+    sampled.append(block[drawn])
+    return add_rows(sums, block, code, weight, n_classes=n_classes), sampled
+
+
+def _merge(earlier: _Seen, later: _Seen) -> _Seen:
+    return merge_sums(earlier[0], later[0]), earlier[1] + later[1]
+
+
+def score_by_blocks(
+    planes: Sequence[FoldPlanes],
+    rows: LabelledRows,
+    folds: IntArray,
+    sample: IntArray,
+    sampled: Float64Array,
+) -> list[FoldScores]:
+    """Class-balanced log loss and accuracy of every point of every fold, in one pass.
+
+    ``planes`` come per fold, setting and point; ``sample`` and ``sampled`` are the indices
+    and values of the rows to calibrate on, those in the fold giving features and losses.
+    """
+    stacks, sampled_folds = [], []
+    for f, fold in enumerate(planes):
+        models, place = distinct(fold)
+        stack = PlaneStack.of(models)
+        features = stack.log_distances(sampled[:, stack.panel])
+        held_out = folds[sample] == f
+        train, test = sample[~held_out], sample[held_out]
+        stack = stack.calibrated(features[~held_out], rows.codes[train], rows.weight_of(train))
+        loss, _ = stack.losses(features[held_out], rows.codes[test])
+        stacks.append(stack)
+        sampled_folds.append((place, test, features[held_out], loss))
+    losses = rows.X.reduce_rows(
+        partial(_visit_losses, stacks=stacks), _add_losses, (folds, rows.codes, rows.weight)
+    )
+    results = []
+    for f, (place, test, features, loss) in enumerate(sampled_folds):
+        n_scored = int(np.count_nonzero(folds == f))
+        found = FoldScores.empty(planes[f], test, 1, len(rows.classes), n_scored)
+        scores, accuracies = mean_scores(losses[f])
+        found.put(place, 0, scores[:, None], accuracies[:, None], features, loss)
+        results.append(found)
+    return results
+
+
+def _visit_losses(
+    state: list[Float64Array] | None,
+    block: Float64Array,
+    folds: IntArray,
+    codes: IntArray,
+    weight: Float64Array | None,
+    *,
+    stacks: Sequence[PlaneStack],
+) -> list[Float64Array]:
+    """Per fold the sums of `sum_losses` over this block and those before."""
+    found = []
+    for f, stack in enumerate(stacks):
+        inside = folds == f
+        row_weight = np.ones(int(inside.sum())) if weight is None else weight[inside]
+        features = stack.log_distances(block[np.ix_(inside, stack.panel)])
+        losses = stack.losses(features, codes[inside])
+        found.append(sum_losses(*losses, codes[inside], row_weight, stack.offset.shape[1]))
+    return found if state is None else _add_losses(state, found)
+
+
+def _add_losses(earlier: list[Float64Array], later: list[Float64Array]) -> list[Float64Array]:
+    return [a + b for a, b in zip(earlier, later)]

@@ -27,22 +27,8 @@ class FeatureGroups:
     def of(cls, given: Any, n_features: int, names: Any = None) -> FeatureGroups | None:
         """Read `feature_groups`; None where every feature goes by itself.
 
-        Parameters
-        ----------
-        given : array-like, mapping or None
-            A label for each feature, or of some features by name. Features of the same label go
-            together; those of the label None, and those without one, go by themselves.
-        n_features : int
-            Number of features.
-        names : sequence of str, optional
-            Their names, which a mapping needs.
-
-        Examples
-        --------
-        >>> from sparsegsvp.estimators.groups import FeatureGroups
-        >>> groups = FeatureGroups.of([None, "stage", "stage", None], 4)
-        >>> groups.count([0, 1, 2]), groups.close([2]).tolist()
-        (2, [1, 2])
+        ``given`` is a label for each feature or, by name, for some. Features of the same label go
+        together; those of the label None, and those without one, go by themselves.
         """
         if given is None:
             return None

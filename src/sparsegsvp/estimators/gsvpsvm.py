@@ -296,8 +296,6 @@ class GSVPSVM(PlaneClassifier):
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:
             self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         with one_thread():
             self._solve(MomentCovariances(moments, bool(self.standardize)), settings)
         self.decision_ = self.decision

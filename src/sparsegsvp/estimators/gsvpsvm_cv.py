@@ -240,11 +240,8 @@ class GSVPSVMCV(PlaneClassifier):
             Groups, such as patients, that no fold then splits. With scikit-learn's metadata
             routing enabled they are requested by default.
         batch : array-like, data frame or mapping from name to array-like, optional
-            Where or when each row was measured; several variables may be given. The fit does not
-            depend on it, nor do its folds (`groups` keeps batches whole): `batch_audit_` then says
-            whether the labels can be told from the batches alone, and the batches from the panel,
-            and a warning where labels and batches are nearly the same. With scikit-learn's metadata
-            routing enabled it is requested by default.
+            Where or when each row was measured, as in `GSVPSVM.fit`. Neither the fit nor its folds
+            depend on it (`groups` keeps batches whole): it is for `batch_audit_`, and a warning.
         **params : dict
             With metadata routing enabled, whatever else a splitter given as `cv` requests.
 
@@ -257,11 +254,9 @@ class GSVPSVMCV(PlaneClassifier):
         rows = LabelledRows(*validate_rows(self, X, y, sample_weight), self.classes_)
         names = getattr(self, "feature_names_in_", None)
         search = search.steered(Steering.of(self, rows.X.shape[1], names))
-        if search.sizes is not None:
-            points = points_of(len(search.sizes), len(self.classes_), combine=False)
-        else:
-            points = points_of(len(search.rhos), len(self.classes_), bool(self.combine))
-        search = replace(search, points=points)
+        n_points = len(search.rhos if search.sizes is None else search.sizes)
+        combine = bool(self.combine) and search.sizes is None
+        search = replace(search, points=points_of(n_points, len(self.classes_), combine))
         batches = check_batches(in_memory(batch), len(rows.codes))
         splits = split_rows(self, rows, route(self, groups, params))
         with one_thread():

@@ -133,9 +133,8 @@ def _medians(X: np.ndarray) -> np.ndarray:
         # one row per feature, contiguous
         block = np.ascontiguousarray(X[:, start : start + step].T)
         low, high = np.partition(block, middle, axis=1)[:, middle].T
-        out[start : start + step] = _mean(low, high)
-        gaps = np.isnan(block).any(axis=1).nonzero()[0]
-        for i in gaps:
+        out[start : start + step] = (low + high) / 2
+        for i in np.flatnonzero(np.isnan(block).any(axis=1)):
             out[start + i] = _median(block[i])
     return out
 
@@ -143,11 +142,7 @@ def _medians(X: np.ndarray) -> np.ndarray:
 def _median(values: np.ndarray) -> Any:
     values = np.sort(values[~np.isnan(values)])
     n = len(values)
-    return _mean(values[(n - 1) // 2], values[n // 2]) if n else np.nan
-
-
-def _mean(low: Any, high: Any) -> Any:
-    return (low + high) / 2
+    return (values[(n - 1) // 2] + values[n // 2]) / 2 if n else np.nan
 
 
 def _sparse_medians(X: Any) -> np.ndarray:

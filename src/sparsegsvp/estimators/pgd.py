@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from .._mixins import NearerPlane, SupportSelector
 from .._validate import forget_fit
 from ..solvers.pgd import PGDPlane, PGDResult, pgd_planes
 from ..solvers.proximal import make_pgd_penalty
 from .elbow import elbow_features
 
 
-class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
+class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
     r"""The l1- and lq-PGD-GSVPSVM of the paper: Algorithms 1, 2 and 3 exactly.
 
     For each of the two classes, with rows :math:`C_i` (standardised, a column of ones
@@ -162,7 +162,15 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
             The fitted estimator.
         """
         fit_together([self], X, y)
-        self._warn()
+        if not self.converged_.all():
+            planes = ", ".join(repr(label) for label in self.classes_[~self.converged_].tolist())
+            warnings.warn(
+                f"The planes of class {planes} were cut off at max_iter={self.max_iter}. The "
+                "iteration need not converge: its objective has no minimiser. Try a smaller "
+                "step_size, or use GSVPSVM.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.intp]:
@@ -184,32 +192,22 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
             )
         return codes
 
-    def _check_parameters(self) -> NDArray[np.float64]:
-        """Check the parameters that the solver does not, and return one delta per class."""
+    def _planes(self, varies: NDArray[np.bool_]) -> list[PGDPlane]:
+        """Both planes as the solver takes them, from the same start, zero at constant features."""
         deltas = np.asarray(self.delta, dtype=np.float64)
         if deltas.ndim == 0:
             deltas = np.repeat(deltas, 2)
         if deltas.shape != (2,):
             raise ValueError(f"delta must be one number, or one per class, got {self.delta!r}.")
-        return deltas
-
-    def _start(self, varies: NDArray[np.bool_]) -> NDArray[np.float64]:
         start = check_random_state(self.random_state).uniform(size=varies.size + 1)
         start /= np.linalg.norm(start)
         start[:-1] *= varies
-        return start
-
-    def _planes(self, deltas: NDArray[np.float64], start: NDArray[np.float64]) -> list[PGDPlane]:
-        """Both planes, as the solver is to look for them."""
         how = (start, self.step_size, self.max_iter, self.tol, self.backtracking)
-        return [
-            PGDPlane(
-                k,
-                make_pgd_penalty(delta, self.q, self.eps, self.conventions, self.prox),
-                *how,
-            )
-            for k, delta in enumerate(deltas.tolist())
+        penalties = [
+            make_pgd_penalty(delta, self.q, self.eps, self.conventions, self.prox)
+            for delta in deltas.tolist()
         ]
+        return [PGDPlane(k, penalty, *how) for k, penalty in enumerate(penalties)]
 
     def _store(self, results: list[PGDResult]) -> None:
         self.weights_ = np.array([result.w for result in results])
@@ -234,56 +232,9 @@ class PGDGSVPSVM(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.coef_ = cut / (norms[:, np.newaxis] * self.scale_)
         self.intercept_ = self.biases_ / norms - self.coef_ @ self.mean_
 
-    def _warn(self) -> None:
-        if self.converged_.all():
-            return
-        planes = ", ".join(repr(label) for label in self.classes_[~self.converged_].tolist())
-        warnings.warn(
-            f"The planes of class {planes} were cut off at max_iter={self.max_iter}. The "
-            "iteration need not converge: its objective has no minimiser. Try a smaller "
-            "step_size, or use GSVPSVM.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Distance to the plane of the first class minus distance to that of the second.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Positive where `predict` gives ``classes_[1]``; 0, a tie, goes to ``classes_[0]``.
-        """
-        check_is_fitted(self)
-        table = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+    def _signed_distances(self, table: NDArray[Any]) -> NDArray[np.float64]:
         panel = np.flatnonzero(self.support_)
-        distances = np.abs(table[:, panel] @ self.coef_[:, panel].T + self.intercept_)
-        return distances[:, 0] - distances[:, 1]
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Give each sample the class of the nearer plane (equation 21).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        nearer_second = self.decision_function(X) > 0.0
-        return self.classes_[nearer_second.astype(np.intp)]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "coef_")
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
-        return self.support_
+        return table[:, panel] @ self.coef_[:, panel].T + self.intercept_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -297,15 +248,6 @@ def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> No
     Many fits take a fraction of the time they take one by one, and agree with these up to
     rounding (see `sparsegsvp.solvers.pgd.pgd_planes`). A plane that reaches its cap is told
     by ``converged_`` alone, not by a warning.
-
-    Examples
-    --------
-    >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.estimators.pgd import PGDGSVPSVM, fit_together
-    >>> models = [PGDGSVPSVM(q, step_size=0.01, max_iter=100) for q in (0.1, 0.5, 1.0)]
-    >>> fit_together(models, *make_planted(60, 20, 3, effect=3.0, return_X_y=True))
-    >>> [model.elbows_.tolist() for model in models]
-    [[2, 3], [3, 6], [9, 11]]
     """
     planes: list[PGDPlane] = []
     for model in models:
@@ -313,10 +255,10 @@ def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> No
         table, labels = validate_data(
             model, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2
         )
-        codes, deltas = model._encode(labels), model._check_parameters()
+        codes = model._encode(labels)
         if not planes:
             mean, scale, varies = _standardisation(table)
-        planes += model._planes(deltas, model._start(varies))
+        planes += model._planes(varies)
     blocks = [(table[codes == k] - mean) / scale for k in (0, 1)]
     for block in blocks:
         # A column of zeros gives no gradient, and the start is zero there: never selected.

@@ -121,14 +121,6 @@ class PlaneProblems:
         """One solution per plane, each at its own delta, through a continuation."""
         return [solver.continue_to(float(d)) for solver, d in zip(self.solvers, deltas)]
 
-    def paths(self, rhos: Float64Array, *, max_features: int | None = None) -> list[list[Solution]]:
-        """The path of each plane over ``rho * delta_max``, rho falling, down and up again.
-
-        The paths end before the first point, other than the first of all, at which the
-        planes together have more than ``max_features`` features.
-        """
-        return shared_paths([self], rhos, max_features=max_features)[0]
-
     def select(self, solutions: Sequence[Solution]) -> IntArray:
         """The union over planes of the features each selects, and those that must be in.
 
@@ -141,9 +133,8 @@ class PlaneProblems:
 
     def features(self, solutions: Sequence[Solution]) -> IntArray:
         """All features of some planes and those that must be in, sorted."""
-        return (
-            np.union1d(_features(solutions), self.must) if len(self.must) else _features(solutions)
-        )
+        found = _features(solutions)
+        return np.union1d(found, self.must) if len(self.must) else found
 
     def size(self, features: IntArray) -> int:
         """How many features these are, those that go together counted once."""
@@ -172,24 +163,29 @@ class PlaneProblems:
 
     def unpenalized(self) -> list[Solution] | None:
         """The best plane of each class on all features there are; None if one is at infinity."""
-        tau = self.settings.tau
-        found = [solve_unpenalized(self.cov, p.plane, tau, self.eligible) for p in self.problems]
+        found = self._unpenalized_on(self.eligible)
         solutions = [solution for solution in found if solution is not None]
         return solutions if len(solutions) == len(found) else None
 
+    def _unpenalized_on(self, features: IntArray) -> list[Solution | None]:
+        tau = self.settings.tau
+        return [solve_unpenalized(self.cov, p.plane, tau, features) for p in self.problems]
+
     def with_gradients(self, solutions: Sequence[Solution]) -> list[Solution]:
         """The same solutions with their gradients over all features, which paths do not keep."""
-        return [
-            replace(solution, gradient=self._gradient(problem, solution))
-            for problem, solution in zip(self.problems, solutions)
-        ]
-
-    def _gradient(self, problem: Problem, solution: Solution) -> Float64Array:
-        features = solution.features
-        problem.cov.extend(features)
-        return full_gradient(
-            problem.cov, problem.plane, problem.tau, features, solution.w, solution.bias
-        )
+        out = []
+        for problem, solution in zip(self.problems, solutions):
+            self.cov.extend(solution.features)
+            gradient = full_gradient(
+                self.cov,
+                problem.plane,
+                problem.tau,
+                solution.features,
+                solution.w,
+                solution.bias,
+            )
+            out.append(replace(solution, gradient=gradient))
+        return out
 
     @cached_property
     def _refits(self) -> PlaneProblems:
@@ -210,23 +206,24 @@ class PlaneProblems:
         varying = self.cov.standardization.varying[panel]
         if not varying.all():
             return self.planes(solutions, panel[varying]).within(panel)
-        w = np.zeros((len(solutions), len(panel)))
-        b = np.zeros(len(solutions))
-        kept = False
-        if self.settings.refit and self._refits is not self:
-            return self._refits.planes(solutions, panel)
+        if not self.settings.refit:
+            return self._cut(solutions, panel, kept=False)
+        return self._refits._refitted(solutions, panel)
+
+    def _refitted(self, solutions: Sequence[Solution], panel: IntArray) -> Planes:
+        """The best planes on the panel, but these where the best lies at infinity."""
         tau = self.settings.tau
-        if self.settings.refit and len(solutions) == 2 and tau > 0.0:
-            found = refit_pair(self.cov, self.problems[0].plane, tau, panel)
-            if found is not None:
-                return found
-        for i, solution in enumerate(solutions):
-            plane = self.problems[i].plane
-            chosen: Solution | None = None
-            if self.settings.refit:
-                chosen = solve_unpenalized(self.cov, plane, tau, panel)
-                kept |= chosen is None
-            w[i], b[i] = cut_to_panel(self.cov, plane, chosen or solution, panel)
+        if len(solutions) == 2 and tau > 0.0:
+            pair = refit_pair(self.cov, self.problems[0].plane, tau, panel)
+            if pair is not None:
+                return pair
+        found = self._unpenalized_on(panel)
+        best = [new or solution for new, solution in zip(found, solutions)]
+        return self._cut(best, panel, kept=any(new is None for new in found))
+
+    def _cut(self, solutions: Sequence[Solution], panel: IntArray, *, kept: bool) -> Planes:
+        cut = [cut_to_panel(self.cov, p.plane, s, panel) for p, s in zip(self.problems, solutions)]
+        w, b = np.stack([weights for weights, _ in cut]), np.array([bias for _, bias in cut])
         return Planes(panel, w, b, balanced_scale(self.cov, panel, w, b), kept)
 
 
@@ -235,14 +232,14 @@ def shared_paths(
     rhos: Float64Array,
     *,
     tol: float | None = None,
-    max_features: int | None,
+    max_features: int | None = None,
 ) -> list[list[list[Solution]]]:
     """The paths of the planes of several settings on the same data, solved side by side.
 
-    The paths of a setting end before the first point, other than the first of all, at which
-    its planes together have more than ``max_features`` features. Without ``tol`` they are
-    walked down and up again to the settings' own tolerance; otherwise down alone, to ``tol``,
-    which is relative to the penalty at each point.
+    Their points are at ``rho * delta_max``, rho falling. The paths of a setting end before the
+    first point, other than the first of all, at which its planes together have more than
+    ``max_features`` features. Without ``tol`` they are walked down and up again to the settings'
+    own tolerance; otherwise down alone, to ``tol``, which is relative to the penalty at each point.
     """
     out = []
     for problems, paths in zip(every, _walk(every, rhos, tol, max_features)):

@@ -88,6 +88,27 @@ class FoldScores:
         losses = np.full(features.shape[:-1], np.nan)
         return cls(nothing, nothing.copy(), sizes, rows, features, losses, n_scored)
 
+    def put(
+        self,
+        place: IntArray,
+        start: int,
+        scores: Float64Array,
+        accuracies: Float64Array,
+        features: Float64Array,
+        losses: Float64Array | None,
+    ) -> None:
+        """Set what was found of the models from ``start`` on, wherever `distinct` places them.
+
+        Scores and accuracies have a row for each model and a column for each decision; features
+        and losses have the rows first.
+        """
+        here = (place >= start) & (place < start + len(scores))
+        at = place[here] - start
+        self.scores[here], self.accuracies[here] = scores[at], accuracies[at]
+        self.features[here] = features.swapaxes(0, 1)[at]
+        if losses is not None:
+            self.losses[here] = losses.T[at]
+
 
 @dataclass(frozen=True, eq=False)
 class PlaneStack:
@@ -223,9 +244,8 @@ def score_fold(
     models, place = distinct(planes)
     k = len(rows.classes)
     out = FoldScores.empty(planes, test, len(decisions), k, len(test))
-    y_test = rows.codes[test]
-    test_weight = rows.weight_of(test)
-    labels = rows.classes[y_test]
+    y_test, weight = rows.codes[test], rows.weight_of(test)
+    weight = np.ones(len(test)) if weight is None else weight
     X_test = rows.X.rows(test) if scorer is not None else None
     # one pass for all points instead of one for each
     rows.X.fetch(np.unique(np.concatenate([model.panel for model in models])))
@@ -236,14 +256,13 @@ def score_fold(
         features = log_distances(distances, stack.scale)
         if "calibrated" in decisions:
             stack = stack.calibrated(features[train], rows.codes[train], rows.weight_of(train))
-        n_models = len(stack.scale)
-        scores = np.zeros((n_models, len(decisions)))
+        scores = np.zeros((len(stack.scale), len(decisions)))
         accuracies = np.zeros_like(scores)
+        loss = None
         if scorer is None:
-            weight = np.ones(len(test)) if test_weight is None else test_weight
             loss, hits = stack.losses(features[test], y_test)
-            found = mean_scores(sum_losses(loss, hits, y_test, weight, k))
-            scores[:, 0], accuracies[:, 0] = found
+            sums = sum_losses(loss, hits, y_test, weight, k)
+            scores[:, 0], accuracies[:, 0] = mean_scores(sums)
         else:
             for i, d in np.ndindex(scores.shape):
                 calibrator = stack.calibrator(i) if decisions[d] == "calibrated" else None
@@ -251,13 +270,8 @@ def score_fold(
                     distances[test, i], stack.scale[i], decisions[d], calibrator, rows.classes
                 )
                 accuracies[i, d] = balanced_accuracy(y_test, model.predicted_codes(), k)
-                scores[i, d] = float(scorer(model, X_test, labels))
-        here = (place >= start) & (place < start + n_models)
-        if scorer is None:
-            out.losses[here] = loss.T[place[here] - start]
-        out.scores[here] = scores[place[here] - start]
-        out.accuracies[here] = accuracies[place[here] - start]
-        out.features[here] = features[test].swapaxes(0, 1)[place[here] - start]
+                scores[i, d] = float(scorer(model, X_test, rows.classes[y_test]))
+        out.put(place, start, scores, accuracies, features[test], loss)
     return out
 
 

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from .._parallel import one_thread
 from .._typing import BoolArray, Float64Array, IntArray
 from ..linalg import Covariances
 from ..solvers.penalties import exponent
 from ..solvers.working_set import Solution
 from .groups import Steering
 from .planes import PlaneProblems, PlaneSettings, paths_to_sizes, shared_paths
-from .scoring import FoldScores, LabelledRows, RawPlanes, Scorer, score_fold
+from .scoring import FoldScores, LabelledRows, RawPlanes, Scorer
 
 RULES = ("paired", "best", "1se")
 # Points beyond which a free combination of planes is refused.
@@ -138,21 +137,6 @@ def solve_fold(cov: Covariances, search: Search, n_rows: int) -> list[list[RawPl
 def at_point(paths: Sequence[Sequence[Solution]], point: Sequence[int]) -> list[Solution]:
     """The solution of each plane at its own index."""
     return [path[i] for path, i in zip(paths, point)]
-
-
-def run_fold(rows: LabelledRows, search: Search, split: tuple[IntArray, IntArray]) -> FoldScores:
-    """Solve and score one fold, given its training and its test rows.
-
-    The settings share the cached products.
-    """
-    train, test = split
-    weight = np.bincount(train, minlength=len(rows.codes)).astype(np.float64)
-    if rows.weight is not None:
-        weight *= rows.weight
-    with one_thread():
-        cov = rows.covariances(search.standardize, weight)
-        planes = solve_fold(cov, search, effective_rows(np.count_nonzero(weight), weight.sum()))
-        return score_fold(planes, rows, search.decisions, search.scorer, train, test)
 
 
 # The problems and paths on all rows of a setting, given its index.

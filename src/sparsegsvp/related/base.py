@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import ClassifierTags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from .._typing import BoolArray, IntArray
+from .._mixins import NearerPlane, SupportSelector
 from .._typing import Float64Array as Array
+from .._typing import IntArray
 from .._validate import check_integer, check_real, forget_fit
 from ..linalg.matrix import check_extremes
 from .problem import BinaryProblem
@@ -78,13 +78,6 @@ def order_features(weight: Array, score: Array | None = None) -> IntArray:
     Features with a weight come before those without; among the latter ``score`` decides. Ties
     go to the lowest index. Values are compared to ten digits of the largest one, so that equal
     columns tie although their sums were rounded differently.
-
-    Examples
-    --------
-    >>> order_features(np.array([0.0, 2.0, 1.0, 2.0]))
-    array([1, 3, 2, 0])
-    >>> order_features(np.array([0.0, 2.0, 0.0, 0.0]), score=np.array([1.0, 0.0, 3.0, 1.0]))
-    array([1, 2, 0, 3])
     """
 
     def digits(values: Array) -> Array:
@@ -99,7 +92,7 @@ def order_features(weight: Array, score: Array | None = None) -> IntArray:
 # --- panels ----------------------------------------------------------------------------------
 
 
-class PanelMethod(SelectorMixin):
+class PanelMethod(SupportSelector):
     """A supervised method for two classes that ranks all features and selects a panel.
 
     A method mixes it into BaseEstimator, gives :meth:`_fit`, which ends with :meth:`_set_panel`,
@@ -207,13 +200,6 @@ class PanelMethod(SelectorMixin):
         left_out = np.setdiff1d(np.arange(self.n_features_in_), features, assume_unique=True)
         self.feature_order_ = np.concatenate([features[order], left_out])
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "support_")
-
-    def _get_support_mask(self) -> BoolArray:
-        check_is_fitted(self)
-        return self.support_
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -277,7 +263,7 @@ def lowest(planes: Iterable[PlaneFit], margin: float) -> PlaneFit:
     return best
 
 
-class PlanePairClassifier(PanelMethod, ClassifierMixin, BaseEstimator):
+class PlanePairClassifier(PanelMethod, NearerPlane, ClassifierMixin, BaseEstimator):
     """A classifier that fits a plane to each class and decides by the nearer one.
 
     A method gives either :meth:`_fit_plane`, for the plane that is near the first block and far
@@ -287,8 +273,6 @@ class PlanePairClassifier(PanelMethod, ClassifierMixin, BaseEstimator):
     that of the heaviest (largest ``|w_f|`` over the two unit planes); then :meth:`_refit_planes`
     finds the planes anew on the panel.
     """
-
-    classes_: NDArray[Any]
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         raise NotImplementedError
@@ -332,26 +316,3 @@ class PlanePairClassifier(PanelMethod, ClassifierMixin, BaseEstimator):
             self.n_iter_ = max(plane.n_iter for plane in planes)
             self.history_ = [np.asarray(plane.history, dtype=np.float64) for plane in planes]
         self._set_panel(problem.features, order, chosen)
-
-    def decision_function(self, X: ArrayLike) -> Array:
-        """Return the distance to the first class's plane minus that to the second's.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Positive where ``predict`` gives ``classes_[1]``.
-        """
-        check_is_fitted(self)
-        table: NDArray[Any] = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        # The rows of coef_ have unit norm in standardised units: these are |x'w + b| / ||w||.
-        distance = np.abs(table @ self.coef_.T + self.intercept_)
-        return distance[:, 0] - distance[:, 1]
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the label of the nearer plane for each row of X."""
-        nearer_second = self.decision_function(X) > 0
-        return self.classes_[nearer_second.astype(int)]

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 from sklearn.base import BaseEstimator
 
 from .._typing import BoolArray
@@ -14,7 +13,7 @@ from .._typing import Float64Array as Array
 from .._validate import check_real
 from ..linalg import gsvd
 from .base import PanelMethod, order_features
-from .problem import BinaryProblem, moment_factor, spread_per_direction
+from .problem import BinaryProblem, RowSpace, moment_factor, spread_per_direction
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,9 @@ def class_components(A: Array, B: Array, tau: float) -> Components:
     tau is a floor under both second moments, in units of their mean over the directions of the
     row space; 0 is the plain decomposition.
     """
-    basis, first, second = _feature_space(A, B)
-    r = first.shape[1]
-    first, second = moment_factor(first), moment_factor(second)
+    space = RowSpace.of(A, B, bias=False)  # the bias has no floor, so it stays by itself
+    r = space.A.shape[1]
+    first, second = moment_factor(space.A), moment_factor(space.B)
     floor = tau * spread_per_direction(
         float(np.vdot(first[:, :r], first[:, :r])), float(np.vdot(second[:, :r], second[:, :r])), r
     )
@@ -79,21 +78,8 @@ def class_components(A: Array, B: Array, tau: float) -> Components:
     return Components(
         angle=np.arctan2(alpha, beta) - math.pi / 4,
         significance=size**2 / np.sum(size**2, axis=1, keepdims=True),
-        loadings=X[:-1] if basis is None else basis @ X[:-1],
+        loadings=space.lift(X[:-1]),
     )
-
-
-def _feature_space(A: Array, B: Array) -> tuple[Array | None, Array, Array]:
-    """Return an orthonormal basis of the rows of both blocks (None: the identity), and both in it.
-
-    Unlike the reduction for the plane methods this one leaves the bias out, which has no floor.
-    """
-    if A.shape[1] <= len(A) + len(B):
-        return None, A, B
-    basis, R = linalg.qr(
-        np.concatenate([A, B]).T, mode="economic", overwrite_a=True, check_finite=False
-    )
-    return basis, R[:, : len(A)].T, R[:, len(A) :].T
 
 
 class GSVDSelector(PanelMethod, BaseEstimator):

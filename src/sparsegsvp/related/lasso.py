@@ -35,14 +35,6 @@ def lasso(
     The gradient is ``2(Qz - c - multiplier g)``, at most ``(1 + tol) l1`` in size for every
     weight that is zero. The start may be any point, with ``equality`` (the vector g) one that
     satisfies it; one near the solution is cheap.
-
-    Examples
-    --------
-    With Q = 2 I every weight is soft(c, l1/2) / 2:
-
-    >>> F = np.eye(4)
-    >>> lasso(F, 1.0, np.array([3.0, -0.4, 1.0, 2.0]), 1.0, np.zeros(4))[0]
-    array([1.25, 0.  , 0.25, 1.  ])
     """
     z = start.copy()
     last = len(z) - 1

@@ -100,7 +100,7 @@ class RowSpace:
     For ``z = basis @ u``: ``[A e] z = A u``, ``[B e] z = B u`` and ``||z|| = ||u||``. A quotient
     of functions of ``[A e]z``, ``[B e]z`` and, increasing, ``||z||`` in the numerator has its
     minimum there, because a component of z outside raises ``||z||`` and nothing else: the
-    reduction is exact. A basis of None is the identity.
+    reduction is exact. A basis of None is the identity. Without ``bias`` the blocks are A and B.
     """
 
     A: Array
@@ -108,22 +108,22 @@ class RowSpace:
     basis: Array | None
 
     @classmethod
-    def of(cls, A: Array, B: Array) -> Self:
-        """Reduce two class blocks, without their bias columns, to their row space.
+    def of(cls, A: Array, B: Array, *, bias: bool = True) -> Self:
+        """Reduce two class blocks, given without their bias columns, to their row space.
 
         Costs one QR factorisation of an (m + 1) x (n_A + n_B) matrix when there are more
         features than samples, and nothing otherwise; no m x m matrix is formed.
         """
         n, m = len(A) + len(B), A.shape[1]
-        if m + 1 <= n:
-            return cls(with_bias(A), with_bias(B), None)
-        stacked = np.empty((m + 1, n), order="F")
+        if m + bias <= n:
+            return cls(with_bias(A), with_bias(B), None) if bias else cls(A, B, None)
+        stacked = np.empty((m + bias, n), order="F")
         stacked[:m, : len(A)] = A.T
         stacked[:m, len(A) :] = B.T
-        stacked[m] = 1.0
+        stacked[m:] = 1.0
         basis, R = linalg.qr(stacked, mode="economic", overwrite_a=True, check_finite=False)
         return cls(R[:, : len(A)].T.copy(), R[:, len(A) :].T.copy(), basis)
 
     def lift(self, u: Array) -> Array:
-        """Return z, bias last, for coordinates u."""
+        """Return z, bias last, for coordinates u; for several, in columns."""
         return u if self.basis is None else self.basis @ u
