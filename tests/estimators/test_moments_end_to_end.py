@@ -115,6 +115,15 @@ def test_fit_forgets_batches_and_batches_forget_fit(breast) -> None:
     assert not hasattr(model, "moments_")
 
 
+def test_a_first_batch_that_is_too_small_leaves_nothing_of_an_earlier_fit(breast) -> None:
+    X, y = breast
+    model = GSVPSVM(decision="scaled").fit(X, y)
+    model.partial_fit(X[:1, :5], y[:1], classes=[0, 1])
+    assert model.n_features_in_ == 5
+    with pytest.raises(NotFittedError):
+        model.predict(X[:, :5])
+
+
 def test_a_refused_batch_leaves_no_trace(breast) -> None:
     X, y = breast
     model = GSVPSVM(decision="scaled").partial_fit(X[:300], y[:300])

@@ -1,5 +1,6 @@
 """Small and odd cases: what is left out or refused there, and what is said of it."""
 
+import json
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest, SelectorMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.metrics import f1_score, make_scorer, recall_score
+from sklearn.model_selection import GridSearchCV, LeaveOneOut, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
@@ -256,6 +258,7 @@ def test_groups_reach_the_end_of_a_pipeline(planted_small, nearest_mean):
     model = fit_with_groups(make_pipeline(StandardScaler(), Grouped()), X, y, groups)
     assert model[-1].groups_ is groups
     assert describe(partial(np.round, decimals=2))["keywords"] == {"decimals": 2}
+    assert describe(partial(np.round, 3)) != describe(partial(np.round, 4))
 
 
 def test_substitutes_are_found_by_number():
@@ -345,3 +348,33 @@ def test_logs_are_written_where_files_cannot_be_locked(tmp_path, monkeypatch):
         log.add(("fold", 0), 1)
         log.finish(keep_others=True)
     assert (tmp_path / "log.jsonl").read_text().count("\n") == 2
+
+
+def test_a_log_knows_the_folds_and_the_score_of_a_search():
+    searches = [
+        GridSearchCV(GaussianNB(), {}, cv=StratifiedKFold(3), scoring=make_scorer(f1_score)),
+        GridSearchCV(GaussianNB(), {}, cv=StratifiedKFold(5), scoring=make_scorer(f1_score)),
+        GridSearchCV(GaussianNB(), {}, cv=StratifiedKFold(3), scoring=make_scorer(recall_score)),
+    ]
+    texts = [json.dumps(describe(search)) for search in searches]
+    assert len(set(texts)) == 3
+    assert describe(object()) == "builtins.object"  # an address is of one process alone
+
+
+def test_folds_that_never_test_every_class_are_refused(planted_small, nearest_mean):
+    with pytest.raises(ValueError, match="no fold tests samples of every class"):
+        nested_evaluate(nearest_mean, *planted_small, cv=LeaveOneOut())
+
+
+def test_a_positive_class_that_is_none_of_the_classes_is_refused():
+    with pytest.raises(ValueError, match="'typo' is not among the classes"):
+        validate_predictions(["a", "b"], ["a", "b"], ["a", "b"], positive="typo")
+
+
+def test_samples_of_unknown_class_do_not_count_in_the_spread_of_the_classes(planted_small):
+    X, y = planted_small
+    model = GSVPSVM(n_features=1).fit(X, y)
+    x = X[:, model.get_support()]
+    (alone,) = check_shift(model, x, y)
+    (beside,) = check_shift(model, np.vstack([x, x]), [*y, *["unknown"] * len(y)])
+    assert beside.factor == pytest.approx(alone.factor)

@@ -333,6 +333,8 @@ class GSVPSVM(PlaneClassifier):
         seen: ClassMoments | None = getattr(self, "moments_", None)
         # a batch that is refused leaves no trace, and can be sent again
         trial = copy(self)
+        if seen is None:  # of an earlier `fit`, and perhaps of other features
+            forget_fit(trial)
         X, y = validate_data(
             trial,
             X,

@@ -251,6 +251,8 @@ def validate_predictions(
     check_known(truth, labels)
     if not truth.size:
         raise ValueError("the cohort has no samples.")
+    if positive is not None and positive not in labels:
+        raise ValueError(f"the positive class {positive!r} is not among the classes {labels}.")
     counts = confusion_matrix(truth, predicted, labels=labels)
     totals = counts.sum(axis=1)
     codes = np.array([labels.index(label) for label in truth.tolist()])
@@ -270,7 +272,7 @@ def validate_predictions(
         scores["balanced_accuracy"] = balanced_accuracy_interval(truth, predicted, level=level)
     found: dict[str, Any] = {}
     if len(labels) == 2:
-        one = labels.index(positive) if positive in labels else 1
+        one = 1 if positive is None else labels.index(positive)
         found = {"positive": labels[one]}
         rates = {"sensitivity": recalls[one], "specificity": recalls[1 - one]}
         scores |= {name: rate for name, rate in rates.items() if rate is not None}

@@ -182,7 +182,7 @@ def folds_from(
 
 
 def check_folds(folds: list[Fold], y: NDArray[Any]) -> None:
-    """Raise ValueError where a training part has fewer than two samples of a class."""
+    """Raise ValueError where folds leave too little of a class to train with or to test on."""
     classes = np.unique(y)
     for fold in folds:
         present, counts = np.unique(y[fold.train], return_counts=True)
@@ -191,6 +191,11 @@ def check_folds(folds: list[Fold], y: NDArray[Any]) -> None:
                 f"fold {fold.index} of repeat {fold.repeat} would train with fewer than two "
                 "samples of a class: use more folds, or merge the groups that hold a whole class."
             )
+    if all(np.unique(y[fold.test]).size < classes.size for fold in folds):
+        raise ValueError(
+            "no fold tests samples of every class, so that none can be scored: use fewer folds, "
+            "stratified by class, or pass their number as cv."
+        )
 
 
 def holdout_ratio(folds: Sequence[Fold]) -> float:

@@ -7,8 +7,9 @@ them, and pipelines, where a panel is traced back through the steps to the input
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -299,23 +300,22 @@ def _groups_parameter(estimator: Any) -> str | None:
 
 def describe(value: Any) -> Any:
     """Describe an estimator by its class and parameters, the same in every process."""
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if hasattr(value, "get_params") and not isinstance(value, type):
         params = value.get_params(deep=False)
-        kind = type(value)
-        return {
-            "class": f"{kind.__module__}.{kind.__qualname__}",
-            "params": {name: describe(params[name]) for name in sorted(params)},
-        }
+        return {"class": kind, "params": {name: describe(params[name]) for name in sorted(params)}}
     if isinstance(value, Mapping):
         return {str(k): describe(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [describe(v) for v in value]
-    if hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial
-        return {"function": describe(value.func), "keywords": describe(value.keywords)}
-    if isinstance(value, Callable):  # type: ignore[arg-type]
-        return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+    if isinstance(value, partial):
+        said = {"function": describe(value.func), "keywords": describe(value.keywords)}
+        return {**said, "args": describe(value.args)} if value.args else said
     if isinstance(value, np.ndarray):
         return value.tolist()
     if value is None or isinstance(value, (bool, int, float, str, np.generic)):
         return value
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+    if hasattr(value, "__qualname__"):  # a function or a class
+        return f"{value.__module__}.{value.__qualname__}"
+    # splitters and scorers show what they were made with; an address is of this process alone
+    return kind if " at 0x" in repr(value) else {"class": kind, "shown": repr(value)}

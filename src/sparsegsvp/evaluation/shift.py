@@ -143,7 +143,7 @@ def _compare(
     else:
         shift, p_shift = _shift_by_class(parts, training)
         within = np.concatenate([part - part.mean() for part in parts])
-        factor, p_scale = _scale(within, x.size - len(parts), training.deviation, training)
+        factor, p_scale = _scale(within, within.size - len(parts), training.deviation, training)
     if factor == 0.0:
         p_scale = _constant(x, parts, training)
     shift /= training.deviation

@@ -76,7 +76,7 @@ def _data(r: Part, say: Said) -> None:
     say["7"] += [f"{notice['title']}: {notice['text']}" for notice in checks]
     if data["roles"] and not checks:
         say["7"] += [
-            "The checks of the table (repeated rows, identifiers, columns that give the class ",
+            "The checks of the table (repeated rows, identifiers, columns that give the class",
             "away, raw values) found nothing.",
         ]
     column = f"The column {data['target']}" if data["target"] else "The label"

@@ -156,7 +156,7 @@ class Predictions:
 
         Call it before `set_prevalence`, which moves probabilities and labels.
         """
-        of_interest = positive if positive in self.classes else self.classes[-1]
+        of_interest = self.classes[-1] if positive is None else positive
         share = recalibrated_share(self.model, of_interest)
         return validate_predictions(
             np.asarray(labels).astype(str),
