@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sparsegsvp import ClassMoments, sparse_gsvp, sparse_gsvp_path
 from sparsegsvp.linalg import DataCovariances, as_matrix
 from sparsegsvp.solvers import L1, Lq
-from sparsegsvp.solvers.factors import penalty_factors
 from sparsegsvp.solvers.path import walk_together
+from sparsegsvp.solvers.penalties import penalty_factors
 from sparsegsvp.solvers.working_set import Problem
 
 few = settings(max_examples=10, deadline=None, derandomize=True)

@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 from sparsegsvp.linalg import ClassMoments, DataCovariances, MomentCovariances, as_matrix
 from sparsegsvp.solvers.quotient import (
     FactorQuotient,
-    GradientRequest,
     GramQuotient,
     OneVsRest,
     best_bias,
-    cached_gradient,
     check_definite,
     evaluate,
-    full_gradient,
     hessian,
     single_feature_ratios,
 )
@@ -206,22 +203,6 @@ def test_moments_hold_no_rows(classes):
         FactorQuotient(cov, OneVsRest.of_class(0, cov.share, 0.0), 1.0, np.arange(4))
 
 
-@pytest.mark.parametrize("moments", [False, True])
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_the_full_gradient_from_a_few_features(reference, classes, n_classes, moments):
-    blocks = classes(20, 9, n_classes)
-    features, values = np.array([1, 4, 6]), np.array([0.6, 0.0, -0.8])
-    w = np.zeros(9)
-    w[features] = values
-    expected = reference(*blocks, i=1, tau=0.5, pool=0.3)
-    cov = _covariances(blocks, moments)
-    plane = OneVsRest.of_class(1, cov.share, 0.3)
-    cov.extend(features)
-    bias = evaluate(GramQuotient(cov, plane, 0.5, features), values).bias
-    g = full_gradient(cov, plane, 0.5, features, values, bias)
-    np.testing.assert_allclose(g, expected.gradient(w), atol=1e-11)
-
-
 @few
 @given(**problems)
 def test_single_features_in_closed_form(reference, classes, n_classes, tau, pool, seed):
@@ -251,25 +232,6 @@ def test_single_features_whose_bias_runs_off_or_that_separate_without_spread():
     ratios = single_feature_ratios(cov, OneVsRest.of_class(0, cov.share, 0.0), 0.0)
     assert ratios[0] == pytest.approx(1.0, abs=1e-6)
     assert ratios[1] == 0.0
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_the_gradient_of_columns_in_memory_is_that_of_a_pass(classes, monkeypatch, n_classes):
-    cov = _covariances(classes(20, 9, n_classes))
-    plane = OneVsRest.of_class(1, cov.share, 0.3)
-    features, w = np.array([1, 4]), np.array([0.6, -0.8])
-    cov.extend(features)
-    bias = evaluate(GramQuotient(cov, plane, 0.5, features), w).bias
-    request = GradientRequest(cov, plane, 0.5, features, w, bias)
-    (product,) = cov.products([request.term])
-    index = np.array([0, 3, 8])
-    monkeypatch.setattr(cov, "cached_product", lambda *_: (index, product[index]))
-    found, g = cached_gradient(request)
-    np.testing.assert_array_equal(found, index)
-    whole = full_gradient(cov, plane, 0.5, features, w, bias)
-    np.testing.assert_allclose(g, whole[index], atol=1e-13)
-    monkeypatch.setattr(cov, "cached_product", lambda *_: None)
-    assert cached_gradient(request) is None
 
 
 def test_blocks_that_are_gathered_are_the_blocks(classes):

@@ -15,7 +15,7 @@ from .._validate import close_names
 from ..estimators import Panel
 from ..estimators.groups import FeatureGroups
 from ..estimators.pipeline import last_step
-from ..solvers.factors import penalty_factors
+from ..solvers.penalties import penalty_factors
 from .intervals import PairedDifference
 
 if TYPE_CHECKING:

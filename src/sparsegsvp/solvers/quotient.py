@@ -11,7 +11,6 @@ appears as a variable.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import copysign, hypot, inf, sqrt
 from typing import NamedTuple, Protocol
@@ -20,7 +19,6 @@ import numpy as np
 
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances
-from .safe import References
 
 # Relative size of the quotient's dependence on the bias that is rounding.
 _FLAT = 1e-12
@@ -269,110 +267,6 @@ def hessian(quotient: Quotient, point: Point, at: IntArray) -> Float64Array:
     out += np.array(left).T @ np.array(right)
     out.flat[:: len(at) + 1] += scale * tau * (1.0 - r)
     return out
-
-
-@dataclass(frozen=True, eq=False)
-class GradientRequest:
-    """Asks for the gradient over all features of a w that is non-zero on ``features`` only.
-
-    With ``references``, an estimate will do wherever it is certain that the gradient is below
-    ``threshold``, and nothing is asked of the features ``known``.
-    """
-
-    cov: Covariances
-    plane: OneVsRest
-    tau: float
-    features: IntArray
-    w: Float64Array
-    bias: Bias
-    references: References | None = None
-    threshold: Float64Array | None = None
-    known: IntArray | None = None
-
-    @property
-    def term(self) -> tuple[Float64Array, IntArray, Float64Array]:
-        """The part of the gradient that takes a product with X'."""
-        return self.spread, self.features, self.w
-
-    @property
-    def spread(self) -> Float64Array:
-        """Coefficients of the class covariances in the gradient, before it is scaled."""
-        return self.plane.own - self.bias.ratio * self.plane.other
-
-    @property
-    def mean(self) -> Float64Array:
-        """Coefficients of the class means in the gradient, before it is scaled."""
-        plane, bias = self.plane, self.bias
-        mix = bias.own * plane.own_mean - (bias.ratio * bias.other) * plane.other_mean
-        if plane.between is not None:
-            contrast = plane.between @ (self.cov.means[:, self.features] @ self.w)
-            mix = mix - bias.ratio * (contrast @ plane.between)
-        return mix
-
-
-def full_gradients(requests: Sequence[GradientRequest]) -> list[Float64Array]:
-    """The gradients that are asked for, all of the same covariances, in one product with X'.
-
-    The projections of the rows come from the cached columns.
-    """
-    raw = [_estimate(request) for request in requests]
-    asked = [i for i, found in enumerate(raw) if found is None]
-    if asked:
-        cov = requests[0].cov
-        for i, product in zip(asked, cov.products([requests[i].term for i in asked])):
-            raw[i] = _remembered(requests[i], requests[i].mean @ cov.means + product)
-    gradients = []
-    for request, gradient in zip(requests, raw):
-        assert gradient is not None
-        gradient[request.features] += request.tau * (1.0 - request.bias.ratio) * request.w
-        gradient *= 2.0 / request.bias.denominator
-        gradients.append(gradient)
-    return gradients
-
-
-def _estimate(request: GradientRequest) -> Float64Array | None:
-    """The gradient before it is scaled, if the references are enough."""
-    if request.references is None or request.threshold is None or request.known is None:
-        return None
-    u = request.cov.row_vector(request.term, request.mean)
-    if u is None:
-        return None
-    threshold = request.threshold * (0.5 * request.bias.denominator)
-    return request.references.gradient(u, threshold, request.known)
-
-
-def _remembered(request: GradientRequest, gradient: Float64Array) -> Float64Array:
-    """The same gradient, remembered as a reference for others."""
-    if request.references is not None:
-        u = request.cov.row_vector(request.term, request.mean)
-        if u is not None:
-            request.references.add(u, gradient.copy())
-    return gradient
-
-
-def full_gradient(
-    cov: Covariances,
-    plane: OneVsRest,
-    tau: float,
-    features: IntArray,
-    w: Float64Array,
-    bias: Bias,
-) -> Float64Array:
-    """The gradient for all features of a w that is non-zero on ``features`` only."""
-    return full_gradients([GradientRequest(cov, plane, tau, features, w, bias)])[0]
-
-
-def cached_gradient(request: GradientRequest) -> tuple[IntArray, Float64Array] | None:
-    """The features whose gradient costs no pass, and that gradient where w is zero.
-
-    None where a pass is cheap, so that `full_gradient` serves.
-    """
-    seen = request.cov.cached_product(request.spread, request.features, request.w)
-    if seen is None:
-        return None
-    index, g = seen
-    g = g + request.mean @ request.cov.means[:, index]
-    return index, g * (2.0 / request.bias.denominator)
 
 
 def check_definite(cov: Covariances, plane: OneVsRest, features: IntArray) -> None:
