@@ -61,9 +61,24 @@ TARGETS: dict[str, Target] = {
         "OneVsRest.of_class best_bias single_feature_ratios GramQuotient.__init__ "
         "GramQuotient.pair_products GramQuotient.gathered GramQuotient.curvature "
         "FactorQuotient.__init__ FactorQuotient.products FactorQuotient.curvature "
-        "evaluate hessian GradientRequest.spread GradientRequest.mean full_gradients "
-        "cached_gradient check_definite",
+        "evaluate hessian check_definite",
         "tests/solvers/test_quotient.py",
+    ),
+    "gradients": target(
+        "solvers.gradients",
+        "References.add References.gradient GradientRequest.spread GradientRequest.mean "
+        "full_gradients _estimate _remembered cached_gradient run together",
+        *(
+            f"tests/solvers/test_gradients.py::test_{name}"
+            for name in (
+                "the_full_gradient_from_a_few_features",
+                "the_gradient_of_columns_in_memory_is_that_of_a_pass",
+                "what_is_not_read_is_below_the_threshold",
+                "certificates_are_true_and_take_fewer_passes[L1()-3-float64]",
+                "single_solutions_come_with_their_gradient[L1()]",
+                "solvers_of_different_lengths_end_together",
+            )
+        ),
     ),
     "sphere": target(
         "solvers.sphere",

@@ -21,6 +21,7 @@ knows nothing of blocks, takes gradient steps too, and goes on where this one is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import sqrt
 
 import numpy as np
@@ -92,44 +93,26 @@ def minimize_with_newton(
     )
 
 
+@dataclass(slots=True, eq=False)
 class _Iterate:
-    """A unit vector with all that a step from it needs."""
-
-    __slots__ = (
-        "basis",
-        "bias",
-        "coordinates",
-        "excess",
-        "gamma",
-        "gradient",
-        "multiplier",
-        "objective",
-        "residual",
-        "signs",
-        "slopes",
-        "support",
-        "total",
-        "v",
-        "w",
-        "worst",
-    )
+    """A unit vector with all that a step from it needs, which `_Newton` fills in."""
 
     w: Float64Array
     support: IntArray  # where w is not zero, in any order
     v: Float64Array  # w there
     signs: Float64Array  # and its signs
-    basis: Float64Array  # M, of shape (5, n_features)
-    coordinates: Float64Array  # M w
-    bias: Bias
-    objective: float
-    slopes: Float64Array  # of the penalty's tangent
-    gamma: tuple[float, ...]  # the gradient in terms of the basis
-    gradient: Float64Array
-    multiplier: float  # lam
-    total: Float64Array  # g + s sign(w) - lam w on the support
-    excess: Float64Array  # |g| - s off the support, negative on it
-    worst: float  # the largest excess
-    residual: float  # the certificate's
+    basis: Float64Array = field(init=False)  # M, of shape (5, n_features)
+    coordinates: Float64Array = field(init=False)  # M w
+    bias: Bias = field(init=False)
+    objective: float = field(init=False)
+    slopes: Float64Array = field(init=False)  # of the penalty's tangent
+    gamma: tuple[float, ...] = field(init=False)  # the gradient in terms of the basis
+    gradient: Float64Array = field(init=False)
+    multiplier: float = field(init=False)  # lam
+    total: Float64Array = field(init=False)  # g + s sign(w) - lam w on the support
+    excess: Float64Array = field(init=False)  # |g| - s off the support, negative on it
+    worst: float = field(init=False)  # the largest excess
+    residual: float = field(init=False)  # the certificate's
 
 
 class _Newton:
@@ -158,8 +141,7 @@ class _Newton:
         self, w: Float64Array, support: IntArray, v: Float64Array, signs: Float64Array
     ) -> _Iterate:
         """The iterate w with its basis, bias and objective."""
-        quotient, it = self.quotient, _Iterate()
-        it.w, it.support, it.v, it.signs = w, support, v, signs
+        quotient, it = self.quotient, _Iterate(w, support, v, signs)
         it.basis = basis = self._means.copy()
         basis[:2] = quotient.pair_products(w, support, v)
         basis[_W] = w

@@ -174,22 +174,8 @@ def slope_at_zero(penalty: Penalty) -> float:
 def penalty_factors(given: Any, n_features: int, names: Any = None) -> Float64Array | None:
     """Return the penalty factors of all features, checked; None where none are given.
 
-    Parameters
-    ----------
-    given : array-like, mapping or None
-        One non-negative number per feature, or those of some features by name, the others
-        being 1; a pandas Series goes by its index if that holds names. 0 is for features that
-        are always in the panel, infinity for those that never are.
-    n_features : int
-        Number of features.
-    names : sequence of str, optional
-        Their names, which a mapping needs.
-
-    Examples
-    --------
-    >>> from sparsegsvp.solvers.penalties import penalty_factors
-    >>> penalty_factors({"age": 0, "batch": float("inf")}, 3, ["age", "gene", "batch"])
-    array([ 0.,  1., inf])
+    They are one non-negative number per feature, or those of some features by name, the others
+    being 1; a pandas Series goes by its index if that holds names.
     """
     if given is None:
         return None
