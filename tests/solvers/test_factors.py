@@ -257,6 +257,15 @@ def test_more_features_that_must_be_in_than_rows(classes, reference):
         assert _certificate(ref, result, factors, L1()) <= 1e-6
 
 
+def test_without_a_floor_what_must_be_in_may_not_settle_everything(classes):
+    """A covariate that is constant within the class has a quotient of 0 by itself."""
+    A, B = classes(30, 6)
+    A[:, 2], B[:, 2] = 1.0, 2.0
+    factors = np.where(np.arange(6) == 2, 0.0, 1.0)
+    with pytest.raises(ValueError, match=r"features of penalty 0 leave no distance .*Use tau > 0"):
+        sparse_gsvp(A, B, 0.1, tau=0.0, penalty_factor=factors)
+
+
 def test_what_must_be_in_may_have_its_plane_at_infinity():
     """The own class is the wider one and the means coincide: the bias runs off."""
     rng = np.random.default_rng(0)
