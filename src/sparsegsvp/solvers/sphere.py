@@ -74,7 +74,8 @@ def kkt_residual(w: Float64Array, gradient: Float64Array, slopes: Float64Array) 
     total = gradient[at] + slopes[at] * np.sign(w[at])
     # w'g = 0, so this is sum s_f |w_f|; where the bias was clipped it is the multiplier
     violation[at] = np.abs(total - (w[at] @ total) * w[at])
-    return max(float(violation.max()), 0.0)
+    # those of the support are not negative, and it is not empty
+    return float(violation.max())
 
 
 def minimize_on_sphere(
@@ -177,12 +178,9 @@ class _Memory:
             return self._length
         # the curvature along the gradient is a lower bound of the largest one
         g = point.gradient
-        norm = float(g @ g)
-        if norm == 0.0:
-            return 1.0
         own, other = quotient.products(g)
         bend = 2.0 * abs(float(g @ own - point.ratio * (g @ other))) / point.bias.denominator
-        return norm / bend if bend > 0.0 else 1.0
+        return float(g @ g) / bend if bend > 0.0 else 1.0
 
     def keep(self, point: Point, length: float) -> None:
         self._w, self._g, self._length = point.w, point.gradient, length
