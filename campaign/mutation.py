@@ -82,8 +82,8 @@ TARGETS: dict[str, Target] = {
     ),
     "sphere": target(
         "solvers.sphere",
-        "soft_threshold prox_on_sphere kkt_residual minimize_on_sphere _State.__init__ "
-        "_State.admits _State.slack _Memory.length _admitting _gradient_step _newton_step "
+        "rounding soft_threshold prox_on_sphere kkt_residual minimize_on_sphere _State.__init__ "
+        "_State.admits _Memory.length _admitting _gradient_step _newton_step "
         "_newton_direction",
         "tests/solvers/test_sphere.py",
     ),

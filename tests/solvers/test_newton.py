@@ -257,7 +257,17 @@ def test_a_step_needs_two_features_a_direction_and_a_descent(classes, monkeypatc
     monkeypatch.setattr(_Newton, "_direction", lambda *_: None)
     assert newton.step(it) is None
     monkeypatch.setattr(_Newton, "_direction", lambda self, it, at, v, total: total.copy())
-    assert newton.step(it) is None  # uphill
+    monkeypatch.setattr(_Newton, "_search", None)
+    assert newton.step(it) is None  # uphill, so that there is nothing to search
+
+
+def test_a_vertex_that_the_penalty_holds_is_where_it_ends(classes, monkeypatch):
+    """Its residual is exactly zero, which is no more than a tolerance of zero."""
+    monkeypatch.setattr(_Newton, "step", None)
+    found = minimize_with_newton(
+        _quotient(classes(30, 5)), L1(), 50.0, np.ones(5), np.eye(5)[0], tol=0.0, max_iter=10
+    )
+    assert (found.residual, found.n_iter, len(found.history)) == (0.0, 0, 1)
 
 
 def test_a_search_is_cut_at_zero_crossings_and_shortened(classes, monkeypatch):
@@ -302,25 +312,57 @@ def test_a_search_is_cut_at_zero_crossings_and_shortened(classes, monkeypatch):
 
 
 def test_features_without_a_penalty_may_change_their_sign(classes):
-    quotient = _quotient(classes(30, 4))
-    w = np.array([0.5, -0.5, 0.5, 0.5])
-    newton = _Newton(quotient, L1(), np.array([0.0, 0.02, 0.02, 0.0]), 1e-9)
+    """There is no kink at zero, so 0 and 1 go through it; 2 is cut there, 3 and 5 end there."""
+    quotient = _quotient(classes(30, 6))
+    w = np.array([0.5, -0.5, 0.5, 0.25, 0.5, 0.0])
+    w /= np.linalg.norm(w)
+    newton = _Newton(quotient, L1(), np.array([0.0, 0.0, 0.02, 0.0, 0.02, 0.02]), 1e-9)
+    penalised = _Newton(quotient, L1(), np.full(6, 0.02), 1e-9)
+    assert penalised._free is None
+    assert newton._free.tolist() == [True, True, False, True, False, False]
     it = newton.start(w)
-    direction = np.array([-2.0, 0.1, -2.0, 0.0])
-    found = newton._search(it, it.support, it.v, it.signs, direction, -1e-15)
-    if found is not None and found.w[0] < 0.0:  # a full step: feature 2 is cut, 0 goes through
-        assert found.w[2] == 0.0 and found.signs.tolist() == [-1.0, -1.0, 1.0]
-    through = newton._evaluated(*_fields(newton, it, direction))
-    np.testing.assert_allclose(np.abs(through.w), through.w * np.sign(through.w))
-    penalised = _Newton(quotient, L1(), np.full(4, 0.02), 1e-9)
-    assert penalised._free is None and newton._free.tolist() == [True, False, False, True]
+    it.objective = 9.0  # whatever the step finds is lower
+    at, signs = np.arange(6), np.append(it.signs, 1.0)
+    direction = np.array([-2.0, 2.0, -2.0, -1.0, 0.1, 0.0]) * np.abs(w)
+    found = newton._search(it, at, w, signs, direction, -1e-15)
+    expected = np.array([-w[0], -w[1], 0.0, 0.0, 1.1 * w[4], 0.0])
+    np.testing.assert_allclose(found.w, expected / np.linalg.norm(expected))
+    assert found.support.tolist() == [0, 1, 4] and found.signs.tolist() == [-1.0, 1.0, 1.0]
+    np.testing.assert_allclose(found.v, found.w[[0, 1, 4]])
+    cut = penalised._search(it, at, w, signs, direction, -1e-15)
+    assert cut.support.tolist() == [4]
 
 
-def _fields(newton, it, direction):
-    values = it.v + direction
-    values[2] = 0.0
-    w = values / np.linalg.norm(values)
-    return w, np.array([0, 1, 3]), w[[0, 1, 3]], np.sign(w[[0, 1, 3]])
+def test_the_scale_of_the_system_is_the_mean_curvature_of_the_blocks(classes):
+    """So the eigenvalue along w is like the others; where the mean vanishes, a part of it."""
+    quotient = _quotient(classes(30, 6), tau=0.7)
+    newton, it = _newton(quotient, np.arange(1.0, 7.0))
+    _, scale = newton.system(it, it.support, it.v)
+    s, r = 2.0 / it.bias.denominator, it.bias.ratio
+    shift = s * 0.7 * (1.0 - r) - it.multiplier
+    mean = np.trace(s * (quotient.own - r * quotient.other) + shift * np.eye(6)) / 6
+    assert scale == pytest.approx(abs(mean), rel=1e-12)
+    own = newton._size[0]
+    newton._size = (own, (own + shift / s) / r)
+    _, scale = newton.system(it, it.support, it.v)
+    assert scale == pytest.approx(0.01 * s * (own + 0.7), rel=1e-10)
+
+
+def test_a_definite_system_is_solved_as_it_is_and_another_one_turned(classes, monkeypatch):
+    newton, it = _newton(_quotient(classes(30, 3)), np.ones(3))
+    definite = np.array([[3.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
+    turned = []
+    monkeypatch.setattr(module, "_turned", lambda *given: turned.append(given))
+    monkeypatch.setattr(_Newton, "system", lambda *_: (definite, 5.0))
+    direction = newton._direction(it, it.support, it.v, it.total)
+    np.testing.assert_allclose(direction, -np.linalg.solve(definite, it.total), rtol=1e-12)
+    assert not turned
+    monkeypatch.setattr(_Newton, "system", lambda *_: (-definite, 5.0))
+    assert newton._direction(it, it.support, it.v, it.total) is None
+    [(H, total, least)] = turned
+    np.testing.assert_array_equal(H, -definite)
+    np.testing.assert_array_equal(total, it.total)
+    assert least == 0.5
 
 
 def test_blocks_are_gathered_once_for_a_support(classes, monkeypatch):
@@ -352,6 +394,7 @@ def test_factorisations_that_fail_give_no_direction(monkeypatch):
     np.testing.assert_allclose(_turned(H, total, 2.5), -total / [2.5, 2.5, 3.0])
     pair = np.array([[0.0, 1.0], [1.0, 0.0]])  # a block of two: its absolute value is 1
     np.testing.assert_allclose(_turned(pair, np.array([3.0, 5.0]), 1e-9), [-3.0, -5.0])
+    np.testing.assert_allclose(_turned(pair, np.array([3.0, 5.0]), 2.5), [-1.2, -2.0])
     monkeypatch.setattr(module, "dsytrs", lambda *_, **__: (total, 1))
     assert _turned(H, total, 1e-9) is None
     monkeypatch.setattr(module, "dsytrf", lambda *_, **__: (H, np.ones(3), -1))
@@ -390,6 +433,12 @@ def test_the_limits_hold_and_one_step_more_settles_the_coefficients(classes):
             polished += 1
             assert np.abs(more.point.w - exact).max() < 0.2 * np.abs(plain.point.w - exact).max()
         assert solve(1e-3, start=more.point.w).n_iter == 0
+        assert solve(1e-3, start=plain.point.w).n_iter == 0
+        # a residual that is the tolerance will do, and so will a single step before
+        near = exact * np.linspace(0.9, 1.1, 8)
+        near /= np.linalg.norm(near)
+        first = solve(0.0, start=near, max_iter=1, polish=False)
+        assert solve(first.residual, start=near).n_iter == 2
         assert solve(1e-3, max_iter=plain.n_iter).n_iter == plain.n_iter
         for limit in (0, 1, 2):
             assert solve(1e-14, max_iter=limit).n_iter == limit

@@ -21,6 +21,7 @@ from sparsegsvp.solvers.sphere import (
     kkt_residual,
     minimize_on_sphere,
     prox_on_sphere,
+    rounding,
 )
 
 numbers = st.floats(-3, 3, allow_subnormal=False)
@@ -197,11 +198,11 @@ def test_a_state_has_the_objective_and_slopes_of_its_penalty(classes):
         excess = np.abs(state.point.gradient[[1, 3]]) - slopes[[1, 3]]
         for tol in (0.0, excess.max(), excess.max() + 1e-9, excess.max() - 1e-9):
             assert state.admits(tol) == bool((excess > tol).any())
-    small, large = _state(quotient, w, 0.0), _state(quotient, w, 100.0)
-    assert 0 < small.slack() < 1e-14 < large.slack() < 1e-12
-    tiny = _State(evaluate(quotient, w), 0 * base, L1())
-    tiny.objective = 1e-9
-    assert tiny.slack() == pytest.approx(4 * 2.0**-52 * 1e-3, rel=1e-12, abs=0.0)
+
+
+def test_rounding_grows_with_the_objective_but_not_below_a_thousandth():
+    for objective, size in ((100.0, 100.0), (-2.0, 2.0), (0.01, 0.01), (1e-9, 1e-3)):
+        assert rounding(objective) == 4 * 2.0**-52 * size
 
 
 def test_the_first_length_is_that_of_the_curvature_along_the_gradient(classes):

@@ -33,10 +33,10 @@ from .quotient import Bias, GramQuotient, Point, best_bias
 from .sphere import (
     ARMIJO,
     MAX_NEWTON,
-    ROUNDING,
     SURE,
     SphereSolution,
     minimize_on_sphere,
+    rounding,
 )
 
 # Rows of the basis.
@@ -88,9 +88,7 @@ def minimize_with_newton(
             current = found
             history.append(current.objective)
     point = Point(current.w, current.bias, current.gradient, current.basis[_OTHER])
-    return SphereSolution(
-        point, current.objective, max(current.residual, 0.0), len(history) - 1, history
-    )
+    return SphereSolution(point, current.objective, current.residual, len(history) - 1, history)
 
 
 @dataclass(slots=True, eq=False)
@@ -118,19 +116,20 @@ class _Iterate:
 class _Newton:
     """Steps of one problem; remembers the blocks of the last support."""
 
+    _at: IntArray | None = None  # the features whose blocks are at hand
+    _blocks: Float64Array  # N and D between them, each as one row
+    _size: tuple[float, float]  # the means of their diagonals
+
     def __init__(
         self, quotient: GramQuotient, penalty: Penalty, base: Float64Array, tol: float
     ) -> None:
         self.quotient, self.penalty, self.base, self.tol = quotient, penalty, base, tol
-        self._means = np.zeros((5, len(base)))
+        self._means = np.empty((5, len(base)))  # the other rows are those of an iterate
         self._means[_OWN_MEAN], self._means[_OTHER_MEAN] = quotient.own_mean, quotient.other_mean
         self._linear = penalty.linear
         # features without a penalty, whose weights may change sign: there is no kink at zero
         free = base == 0.0
         self._free = free if free.any() else None
-        self._at: IntArray | None = None
-        self._blocks = np.empty((2, 0))
-        self._size = (0.0, 0.0)
 
     def start(self, w: Float64Array) -> _Iterate:
         support = w.nonzero()[0]
@@ -223,7 +222,7 @@ class _Newton:
         slope: float,
     ) -> _Iterate | None:
         """The first point along the direction that descends enough, cut at zero crossings."""
-        slack = ROUNDING * max(abs(it.objective), 1e-3)
+        slack = rounding(it.objective)
         length = 1.0
         for _ in range(8):
             values = v + length * direction

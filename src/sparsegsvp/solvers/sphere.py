@@ -19,8 +19,8 @@ from .._typing import Float64Array, IntArray
 from .penalties import Penalty
 from .quotient import Point, Quotient, evaluate, hessian
 
-# Relative size below which a change of the objective is rounding.
-ROUNDING = 4 * np.finfo(np.float64).eps
+# Relative size of what rounding changes of the objective.
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)
 ARMIJO = 1e-4
 # Part of the tolerance below which the coefficients are as sure as the certificate.
 SURE = 1e-2
@@ -39,6 +39,11 @@ class SphereSolution:
     residual: float
     n_iter: int
     history: list[float]
+
+
+def rounding(objective: float) -> float:
+    """The size below which a change of the objective is rounding."""
+    return _ROUNDING * max(abs(objective), 1e-3)
 
 
 def soft_threshold(y: Float64Array, threshold: Float64Array) -> Float64Array:
@@ -153,9 +158,6 @@ class _State:
     def at(self, point: Point) -> _State:
         return _State(point, self.base, self.penalty)
 
-    def slack(self) -> float:
-        return ROUNDING * max(abs(self.objective), 1e-3)
-
 
 class _Memory:
     """The last gradient step, for the Barzilai-Borwein length of the next."""
@@ -241,7 +243,9 @@ def _newton_step(quotient: Quotient, state: _State) -> _State | None:
             w = np.zeros_like(point.w)
             w[at] = values / norm
             new = state.at(evaluate(quotient, w))
-            if new.objective <= state.objective + ARMIJO * length * slope + state.slack():
+            if new.objective <= state.objective + ARMIJO * length * slope + rounding(
+                state.objective
+            ):
                 # at the level of rounding only a smaller residual tells progress
                 if new.objective < state.objective or new.residual() < state.residual():
                     return new
