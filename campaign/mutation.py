@@ -361,7 +361,7 @@ class Module:
         for part in function.split("."):
             named = [n for n in node.body if getattr(n, "name", None) == part]
             if not named:
-                raise SystemExit(f"{self.loaded.__name__} has no {function}: mend TARGETS")
+                raise LookupError(f"{self.loaded.__name__} has no {function}: mend TARGETS")
             (node,) = named
         return node
 
@@ -370,8 +370,13 @@ class Module:
         *owners, last = function.split(".")
         for part in owners:
             owner = getattr(owner, part)
-        found = vars(owner)[last]
+        found = vars(owner).get(last)
         return getattr(found, "fget", None) or getattr(found, "__func__", None) or found
+
+    def home(self, function: str) -> Module:
+        """Return the module that defines a function of this one: itself, if it does not import it."""
+        home = getattr(self.function(function), "__module__", self.loaded.__name__)
+        return self if home == self.loaded.__name__ else Module(home)
 
     def replace(self, function: str) -> None:
         """Give the loaded function the code of the tree as it is now."""
@@ -399,8 +404,13 @@ class Trial:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        self.module = Module(self.target.module)
-        self.session, self.failed = session, ""
+        module, self.failed = Module(self.target.module), ""
+        self.homes = {function: module.home(function) for function in self.target.functions}
+        try:
+            bodies = {function: home.node(function) for function, home in self.homes.items()}
+        except LookupError as error:
+            self.broken = str(error)
+            return True
         clean = self._result(*self._fork(None, session.items))
         if clean["failed"]:
             self.broken = f"{clean['failed']} fails without any change"
@@ -413,8 +423,8 @@ class Trial:
         self.kills: Counter[str] = Counter()
         running: dict[int, tuple[Mutant, Any]] = {}
         start = time.monotonic()
-        for function in self.target.functions:
-            for mutant in mutants_of(function, self.module.node(function)):
+        for function, body in bodies.items():
+            for mutant in mutants_of(function, body):
                 self.total += 1
                 items = reaching.get(function, [])
                 if not items:
@@ -453,8 +463,10 @@ class Trial:
             self.survivors.append(mutant)
 
     def _result(self, pid: int, pipe: Any) -> dict[str, Any]:
+        # read first: a fork that writes more than a pipe holds waits for its reader
+        result = self._read(pipe)
         os.waitpid(pid, 0)
-        return self._read(pipe) or {"failed": "a test process that ended"}
+        return result or {"failed": "a test process that ended"}
 
     def _read(self, pipe: Any) -> dict[str, Any] | None:
         with pipe:
@@ -476,7 +488,7 @@ class Trial:
             os._exit(0)
 
     def _clean(self, items: list[pytest.Item]) -> dict[str, Any]:
-        codes = {self.module.function(f).__code__: f for f in self.target.functions}
+        codes = {home.function(f).__code__: f for f, home in self.homes.items()}
         reached: dict[str, list[str]] = {f: [] for f in self.target.functions}
         seconds: dict[str, float] = {}
         for item, after in zip(items, [*items[1:], None]):
@@ -495,7 +507,7 @@ class Trial:
     def _mutated(self, mutant: Mutant, items: list[pytest.Item]) -> dict[str, Any]:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         mutant.apply()
-        self.module.replace(mutant.function)
+        self.homes[mutant.function].replace(mutant.function)
         for item, after in zip(items, [*items[1:], None]):
             # twice what it took with a record of all calls, which is several times the usual
             limit = int(time.process_time() + 2.0 * self.seconds[item.nodeid]) + 2
@@ -504,6 +516,9 @@ class Trial:
             if self.failed:
                 break
         return {"failed": self.failed}
+
+    def pytest_internalerror(self, excrepr: Any) -> None:
+        self.broken = str(excrepr)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and not self.failed:

@@ -291,7 +291,7 @@ class _Newton:
         K[:, _W] -= Hv
         H = (np.array((s, -s * ratio)) @ self._blocks).reshape(n, n)
         H += M.T @ (K @ M)
-        diagonal = H.reshape(-1)[:: n + 1]
+        diagonal = H.ravel()[:: n + 1]
         diagonal += shift
         if bend is not None:
             diagonal += bend

@@ -84,17 +84,14 @@ def best_bias(a: float, c: float, d: float) -> Bias:
     root = hypot(u, 2.0 * sqrt(a) * d)
     if root <= _FLAT * (a + c):
         return Bias(a / c, 0.0, d, c, False)  # the classes are alike: rounding would choose
-    clipped = False
-    if u > 0.0 or d == 0.0:
-        # the conjugate form has no cancellation for u > 0
-        t = 2.0 * a * d / (u + root) if u + root > 0.0 else 0.0
-        if d == 0.0 and u < 0.0:
-            t, clipped = inf, True
+    if u > 0.0:
+        t = 2.0 * a * d / (u + root)  # the conjugate form, without cancellation
     else:
-        t = (root - u) / (2.0 * d)
+        t = (root - u) / (2.0 * d) if d != 0.0 else inf
     far = _FAR * sqrt(a + c + d * d)
-    if abs(t) > far:
-        t, clipped = copysign(far, t), True
+    clipped = bool(abs(t) > far)
+    if clipped:
+        t = copysign(far, t)
     denominator = c + (t + d) ** 2
     return Bias((a + t * t) / denominator, t, t + d, denominator, clipped)
 
@@ -115,7 +112,7 @@ def single_feature_ratios(cov: Covariances, plane: OneVsRest, tau: float) -> Flo
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(u > 0.0, 2.0 * a * d / (u + root), (root - u) / (2.0 * d))
         far = _FAR * np.sqrt(a + c + d * d)
-        t = np.clip(np.where(np.isnan(t), np.where(u < 0.0, far, 0.0), t), -far, far)
+        t = np.clip(np.where(np.isnan(t), 0.0, t), -far, far)  # NaN: alike, any t will do
         ratio = (a + t * t) / (c + (t + d) ** 2)
     return np.where(cov.standardization.varying & ~np.isnan(ratio), ratio, np.inf)
 
@@ -178,7 +175,7 @@ class GramQuotient:
 
     def gathered(self, at: IntArray) -> Float64Array:
         """N and D between the features ``at``, each as one row."""
-        flat = (at[:, None] * len(self.own_mean) + at).reshape(-1)
+        flat = (at[:, None] * len(self.own_mean) + at).ravel()
         return self._pair.reshape(2, -1).take(flat, axis=1)
 
     def curvature(self, ratio: float, at: IntArray) -> Float64Array:
