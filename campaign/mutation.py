@@ -74,9 +74,11 @@ TARGETS: dict[str, Target] = {
                 "the_full_gradient_from_a_few_features",
                 "the_gradient_of_columns_in_memory_is_that_of_a_pass",
                 "what_is_not_read_is_below_the_threshold",
+                "what_is_read_is_what_the_bound_leaves_open",
                 "certificates_are_true_and_take_fewer_passes[L1()-3-float64]",
                 "single_solutions_come_with_their_gradient[L1()]",
                 "solvers_of_different_lengths_end_together",
+                "each_solver_is_sent_what_it_has_asked_for",
             )
         ),
     ),

@@ -117,6 +117,35 @@ def test_what_is_not_read_is_below_the_threshold(
         assert near.any() or quantile == 0.5
 
 
+def test_what_is_read_is_what_the_bound_leaves_open(classes, large):
+    """Of a known vector what rounding may have changed, of one in the span of several nothing."""
+    large.setattr(matrix, "_FEW", 1.0)
+    cov = _problem(classes(15, 60, seed=1), 0, standardize=False).cov
+    cov.rounding = 1e-2
+    Z, read = cov.columns(np.arange(60)), []
+    some = cov.some_products
+    large.setattr(cov, "some_products", lambda u, index: read.append(index) or some(u, index))
+    rng = np.random.default_rng(1)
+    basis = [rng.normal(size=cov.n_samples) * cov.weight for _ in range(3)]
+    references = References(cov)
+    references.add(basis[0], basis[0] @ Z)
+    exact = basis[0] @ Z
+    threshold = np.full(60, np.quantile(np.abs(exact), 0.8))
+    band = 8 * cov.rounding * np.linalg.norm(cov.dual(basis[0])) * cov.column_norms
+    open_ = np.flatnonzero(np.abs(exact) >= threshold - band)
+    plain = np.flatnonzero(np.abs(exact) >= threshold)
+    assert len(plain) < len(open_) < 60
+    references.gradient(basis[0], threshold, open_[:2])
+    np.testing.assert_array_equal(read[0], open_[2:])
+    for u in basis[1:]:
+        references.add(u, u @ Z)
+    cov.rounding = 1e-16
+    u = 0.3 * basis[0] - 0.7 * basis[1] + 2.0 * basis[2]
+    found = references.gradient(u, np.full(60, np.inf), np.arange(0))
+    assert len(read[1]) == 0
+    np.testing.assert_allclose(found, u @ Z, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_certificates_are_true_and_take_fewer_passes(classes, penalty, large, n_classes, dtype):
@@ -169,3 +198,14 @@ def test_solvers_of_different_lengths_end_together():
 
     assert run(together([counting(n) for n in (3, 0, 5)])) == [3, 0, 5]
     assert run(together([])) == []
+
+
+def test_each_solver_is_sent_what_it_has_asked_for():
+    def asking(n):
+        return (yield [n] * n)
+
+    both = together([asking(1), asking(2), asking(1)])
+    assert next(both) == [1, 2, 2, 1]
+    with pytest.raises(StopIteration) as stop:
+        both.send(["a", "b", "c", "d"])
+    assert stop.value.value == [["a"], ["b", "c"], ["d"]]

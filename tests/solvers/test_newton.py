@@ -207,20 +207,40 @@ def test_an_iterate_holds_what_the_definitions_say(classes, penalty):
     np.testing.assert_allclose(it.basis @ w, it.coordinates)
 
 
-def test_a_bias_that_runs_off_is_held_where_it_is():
-    """The own class is the wider one and the means coincide: the system is the Hessian's too."""
+@pytest.mark.parametrize("part", [0.0, 1.5])
+def test_a_bias_that_runs_off_is_held_where_it_is(part):
+    """The own class is the wider one and the means coincide: the system is the Hessian's too.
+
+    Or the means differ so little along w that the best plane is somewhat beyond the limit.
+    """
     rng = np.random.default_rng(5)
     Z = rng.normal(size=(30, 4))
     Z -= Z.mean(axis=0)
-    quotient = _quotient([3 * Z, Z], tau=0.5)
-    newton, it = _newton(quotient, [1.0, -2.0, 0.5, 1.0])
+    w = np.array([1.0, -2.0, 0.5, 1.0]) / 2.5
+    own, other = 9 * (Z @ w).var() + 0.5, (Z @ w).var() + 0.5
+    apart = (own - other) / (part * 1e4 * np.sqrt(own + other)) if part else 0.0
+    quotient = _quotient([3 * Z, Z + apart * w], tau=0.5)
+    newton, it = _newton(quotient, w)
     point = evaluate(quotient, it.w)
     assert it.bias.clipped and point.bias.clipped
+    assert (it.bias.ratio < 1.0) == (part > 0.0)
     found, scale = newton.system(it, it.support, it.v)
     P = np.eye(4) - np.outer(it.w, it.w)
     H = hessian(quotient, point, np.arange(4)) - it.multiplier * np.eye(4)
     expected = P @ H @ P + scale * np.outer(it.w, it.w)
     np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_classes_that_are_alike_have_no_curvature(classes):
+    """Nothing but the penalty's multiplier, and the scale along w."""
+    A, _ = classes(20, 5)
+    quotient = _quotient([A, A], tau=0.5, pool=1.0)
+    newton, it = _newton(quotient, np.ones(5))
+    assert it.bias.ratio == 1.0
+    H, scale = newton.system(it, it.support, it.v)
+    vv = np.outer(it.v, it.v)
+    np.testing.assert_allclose(H, -it.multiplier * (np.eye(5) - vv) + scale * vv, atol=1e-14)
+    assert scale < 0.1
 
 
 def test_the_worst_few_features_enter_against_their_gradient(classes):
@@ -395,8 +415,9 @@ def test_factorisations_that_fail_give_no_direction(monkeypatch):
     pair = np.array([[0.0, 1.0], [1.0, 0.0]])  # a block of two: its absolute value is 1
     np.testing.assert_allclose(_turned(pair, np.array([3.0, 5.0]), 1e-9), [-3.0, -5.0])
     np.testing.assert_allclose(_turned(pair, np.array([3.0, 5.0]), 2.5), [-1.2, -2.0])
-    monkeypatch.setattr(module, "dsytrs", lambda *_, **__: (total, 1))
-    assert _turned(H, total, 1e-9) is None
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "dsytrs", lambda *_, **__: (total, 1))
+        assert _turned(H, total, 1e-9) is None
     monkeypatch.setattr(module, "dsytrf", lambda *_, **__: (H, np.ones(3), -1))
     assert _turned(H, total, 1e-9) is None
 
@@ -405,10 +426,10 @@ def test_factorisations_that_fail_give_no_direction(monkeypatch):
 @given(seed=st.integers(0, 1000))
 def test_a_block_of_two_is_replaced_by_its_absolute_value(seed):
     a, c = np.random.default_rng(seed).uniform(-0.3, 0.3, 2)
-    block = np.array([[a, 1.0], [1.0, c]])  # Bunch and Kaufman take it whole
+    block = np.array([[5.0, 0.0, 0.0], [0.0, a, 1.7], [0.0, 1.7, c]])  # taken whole, after the 5
     values, vectors = np.linalg.eigh(block)
     expected = (vectors * np.abs(values)) @ vectors.T
-    found = -np.stack([_turned(block, e, 1e-9) for e in np.eye(2)])
+    found = -np.stack([_turned(block, e, 1e-9) for e in np.eye(3)])
     np.testing.assert_allclose(found, np.linalg.inv(expected), atol=1e-10)
 
 
@@ -440,11 +461,31 @@ def test_the_limits_hold_and_one_step_more_settles_the_coefficients(classes):
         first = solve(0.0, start=near, max_iter=1, polish=False)
         assert solve(first.residual, start=near).n_iter == 2
         assert solve(1e-3, max_iter=plain.n_iter).n_iter == plain.n_iter
+        assert solve(1e-3, max_iter=plain.n_iter + 1).n_iter == more.n_iter
         for limit in (0, 1, 2):
             assert solve(1e-14, max_iter=limit).n_iter == limit
         spread = evaluate(quotient, more.point.w).spread
         np.testing.assert_allclose(more.point.spread, spread, atol=1e-12)
     assert polished >= 3
+
+
+@pytest.mark.parametrize("kind", ["none", "worse"])
+def test_a_last_step_that_settles_nothing_is_not_taken(classes, monkeypatch, kind):
+    quotient, start = _quotient(classes(40, 8), tau=3.0), np.ones(8) / np.sqrt(8)
+    options = {"tol": 1e-3, "max_iter": 100}
+    plain = minimize_with_newton(quotient, L1(), 0.02, np.ones(8), start, polish=False, **options)
+    step, last = _Newton.step, []
+
+    def spoilt(self, it):
+        if it.residual > 1e-3:
+            return step(self, it)
+        last.append(it)
+        return None if kind == "none" else self.start(start)
+
+    monkeypatch.setattr(_Newton, "step", spoilt)
+    found = minimize_with_newton(quotient, L1(), 0.02, np.ones(8), start, **options)
+    assert len(last) == 1
+    assert (found.history, found.residual) == (plain.history, plain.residual)
 
 
 def test_where_newton_is_stuck_the_plain_loop_has_the_iterations_that_are_left(
