@@ -167,6 +167,118 @@ _LIVING: dict[str, tuple[str, ...]] = {
     ),
     "differs at one value alone": (
         "solve_unpenalized: lte -> lt in `if norm <= 1e-08 * abs(float(z[-1])):`",
+        "best_bias: lte -> lt in `if root <= _FLAT * (a + c):`",
+        "best_bias: gt -> gte in `if u > 0.0:`",
+        "best_bias: gt -> gte in `clipped = bool(abs(t) > far)`",
+        "check_definite: lte -> lt in `singular = bool(values[0] <= 1e-13 * values[-1])`",
+        "References.gradient: gte -> gt in `near = np.abs(out) >= threshold - apart * self.cov.column_norms`",
+        "minimize_on_sphere: lt -> lte in `if newton and polish and (SURE * tol < residual <= tol) and (0 < n_iter < max_iter):`",
+        "minimize_on_sphere: lte -> lt in `if polished is not None and polished.residual() <= residual:`",
+        "_gradient_step: lte -> lt in `if new.objective <= state.objective - ARMIJO * moved / (2.0 * length):`",
+        "_newton_step: lte -> lt in `if new.objective <= state.objective + ARMIJO * length * slope + rounding(state.objective):`",
+        "minimize_with_newton: lt -> lte in `if polish and SURE * tol < current.residual <= tol and (1 < len(history) <= max_iter):`",
+        "minimize_with_newton: lte -> lt in `if found is not None and found.residual <= current.residual:`",
+        "_Newton.step: gte -> gt in `if slope >= 0.0:`",
+        "_Newton._search: lte -> lt in `if new.objective <= it.objective + ARMIJO * length * slope + slack:`",
+    ),
+    "an array of one dimension has one index array": (
+        "kkt_residual: 0 -> -1 in `at = w.nonzero()[0]`",
+        "_newton_step: 0 -> -1 in `at = point.w.nonzero()[0]`",
+        "_Newton._entering: 0 -> -1 in `new = (it.excess > self.tol).nonzero()[0]`",
+        "_turned: 0 -> -1 in `pairs = (~single).nonzero()[0][::2]`",
+        "References.gradient: 0 -> -1 in `index = near.nonzero()[0]`",
+    ),
+    "signs are 1 or -1": (
+        "kkt_residual: mult -> div in `total = gradient[at] + slopes[at] * np.sign(w[at])`",
+        "_newton_direction: mult -> div in `total = point.gradient[at] + state.slopes[at] * np.sign(v)`",
+        "_Newton._evaluated: mult -> div in `size = v * signs`",
+        "_Newton._measured: mult -> div in `it.total += it.slopes[it.support] * it.signs`",
+        "_Newton._search: mult -> div in `crossed = values * signs <= 0.0`",
+    ),
+    "so short a step moves nothing, which ends the search before": (
+        "_gradient_step: 60 -> 61 in `for _ in range(60):`",
+        "_gradient_step: 60 -> 59 in `for _ in range(60):`",
+    ),
+    "a single feature has no tangent: its slope is zero, which is refused later": (
+        "_newton_step: 2 -> 1 in `if not 2 <= len(at) <= MAX_NEWTON:`",
+        "_Newton.step: 2 -> 1 in `if not 2 <= len(at) <= MAX_NEWTON:`",
+    ),
+    "of right side and solution one is projected already: the other is for rounding": (
+        "_newton_direction: total -= multiplier * v -> pass",
+        "_newton_direction: sub -> add in `total -= multiplier * v`",
+        "_newton_direction: direction -= float(v @ direction) * v -> pass",
+        "_newton_direction: sub -> add in `direction -= float(v @ direction) * v`",
+        "_newton_direction: mult -> div in `direction -= float(v @ direction) * v`",
+        "_Newton.step: direction -= float(v @ direction) * v -> pass",
+        "_Newton.step: sub -> add in `direction -= float(v @ direction) * v`",
+        "_Newton.step: mult -> div in `direction -= float(v @ direction) * v`",
+    ),
+    "for data without any spread": (
+        "_newton_direction: 1e-300 -> -1.0 in `gamma = max(float(np.abs(H.flat[::len(at) + 1]).mean()), 1e-300)`",
+        "_Newton.system: 1e-300 -> -1.0 in `scale = max(abs(s * (own - ratio * spread) + shift), 0.01 * s * (own + tau), 1e-300)`",
+    ),
+    "the matrix is symmetric: either triangle will do": (
+        "_newton_direction: 1 -> 0 in `values, vectors, info = dsyevd(H, lower=1)`",
+        "_Newton._direction: 1 -> 0 in `_, direction, info = dposv(H.T, total, lower=1)`",
+    ),
+    "the same features in another order": (
+        "_Newton._entering: gt -> gte in `if len(new) > most:`",
+        "_turned: -H.diagonal() -> H.diagonal() in `order = np.argsort(-H.diagonal())`",
+    ),
+    "a spread is below zero by rounding alone": (
+        "evaluate: 0.0 -> -1.0 in `bias = best_bias(max(float(w @ own), 0.0) + tau, max(float(w @ other), 0.0) + tau, float(w`",
+        "evaluate: 0.0 -> -1.0 in `bias = best_bias(max(float(w @ own), 0.0) + tau, max(float(w @ other), 0.0) + tau, float(w` (2)",
+        "_Newton._evaluated: 0.0 -> -1.0 in `it.bias = best_bias(max(own, 0.0) + tau, max(other, 0.0) + tau, other_mean - own_mean)`",
+        "_Newton._evaluated: 0.0 -> -1.0 in `it.bias = best_bias(max(own, 0.0) + tau, max(other, 0.0) + tau, other_mean - own_mean)` (2)",
+    ),
+    "LAPACK counts pivots from one": (
+        "_turned: gt -> gte in `single = pivots > 0`",
+        "_turned: 0 -> -1 in `single = pivots > 0`",
+    ),
+    "next to nothing either way: it only must not be zero": (
+        "_turned: gt -> gte in `factor[k + 1, k] = beside if abs(beside) > 1e-100 * trace else 1e-100 * trace`",
+        "_turned: mult -> div in `factor[k + 1, k] = beside if abs(beside) > 1e-100 * trace else 1e-100 * trace`",
+        "_turned: mult -> div in `factor[k + 1, k] = beside if abs(beside) > 1e-100 * trace else 1e-100 * trace` (2)",
+    ),
+    "what lies along w goes by the projection": (
+        "_core: mult -> div in `slope = (0.0, -s, 0.0, -s * other, -s * tau)` (2)",
+        "_core: -s -> s in `slope = (0.0, -s, 0.0, -s * other, -s * tau)` (3)",
+    ),
+    "a single mean has no spread: the contrast is zero": (
+        "OneVsRest.of_class: gt -> gte in `if k > 2:`",
+        "OneVsRest.of_class: 2 -> 1 in `if k > 2:`",
+    ),
+    "two forms of one root; the quotient is flat there, so the digits they differ in do not show": (
+        "single_feature_ratios: gt -> gte in `t = np.where(u > 0.0, 2.0 * a * d / (u + root), (root - u) / (2.0 * d))`",
+        "single_feature_ratios: gt -> lte in `t = np.where(u > 0.0, 2.0 * a * d / (u + root), (root - u) / (2.0 * d))`",
+        "single_feature_ratios: 0.0 -> 1.0 in `t = np.where(u > 0.0, 2.0 * a * d / (u + root), (root - u) / (2.0 * d))`",
+        "single_feature_ratios: 0.0 -> -1.0 in `t = np.where(u > 0.0, 2.0 * a * d / (u + root), (root - u) / (2.0 * d))`",
+    ),
+    "the spreads are the same and so are the means: the quotient is one at any t": (
+        "single_feature_ratios: 0.0 -> 1.0 in `t = np.clip(np.where(np.isnan(t), 0.0, t), -far, far)`",
+        "single_feature_ratios: 0.0 -> -1.0 in `t = np.clip(np.where(np.isnan(t), 0.0, t), -far, far)`",
+    ),
+    "the same products by the other way, which is chosen for speed": (
+        "GramQuotient.pair_products: lt -> lte in `if 2 * len(at) < len(w):`",
+        "GramQuotient.pair_products: lt -> gte in `if 2 * len(at) < len(w):`",
+        "GramQuotient.pair_products: mult -> div in `if 2 * len(at) < len(w):`",
+        "GramQuotient.pair_products: 2 -> 3 in `if 2 * len(at) < len(w):`",
+        "GramQuotient.pair_products: 2 -> 1 in `if 2 * len(at) < len(w):`",
+    ),
+    "NumPy infers any negative length": (
+        "GramQuotient.gathered: 1 -> 2 in `return self._pair.reshape(2, -1).take(flat, axis=1)`",
+    ),
+    "as many features as rows have an eigenvalue of zero, which is found next": (
+        "check_definite: gte -> gt in `singular = len(features) >= cov.n_samples`",
+    ),
+    "there is one block": (
+        "check_definite: 0 -> -1 in `total = cov.blocks(features, (plane.own + plane.other)[None])[0]`",
+    ),
+    "requests of one pass share their covariances": (
+        "full_gradients: 0 -> -1 in `cov = requests[0].cov`",
+    ),
+    "one fold has no deviation: NaN, in whose place the bounds stand": (
+        "corrected_interval: 2 -> 1 in `if s.size < 2:`",
     ),
     "z is of unit length in the sum of the forms, so its last entry is about one or less": (
         "solve_unpenalized: mult -> div in `if norm <= 1e-08 * abs(float(z[-1])):`",
