@@ -195,10 +195,6 @@ _LIVING: dict[str, tuple[str, ...]] = {
         "_Newton._measured: mult -> div in `it.total += it.slopes[it.support] * it.signs`",
         "_Newton._search: mult -> div in `crossed = values * signs <= 0.0`",
     ),
-    "so short a step moves nothing, which ends the search before": (
-        "_gradient_step: 60 -> 61 in `for _ in range(60):`",
-        "_gradient_step: 60 -> 59 in `for _ in range(60):`",
-    ),
     "a single feature has no tangent: its slope is zero, which is refused later": (
         "_newton_step: 2 -> 1 in `if not 2 <= len(at) <= MAX_NEWTON:`",
         "_Newton.step: 2 -> 1 in `if not 2 <= len(at) <= MAX_NEWTON:`",

@@ -246,12 +246,13 @@ def test_planes_of_three_classes_walked_together_are_those_walked_alone(classes,
             np.testing.assert_allclose(one.w, two.w, atol=1e-6)
 
 
-def test_more_features_that_must_be_in_than_rows(classes, reference):
+@pytest.mark.parametrize("method", ["moments", "working_set"])
+def test_more_features_that_must_be_in_than_rows(classes, reference, method):
     A, B = classes(12, 150, seed=2)
     factors = np.ones(150)
     factors[:90] = 0.0
     for delta in (1e9, 0.02):
-        result = sparse_gsvp(A, B, delta, penalty_factor=factors, pool=0.5)
+        result = sparse_gsvp(A, B, delta, penalty_factor=factors, pool=0.5, method=method)
         assert result.converged and set(range(90)) <= set(result.support)
         ref = reference(A, B, pool=0.5)
         assert _certificate(ref, result, factors, L1()) <= 1e-6

@@ -271,11 +271,19 @@ def test_a_gradient_step_descends_enough_or_is_none(classes, monkeypatch):
     memory._length = 1e-3
     memory.forget()
     assert _gradient_step(quotient, _state(quotient, np.eye(6)[0], 50.0), memory) is None
+    # where every point is worse the search ends when no step is left, or after sixty halvings
     worse = replace(state.point, bias=state.point.bias._replace(ratio=9.0))
-    monkeypatch.setattr(sphere, "evaluate", lambda quotient, w: replace(worse, w=w))
+    tried = []
+    monkeypatch.setattr(
+        sphere, "evaluate", lambda quotient, w: tried.append(w) or replace(worse, w=w)
+    )
     memory = _Memory()
     assert _gradient_step(quotient, state, memory) is None
-    assert memory._length is None
+    assert memory._length is None and 40 < len(tried) < 60
+    tried.clear()
+    memory._length = 1e30
+    assert _gradient_step(quotient, state, memory) is None
+    assert memory._length == 1e30 and len(tried) == 60
 
 
 def test_a_gradient_step_descends_by_a_part_of_what_its_length_promises(classes, monkeypatch):
