@@ -246,9 +246,7 @@ _LIVING: dict[str, tuple[str, ...]] = {
     ),
     "two forms of one root; the quotient is flat there, so the digits they differ in do not show": (
         "single_feature_ratios: gt -> gte in `t = np.where(u > 0.0, 2.0 * a * d / (u + root), (root - u) / (2.0 * d))`",
-        "single_feature_ratios: gt -> lte in `t = np.where(u > 0.0, 2.0 * a * d / (u + root), (root - u) / (2.0 * d))`",
         "single_feature_ratios: 0.0 -> 1.0 in `t = np.where(u > 0.0, 2.0 * a * d / (u + root), (root - u) / (2.0 * d))`",
-        "single_feature_ratios: 0.0 -> -1.0 in `t = np.where(u > 0.0, 2.0 * a * d / (u + root), (root - u) / (2.0 * d))`",
     ),
     "the spreads are the same and so are the means: the quotient is one at any t": (
         "single_feature_ratios: 0.0 -> 1.0 in `t = np.clip(np.where(np.isnan(t), 0.0, t), -far, far)`",
