@@ -178,6 +178,7 @@ _LIVING: dict[str, tuple[str, ...]] = {
         "_newton_step: lte -> lt in `if new.objective <= state.objective + ARMIJO * length * slope + rounding(state.objective):`",
         "minimize_with_newton: lt -> lte in `if polish and SURE * tol < current.residual <= tol and (1 < len(history) <= max_iter):`",
         "minimize_with_newton: lte -> lt in `if found is not None and found.residual <= current.residual:`",
+        "_Newton.step: gt -> gte in `if it.worst > self.tol:`",
         "_Newton.step: gte -> gt in `if slope >= 0.0:`",
         "_Newton._search: lte -> lt in `if new.objective <= it.objective + ARMIJO * length * slope + slack:`",
     ),
@@ -193,6 +194,7 @@ _LIVING: dict[str, tuple[str, ...]] = {
         "_newton_direction: mult -> div in `total = point.gradient[at] + state.slopes[at] * np.sign(v)`",
         "_Newton._evaluated: mult -> div in `size = v * signs`",
         "_Newton._measured: mult -> div in `it.total += it.slopes[it.support] * it.signs`",
+        "_Newton.step: mult -> div in `total = np.concatenate((total, pull + it.slopes[new] * signs[-len(new):]))`",
         "_Newton._search: mult -> div in `crossed = values * signs <= 0.0`",
     ),
     "a single feature has no tangent: its slope is zero, which is refused later": (
@@ -207,7 +209,6 @@ _LIVING: dict[str, tuple[str, ...]] = {
         "_newton_direction: mult -> div in `direction -= float(v @ direction) * v`",
         "_Newton.step: direction -= float(v @ direction) * v -> pass",
         "_Newton.step: sub -> add in `direction -= float(v @ direction) * v`",
-        "_Newton.step: mult -> div in `direction -= float(v @ direction) * v`",
     ),
     "for data without any spread": (
         "_newton_direction: 1e-300 -> -1.0 in `gamma = max(float(np.abs(H.flat[::len(at) + 1]).mean()), 1e-300)`",

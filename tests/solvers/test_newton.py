@@ -243,7 +243,7 @@ def test_classes_that_are_alike_have_no_curvature(classes):
     assert scale < 0.1
 
 
-def test_the_worst_few_features_enter_against_their_gradient(classes):
+def test_the_worst_few_features_enter_against_their_gradient(classes, monkeypatch):
     quotient = _quotient(classes(40, 20, seed=3))
     for n_support, most in ((1, 1), (7, 1), (8, 2), (16, 3)):
         newton, it = _newton(quotient, np.arange(20) < n_support, delta=1e-4)
@@ -261,6 +261,14 @@ def test_the_worst_few_features_enter_against_their_gradient(classes):
     assert sorted(new.support.tolist()) == [0, entering]
     assert np.sign(new.w[entering]) == -np.sign(it.gradient[entering])
     assert new.objective < it.objective
+    # what pulls them is the part of the gradient that the penalty leaves
+    given = []
+    monkeypatch.setattr(_Newton, "_direction", lambda *arguments: given.append(arguments[1:]))
+    assert newton.step(it) is None
+    [(_, at, v, total)] = given
+    assert at.tolist() == [0, entering] and v.tolist() == [1.0, 0.0]
+    left = np.sign(it.gradient[entering]) * it.excess[entering]
+    np.testing.assert_allclose(total, [it.total[0], left])
 
 
 def test_a_step_needs_two_features_a_direction_and_a_descent(classes, monkeypatch):
