@@ -124,6 +124,7 @@ def test_the_deviation_of_a_fold_by_counting_alone():
     expected = np.sqrt(10 / 12 * 2 / 12 / 2 + 5 / 12 * 7 / 12 / 2) / 2
     assert counting_deviation([(9, 10), (4, 10)], 5) == pytest.approx(expected)
     assert counting_deviation([(20, 20)], 4) == pytest.approx(np.sqrt(21 / 22 / 22 / 5))
+    assert counting_deviation([(9, 10, 3), (4, 10, 7)], 5) == pytest.approx(expected)
 
 
 def test_scores_that_do_not_vary_and_a_single_fold():

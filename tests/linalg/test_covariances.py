@@ -76,11 +76,11 @@ def test_folded_standardisation_is_the_explicit_one(source, standardize, weighte
     )
     w = np.array([0.5, -0.1, 0.7, 0.2])
     np.testing.assert_allclose(
-        cov.product(coef[0], features, w), expected[0][:, features] @ w, atol=1e-11
+        cov.products([(coef[0], features, w)])[0], expected[0][:, features] @ w, atol=1e-11
     )
     # a vector on features that were never asked for takes another way
     np.testing.assert_allclose(
-        cov.product(coef[1], np.arange(9), np.ones(9)), expected[1].sum(axis=1), atol=1e-11
+        cov.products([(coef[1], np.arange(9), np.ones(9))])[0], expected[1].sum(axis=1), atol=1e-11
     )
 
 
@@ -117,9 +117,9 @@ def test_float32_with_a_mean_far_above_the_spread(kind):
     np.testing.assert_allclose(cov.means, means, atol=1e-9)
     coef, w = np.array([1.0, -0.4, 0.2]), np.linspace(-1, 1, 9)
     expected = np.tensordot(coef, covs, axes=1) @ w
-    np.testing.assert_allclose(cov.product(coef, np.arange(9), w), expected, atol=1e-8)
+    np.testing.assert_allclose(cov.products([(coef, np.arange(9), w)])[0], expected, atol=1e-8)
     cov.extend(np.arange(9))
-    np.testing.assert_allclose(cov.product(coef, np.arange(9), w), expected, atol=1e-8)
+    np.testing.assert_allclose(cov.products([(coef, np.arange(9), w)])[0], expected, atol=1e-8)
 
 
 def test_constant_columns_vanish(source):
@@ -130,7 +130,7 @@ def test_constant_columns_vanish(source):
     np.testing.assert_array_equal(cov.standardization.inverse[[2, 6]], 0.0)
     np.testing.assert_array_equal(cov.means[:, [2, 6]], 0.0)
     np.testing.assert_array_equal(cov.variances[:, [2, 6]], 0.0)
-    product = cov.product(np.ones(3), np.arange(9), np.ones(9))
+    product = cov.products([(np.ones(3), np.arange(9), np.ones(9))])[0]
     np.testing.assert_array_equal(product[[2, 6]], 0.0)
 
 

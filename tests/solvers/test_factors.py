@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sparsegsvp import ClassMoments, sparse_gsvp, sparse_gsvp_path
 from sparsegsvp.linalg import DataCovariances, as_matrix
 from sparsegsvp.solvers import L1, Lq
-from sparsegsvp.solvers.factors import penalty_factors
 from sparsegsvp.solvers.path import walk_together
+from sparsegsvp.solvers.penalties import penalty_factors
 from sparsegsvp.solvers.working_set import Problem
 
 few = settings(max_examples=10, deadline=None, derandomize=True)
@@ -246,15 +246,25 @@ def test_planes_of_three_classes_walked_together_are_those_walked_alone(classes,
             np.testing.assert_allclose(one.w, two.w, atol=1e-6)
 
 
-def test_more_features_that_must_be_in_than_rows(classes, reference):
+@pytest.mark.parametrize("method", ["moments", "working_set"])
+def test_more_features_that_must_be_in_than_rows(classes, reference, method):
     A, B = classes(12, 150, seed=2)
     factors = np.ones(150)
     factors[:90] = 0.0
     for delta in (1e9, 0.02):
-        result = sparse_gsvp(A, B, delta, penalty_factor=factors, pool=0.5)
+        result = sparse_gsvp(A, B, delta, penalty_factor=factors, pool=0.5, method=method)
         assert result.converged and set(range(90)) <= set(result.support)
         ref = reference(A, B, pool=0.5)
         assert _certificate(ref, result, factors, L1()) <= 1e-6
+
+
+def test_without_a_floor_what_must_be_in_may_not_settle_everything(classes):
+    """A covariate that is constant within the class has a quotient of 0 by itself."""
+    A, B = classes(30, 6)
+    A[:, 2], B[:, 2] = 1.0, 2.0
+    factors = np.where(np.arange(6) == 2, 0.0, 1.0)
+    with pytest.raises(ValueError, match=r"features of penalty 0 leave no distance .*Use tau > 0"):
+        sparse_gsvp(A, B, 0.1, tau=0.0, penalty_factor=factors)
 
 
 def test_what_must_be_in_may_have_its_plane_at_infinity():

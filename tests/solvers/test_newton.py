@@ -207,15 +207,23 @@ def test_an_iterate_holds_what_the_definitions_say(classes, penalty):
     np.testing.assert_allclose(it.basis @ w, it.coordinates)
 
 
-def test_a_bias_that_runs_off_is_held_where_it_is():
-    """The own class is the wider one and the means coincide: the system is the Hessian's too."""
+@pytest.mark.parametrize("part", [0.0, 1.5])
+def test_a_bias_that_runs_off_is_held_where_it_is(part):
+    """The own class is the wider one and the means coincide: the system is the Hessian's too.
+
+    Or the means differ so little along w that the best plane is somewhat beyond the limit.
+    """
     rng = np.random.default_rng(5)
     Z = rng.normal(size=(30, 4))
     Z -= Z.mean(axis=0)
-    quotient = _quotient([3 * Z, Z], tau=0.5)
-    newton, it = _newton(quotient, [1.0, -2.0, 0.5, 1.0])
+    w = np.array([1.0, -2.0, 0.5, 1.0]) / 2.5
+    own, other = 9 * (Z @ w).var() + 0.5, (Z @ w).var() + 0.5
+    apart = (own - other) / (part * 1e4 * np.sqrt(own + other)) if part else 0.0
+    quotient = _quotient([3 * Z, Z + apart * w], tau=0.5)
+    newton, it = _newton(quotient, w)
     point = evaluate(quotient, it.w)
     assert it.bias.clipped and point.bias.clipped
+    assert (it.bias.ratio < 1.0) == (part > 0.0)
     found, scale = newton.system(it, it.support, it.v)
     P = np.eye(4) - np.outer(it.w, it.w)
     H = hessian(quotient, point, np.arange(4)) - it.multiplier * np.eye(4)
@@ -223,7 +231,19 @@ def test_a_bias_that_runs_off_is_held_where_it_is():
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_the_worst_few_features_enter_against_their_gradient(classes):
+def test_classes_that_are_alike_have_no_curvature(classes):
+    """Nothing but the penalty's multiplier, and the scale along w."""
+    A, _ = classes(20, 5)
+    quotient = _quotient([A, A], tau=0.5, pool=1.0)
+    newton, it = _newton(quotient, np.ones(5))
+    assert it.bias.ratio == 1.0
+    H, scale = newton.system(it, it.support, it.v)
+    vv = np.outer(it.v, it.v)
+    np.testing.assert_allclose(H, -it.multiplier * (np.eye(5) - vv) + scale * vv, atol=1e-14)
+    assert scale < 0.1
+
+
+def test_the_worst_few_features_enter_against_their_gradient(classes, monkeypatch):
     quotient = _quotient(classes(40, 20, seed=3))
     for n_support, most in ((1, 1), (7, 1), (8, 2), (16, 3)):
         newton, it = _newton(quotient, np.arange(20) < n_support, delta=1e-4)
@@ -241,6 +261,14 @@ def test_the_worst_few_features_enter_against_their_gradient(classes):
     assert sorted(new.support.tolist()) == [0, entering]
     assert np.sign(new.w[entering]) == -np.sign(it.gradient[entering])
     assert new.objective < it.objective
+    # what pulls them is the part of the gradient that the penalty leaves
+    given = []
+    monkeypatch.setattr(_Newton, "_direction", lambda *arguments: given.append(arguments[1:]))
+    assert newton.step(it) is None
+    [(_, at, v, total)] = given
+    assert at.tolist() == [0, entering] and v.tolist() == [1.0, 0.0]
+    left = np.sign(it.gradient[entering]) * it.excess[entering]
+    np.testing.assert_allclose(total, [it.total[0], left])
 
 
 def test_a_step_needs_two_features_a_direction_and_a_descent(classes, monkeypatch):
@@ -257,7 +285,17 @@ def test_a_step_needs_two_features_a_direction_and_a_descent(classes, monkeypatc
     monkeypatch.setattr(_Newton, "_direction", lambda *_: None)
     assert newton.step(it) is None
     monkeypatch.setattr(_Newton, "_direction", lambda self, it, at, v, total: total.copy())
-    assert newton.step(it) is None  # uphill
+    monkeypatch.setattr(_Newton, "_search", None)
+    assert newton.step(it) is None  # uphill, so that there is nothing to search
+
+
+def test_a_vertex_that_the_penalty_holds_is_where_it_ends(classes, monkeypatch):
+    """Its residual is exactly zero, which is no more than a tolerance of zero."""
+    monkeypatch.setattr(_Newton, "step", None)
+    found = minimize_with_newton(
+        _quotient(classes(30, 5)), L1(), 50.0, np.ones(5), np.eye(5)[0], tol=0.0, max_iter=10
+    )
+    assert (found.residual, found.n_iter, len(found.history)) == (0.0, 0, 1)
 
 
 def test_a_search_is_cut_at_zero_crossings_and_shortened(classes, monkeypatch):
@@ -302,25 +340,57 @@ def test_a_search_is_cut_at_zero_crossings_and_shortened(classes, monkeypatch):
 
 
 def test_features_without_a_penalty_may_change_their_sign(classes):
-    quotient = _quotient(classes(30, 4))
-    w = np.array([0.5, -0.5, 0.5, 0.5])
-    newton = _Newton(quotient, L1(), np.array([0.0, 0.02, 0.02, 0.0]), 1e-9)
+    """There is no kink at zero, so 0 and 1 go through it; 2 is cut there, 3 and 5 end there."""
+    quotient = _quotient(classes(30, 6))
+    w = np.array([0.5, -0.5, 0.5, 0.25, 0.5, 0.0])
+    w /= np.linalg.norm(w)
+    newton = _Newton(quotient, L1(), np.array([0.0, 0.0, 0.02, 0.0, 0.02, 0.02]), 1e-9)
+    penalised = _Newton(quotient, L1(), np.full(6, 0.02), 1e-9)
+    assert penalised._free is None
+    assert newton._free.tolist() == [True, True, False, True, False, False]
     it = newton.start(w)
-    direction = np.array([-2.0, 0.1, -2.0, 0.0])
-    found = newton._search(it, it.support, it.v, it.signs, direction, -1e-15)
-    if found is not None and found.w[0] < 0.0:  # a full step: feature 2 is cut, 0 goes through
-        assert found.w[2] == 0.0 and found.signs.tolist() == [-1.0, -1.0, 1.0]
-    through = newton._evaluated(*_fields(newton, it, direction))
-    np.testing.assert_allclose(np.abs(through.w), through.w * np.sign(through.w))
-    penalised = _Newton(quotient, L1(), np.full(4, 0.02), 1e-9)
-    assert penalised._free is None and newton._free.tolist() == [True, False, False, True]
+    it.objective = 9.0  # whatever the step finds is lower
+    at, signs = np.arange(6), np.append(it.signs, 1.0)
+    direction = np.array([-2.0, 2.0, -2.0, -1.0, 0.1, 0.0]) * np.abs(w)
+    found = newton._search(it, at, w, signs, direction, -1e-15)
+    expected = np.array([-w[0], -w[1], 0.0, 0.0, 1.1 * w[4], 0.0])
+    np.testing.assert_allclose(found.w, expected / np.linalg.norm(expected))
+    assert found.support.tolist() == [0, 1, 4] and found.signs.tolist() == [-1.0, 1.0, 1.0]
+    np.testing.assert_allclose(found.v, found.w[[0, 1, 4]])
+    cut = penalised._search(it, at, w, signs, direction, -1e-15)
+    assert cut.support.tolist() == [4]
 
 
-def _fields(newton, it, direction):
-    values = it.v + direction
-    values[2] = 0.0
-    w = values / np.linalg.norm(values)
-    return w, np.array([0, 1, 3]), w[[0, 1, 3]], np.sign(w[[0, 1, 3]])
+def test_the_scale_of_the_system_is_the_mean_curvature_of_the_blocks(classes):
+    """So the eigenvalue along w is like the others; where the mean vanishes, a part of it."""
+    quotient = _quotient(classes(30, 6), tau=0.7)
+    newton, it = _newton(quotient, np.arange(1.0, 7.0))
+    _, scale = newton.system(it, it.support, it.v)
+    s, r = 2.0 / it.bias.denominator, it.bias.ratio
+    shift = s * 0.7 * (1.0 - r) - it.multiplier
+    mean = np.trace(s * (quotient.own - r * quotient.other) + shift * np.eye(6)) / 6
+    assert scale == pytest.approx(abs(mean), rel=1e-12)
+    own = newton._size[0]
+    newton._size = (own, (own + shift / s) / r)
+    _, scale = newton.system(it, it.support, it.v)
+    assert scale == pytest.approx(0.01 * s * (own + 0.7), rel=1e-10)
+
+
+def test_a_definite_system_is_solved_as_it_is_and_another_one_turned(classes, monkeypatch):
+    newton, it = _newton(_quotient(classes(30, 3)), np.ones(3))
+    definite = np.array([[3.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
+    turned = []
+    monkeypatch.setattr(module, "_turned", lambda *given: turned.append(given))
+    monkeypatch.setattr(_Newton, "system", lambda *_: (definite, 5.0))
+    direction = newton._direction(it, it.support, it.v, it.total)
+    np.testing.assert_allclose(direction, -np.linalg.solve(definite, it.total), rtol=1e-12)
+    assert not turned
+    monkeypatch.setattr(_Newton, "system", lambda *_: (-definite, 5.0))
+    assert newton._direction(it, it.support, it.v, it.total) is None
+    [(H, total, least)] = turned
+    np.testing.assert_array_equal(H, -definite)
+    np.testing.assert_array_equal(total, it.total)
+    assert least == 0.5
 
 
 def test_blocks_are_gathered_once_for_a_support(classes, monkeypatch):
@@ -352,8 +422,10 @@ def test_factorisations_that_fail_give_no_direction(monkeypatch):
     np.testing.assert_allclose(_turned(H, total, 2.5), -total / [2.5, 2.5, 3.0])
     pair = np.array([[0.0, 1.0], [1.0, 0.0]])  # a block of two: its absolute value is 1
     np.testing.assert_allclose(_turned(pair, np.array([3.0, 5.0]), 1e-9), [-3.0, -5.0])
-    monkeypatch.setattr(module, "dsytrs", lambda *_, **__: (total, 1))
-    assert _turned(H, total, 1e-9) is None
+    np.testing.assert_allclose(_turned(pair, np.array([3.0, 5.0]), 2.5), [-1.2, -2.0])
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "dsytrs", lambda *_, **__: (total, 1))
+        assert _turned(H, total, 1e-9) is None
     monkeypatch.setattr(module, "dsytrf", lambda *_, **__: (H, np.ones(3), -1))
     assert _turned(H, total, 1e-9) is None
 
@@ -362,10 +434,10 @@ def test_factorisations_that_fail_give_no_direction(monkeypatch):
 @given(seed=st.integers(0, 1000))
 def test_a_block_of_two_is_replaced_by_its_absolute_value(seed):
     a, c = np.random.default_rng(seed).uniform(-0.3, 0.3, 2)
-    block = np.array([[a, 1.0], [1.0, c]])  # Bunch and Kaufman take it whole
+    block = np.array([[5.0, 0.0, 0.0], [0.0, a, 1.7], [0.0, 1.7, c]])  # taken whole, after the 5
     values, vectors = np.linalg.eigh(block)
     expected = (vectors * np.abs(values)) @ vectors.T
-    found = -np.stack([_turned(block, e, 1e-9) for e in np.eye(2)])
+    found = -np.stack([_turned(block, e, 1e-9) for e in np.eye(3)])
     np.testing.assert_allclose(found, np.linalg.inv(expected), atol=1e-10)
 
 
@@ -390,12 +462,38 @@ def test_the_limits_hold_and_one_step_more_settles_the_coefficients(classes):
             polished += 1
             assert np.abs(more.point.w - exact).max() < 0.2 * np.abs(plain.point.w - exact).max()
         assert solve(1e-3, start=more.point.w).n_iter == 0
+        assert solve(1e-3, start=plain.point.w).n_iter == 0
+        # a residual that is the tolerance will do, and so will a single step before
+        near = exact * np.linspace(0.9, 1.1, 8)
+        near /= np.linalg.norm(near)
+        first = solve(0.0, start=near, max_iter=1, polish=False)
+        assert solve(first.residual, start=near).n_iter == 2
         assert solve(1e-3, max_iter=plain.n_iter).n_iter == plain.n_iter
+        assert solve(1e-3, max_iter=plain.n_iter + 1).n_iter == more.n_iter
         for limit in (0, 1, 2):
             assert solve(1e-14, max_iter=limit).n_iter == limit
         spread = evaluate(quotient, more.point.w).spread
         np.testing.assert_allclose(more.point.spread, spread, atol=1e-12)
     assert polished >= 3
+
+
+@pytest.mark.parametrize("kind", ["none", "worse"])
+def test_a_last_step_that_settles_nothing_is_not_taken(classes, monkeypatch, kind):
+    quotient, start = _quotient(classes(40, 8), tau=3.0), np.ones(8) / np.sqrt(8)
+    options = {"tol": 1e-3, "max_iter": 100}
+    plain = minimize_with_newton(quotient, L1(), 0.02, np.ones(8), start, polish=False, **options)
+    step, last = _Newton.step, []
+
+    def spoilt(self, it):
+        if it.residual > 1e-3:
+            return step(self, it)
+        last.append(it)
+        return None if kind == "none" else self.start(start)
+
+    monkeypatch.setattr(_Newton, "step", spoilt)
+    found = minimize_with_newton(quotient, L1(), 0.02, np.ones(8), start, **options)
+    assert len(last) == 1
+    assert (found.history, found.residual) == (plain.history, plain.residual)
 
 
 def test_where_newton_is_stuck_the_plain_loop_has_the_iterations_that_are_left(

@@ -9,8 +9,8 @@ from sparsegsvp import sparse_gsvp, sparse_gsvp_path
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.linalg import DataCovariances, as_matrix
 from sparsegsvp.solvers import L1, Lq
+from sparsegsvp.solvers.gradients import run
 from sparsegsvp.solvers.path import PathSolver, delta_grid
-from sparsegsvp.solvers.rounds import run
 from sparsegsvp.solvers.working_set import Limits, Problem, solve_reweighted
 
 

@@ -1,6 +1,7 @@
 """Bias, gradient and curvature of the quotient, against its definition."""
 
 from decimal import Decimal, getcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,14 +11,11 @@ from hypothesis import strategies as st
 from sparsegsvp.linalg import ClassMoments, DataCovariances, MomentCovariances, as_matrix
 from sparsegsvp.solvers.quotient import (
     FactorQuotient,
-    GradientRequest,
     GramQuotient,
     OneVsRest,
     best_bias,
-    cached_gradient,
     check_definite,
     evaluate,
-    full_gradient,
     hessian,
     single_feature_ratios,
 )
@@ -76,7 +74,7 @@ def test_the_best_bias_is_below_every_other(a, c, d):
     assert bias.own * d >= 0.0
 
 
-@pytest.mark.parametrize("a", [1.0, 1e8])
+@pytest.mark.parametrize("a", [1e-4, 1.0, 1e8])
 @pytest.mark.parametrize("d", [1e-9, 1e-5, 1.0, -1e5])
 @pytest.mark.parametrize("c", [0.25, 4.0])
 def test_the_best_bias_does_not_cancel(a, c, d):
@@ -104,6 +102,15 @@ def test_a_bias_that_runs_off_is_clipped_and_flagged():
     assert not narrow.clipped
     assert narrow.own == 0.0
     assert narrow.ratio == 0.25
+
+
+@pytest.mark.parametrize("a", [1e-6, 1.0, 1e6])
+def test_classes_that_are_alike_but_for_rounding_have_no_bias_to_choose(a):
+    for c in (a, a * (1 - 1e-14), a * (1 + 1e-14)):
+        bias = best_bias(a, c, 0.0)
+        assert (bias.own, bias.other, bias.clipped) == (0.0, 0.0, False)
+        assert bias.ratio == a / c
+    assert best_bias(a, a * (1 - 1e-9), 0.0).clipped
 
 
 @few
@@ -158,6 +165,38 @@ def test_hessian_by_finite_differences(reference, classes, n_classes, tau, pool,
     )
 
 
+def _held(seed=5):
+    """A class three times as wide as the other, and a unit vector whose bias is clipped.
+
+    The means differ by so little along it that the best plane is somewhat beyond the limit:
+    its quotient is below one all the same.
+    """
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(30, 4))
+    Z -= Z.mean(axis=0)
+    w = _unit(4, seed)
+    own, other = 9 * (Z @ w).var() + 0.5, (Z @ w).var() + 0.5
+    return [3 * Z, Z + (own - other) / (1.5e4 * np.sqrt(own + other)) * w], w
+
+
+def test_a_bias_that_is_clipped_is_held_where_it_is(reference):
+    """The Hessian is that of the quotient at a given bias: no Schur complement."""
+    blocks, w = _held()
+    quotient, point = _point(blocks, 0, 0.5, 0.0, w)
+    assert point.bias.clipped and point.ratio < 1.0
+    expected = reference(*blocks, tau=0.5)
+    b = point.bias.own - expected.means[0] @ w
+    numeric = _differences(lambda v: expected.gradient(v, b), w)
+    np.testing.assert_allclose(hessian(quotient, point, np.arange(4)), numeric, atol=1e-8)
+
+
+def test_classes_that_are_alike_have_no_curvature(classes):
+    A, _ = classes(20, 5)
+    quotient, point = _point([A, A], 0, 0.5, 1.0, _unit(5, 0))
+    assert point.ratio == 1.0
+    np.testing.assert_allclose(hessian(quotient, point, np.arange(5)), 0.0, atol=1e-14)
+
+
 def test_the_quotient_is_scale_free(reference, classes):
     """Scaling the data by c and tau by c^2 changes nothing; the gradient in w neither."""
     blocks = classes(20, 6, 3)
@@ -206,22 +245,6 @@ def test_moments_hold_no_rows(classes):
         FactorQuotient(cov, OneVsRest.of_class(0, cov.share, 0.0), 1.0, np.arange(4))
 
 
-@pytest.mark.parametrize("moments", [False, True])
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_the_full_gradient_from_a_few_features(reference, classes, n_classes, moments):
-    blocks = classes(20, 9, n_classes)
-    features, values = np.array([1, 4, 6]), np.array([0.6, 0.0, -0.8])
-    w = np.zeros(9)
-    w[features] = values
-    expected = reference(*blocks, i=1, tau=0.5, pool=0.3)
-    cov = _covariances(blocks, moments)
-    plane = OneVsRest.of_class(1, cov.share, 0.3)
-    cov.extend(features)
-    bias = evaluate(GramQuotient(cov, plane, 0.5, features), values).bias
-    g = full_gradient(cov, plane, 0.5, features, values, bias)
-    np.testing.assert_allclose(g, expected.gradient(w), atol=1e-11)
-
-
 @few
 @given(**problems)
 def test_single_features_in_closed_form(reference, classes, n_classes, tau, pool, seed):
@@ -253,29 +276,27 @@ def test_single_features_whose_bias_runs_off_or_that_separate_without_spread():
     assert ratios[1] == 0.0
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_the_gradient_of_columns_in_memory_is_that_of_a_pass(classes, monkeypatch, n_classes):
-    cov = _covariances(classes(20, 9, n_classes))
-    plane = OneVsRest.of_class(1, cov.share, 0.3)
-    features, w = np.array([1, 4]), np.array([0.6, -0.8])
-    cov.extend(features)
-    bias = evaluate(GramQuotient(cov, plane, 0.5, features), w).bias
-    request = GradientRequest(cov, plane, 0.5, features, w, bias)
-    (product,) = cov.products([request.term])
-    index = np.array([0, 3, 8])
-    monkeypatch.setattr(cov, "cached_product", lambda *_: (index, product[index]))
-    found, g = cached_gradient(request)
-    np.testing.assert_array_equal(found, index)
-    whole = full_gradient(cov, plane, 0.5, features, w, bias)
-    np.testing.assert_allclose(g, whole[index], atol=1e-13)
-    monkeypatch.setattr(cov, "cached_product", lambda *_: None)
-    assert cached_gradient(request) is None
+def test_single_features_have_the_quotients_of_the_best_bias():
+    """Of any size, alike or not, and with a bias that runs off."""
+    a, c, d = (
+        grid.ravel() for grid in np.meshgrid([4e-6, 1.0, 9e6], [1e-6, 1.0, 4e6], [-2.0, 0, 1e-7, 3])
+    )
+    cov = SimpleNamespace(
+        variances=np.array([a, c]),
+        means=np.array([np.zeros_like(d), d]),
+        standardization=SimpleNamespace(varying=d < 3.0),
+    )
+    plane = OneVsRest.of_class(0, np.array([0.5, 0.5]), 0.0)
+    ratios = single_feature_ratios(cov, plane, 0.0)
+    expected = [best_bias(*map(float, abc)).ratio for abc in zip(a, c, d)]
+    np.testing.assert_allclose(ratios, np.where(d < 3.0, expected, np.inf), rtol=1e-13)
+    assert sum(best_bias(*map(float, abc)).clipped for abc in zip(a, c, d)) > 5
 
 
 def test_blocks_that_are_gathered_are_the_blocks(classes):
     quotient, _ = _point(classes(20, 7, 3), 0, 0.5, 0.3, _unit(7, 2))
     at = np.array([5, 0, 3])
-    for row, block in zip(quotient.gathered(at), (quotient.own, quotient.other)):
+    for row, block in zip(quotient.gathered(at), (quotient.own, quotient.other), strict=True):
         np.testing.assert_array_equal(row.reshape(3, 3), block[np.ix_(at, at)])
 
 
@@ -298,3 +319,10 @@ def test_without_a_floor_every_direction_needs_some_spread(classes):
     A, B = classes(20, 4)
     A[:, 3], B[:, 3] = 1.0, 2.0
     check_definite(_covariances([A, B]), plane, np.arange(4))
+    check_definite(_covariances([A, B[:20]]), plane, np.arange(4))
+    # whatever the units, and relative to the widest direction
+    check_definite(_covariances([1e-6 * A, 1e-6 * B]), plane, np.arange(4))
+    A, B = classes(20, 4)
+    narrow = np.array([1e-7, 2e-7, 3e-7, 1.0]) / 3.0
+    with pytest.raises(ValueError, match="0/0"):
+        check_definite(_covariances([A * narrow, B * narrow]), plane, np.arange(4))

@@ -21,6 +21,7 @@ from sparsegsvp.solvers.sphere import (
     kkt_residual,
     minimize_on_sphere,
     prox_on_sphere,
+    rounding,
 )
 
 numbers = st.floats(-3, 3, allow_subnormal=False)
@@ -197,11 +198,11 @@ def test_a_state_has_the_objective_and_slopes_of_its_penalty(classes):
         excess = np.abs(state.point.gradient[[1, 3]]) - slopes[[1, 3]]
         for tol in (0.0, excess.max(), excess.max() + 1e-9, excess.max() - 1e-9):
             assert state.admits(tol) == bool((excess > tol).any())
-    small, large = _state(quotient, w, 0.0), _state(quotient, w, 100.0)
-    assert 0 < small.slack() < 1e-14 < large.slack() < 1e-12
-    tiny = _State(evaluate(quotient, w), 0 * base, L1())
-    tiny.objective = 1e-9
-    assert tiny.slack() == pytest.approx(4 * 2.0**-52 * 1e-3)
+
+
+def test_rounding_grows_with_the_objective_but_not_below_a_thousandth():
+    for objective, size in ((100.0, 100.0), (-2.0, 2.0), (0.01, 0.01), (1e-9, 1e-3)):
+        assert rounding(objective) == 4 * 2.0**-52 * size
 
 
 def test_the_first_length_is_that_of_the_curvature_along_the_gradient(classes):
@@ -270,11 +271,37 @@ def test_a_gradient_step_descends_enough_or_is_none(classes, monkeypatch):
     memory._length = 1e-3
     memory.forget()
     assert _gradient_step(quotient, _state(quotient, np.eye(6)[0], 50.0), memory) is None
+    # where every point is worse the search ends when no step is left, or after sixty halvings
     worse = replace(state.point, bias=state.point.bias._replace(ratio=9.0))
-    monkeypatch.setattr(sphere, "evaluate", lambda quotient, w: replace(worse, w=w))
+    tried = []
+    monkeypatch.setattr(
+        sphere, "evaluate", lambda quotient, w: tried.append(w) or replace(worse, w=w)
+    )
     memory = _Memory()
     assert _gradient_step(quotient, state, memory) is None
-    assert memory._length is None
+    assert memory._length is None and 40 < len(tried) < 60
+    tried.clear()
+    memory._length = 1e30
+    assert _gradient_step(quotient, state, memory) is None
+    assert memory._length == 1e30 and len(tried) == 60
+
+
+def test_a_gradient_step_descends_by_a_part_of_what_its_length_promises(classes, monkeypatch):
+    """Just less than ARMIJO |step|^2 / (2 length) is not enough, just more is."""
+    quotient = _quotient(classes(30, 6))
+    state, memory = _state(quotient, np.arange(1.0, 7.0)), _Memory()
+    memory._length = 0.1
+    lengths, parts = iter((0.1, 0.05)), iter((0.95, 1.05))
+
+    def evaluate(quotient, w):
+        step = w - state.point.w
+        drop = next(parts) * ARMIJO * (step @ step) / (2.0 * next(lengths))
+        ratio = state.objective - drop - state.base @ np.abs(w)
+        return replace(state.point, w=w, bias=state.point.bias._replace(ratio=ratio))
+
+    monkeypatch.setattr(sphere, "evaluate", evaluate)
+    assert _gradient_step(quotient, state, memory).objective < state.objective
+    assert memory._length == 0.05
 
 
 def _directed(monkeypatch, direction, slope):
@@ -324,10 +351,36 @@ def test_a_newton_step_is_cut_at_zero_crossings_and_shortened(classes, monkeypat
     _directed(monkeypatch, np.zeros(3), 0.0)
     monkeypatch.setattr(sphere, "evaluate", lambda quotient, w: state.point)
     assert _newton_step(quotient, state) is None
-    better = replace(state.point, gradient=0.5 * state.point.gradient)
+    stationary = 0.02 * (np.abs(w).sum() * w - np.sign(w))
+    better = replace(state.point, gradient=stationary)
+    assert state.at(better).residual() < 1e-15 < state.residual()
     monkeypatch.setattr(sphere, "evaluate", lambda quotient, w: better)
-    found = _newton_step(quotient, state)
-    assert (found is None) == (state.at(better).residual() >= state.residual())
+    assert _newton_step(quotient, state) is not None
+    # a full step that descends by half of what its slope asks for is cut to a quarter
+    tried.clear()
+    _directed(monkeypatch, 0.1 * w[[1, 0, 2]], -4.0)
+
+    def descending(quotient, w):
+        tried.append(w)
+        ratio = state.objective - 2.0 * ARMIJO - state.base @ np.abs(w)
+        return replace(state.point, w=w, bias=state.point.bias._replace(ratio=ratio))
+
+    monkeypatch.setattr(sphere, "evaluate", descending)
+    assert _newton_step(quotient, state) is not None
+    assert len(tried) == 2
+
+
+def test_a_newton_step_takes_features_without_a_penalty_through_zero(classes, monkeypatch):
+    """There is no kink at zero, so they keep what the step gives them; others are cut there."""
+    quotient = _quotient(classes(30, 4))
+    w = np.array([0.5, -0.5, 0.5, 0.5])
+    state = _State(evaluate(quotient, w), np.array([0.0, 0.0, 0.02, 0.0]), L1())
+    monkeypatch.setattr(sphere, "evaluate", lambda quotient, w: replace(state.point, w=w))
+    _directed(monkeypatch, np.array([-0.9, 0.9, -0.9, 0.1]), 0.0)
+    state.objective = 9.0
+    new = _newton_step(quotient, state).point.w
+    expected = np.array([-0.4, 0.4, 0.0, 0.6])
+    np.testing.assert_allclose(new, expected / np.linalg.norm(expected))
 
 
 def test_newton_steps_are_for_supports_of_a_size(classes, monkeypatch):
@@ -389,6 +442,22 @@ def test_a_curvature_that_differs_by_direction_is_turned_in_each(classes, monkey
     np.testing.assert_allclose(direction, expected, rtol=1e-8)
 
 
+@pytest.mark.parametrize("along", [100.0, -100.0])
+def test_what_the_curvature_is_along_the_point_itself_does_not_matter(classes, monkeypatch, along):
+    """It is positive on the tangent space: a Cholesky factor, and no eigenvectors."""
+    quotient = _quotient(classes(30, 4))
+    w = np.ones(4) / 2
+    state = _State(evaluate(quotient, w), np.full(4, 0.02), L1())
+    basis = np.linalg.qr(np.column_stack([w, np.eye(4)[:, :3]]))[0][:, 1:]
+    total = state.point.gradient + 0.02
+    multiplier = w @ total
+    H = 3.0 * basis @ basis.T + along * np.outer(w, w) + multiplier * np.eye(4)
+    monkeypatch.setattr(sphere, "hessian", lambda *_: H.copy())
+    monkeypatch.setattr(sphere, "dsyevd", None)
+    direction, _ = sphere._newton_direction(quotient, state, np.arange(4))
+    np.testing.assert_allclose(direction, -(total - multiplier * w) / 3.0, atol=1e-12)
+
+
 # --- the loop around the steps -------------------------------------------------------------
 
 
@@ -408,6 +477,34 @@ def test_where_no_step_descends_the_loop_ends(classes, monkeypatch):
     found = _minimize(quotient, [1, 2, 0, 0, 1])
     assert (found.n_iter, len(found.history)) == (1, 1)
     assert found.residual > 1e-9
+
+
+def test_a_vertex_that_the_penalty_holds_is_where_it_ends(classes):
+    """Its residual is exactly zero, which is no more than a tolerance of zero."""
+    quotient = _quotient(classes(30, 5))
+    found = minimize_on_sphere(quotient, L1(), 50.0, np.ones(5), np.eye(5)[0], tol=0.0, max_iter=10)
+    assert (found.residual, found.n_iter, len(found.history)) == (0.0, 0, 1)
+
+
+def test_few_features_enter_at_a_time_and_newton_steps_void_the_last_length(classes, monkeypatch):
+    quotient = _quotient(classes(60, 40, seed=3))
+    step, asked = _gradient_step, []
+
+    def recorded(quotient, state, memory, most=None):
+        asked.append((int(np.count_nonzero(state.point.w)), most, memory._w))
+        return step(quotient, state, memory, most)
+
+    monkeypatch.setattr(sphere, "_gradient_step", recorded)
+    for n in (1, 7, 8, 16):
+        _minimize(quotient, np.arange(40) < n, max_iter=3)
+    assert {1: 1, 7: 1, 8: 2, 16: 3}.items() <= {n: most for n, most, _ in asked}.items()
+    assert all(most == 1 + n // 8 for n, most, _ in asked)
+    # a Newton step lies between any two gradient steps here
+    assert len(asked) > 8 and all(last is None for *_, last in asked)
+    asked.clear()
+    _minimize(quotient, np.arange(40) < 8, max_iter=3, newton=False)
+    assert [most for _, most, _ in asked] == [None] * 3
+    assert [last is None for *_, last in asked] == [True, False, False]
 
 
 def test_where_newton_finds_nothing_gradient_steps_go_on(classes, monkeypatch):
@@ -449,6 +546,11 @@ def test_one_step_more_settles_the_coefficients(classes):
         assert rough.n_iter == len(rough.history) - 1
         # not where nothing was to do, nor beyond the limit
         assert _minimize(quotient, more.point.w, tol=1e-3).n_iter == 0
+        assert _minimize(quotient, plain.point.w, tol=1e-3).n_iter == 0
+        # a residual that is the tolerance will do, and so will a single step before
+        near = exact * np.linspace(0.9, 1.1, 8)
+        first = _minimize(quotient, near, tol=0.0, max_iter=1, polish=False)
+        assert _minimize(quotient, near, tol=first.residual).n_iter == 2
         limited = _minimize(quotient, np.ones(8), tol=1e-3, max_iter=plain.n_iter)
         assert limited.n_iter == plain.n_iter
     assert polished >= 3

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from sparsegsvp.linalg import ClassMoments, DataCovariances, MomentCovariances, as_matrix
 from sparsegsvp.solvers import L1
 from sparsegsvp.solvers.path import PathSolver, walk_together
-from sparsegsvp.solvers.rounds import run, together
 from sparsegsvp.solvers.working_set import Problem
 
 RHOS = np.geomspace(1.0, 0.03, 8)
@@ -164,13 +163,3 @@ def test_moments_need_no_pass(classes):
     ):
         for a, b in zip(moments, rows):
             assert a.objective == pytest.approx(b.objective, rel=1e-5)
-
-
-def test_solvers_of_different_lengths_end_together():
-    def counting(n):
-        for _ in range(n):
-            yield []
-        return n
-
-    assert run(together([counting(n) for n in (3, 0, 5)])) == [3, 0, 5]
-    assert run(together([])) == []

@@ -6,8 +6,10 @@ import scipy.sparse as sp
 
 from sparsegsvp.linalg import ClassMoments, DataCovariances, MomentCovariances, as_matrix
 from sparsegsvp.solvers import L1, working_set
+from sparsegsvp.solvers.gradients import run
+from sparsegsvp.solvers.newton import minimize_with_newton
 from sparsegsvp.solvers.path import PathSolver
-from sparsegsvp.solvers.working_set import Problem
+from sparsegsvp.solvers.working_set import Limits, Problem, solve
 
 
 def _stack(blocks):
@@ -131,3 +133,20 @@ def test_the_inner_solvers_agree(classes):
         assert plain.converged
         np.testing.assert_array_equal(fast.features, plain.features)
         np.testing.assert_allclose(fast.w, plain.w, atol=1e-5)
+
+
+def test_where_the_inner_solver_stalls_the_search_ends(classes, monkeypatch):
+    """Nothing is left to add to the set, so nothing is asked for again, and the result says so."""
+    problem = Problem.of_class(_cov(classes(30, 40, seed=8)), 0, tau=1.0, pool=0.5, penalty=L1())
+    solver = PathSolver(problem, tol=1e-6, max_iter=1000)
+    start = solver.at(0.5 * solver.delta_max)
+
+    def stalled(*arguments, **options):
+        return minimize_with_newton(*arguments, **{**options, "max_iter": 0})
+
+    monkeypatch.setattr(working_set, "minimize_with_newton", stalled)
+    limits = Limits(tol=1e-6 * solver.delta_max, max_iter=1000)
+    found = run(solve(problem, 0.4 * solver.delta_max, start, limits))
+    assert not found.converged and found.kkt_residual > limits.tol
+    assert found.n_iter == 0
+    np.testing.assert_array_equal(found.w, start.w)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import check_integer
-from ..solvers.factors import as_mapping, by_name, penalty_factors
+from ..solvers.penalties import as_mapping, by_name, penalty_factors
 
 if TYPE_CHECKING:
     from .planes import PlaneSettings

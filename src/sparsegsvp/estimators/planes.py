@@ -17,9 +17,10 @@ from .._typing import Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_real
 from ..linalg import Covariances
 from ..solvers.exact import solve_unpenalized
+from ..solvers.gradients import full_gradient
 from ..solvers.path import PathSolver, walk_together
 from ..solvers.penalties import Penalty
-from ..solvers.quotient import check_definite, full_gradient
+from ..solvers.quotient import check_definite
 from ..solvers.working_set import Problem, Solution
 from .elbow import elbow_features
 from .groups import FeatureGroups

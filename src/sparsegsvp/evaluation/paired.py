@@ -22,7 +22,7 @@ from ..estimators import Panel
 from ..estimators.groups import FeatureGroups
 from ..estimators.pipeline import last_step
 from ..metrics import PairedAreas, PairedLabels, delong_test, mcnemar_test
-from ..solvers.factors import penalty_factors
+from ..solvers.penalties import penalty_factors
 from .folds import holdout_ratio
 from .intervals import PairedDifference, least_spread, paired_differences
 from .result import EvaluationResult

@@ -87,10 +87,6 @@ class Covariances(ABC):
     def products(self, terms: Sequence[Term]) -> Float64Array:
         """``sum_k coef_k Cov_k w`` for all features, a row for each term, in one pass."""
 
-    def product(self, coef: Float64Array, features: IntArray, w: Float64Array) -> Float64Array:
-        """``sum_k coef_k Cov_k w`` for all features, w being non-zero on `features` only."""
-        return self.products([(coef, features, w)])[0]
-
     @abstractmethod
     def class_variances(self, features: IntArray, w: Float64Array) -> Float64Array:
         """Variance of every class (columns) along each row of w (rows)."""
@@ -110,7 +106,7 @@ class Covariances(ABC):
     def cached_product(
         self, coef: Float64Array, features: IntArray, w: Float64Array
     ) -> tuple[IntArray, Float64Array] | None:
-        """Some features and their part of `product`, where that is much cheaper; or None."""
+        """Some features and their part of a product, where that is much cheaper; or None."""
         return None
 
     def row_vector(self, term: Term, mean: Float64Array) -> Float64Array | None:

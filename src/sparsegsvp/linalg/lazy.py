@@ -15,8 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._typing import Float64Array, IntArray
-from .matrix import Matrix, Merge, State, Visit, as_matrix, check_extremes, widest
-from .stacked import Spread
+from .matrix import Matrix, Merge, Spread, State, Visit, as_matrix, check_extremes, widest
 
 # States that are merged by one task.
 _FAN_IN = 8

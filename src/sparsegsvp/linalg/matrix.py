@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -264,7 +265,7 @@ class DenseMatrix(Matrix):
                 block -= block_mean[code]
                 np.square(block, out=block)
                 block_var = member @ block
-                merge_diagonal(mean[:, cols], var[:, cols], seen, block_mean, block_var, total)
+                _merge_diagonal(mean[:, cols], var[:, cols], seen, block_mean, block_var, total)
             seen += total
         mean += pilot
         return mean, var
@@ -362,7 +363,7 @@ def _membership(codes: IntArray, weight: Float64Array, n_classes: int) -> Float6
     return member
 
 
-def merge_diagonal(
+def _merge_diagonal(
     mean: Float64Array,
     spread: Float64Array,
     seen: Float64Array,
@@ -378,3 +379,26 @@ def merge_diagonal(
     step = block_mean - mean
     spread += block_spread + step**2 * (seen[:, None] * share)
     mean += step * share
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Weight, mean and sum of squared deviations of each feature in each class."""
+
+    total: Float64Array
+    mean: Float64Array
+    spread: Float64Array
+
+    @classmethod
+    def of(cls, part: Matrix, codes: IntArray, weight: Float64Array, n_classes: int) -> Spread:
+        """The statistics of some rows, whose weights need not sum to 1 in a class."""
+        total = np.bincount(codes, weight, minlength=n_classes).astype(np.float64)
+        safe = np.where(total > 0, total, 1.0)
+        mean, var = part.class_statistics(codes, weight / safe[codes], n_classes)
+        return cls(total, mean, var * total[:, None])
+
+    def merged(self, later: Spread) -> Spread:
+        """The statistics of these rows and later ones."""
+        mean, spread = self.mean.copy(), self.spread.copy()
+        _merge_diagonal(mean, spread, self.total, later.mean, later.spread, later.total)
+        return Spread(self.total + later.total, mean, spread)

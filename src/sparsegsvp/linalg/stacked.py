@@ -1,15 +1,17 @@
-"""Matrices one above the other, and the statistics of rows that are stored apart."""
+"""Class matrices one above the other: as one matrix, and as covariances."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from .._typing import Float64Array, IntArray
-from .matrix import Matrix, Merge, State, Visit, merge_diagonal, widest
+from .covariances import Covariances, Method, MomentCovariances, make_covariances
+from .matrix import Matrix, Merge, Spread, State, Visit, read_matrix, widest
+from .moments import ClassMoments
 
 
 class StackedMatrix(Matrix):
@@ -98,24 +100,93 @@ class StackedMatrix(Matrix):
         return widest([part.extremes() for part in self.parts])
 
 
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """Weight, mean and sum of squared deviations of each feature in each class."""
+def block_covariances(
+    A: Any, B: Any, sample_weight: tuple[Any, Any] | None, method: Method
+) -> Covariances:
+    """Covariances of the classes 0 (A) and 1 (B), given as rows or moments and checked."""
+    if isinstance(A, ClassMoments) or isinstance(B, ClassMoments):
+        return _moment_covariances(A, B, sample_weight, method)
+    blocks = [_check_block("A", A), _check_block("B", B)]
+    if blocks[0].shape[1] != blocks[1].shape[1]:
+        raise ValueError(
+            f"A has {blocks[0].shape[1]} features and B has {blocks[1].shape[1]}: "
+            "both need the same columns"
+        )
+    sizes = [block.shape[0] for block in blocks]
+    weight = None
+    if sample_weight is not None:
+        weight = _check_row_weights(sample_weight, sizes)
+    return make_covariances(
+        StackedMatrix(blocks),
+        np.repeat(np.arange(2), sizes),
+        weight,
+        2,
+        standardize=False,
+        method=method,
+    )
 
-    total: Float64Array
-    mean: Float64Array
-    spread: Float64Array
 
-    @classmethod
-    def of(cls, part: Matrix, codes: IntArray, weight: Float64Array, n_classes: int) -> Spread:
-        """The statistics of some rows, whose weights need not sum to 1 in a class."""
-        total = np.bincount(codes, weight, minlength=n_classes).astype(np.float64)
-        safe = np.where(total > 0, total, 1.0)
-        mean, var = part.class_statistics(codes, weight / safe[codes], n_classes)
-        return cls(total, mean, var * total[:, None])
+def _moment_covariances(
+    A: Any, B: Any, sample_weight: tuple[Any, Any] | None, method: Method
+) -> Covariances:
+    if not (isinstance(A, ClassMoments) and isinstance(B, ClassMoments)):
+        raise ValueError("A and B must both be ClassMoments or both be arrays")
+    if sample_weight is not None:
+        raise ValueError("sample_weight is already in the moments: pass it to from_data")
+    if method == "working_set":
+        raise ValueError('moments hold no rows: use method="auto" or "moments"')
+    for name, part in (("A", A), ("B", B)):
+        if len(part.classes) != 1:
+            raise ValueError(
+                f"{name} holds the moments of {len(part.classes)} classes: pick one with "
+                "moments.select([label])"
+            )
+        if part.counts[0] < 2:
+            raise ValueError(f"{name} has {part.counts[0]} rows: a class needs at least two")
+        if not (part.means.any() or part.scatters.any()):
+            raise ValueError(_only_zeros(name))
+    if A.n_features != B.n_features:
+        raise ValueError(f"A has {A.n_features} features and B has {B.n_features}")
+    both = ClassMoments(
+        np.arange(2),
+        np.concatenate([A.counts, B.counts]),
+        np.concatenate([A.weights, B.weights]),
+        np.concatenate([A.means, B.means]),
+        np.concatenate([A.scatters, B.scatters]),
+    )
+    return MomentCovariances(both, standardize=False)
 
-    def merged(self, later: Spread) -> Spread:
-        """The statistics of these rows and later ones."""
-        mean, spread = self.mean.copy(), self.spread.copy()
-        merge_diagonal(mean, spread, self.total, later.mean, later.spread, later.total)
-        return Spread(self.total + later.total, mean, spread)
+
+def _check_block(name: str, X: Any) -> Matrix:
+    matrix = read_matrix(
+        X, name, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
+    )
+    if matrix.shape[0] < 2 or matrix.shape[1] < 1:
+        raise ValueError(
+            f"{name} has shape {matrix.shape}: a class needs at least two rows and one feature"
+        )
+    matrix.check_values(name)
+    if not matrix.costly_passes and matrix.extremes() == (0.0, 0.0):
+        raise ValueError(_only_zeros(name))
+    return matrix
+
+
+def _only_zeros(name: str) -> str:
+    return (
+        f"{name} contains only zeros, so every plane through the origin fits it: check that "
+        "the rows of this class were read"
+    )
+
+
+def _check_row_weights(sample_weight: tuple[Any, Any], sizes: list[int]) -> Float64Array:
+    if not (isinstance(sample_weight, Sequence) and len(sample_weight) == 2):
+        raise ValueError("sample_weight must be a pair: the weights of A's rows and of B's")
+    parts = [np.asarray(part, dtype=np.float64).ravel() for part in sample_weight]
+    for name, part, size in zip("AB", parts, sizes):
+        if len(part) != size:
+            raise ValueError(f"sample_weight has {len(part)} weights for the {size} rows of {name}")
+        if not np.isfinite(part).all() or (part < 0.0).any():
+            raise ValueError("sample_weight must be non-negative and finite")
+        if np.count_nonzero(part) < 2:
+            raise ValueError(f"sample_weight leaves fewer than two rows of {name}")
+    return np.concatenate(parts)

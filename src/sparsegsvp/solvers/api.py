@@ -15,11 +15,10 @@ from .._typing import Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_real
 from ..linalg import ClassMoments, Covariances
 from ..linalg.covariances import Method
-from .blocks import block_covariances
+from ..linalg.stacked import block_covariances
 from .exact import solve_unpenalized
-from .factors import penalty_factors
 from .path import PathSolver, delta_grid
-from .penalties import Penalty, make_penalty
+from .penalties import Penalty, make_penalty, penalty_factors
 from .quotient import check_definite
 from .working_set import Problem, Solution
 

@@ -16,16 +16,15 @@ from scipy.linalg import eigh, lstsq
 
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances, gsvd
+from .gradients import Rounds, full_gradient
 from .penalties import slope_at_zero
 from .quotient import (
     Bias,
     GramQuotient,
     OneVsRest,
     evaluate,
-    full_gradient,
     single_feature_ratios,
 )
-from .rounds import Rounds
 from .sphere import kkt_residual
 from .working_set import Limits, Problem, Solution, lowest_copies
 

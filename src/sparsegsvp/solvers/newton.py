@@ -21,6 +21,7 @@ knows nothing of blocks, takes gradient steps too, and goes on where this one is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import sqrt
 
 import numpy as np
@@ -32,10 +33,10 @@ from .quotient import Bias, GramQuotient, Point, best_bias
 from .sphere import (
     ARMIJO,
     MAX_NEWTON,
-    ROUNDING,
     SURE,
     SphereSolution,
     minimize_on_sphere,
+    rounding,
 )
 
 # Rows of the basis.
@@ -87,67 +88,48 @@ def minimize_with_newton(
             current = found
             history.append(current.objective)
     point = Point(current.w, current.bias, current.gradient, current.basis[_OTHER])
-    return SphereSolution(
-        point, current.objective, max(current.residual, 0.0), len(history) - 1, history
-    )
+    return SphereSolution(point, current.objective, current.residual, len(history) - 1, history)
 
 
+@dataclass(slots=True, eq=False)
 class _Iterate:
-    """A unit vector with all that a step from it needs."""
-
-    __slots__ = (
-        "basis",
-        "bias",
-        "coordinates",
-        "excess",
-        "gamma",
-        "gradient",
-        "multiplier",
-        "objective",
-        "residual",
-        "signs",
-        "slopes",
-        "support",
-        "total",
-        "v",
-        "w",
-        "worst",
-    )
+    """A unit vector with all that a step from it needs, which `_Newton` fills in."""
 
     w: Float64Array
     support: IntArray  # where w is not zero, in any order
     v: Float64Array  # w there
     signs: Float64Array  # and its signs
-    basis: Float64Array  # M, of shape (5, n_features)
-    coordinates: Float64Array  # M w
-    bias: Bias
-    objective: float
-    slopes: Float64Array  # of the penalty's tangent
-    gamma: tuple[float, ...]  # the gradient in terms of the basis
-    gradient: Float64Array
-    multiplier: float  # lam
-    total: Float64Array  # g + s sign(w) - lam w on the support
-    excess: Float64Array  # |g| - s off the support, negative on it
-    worst: float  # the largest excess
-    residual: float  # the certificate's
+    basis: Float64Array = field(init=False)  # M, of shape (5, n_features)
+    coordinates: Float64Array = field(init=False)  # M w
+    bias: Bias = field(init=False)
+    objective: float = field(init=False)
+    slopes: Float64Array = field(init=False)  # of the penalty's tangent
+    gamma: tuple[float, ...] = field(init=False)  # the gradient in terms of the basis
+    gradient: Float64Array = field(init=False)
+    multiplier: float = field(init=False)  # lam
+    total: Float64Array = field(init=False)  # g + s sign(w) - lam w on the support
+    excess: Float64Array = field(init=False)  # |g| - s off the support, negative on it
+    worst: float = field(init=False)  # the largest excess
+    residual: float = field(init=False)  # the certificate's
 
 
 class _Newton:
     """Steps of one problem; remembers the blocks of the last support."""
 
+    _at: IntArray | None = None  # the features whose blocks are at hand
+    _blocks: Float64Array  # N and D between them, each as one row
+    _size: tuple[float, float]  # the means of their diagonals
+
     def __init__(
         self, quotient: GramQuotient, penalty: Penalty, base: Float64Array, tol: float
     ) -> None:
         self.quotient, self.penalty, self.base, self.tol = quotient, penalty, base, tol
-        self._means = np.zeros((5, len(base)))
+        self._means = np.empty((5, len(base)))  # the other rows are those of an iterate
         self._means[_OWN_MEAN], self._means[_OTHER_MEAN] = quotient.own_mean, quotient.other_mean
         self._linear = penalty.linear
         # features without a penalty, whose weights may change sign: there is no kink at zero
         free = base == 0.0
         self._free = free if free.any() else None
-        self._at: IntArray | None = None
-        self._blocks = np.empty((2, 0))
-        self._size = (0.0, 0.0)
 
     def start(self, w: Float64Array) -> _Iterate:
         support = w.nonzero()[0]
@@ -158,8 +140,7 @@ class _Newton:
         self, w: Float64Array, support: IntArray, v: Float64Array, signs: Float64Array
     ) -> _Iterate:
         """The iterate w with its basis, bias and objective."""
-        quotient, it = self.quotient, _Iterate()
-        it.w, it.support, it.v, it.signs = w, support, v, signs
+        quotient, it = self.quotient, _Iterate(w, support, v, signs)
         it.basis = basis = self._means.copy()
         basis[:2] = quotient.pair_products(w, support, v)
         basis[_W] = w
@@ -241,7 +222,7 @@ class _Newton:
         slope: float,
     ) -> _Iterate | None:
         """The first point along the direction that descends enough, cut at zero crossings."""
-        slack = ROUNDING * max(abs(it.objective), 1e-3)
+        slack = rounding(it.objective)
         length = 1.0
         for _ in range(8):
             values = v + length * direction
@@ -310,7 +291,7 @@ class _Newton:
         K[:, _W] -= Hv
         H = (np.array((s, -s * ratio)) @ self._blocks).reshape(n, n)
         H += M.T @ (K @ M)
-        diagonal = H.reshape(-1)[:: n + 1]
+        diagonal = H.ravel()[:: n + 1]
         diagonal += shift
         if bend is not None:
             diagonal += bend

@@ -14,8 +14,8 @@ import numpy as np
 
 from .._typing import Float64Array
 from .exact import Start, path_start, penalty_of
+from .gradients import Rounds, run, together
 from .penalties import L1, slope_at_zero
-from .rounds import Rounds, run, together
 from .working_set import (
     Limits,
     Problem,

@@ -8,17 +8,19 @@ add one, write a class like `Lq`; nothing else in the package depends on which i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from .._typing import Float64Array
-from .._validate import check_real
+from .._validate import check_real, close_names
 
 #: Values of q and eps where nothing else is asked for.
 DEFAULTS = {"q": 1.0, "eps": 1e-3}
+# Names that an error lists.
+_SHOWN = 3
 
 
 class Penalty(Protocol):
@@ -164,3 +166,77 @@ def exponent(penalty: Penalty) -> float:
 def slope_at_zero(penalty: Penalty) -> float:
     """p'(0), the slope against which features at zero are held."""
     return float(penalty.slope(np.zeros(1))[0])
+
+
+# ------------------------------------------------------------------------ the factors l_f
+
+
+def penalty_factors(given: Any, n_features: int, names: Any = None) -> Float64Array | None:
+    """Return the penalty factors of all features, checked; None where none are given.
+
+    They are one non-negative number per feature, or those of some features by name, the others
+    being 1; a pandas Series goes by its index if that holds names.
+    """
+    if given is None:
+        return None
+    mapping = as_mapping(given)
+    if mapping is not None:
+        numbers = dict(zip(mapping, _numbers(list(mapping.values())).tolist()))
+        factors = np.array(by_name(numbers, names, "penalty_factor", 1.0, "one number"))
+    else:
+        factors = _numbers(given)
+        if factors.shape != (n_features,):
+            raise ValueError(
+                f"penalty_factor must have one number for each of the {n_features} features, got "
+                f"shape {factors.shape}: in a pipeline, one for each that reaches this step"
+            )
+    wrong = np.flatnonzero(np.isnan(factors) | (factors < 0.0))
+    if len(wrong):
+        which = f"feature {wrong[0]}" if names is None else f"feature {str(names[wrong[0]])!r}"
+        raise ValueError(
+            f"penalty_factor must be 0 or more, got {factors[wrong[0]]:g} for {which}: 0 is for "
+            "features that are always in the panel, infinity for those that never are"
+        )
+    if np.isinf(factors).all():
+        raise ValueError(
+            "penalty_factor is infinite for every feature: there is nothing left to select from"
+        )
+    return factors
+
+
+def as_mapping(given: Any) -> Mapping[Any, Any] | None:
+    """A mapping as it is, and a pandas Series by its index if that holds names; else None."""
+    labels = getattr(given, "index", None)  # that of a list is a method
+    if labels is not None and not callable(labels) and all(isinstance(a, str) for a in labels):
+        return dict(zip(labels, np.asarray(given).tolist()))
+    return given if isinstance(given, Mapping) else None
+
+
+def by_name(given: Mapping[Any, Any], names: Any, what: str, other: Any, each: str) -> list[Any]:
+    """The value of each feature, ``other`` for those that the parameter ``what`` does not name."""
+    if names is None:
+        raise ValueError(
+            f"{what} names features, but the data has no names: fit on a data frame, or "
+            f"give {each} per feature"
+        )
+    names = [str(name) for name in names]
+    known = set(names)
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        shown = ", ".join(repr(name) for name in unknown[:_SHOWN])
+        more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
+        close = close_names(str(unknown[0]), names)
+        meant = f"did you mean {' or '.join(map(repr, close))}?" if close else "check the spelling"
+        raise ValueError(f"{what} names features that are not there: {shown}{more}; {meant}")
+    return [given.get(name, other) for name in names]
+
+
+def _numbers(given: Any) -> Float64Array:
+    try:
+        # a copy: the caller's array may change after the fit
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "penalty_factor must be one number per feature, or a mapping from the names of "
+            f"features to numbers, got {given!r:.60}"
+        ) from None

@@ -11,7 +11,6 @@ appears as a variable.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import copysign, hypot, inf, sqrt
 from typing import NamedTuple, Protocol
@@ -20,7 +19,6 @@ import numpy as np
 
 from .._typing import Float64Array, IntArray
 from ..linalg import Covariances
-from .safe import References
 
 # Relative size of the quotient's dependence on the bias that is rounding.
 _FLAT = 1e-12
@@ -86,17 +84,14 @@ def best_bias(a: float, c: float, d: float) -> Bias:
     root = hypot(u, 2.0 * sqrt(a) * d)
     if root <= _FLAT * (a + c):
         return Bias(a / c, 0.0, d, c, False)  # the classes are alike: rounding would choose
-    clipped = False
-    if u > 0.0 or d == 0.0:
-        # the conjugate form has no cancellation for u > 0
-        t = 2.0 * a * d / (u + root) if u + root > 0.0 else 0.0
-        if d == 0.0 and u < 0.0:
-            t, clipped = inf, True
+    if u > 0.0:
+        t = 2.0 * a * d / (u + root)  # the conjugate form, without cancellation
     else:
-        t = (root - u) / (2.0 * d)
+        t = (root - u) / (2.0 * d) if d != 0.0 else inf
     far = _FAR * sqrt(a + c + d * d)
-    if abs(t) > far:
-        t, clipped = copysign(far, t), True
+    clipped = bool(abs(t) > far)
+    if clipped:
+        t = copysign(far, t)
     denominator = c + (t + d) ** 2
     return Bias((a + t * t) / denominator, t, t + d, denominator, clipped)
 
@@ -117,7 +112,7 @@ def single_feature_ratios(cov: Covariances, plane: OneVsRest, tau: float) -> Flo
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(u > 0.0, 2.0 * a * d / (u + root), (root - u) / (2.0 * d))
         far = _FAR * np.sqrt(a + c + d * d)
-        t = np.clip(np.where(np.isnan(t), np.where(u < 0.0, far, 0.0), t), -far, far)
+        t = np.clip(np.where(np.isnan(t), 0.0, t), -far, far)  # NaN: alike, any t will do
         ratio = (a + t * t) / (c + (t + d) ** 2)
     return np.where(cov.standardization.varying & ~np.isnan(ratio), ratio, np.inf)
 
@@ -180,7 +175,7 @@ class GramQuotient:
 
     def gathered(self, at: IntArray) -> Float64Array:
         """N and D between the features ``at``, each as one row."""
-        flat = (at[:, None] * len(self.own_mean) + at).reshape(-1)
+        flat = (at[:, None] * len(self.own_mean) + at).ravel()
         return self._pair.reshape(2, -1).take(flat, axis=1)
 
     def curvature(self, ratio: float, at: IntArray) -> Float64Array:
@@ -269,110 +264,6 @@ def hessian(quotient: Quotient, point: Point, at: IntArray) -> Float64Array:
     out += np.array(left).T @ np.array(right)
     out.flat[:: len(at) + 1] += scale * tau * (1.0 - r)
     return out
-
-
-@dataclass(frozen=True, eq=False)
-class GradientRequest:
-    """Asks for the gradient over all features of a w that is non-zero on ``features`` only.
-
-    With ``references``, an estimate will do wherever it is certain that the gradient is below
-    ``threshold``, and nothing is asked of the features ``known``.
-    """
-
-    cov: Covariances
-    plane: OneVsRest
-    tau: float
-    features: IntArray
-    w: Float64Array
-    bias: Bias
-    references: References | None = None
-    threshold: Float64Array | None = None
-    known: IntArray | None = None
-
-    @property
-    def term(self) -> tuple[Float64Array, IntArray, Float64Array]:
-        """The part of the gradient that takes a product with X'."""
-        return self.spread, self.features, self.w
-
-    @property
-    def spread(self) -> Float64Array:
-        """Coefficients of the class covariances in the gradient, before it is scaled."""
-        return self.plane.own - self.bias.ratio * self.plane.other
-
-    @property
-    def mean(self) -> Float64Array:
-        """Coefficients of the class means in the gradient, before it is scaled."""
-        plane, bias = self.plane, self.bias
-        mix = bias.own * plane.own_mean - (bias.ratio * bias.other) * plane.other_mean
-        if plane.between is not None:
-            contrast = plane.between @ (self.cov.means[:, self.features] @ self.w)
-            mix = mix - bias.ratio * (contrast @ plane.between)
-        return mix
-
-
-def full_gradients(requests: Sequence[GradientRequest]) -> list[Float64Array]:
-    """The gradients that are asked for, all of the same covariances, in one product with X'.
-
-    The projections of the rows come from the cached columns.
-    """
-    raw = [_estimate(request) for request in requests]
-    asked = [i for i, found in enumerate(raw) if found is None]
-    if asked:
-        cov = requests[0].cov
-        for i, product in zip(asked, cov.products([requests[i].term for i in asked])):
-            raw[i] = _remembered(requests[i], requests[i].mean @ cov.means + product)
-    gradients = []
-    for request, gradient in zip(requests, raw):
-        assert gradient is not None
-        gradient[request.features] += request.tau * (1.0 - request.bias.ratio) * request.w
-        gradient *= 2.0 / request.bias.denominator
-        gradients.append(gradient)
-    return gradients
-
-
-def _estimate(request: GradientRequest) -> Float64Array | None:
-    """The gradient before it is scaled, if the references are enough."""
-    if request.references is None or request.threshold is None or request.known is None:
-        return None
-    u = request.cov.row_vector(request.term, request.mean)
-    if u is None:
-        return None
-    threshold = request.threshold * (0.5 * request.bias.denominator)
-    return request.references.gradient(u, threshold, request.known)
-
-
-def _remembered(request: GradientRequest, gradient: Float64Array) -> Float64Array:
-    """The same gradient, remembered as a reference for others."""
-    if request.references is not None:
-        u = request.cov.row_vector(request.term, request.mean)
-        if u is not None:
-            request.references.add(u, gradient.copy())
-    return gradient
-
-
-def full_gradient(
-    cov: Covariances,
-    plane: OneVsRest,
-    tau: float,
-    features: IntArray,
-    w: Float64Array,
-    bias: Bias,
-) -> Float64Array:
-    """The gradient for all features of a w that is non-zero on ``features`` only."""
-    return full_gradients([GradientRequest(cov, plane, tau, features, w, bias)])[0]
-
-
-def cached_gradient(request: GradientRequest) -> tuple[IntArray, Float64Array] | None:
-    """The features whose gradient costs no pass, and that gradient where w is zero.
-
-    None where a pass is cheap, so that `full_gradient` serves.
-    """
-    seen = request.cov.cached_product(request.spread, request.features, request.w)
-    if seen is None:
-        return None
-    index, g = seen
-    g = g + request.mean @ request.cov.means[:, index]
-    return index, g * (2.0 / request.bias.denominator)
 
 
 def check_definite(cov: Covariances, plane: OneVsRest, features: IntArray) -> None:

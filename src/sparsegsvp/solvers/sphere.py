@@ -19,8 +19,8 @@ from .._typing import Float64Array, IntArray
 from .penalties import Penalty
 from .quotient import Point, Quotient, evaluate, hessian
 
-# Relative size below which a change of the objective is rounding.
-ROUNDING = 4 * np.finfo(np.float64).eps
+# Relative size of what rounding changes of the objective.
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)
 ARMIJO = 1e-4
 # Part of the tolerance below which the coefficients are as sure as the certificate.
 SURE = 1e-2
@@ -39,6 +39,11 @@ class SphereSolution:
     residual: float
     n_iter: int
     history: list[float]
+
+
+def rounding(objective: float) -> float:
+    """The size below which a change of the objective is rounding."""
+    return _ROUNDING * max(abs(objective), 1e-3)
 
 
 def soft_threshold(y: Float64Array, threshold: Float64Array) -> Float64Array:
@@ -74,7 +79,8 @@ def kkt_residual(w: Float64Array, gradient: Float64Array, slopes: Float64Array) 
     total = gradient[at] + slopes[at] * np.sign(w[at])
     # w'g = 0, so this is sum s_f |w_f|; where the bias was clipped it is the multiplier
     violation[at] = np.abs(total - (w[at] @ total) * w[at])
-    return max(float(violation.max()), 0.0)
+    # those of the support are not negative, and it is not empty
+    return float(violation.max())
 
 
 def minimize_on_sphere(
@@ -152,9 +158,6 @@ class _State:
     def at(self, point: Point) -> _State:
         return _State(point, self.base, self.penalty)
 
-    def slack(self) -> float:
-        return ROUNDING * max(abs(self.objective), 1e-3)
-
 
 class _Memory:
     """The last gradient step, for the Barzilai-Borwein length of the next."""
@@ -177,12 +180,9 @@ class _Memory:
             return self._length
         # the curvature along the gradient is a lower bound of the largest one
         g = point.gradient
-        norm = float(g @ g)
-        if norm == 0.0:
-            return 1.0
         own, other = quotient.products(g)
         bend = 2.0 * abs(float(g @ own - point.ratio * (g @ other))) / point.bias.denominator
-        return norm / bend if bend > 0.0 else 1.0
+        return float(g @ g) / bend if bend > 0.0 else 1.0
 
     def keep(self, point: Point, length: float) -> None:
         self._w, self._g, self._length = point.w, point.gradient, length
@@ -243,7 +243,9 @@ def _newton_step(quotient: Quotient, state: _State) -> _State | None:
             w = np.zeros_like(point.w)
             w[at] = values / norm
             new = state.at(evaluate(quotient, w))
-            if new.objective <= state.objective + ARMIJO * length * slope + state.slack():
+            if new.objective <= state.objective + ARMIJO * length * slope + rounding(
+                state.objective
+            ):
                 # at the level of rounding only a smaller residual tells progress
                 if new.objective < state.objective or new.residual() < state.residual():
                     return new

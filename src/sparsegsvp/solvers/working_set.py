@@ -16,19 +16,16 @@ import numpy as np
 
 from .._typing import BoolArray, Float64Array, IntArray
 from ..linalg import Covariances
+from .gradients import GradientRequest, References, Rounds, cached_gradient
 from .newton import minimize_with_newton
 from .penalties import L1, Penalty, slope_at_zero
 from .quotient import (
     Bias,
     FactorQuotient,
-    GradientRequest,
     GramQuotient,
     OneVsRest,
     Quotient,
-    cached_gradient,
 )
-from .rounds import Rounds
-from .safe import References
 from .sphere import SphereSolution, kkt_residual, minimize_on_sphere
 
 # Largest set whose covariance blocks are formed, by itself and in features per row; beyond
