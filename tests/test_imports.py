@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,22 @@ def test_no_package_reaches_into_private_modules_of_another():
             if pieces[1] not in EVERYWHERE and any(p.startswith("_") for p in pieces[2:]):
                 wrong.append(f"{path.relative_to(ROOT)} imports {name}")
     assert wrong == []
+
+
+def test_a_name_has_one_meaning():
+    """Commands are named after what they call, and plots after what they draw."""
+    places = defaultdict(set)
+    for path in _modules():
+        if _part(path) in ("cli", "plots"):
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [getattr(node, "name", None)]
+            if isinstance(node, ast.Assign):
+                names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            for name in names:
+                if name and not name.startswith("_"):
+                    places[name].add(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 def test_the_test_sees_what_it_should(tmp_path, monkeypatch):

@@ -21,8 +21,8 @@ from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
 from ..estimators.pgd import fit_together
 from .protocol import (
     Array,
-    Outcome,
-    Outcomes,
+    Finding,
+    Findings,
     PaperSplit,
     Row,
     Study,
@@ -42,7 +42,7 @@ STEPS = tuple(10.0 ** -(0.5 + 0.5 * k) for k in range(7))
 # ------------------------------------------------------------------------------ the search
 
 
-def searched(data: Dataset, study: str, method: str, seed: int, max_iter: int) -> Outcome:
+def searched(data: Dataset, study: str, method: str, seed: int, max_iter: int) -> Finding:
     """Delta and step by their score on the validation part, as the text describes.
 
     Both planes of every delta are fitted with every step, and all pairs of deltas scored as the
@@ -97,7 +97,7 @@ def _planes(one: PGDGSVPSVM, two: PGDGSVPSVM) -> tuple[Array, Array, Array]:
     return cut, whole, np.array([one.biases_[0], two.biases_[1]])
 
 
-def searched_own(data: Dataset, study: str, seed: int) -> Outcome:
+def searched_own(data: Dataset, study: str, seed: int) -> Finding:
     """`GSVPSVMCV` on the same training part: its own estimate, and its score on the test part."""
     parts = parts_of(data, study, seed)
     model = fit_quietly(GSVPSVMCV(), *parts.train)
@@ -117,7 +117,7 @@ def _score(y: Array, predicted: Array) -> float:
 # --------------------------------------------------------------------------- other methods
 
 
-def filters(data: Dataset, study: str, top: int, size: int, seeds: Sequence[int]) -> Outcome:
+def filters(data: Dataset, study: str, top: int, size: int, seeds: Sequence[int]) -> Finding:
     """The features that three filters rank first, and what a classifier makes of a few of them.
 
     The filters are chi-squared, the F statistic and mutual information on the training part;
@@ -147,7 +147,7 @@ def filters(data: Dataset, study: str, top: int, size: int, seeds: Sequence[int]
     return {"top": ranked, "size": size, "scores": scores}
 
 
-def elimination(data: Dataset, study: str, sizes: Sequence[int], seeds: Sequence[int]) -> Outcome:
+def elimination(data: Dataset, study: str, sizes: Sequence[int], seeds: Sequence[int]) -> Finding:
     """Recursive elimination with a linear support vector machine, down to each size."""
     panels: dict[str, list[int]] = {}
     scores: dict[str, list[float]] = {}
@@ -173,7 +173,7 @@ def imbalance(
     shares: Sequence[float],
     seed: int,
     **cap: int,
-) -> Outcome:
+) -> Finding:
     """Recall of both classes when only a share of class 1 is left in the training part.
 
     The paper's methods run with their published settings and the printed rule; the held-out
@@ -183,7 +183,7 @@ def imbalance(
     X, y = parts.train
     X_test, y_test = held_out(parts)
     rare = np.flatnonzero(y == 1)
-    found: Outcome = {}
+    found: Finding = {}
     for share in shares:
         dropped = np.random.RandomState(seed).permutation(rare)[round(share * rare.size) :]
         keep = np.setdiff1d(np.arange(y.size), dropped)
@@ -204,7 +204,7 @@ def imbalance(
 _SEARCHED = ("validation", "test", "test_printed")
 
 
-def search_rows(labels: Mapping[str, str], results: Outcomes) -> list[Row]:
+def search_rows(labels: Mapping[str, str], results: Findings) -> list[Row]:
     """Rows on the search for delta and step: what it picks, and its score on other samples."""
     rows = []
     for method, label in labels.items():
@@ -238,7 +238,7 @@ def search_rows(labels: Mapping[str, str], results: Outcomes) -> list[Row]:
     return rows
 
 
-def claim_rows(study: Study, results: Outcomes, data: Dataset) -> list[Row]:
+def claim_rows(study: Study, results: Findings, data: Dataset) -> list[Row]:
     """Rows on claims of the text about other methods and other data, and what was found."""
     rows = []
     if "claim/filters" in results:
@@ -261,7 +261,7 @@ def _first_and_mean(scores: Sequence[float]) -> str:
     return f"{first:.3f}" + (f" ({np.mean(others):.3f})" if others else "")
 
 
-def _filter_rows(study: Study, results: Outcomes) -> list[Row]:
+def _filter_rows(study: Study, results: Findings) -> list[Row]:
     found = results["claim/filters"]
     union = {feature for top in found["top"].values() for feature in top}
     parts = []
@@ -294,7 +294,7 @@ def _filter_rows(study: Study, results: Outcomes) -> list[Row]:
     ]
 
 
-def _elimination_rows(study: Study, results: Outcomes, data: Dataset) -> list[Row]:
+def _elimination_rows(study: Study, results: Findings, data: Dataset) -> list[Row]:
     found = results["claim/elimination"]
     scores = ", ".join(f"{k} features {_first_and_mean(v)}" for k, v in found["scores"].items())
     panels = {m.key: results[f"row/{m.key}/code"]["features"] for m in study.methods}

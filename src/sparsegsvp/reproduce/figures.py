@@ -11,7 +11,7 @@ from typing import Any
 from ..report.charts import Axis, Chart, ChartSheet
 from ..report.marks import padded, power
 from .plan import Plan
-from .protocol import Outcomes, Row, Study, classification_report, sweep_name
+from .protocol import Findings, Row, Study, classification_report, sweep_name
 from .tables import KINDS, method_labels, runs_of
 
 # Colours of the methods and of the two classes: classes of the style sheet of charts.
@@ -20,7 +20,7 @@ CLASS_TONES = ("c0", "c5")
 EPS_TONES = ("c0", "c1", "c3", "c7")
 
 
-def sensitivity(study: Study, results: Outcomes, table: Sequence[Row]) -> ChartSheet:
+def sensitivity(study: Study, results: Findings, table: Sequence[Row]) -> ChartSheet:
     """Barcodes of the panels, one line per run, and the scores over random splits.
 
     A method whose panel does not depend on the run draws vertical bars; one that does draws
@@ -109,7 +109,7 @@ def _scores(study: Study, runs: Sequence[Mapping[str, Any]], method: str, title:
     return chart
 
 
-def sorted_weights(study: Study, plan: Plan, results: Outcomes) -> ChartSheet:
+def sorted_weights(study: Study, plan: Plan, results: Findings) -> ChartSheet:
     """Sorted weights with their elbows: the paper's method above, this package's below."""
     qs, (eps, *_) = plan.levels(study)
     low, high = (min(qs, key=lambda q: abs(q - at)) for at in (0.2, 0.9))
@@ -136,7 +136,7 @@ def _curves(study: Study, result: Mapping[str, Any], kept: Sequence[int], title:
     return chart
 
 
-def convergence(study: Study, results: Outcomes) -> ChartSheet:
+def convergence(study: Study, results: Findings) -> ChartSheet:
     """Objective and relative error by iteration; the objective of this package's solver."""
     above, below = [], []
     for method in study.methods:
@@ -182,7 +182,7 @@ def _log_axis(values: Iterable[float], title: str) -> Axis:
 
 
 def features_by_q(
-    study: Study, plan: Plan, results: Outcomes, jaccard: Sequence[Row] | None
+    study: Study, plan: Plan, results: Findings, jaccard: Sequence[Row] | None
 ) -> ChartSheet:
     """Number of features against q for each eps, and the average Jaccard index across q."""
     given, levels = plan.levels(study)
@@ -225,7 +225,7 @@ def _jaccard(table: Sequence[Row]) -> Chart:
     return chart
 
 
-def weights(study: Study, plan: Plan, results: Outcomes) -> ChartSheet:
+def weights(study: Study, plan: Plan, results: Findings) -> ChartSheet:
     """The weights by feature: q = 0.1 above, `GSVPSVMCV` below; kept features in colour."""
     paper, own = results["row/q=0.1/code"], results[f"own/{plan.rules[-1]}"]
     rows: list[list[Chart]] = [[], []]
@@ -254,7 +254,7 @@ def _stems(study: Study, found: Mapping[str, Any], kept: set[int], tone: str, ti
     return chart
 
 
-def top_features(study: Study, plan: Plan, results: Outcomes) -> ChartSheet:
+def top_features(study: Study, plan: Plan, results: Findings) -> ChartSheet:
     """The heaviest selected features of each plane, with their weights."""
     columns = [(f"PGDGSVPSVM, {m.label}", results[f"row/{m.key}/code"]) for m in study.methods]
     columns.append((f"GSVPSVMCV, {plan.rules[-1]}", results[f"own/{plan.rules[-1]}"]))
@@ -285,7 +285,7 @@ def top_features(study: Study, plan: Plan, results: Outcomes) -> ChartSheet:
     return ChartSheet(rows, "heaviest selected features of each plane")
 
 
-def pca(study: Study, plan: Plan, results: Outcomes) -> ChartSheet:
+def pca(study: Study, plan: Plan, results: Findings) -> ChartSheet:
     """Test samples by their first two principal components: all features, then panels."""
     own = results[f"own/{plan.rules[-1]}"]
     columns = [("all features", own["pca_all"])]
@@ -305,7 +305,7 @@ def pca(study: Study, plan: Plan, results: Outcomes) -> ChartSheet:
 
 
 def make_figures(
-    study: Study, plan: Plan, results: Outcomes, tables: Mapping[str, Sequence[Row]]
+    study: Study, plan: Plan, results: Findings, tables: Mapping[str, Sequence[Row]]
 ) -> dict[str, str]:
     """Draw every figure of one study, as SVG by name: complete in itself, themed by a page."""
     drawn: dict[str, ChartSheet] = {}

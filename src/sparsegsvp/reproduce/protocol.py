@@ -18,8 +18,8 @@ from sklearn.model_selection import train_test_split
 Array = NDArray[Any]
 Counts = tuple[int, int, int, int]  # TN, FP, FN, TP
 Row = dict[str, Any]  # of a table, by column
-Outcome = dict[str, Any]  # what an experiment found
-Outcomes = Mapping[str, Outcome]  # of experiments, by name
+Finding = dict[str, Any]  # what an experiment found
+Findings = Mapping[str, Finding]  # of experiments, by name
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ..solvers import GSVPResult, sparse_gsvp
 from .protocol import (
     STUDIES,
     Array,
-    Outcome,
+    Finding,
     PaperSplit,
     batch_normalised_predict,
     classification_report,
@@ -43,7 +43,7 @@ _NO_PENALTY = 1e-9
 # ---------------------------------------------------------------------- the paper's method
 
 
-def published_row(data: Dataset, study: str, method: str, source: str, max_iter: int) -> Outcome:
+def published_row(data: Dataset, study: str, method: str, source: str, max_iter: int) -> Finding:
     """One row of the paper's tables: the fit, and its scores under every decision rule.
 
     ``source`` is "code", as the authors ran it, or "paper", as the paper prints it. The result
@@ -55,7 +55,7 @@ def published_row(data: Dataset, study: str, method: str, source: str, max_iter:
     cut = cut_weights(model)
     rules = {"batch": batch_normalised_predict, "distance": nearest_plane_predict}
     planes = {"selected": cut, "all": model.weights_}
-    reports: Outcome = {}
+    reports: Finding = {}
     alone = {}
     for name in ("validation", "test"):
         X, y = getattr(parts, name)
@@ -90,7 +90,7 @@ def sweep_points(
     eps: float,
     delta: Sequence[float],
     **how: Any,
-) -> dict[str, Outcome]:
+) -> dict[str, Finding]:
     """The features selected at each q with one eps, of the paper's section 5.4.
 
     Validation is scored as the authors did, with the selected features and by the batch.
@@ -114,7 +114,7 @@ def sweep_points(
     return found
 
 
-def _elbows(model: PGDGSVPSVM) -> Outcome:
+def _elbows(model: PGDGSVPSVM) -> Finding:
     """What the elbows keep of both planes, and the weights that they are of."""
     return {
         "elbows": model.elbows_.tolist(),
@@ -141,7 +141,7 @@ def cut_weights(model: PGDGSVPSVM) -> Array:
 # ------------------------------------------------------------------- this package's method
 
 
-def tuned(data: Dataset, study: str, rule: str) -> Outcome:
+def tuned(data: Dataset, study: str, rule: str) -> Finding:
     """`GSVPSVMCV` with a rule, otherwise its defaults, on the published split."""
     parts = parts_of(data, study)
     X, y = parts.train
@@ -173,7 +173,7 @@ def tuned(data: Dataset, study: str, rule: str) -> Outcome:
     }
 
 
-def own_sweep_point(data: Dataset, study: str, q: float, eps: float) -> Outcome:
+def own_sweep_point(data: Dataset, study: str, q: float, eps: float) -> Finding:
     """`GSVPSVM` at one (q, eps), everything else at its defaults."""
     X, y = parts_of(data, study).train
     model = fit_quietly(GSVPSVM(q=q, eps=eps, refit=False), X, y)
@@ -187,7 +187,7 @@ def own_sweep_point(data: Dataset, study: str, q: float, eps: float) -> Outcome:
     }
 
 
-def own_convergence(data: Dataset, study: str) -> Outcome:
+def own_convergence(data: Dataset, study: str) -> Finding:
     """The course of the objective on the published training part, for both planes."""
     planes = [
         {
@@ -222,7 +222,7 @@ OWN: dict[str, dict[str, Any]] = {"GSVPSVM": {}, "GSVPSVMCV": {"rule": "1se", "t
 
 def paper_runs(
     data: Dataset, study: str, change: str, methods: Sequence[str], seeds: Sequence[int], **cap: int
-) -> dict[str, Outcome]:
+) -> dict[str, Finding]:
     """Panels of the paper's methods after a change, and their scores on what they did not see.
 
     See `changed_samples` for the changes. All runs share the samples of the first seed, so
@@ -249,7 +249,7 @@ def paper_runs(
 
 def own_run(
     data: Dataset, study: str, method: str, change: str, seed: int, **parameters: Any
-) -> Outcome:
+) -> Finding:
     """The same of one of this package's methods."""
     if method == "GSVPSVM" and change == "starts":
         return _own_start(data, study, seed)
@@ -281,7 +281,7 @@ def changed_samples(
     return X, y, *held_out(parts)
 
 
-def _own_start(data: Dataset, study: str, seed: int) -> Outcome:
+def _own_start(data: Dataset, study: str, seed: int) -> Finding:
     """Both planes of `GSVPSVM` from a random start instead of its own."""
     start = np.random.RandomState(seed).uniform(size=(data.X.shape[1],))
     planes = _own_planes(data, study, start)
@@ -302,7 +302,7 @@ def fit_quietly(model: Any, X: Array, y: Array) -> Any:
         return model.fit(X, y)
 
 
-def _outcome(model: Any, X: Array, y: Array, X_test: Array, y_test: Array) -> Outcome:
+def _outcome(model: Any, X: Array, y: Array, X_test: Array, y_test: Array) -> Finding:
     """Panel and score of one fit; one that reaches its cap is counted, not warned about."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
@@ -311,7 +311,7 @@ def _outcome(model: Any, X: Array, y: Array, X_test: Array, y_test: Array) -> Ou
     return {**_judged(model, X_test, y_test), "capped": capped}
 
 
-def _judged(model: Any, X_test: Array, y_test: Array) -> Outcome:
+def _judged(model: Any, X_test: Array, y_test: Array) -> Finding:
     return {
         "panel": np.flatnonzero(model.support_).tolist(),
         "balanced_accuracy": float(balanced_accuracy_score(y_test, model.predict(X_test))),
@@ -376,7 +376,7 @@ def _top(weights: Array, kept: list[Array], names: Array) -> list[list[list[Any]
     return [[[str(names[f]), float(w[f])] for f in rows[:_TOP]] for w, rows in zip(weights, kept)]
 
 
-def _project(parts: PaperSplit, support: Array | None) -> Outcome:
+def _project(parts: PaperSplit, support: Array | None) -> Finding:
     """Test samples in the plane of the first two principal components of the training part.
 
     Only test samples are drawn: training samples of a selected panel look separated even in

@@ -12,7 +12,7 @@ from ..metrics import average_jaccard
 from .claims import claim_rows, search_rows
 from .plan import Plan
 from .protocol import (
-    Outcomes,
+    Findings,
     PaperMethod,
     PaperSplit,
     Row,
@@ -42,7 +42,7 @@ KINDS = {
 
 
 def make_tables(
-    study: Study, data: Dataset, parts: PaperSplit, plan: Plan, results: Outcomes
+    study: Study, data: Dataset, parts: PaperSplit, plan: Plan, results: Findings
 ) -> dict[str, list[Row]]:
     """Build all tables of one study; those without rows are left out."""
     sensitivity = sensitivity_rows(study, results)
@@ -95,7 +95,7 @@ def settings_rows(study: Study) -> list[Row]:
     ]
 
 
-def elbow_rows(study: Study, plan: Plan, results: Outcomes, sensitivity: list[Row]) -> list[Row]:
+def elbow_rows(study: Study, plan: Plan, results: Findings, sensitivity: list[Row]) -> list[Row]:
     """Elbow points and feature counts of each method by source."""
     rows = []
     for method in study.methods:
@@ -126,7 +126,7 @@ def _elbows(elbows: Sequence[int | None], counts: Sequence[int]) -> Row:
     return dict(zip(names, (*elbows, *counts, sum(counts))))
 
 
-def report_rows(study: Study, plan: Plan, results: Outcomes, sensitivity: list[Row]) -> list[Row]:
+def report_rows(study: Study, plan: Plan, results: Findings, sensitivity: list[Row]) -> list[Row]:
     """Classification reports of each part and method by source."""
     rows = []
     for part in ("validation", "test"):
@@ -240,7 +240,7 @@ def _chaos(method: PaperMethod, same: bool, sensitivity: list[Row]) -> str:
     return said
 
 
-def change_rows(study: Study, results: Outcomes) -> list[Row]:
+def change_rows(study: Study, results: Findings) -> list[Row]:
     """From the published score to the one the text describes, one change at a time."""
     rows = []
     for method in study.methods:
@@ -272,7 +272,7 @@ def _both(reports: Mapping[str, Any], rule: str, weights: str) -> list[Any]:
     return [reports["validation"][rule]["selected"], reports["test"][rule][weights]]
 
 
-def sweep_rows(study: Study, plan: Plan, results: Outcomes) -> list[Row]:
+def sweep_rows(study: Study, plan: Plan, results: Findings) -> list[Row]:
     """Features selected at each (q, eps), and what the authors' notebook prints of them."""
     printed = {sweep_name("paper", q, eps): point for q, eps, point in study.sweep.notebook}
     rows = []
@@ -298,7 +298,7 @@ def sweep_rows(study: Study, plan: Plan, results: Outcomes) -> list[Row]:
     return rows
 
 
-def jaccard_rows(study: Study, plan: Plan, results: Outcomes) -> list[Row]:
+def jaccard_rows(study: Study, plan: Plan, results: Findings) -> list[Row]:
     """Average Jaccard index across q at each eps: of both planes' features, and of each plane's."""
     given, levels = plan.levels(study)
     qs = sorted(set(given))
@@ -322,7 +322,7 @@ def jaccard_rows(study: Study, plan: Plan, results: Outcomes) -> list[Row]:
     return rows
 
 
-def runs_of(results: Outcomes, kind: str, method: str) -> list[dict[str, Any]]:
+def runs_of(results: Findings, kind: str, method: str) -> list[dict[str, Any]]:
     """The runs of one method under one kind of change, by seed."""
     head = f"{kind}/{method}/"
     found = [
@@ -336,7 +336,7 @@ def method_labels(study: Study) -> dict[str, str]:
     return {**{m.key: m.label for m in study.methods}, **{name: name for name in OWN}}
 
 
-def sensitivity_rows(study: Study, results: Outcomes) -> list[Row]:
+def sensitivity_rows(study: Study, results: Findings) -> list[Row]:
     """How much each method changes with the start, the order of rows and the split."""
     rows = []
     for kind in KINDS:
@@ -367,7 +367,7 @@ def sensitivity_rows(study: Study, results: Outcomes) -> list[Row]:
     return rows
 
 
-def run_rows(study: Study, results: Outcomes, data: Dataset) -> list[Row]:
+def run_rows(study: Study, results: Findings, data: Dataset) -> list[Row]:
     """Every run of the sensitivity study, its panel by name."""
     return [
         {
