@@ -281,35 +281,6 @@ class GSVPSVMCV(PlaneClassifier):
             )
         return router
 
-    @property
-    def best_params_(self) -> dict[str, Any]:
-        """The parameters chosen, as `GSVPSVM` takes them."""
-        self._refuse_unfitted("best_params_")
-        given, k = given_penalty(self), self.n_features
-        return {
-            **({"q": self.q_} if given is None else {"penalty": given}),
-            **({"delta": self.delta_.tolist()} if k is None else {"n_features": k}),
-            # by default they differ between the path to a panel of a given size and its planes
-            "tau": None if k is not None and self.tau is None else self.tau_,
-            "pool": None if k is not None and self.pool is None else self.pool_,
-            "decision": self.decision_,
-            **{
-                name: getattr(self, name)
-                for name in ("penalty_factor", "feature_groups")
-                if getattr(self, name) is not None
-            },
-        }
-
-    @property
-    def best_score_(self) -> float:
-        """The mean score of the choice over the folds."""
-        self._refuse_unfitted("best_score_")
-        return float(self.cv_results_["mean_test_score"][self.best_index_])
-
-    def _refuse_unfitted(self, name: str) -> None:
-        if not hasattr(self, "best_index_"):
-            raise AttributeError(f"there is no {name} before fit")
-
     def _check_parameters(self) -> Search:
         """The search, but for its points, which depend on the number of classes."""
         if self.n_features is not None:
@@ -397,6 +368,8 @@ class GSVPSVMCV(PlaneClassifier):
         solutions = problems.with_gradients(at_point(paths, search.points[p]))
         panel = search.panel(problems, solutions, p)
         self._store(problems, solutions, problems.planes(solutions, panel))
+        self.best_params_ = self._chosen_params()
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.calibrator_ = None
         if self.decision_ == "calibrated":
             index = np.concatenate([fold.rows for fold in folds])
@@ -405,3 +378,20 @@ class GSVPSVMCV(PlaneClassifier):
                 features, rows.codes[index], len(rows.classes), rows.weight_of(index)
             )
             self.calibrator_ = (found.coef, found.intercept)
+
+    def _chosen_params(self) -> dict[str, Any]:
+        """What was chosen, and what was given with it, as parameters of `GSVPSVM`."""
+        given, k = given_penalty(self), self.n_features
+        return {
+            **({"q": self.q_} if given is None else {"penalty": given}),
+            **({"delta": self.delta_.tolist()} if k is None else {"n_features": k}),
+            # by default they differ between the path to a panel of a given size and its planes
+            "tau": None if k is not None and self.tau is None else self.tau_,
+            "pool": None if k is not None and self.pool is None else self.pool_,
+            "decision": self.decision_,
+            **{
+                name: getattr(self, name)
+                for name in ("penalty_factor", "feature_groups")
+                if getattr(self, name) is not None
+            },
+        }
