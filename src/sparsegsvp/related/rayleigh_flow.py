@@ -10,7 +10,7 @@ from .._typing import Float64Array as Array
 from .._typing import IntArray
 from .._validate import check_integer, check_real
 from .base import PlaneFit, PlanePairClassifier, lowest
-from .gepsvm import ridge_plane, ridge_planes
+from .gepsvm import GEPSVM, ridge_plane
 from .problem import eigenpair, moment_factor
 
 
@@ -175,4 +175,4 @@ class TruncatedRayleighFlow(PlanePairClassifier):
         return lowest(ends, margin=1e-9)
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return ridge_planes(A, B, self.tau)
+        return GEPSVM(self.tau)._fit_planes(A, B)

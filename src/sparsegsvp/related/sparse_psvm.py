@@ -11,7 +11,7 @@ from scipy import linalg
 from .._typing import Float64Array as Array
 from .._validate import check_real
 from .base import PlaneFit, PlanePairClassifier
-from .gepsvm import ridge_plane, ridge_planes
+from .gepsvm import GEPSVM, ridge_plane
 from .lasso import lasso
 from .problem import moment_factor
 
@@ -201,4 +201,4 @@ class SparsePSVM(PlanePairClassifier):
         return PlaneFit(np.append(np.zeros(len(v) - 1), 1.0), [np.nan])
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return ridge_planes(A, B, self.delta)
+        return GEPSVM(self.delta)._fit_planes(A, B)
