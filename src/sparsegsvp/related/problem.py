@@ -82,7 +82,7 @@ def second_moment(A: Array) -> Array:
 
 
 def spread_per_direction(first: float, second: float, n_directions: int) -> float:
-    """Mean second moment of a direction, from the traces of both classes' second moments."""
+    """Mean second moment of so many directions, from the traces of both classes' moments."""
     return 0.5 * (first + second) / n_directions
 
 

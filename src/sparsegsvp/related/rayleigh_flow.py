@@ -85,8 +85,7 @@ def flow(
 class TruncatedRayleighFlow(PlanePairClassifier):
     r"""Planes with at most k features each, by the truncated Rayleigh flow ("Rifle").
 
-    With :math:`G = [A\ e]^T [A\ e] / n_A`, :math:`H = [B\ e]^T [B\ e] / n_B` and
-    :math:`z = [w; b]`, the first plane is
+    With G, H and :math:`z = [w; b]` as in `GEPSVM`, the first plane is
 
     .. math:: \max_z \rho(z) = \frac{z^T H z}{z^T (G + \tau I) z}
               \quad \text{with} \quad \|w\|_0 \le k ,

@@ -84,10 +84,9 @@ class Alternation:
 class SparsePSVM(PlanePairClassifier):
     r"""Sparse proximal support vector machine. A reconstruction.
 
-    The plane of GEPSVM maximises :math:`z^T H z / z^T (G + \delta I) z`, with
-    :math:`G = [A\ e]^T [A\ e] / n_A` and :math:`H = \tilde H^T \tilde H`,
-    :math:`\tilde H = [B\ e] / \sqrt{n_B}`. Written as a regression, in the manner of sparse
-    principal components, with :math:`G + \delta I = R^T R`, it is sought as
+    The plane of `GEPSVM` maximises :math:`z^T H z / z^T (G + \delta I) z`. Written as a regression,
+    in the manner of sparse principal components, with :math:`\tilde H = [B\ e] / \sqrt{n_B}` and
+    :math:`G + \delta I = R^T R`, it is sought as
 
     .. math::
 
