@@ -67,7 +67,7 @@ TARGETS: dict[str, Target] = {
     "gradients": target(
         "solvers.gradients",
         "References.add References.gradient GradientRequest.spread GradientRequest.mean "
-        "full_gradients _estimate _remembered cached_gradient run together",
+        "full_gradients _estimate _remembered cached_gradient run_to_end together",
         *(
             f"tests/solvers/test_gradients.py::test_{name}"
             for name in (

@@ -736,6 +736,13 @@ def test_what_was_chosen_makes_the_same_model(breast, penalty) -> None:
     assert_allclose(again.coef_, search.coef_, rtol=1e-6)
 
 
+def test_what_was_chosen_does_not_follow_parameters_set_after_the_fit(breast) -> None:
+    search = GSVPSVMCV(**QUICK).fit(*breast)
+    best = dict(search.best_params_)
+    search.set_params(n_features=3, tau=None, penalty=Lq(0.5), penalty_factor=[1.0] * 30)
+    assert search.best_params_ == best and "delta" in best
+
+
 def test_a_fold_whose_rows_weigh_nothing_cannot_be_scored(breast) -> None:
     X, y = breast[0][:60], breast[1][:60]
     weight = np.ones(60)

@@ -126,6 +126,16 @@ def test_a_shift_changes_nothing_scaled_or_not(planted):
         np.testing.assert_allclose(two.scores_, one.scores_, rtol=1e-8)
 
 
+def test_the_floor_goes_by_the_number_of_samples_where_some_repeat_others():
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(24, 60)), np.repeat([0, 1], 12)
+    X[:, :4] += 2.0 * y[:, None]
+    once = GSVDSelector(tau=0.5).fit(X, y)
+    twice = GSVDSelector(tau=1.0).fit(np.vstack([X, X]), np.append(y, y))
+    assert (len(once.angular_distance_), len(twice.angular_distance_)) == (25, 49)
+    np.testing.assert_allclose(twice.scores_, once.scores_, atol=1e-12)
+
+
 def test_panel_names_and_columns(planted):
     X, y = planted(m=10, shift=2.5)
     model = GSVDSelector(n_features=3).fit(X, y)

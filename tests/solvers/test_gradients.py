@@ -12,7 +12,7 @@ from sparsegsvp.solvers.gradients import (
     References,
     cached_gradient,
     full_gradient,
-    run,
+    run_to_end,
     together,
 )
 from sparsegsvp.solvers.path import PathSolver
@@ -196,8 +196,8 @@ def test_solvers_of_different_lengths_end_together():
             yield []
         return n
 
-    assert run(together([counting(n) for n in (3, 0, 5)])) == [3, 0, 5]
-    assert run(together([])) == []
+    assert run_to_end(together([counting(n) for n in (3, 0, 5)])) == [3, 0, 5]
+    assert run_to_end(together([])) == []
 
 
 def test_each_solver_is_sent_what_it_has_asked_for():

@@ -9,7 +9,7 @@ from sparsegsvp import sparse_gsvp, sparse_gsvp_path
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.linalg import DataCovariances, as_matrix
 from sparsegsvp.solvers import L1, Lq
-from sparsegsvp.solvers.gradients import run
+from sparsegsvp.solvers.gradients import run_to_end
 from sparsegsvp.solvers.path import PathSolver, delta_grid
 from sparsegsvp.solvers.working_set import Limits, Problem, solve_reweighted
 
@@ -148,7 +148,7 @@ def test_a_concave_path_is_never_above_reweighting_from_l1_alone(classes):
         for result in path[1:]:
             l1 = linear.at(result.delta)
             limits = Limits(tol=1e-8, max_iter=1000)
-            alone = run(solve_reweighted(solver.problem, result.delta, l1, limits))
+            alone = run_to_end(solve_reweighted(solver.problem, result.delta, l1, limits))
             assert result.objective <= alone.objective * (1 + 1e-8)
 
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from sparsegsvp.linalg import ClassMoments, DataCovariances, MomentCovariances, as_matrix
 from sparsegsvp.solvers import L1, working_set
-from sparsegsvp.solvers.gradients import run
+from sparsegsvp.solvers.gradients import run_to_end
 from sparsegsvp.solvers.newton import minimize_with_newton
 from sparsegsvp.solvers.path import PathSolver
 from sparsegsvp.solvers.working_set import Limits, Problem, solve
@@ -146,7 +146,7 @@ def test_where_the_inner_solver_stalls_the_search_ends(classes, monkeypatch):
 
     monkeypatch.setattr(working_set, "minimize_with_newton", stalled)
     limits = Limits(tol=1e-6 * solver.delta_max, max_iter=1000)
-    found = run(solve(problem, 0.4 * solver.delta_max, start, limits))
+    found = run_to_end(solve(problem, 0.4 * solver.delta_max, start, limits))
     assert not found.converged and found.kkt_residual > limits.tol
     assert found.n_iter == 0
     np.testing.assert_array_equal(found.w, start.w)

@@ -71,8 +71,7 @@ class PlaneClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             A Dask array or data frame is read once, chunk by chunk. To a model fitted on a
-            data frame, one of other columns that holds the panel's is enough, in any order;
-            so it is for `predict`, `predict_proba` and `decision_function`.
+            data frame, one of other columns that holds the panel's is enough, in any order.
 
         Returns
         -------
@@ -111,7 +110,8 @@ class PlaneClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            As in `distances`.
 
         Returns
         -------
@@ -129,7 +129,8 @@ class PlaneClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            As in `distances`.
 
         Returns
         -------
@@ -146,7 +147,8 @@ class PlaneClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            As in `distances`.
 
         Returns
         -------

@@ -49,11 +49,10 @@ class GSVPSVM(PlaneClassifier):
         \min_{\|w\|_2 = 1,\, b} \frac{\mathrm{MSD}_i(w, b) + \tau}{\mathrm{MSD}_j(w, b) + \tau}
         + \delta \sum_f l_f\, p(|w_f|)
 
-    on standardised features, where MSD is the mean squared distance of a class to the
-    plane with its spread shrunk toward the pooled one, j stands for the other classes, and
-    the factors :math:`l_f` are 1 unless `penalty_factor` says otherwise.
-    The features selected by any plane form the panel, on which the planes are refitted
-    without a penalty.
+    on standardised features. MSD is the mean squared distance of a class to the plane, with its
+    spread shrunk toward the pooled one; j stands for the other classes; the factors :math:`l_f`
+    are 1 unless `penalty_factor` says otherwise. The features of all planes form the panel, on
+    which the planes are refitted without a penalty.
 
     Parameters
     ----------
@@ -61,31 +60,31 @@ class GSVPSVM(PlaneClassifier):
         Exponent of the penalty: ``p(t) = t`` for 1, ``(t + eps)^q - eps^q`` below.
     delta : float or sequence of float, default=0.1
         Strength of the penalty, positive, for all planes or one per class.
-    tau : float, optional
-        Floor on squared distances, in units of a feature's variance. It keeps the problem
-        well posed when there are more features than samples. By default 1.
-    pool : float, optional
-        How far each class's spread is shrunk toward the pooled one, from 0 (the
-        generalized singular value problem) to 1 (for two classes, sparse Fisher
-        discrimination). By default 0.5.
-    n_features : int, optional
-        Select exactly this many features (all that vary, if they are fewer) instead of those
-        at `delta`: the heaviest of the first point on the path that has half as many again.
-        Unless `tau` and `pool` are given, that path has ``tau = max(3, n_features)`` and
-        ``pool = 1``, which selects the same features more often from other samples; the
-        planes are then refitted with 1 and 0.5. `selection` is not used.
+    tau : float, default=None
+        Floor on squared distances, in units of a feature's variance, which keeps the problem
+        well posed with more features than samples. None stands for 1.
+    pool : float, default=None
+        How far each class's spread is shrunk toward the pooled one, from 0 (the generalized
+        singular value problem) to 1 (for two classes, sparse Fisher discrimination). None stands
+        for 0.5.
+    n_features : int, default=None
+        Select exactly this many features (all that vary, if fewer) instead of those at `delta`:
+        the heaviest of the first point on the path that has half as many again. Unless `tau` and
+        `pool` are given, that path has ``tau = max(3, n_features)`` and ``pool = 1``, which
+        selects the same features more often from other samples; the planes are then refitted
+        with 1 and 0.5. `selection` is not used.
     selection : {"nonzero", "elbow"}, default="nonzero"
-        Features a plane selects: all that are not zero, or those up to the elbow of its
-        sorted weights.
+        Whether a plane selects all features with a weight, or those up to the elbow of its sorted
+        weights.
     refit : bool, default=True
         Whether the planes are refitted on the panel without a penalty.
     decision : {"calibrated", "scaled", "distance"}, default="calibrated"
-        "distance" takes the nearest plane; "scaled" divides distances by their
-        class-balanced root mean square first; "calibrated" is a logistic regression on
-        the logarithms of the scaled distances, and alone has probabilities. It needs rows:
-        `partial_fit` and `fit_moments` warn and use "scaled" instead.
+        "distance" takes the nearest plane; "scaled" divides distances by their class-balanced root
+        mean square first; "calibrated" is a logistic regression on the logarithms of the scaled
+        distances, and alone has probabilities. It needs rows: `partial_fit` and `fit_moments` warn
+        and use "scaled" instead.
     standardize : bool, default=True
-        Whether features are scaled to unit variance. They are never copied for that.
+        Whether features are scaled to unit variance, without a copy.
     eps : float, default=1e-3
         Smoothing of the penalty for q < 1.
     tol : float, default=1e-6
@@ -93,51 +92,50 @@ class GSVPSVM(PlaneClassifier):
     max_iter : int, default=1000
         Largest number of iterations of each plane at each delta.
     penalty : "l1", L1, Lq or an object like them, default="l1"
-        The penalty p. "l1" is that of `q` and `eps`, the name by which ``SelectFromModel``
-        knows that all features with a weight are to be kept; for an object see `sparse_gsvp`.
-    penalty_factor : array of shape (n_features_in_,) or mapping, optional
-        A factor of each feature's penalty, or of some by their names where X has any, the
-        others being 1: 0 for features that are always in the panel, infinity for those that
-        never are, a feature's cost for those that may be. Features of factor 0 count among
-        `n_features`. A constant feature is left out all the same, with a warning.
-    feature_groups : array of shape (n_features_in_,) or mapping, optional
-        A label of each feature, or of some by their names where X has any, None for those that go
-        by themselves. Features of one label, such as the levels of a category, are in the panel
+        The penalty p. "l1" is that of `q` and `eps`, the name by which ``SelectFromModel`` knows
+        to keep all features with a weight; for an object see `sparse_gsvp`.
+    penalty_factor : array of shape (n_features_in_,) or mapping, default=None
+        A factor of each feature's penalty, or of some by name where X has names, the others being
+        1: 0 for features that are always in the panel, infinity for those that never are, a cost
+        for those that may be. Features of factor 0 count among `n_features`. A constant feature
+        is left out all the same, with a warning.
+    feature_groups : array of shape (n_features_in_,) or mapping, default=None
+        A label of each feature, or of some by name where X has names; None for features that go by
+        themselves. Features of one label, such as the levels of a category, are in the panel
         together or not at all, and count as one among `n_features`. The penalty knows nothing of
-        groups: one is in as soon as one of its features is, and the others then come into the
-        panel, where the planes are refitted exactly; with ``refit=False`` they have no weight
-        there, nor has a constant one. The certificate is that of the penalised planes. A
-        `penalty_factor` of 0 or infinity holds for the whole group.
+        groups: once a feature is selected the others of its label join the panel, where the planes
+        are refitted exactly; with ``refit=False`` they have no weight there, nor has a constant
+        one. The certificate is that of the penalised planes. A `penalty_factor` of 0 or infinity
+        holds for the whole group.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     coef_, intercept_ : ndarrays of shape (n_classes, n_features) and (n_classes,)
-        The planes, in the units of X. ``X @ coef_.T + intercept_`` are distances in
-        standardised units.
+        The planes in the units of X: ``X @ coef_.T + intercept_`` are distances in standardised
+        units.
     support_ : ndarray of bool of shape (n_features,)
         The panel.
     feature_order_ : ndarray of int of shape (n_features,)
-        All features, most important first: those of `penalty_factor` 0 before all others,
-        those of infinity after them.
+        All features, most important first; those of `penalty_factor` 0 before all others, those
+        of infinity after them.
     delta_ : ndarray of shape (n_classes,)
         Penalty used for each plane.
     objective_, kkt_residual_ : ndarrays of shape (n_classes,)
-        Of the penalised solutions: objective and largest violation of stationarity.
+        Objective and largest violation of stationarity of the penalised solutions.
     n_iter_ : int
         Iterations of the plane that took the most.
     scale_ : ndarray of shape (n_classes,)
         Class-balanced root mean square distance of the training rows to each plane.
     class_counts_ : ndarray of shape (n_classes,)
         Training rows of each class; with sample weights, its share of them.
-    panel_means_, panel_variances_ : ndarray of shape (n_classes, n_selected)
+    panel_means_, panel_variances_ : ndarrays of shape (n_classes, n_selected)
         Mean and variance of the selected features in each class, in the units of X.
     decision_ : str
         The decision in use.
     calibrator_ : tuple of ndarray or None
-        For ``decision_="calibrated"``: coefficients and intercepts of the logistic
-        regression on the logarithms of the scaled distances.
+        For ``decision_="calibrated"``, coefficients and intercepts of its logistic regression.
     batch_audit_ : dict of str to BatchTies
         After a fit with `batch`: what each variable has to do with labels and panel.
     moments_ : ClassMoments
@@ -145,7 +143,7 @@ class GSVPSVM(PlaneClassifier):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Their names, where X had any.
+        Their names, where X has any.
 
     See Also
     --------
@@ -153,13 +151,13 @@ class GSVPSVM(PlaneClassifier):
 
     Notes
     -----
-    The calibrator is fitted on the training distances, which is over-confident when there
-    are many more features than samples; `GSVPSVMCV` uses out-of-fold distances.
-    Probabilities are for equal class priors.
+    The calibrator is fitted on the training distances, which is over-confident with many more
+    features than samples; `GSVPSVMCV` uses out-of-fold distances. Probabilities are for equal
+    class priors.
 
-    The estimator is a selector itself (`transform`, `get_support`). ``SelectFromModel`` keeps
-    the same features, unless their spread exceeds some 1e4: it drops sizes of ``coef_`` below
-    1e-5, in the units of X. Give it a smaller threshold then, as with a penalty object.
+    The estimator is a selector itself (`transform`, `get_support`). ``SelectFromModel`` keeps the
+    same features, unless their spread exceeds some 1e4: it drops sizes of ``coef_`` below 1e-5, in
+    the units of X. Give it a smaller threshold then, as with a penalty object.
 
     Examples
     --------
@@ -222,21 +220,21 @@ class GSVPSVM(PlaneClassifier):
         Parameters
         ----------
         X : array or CSR/CSC matrix of shape (n_samples, n_features)
-            float32 and float64 are used as they are, without a copy. A Dask array, or a
-            Dask data frame of numbers, is read chunk by chunk and never gathered.
+            float32 and float64 are used without a copy. A Dask array, or a Dask data frame of
+            numbers, is read chunk by chunk and never gathered.
         y : array of shape (n_samples,)
             Class labels, two or more.
-        sample_weight : array of shape (n_samples,), optional
+        sample_weight : array of shape (n_samples,), default=None
             Non-negative weights.
-        batch : array-like, data frame or mapping from name to array-like, optional
-            Where or when each row was measured; several variables may be given. The fit does not
-            depend on it: `batch_audit_` then says whether the labels can be told from the batches
-            alone, and the batches from the panel, and a warning where labels and batches are nearly
-            the same. With scikit-learn's metadata routing enabled it is requested by default.
+        batch : array-like, data frame or mapping from name to array-like, default=None
+            Where or when each row was measured, by one variable or several. The fit does not
+            depend on it: `batch_audit_` says whether the labels can be told from the batches
+            alone, and the batches from the panel; a warning, whether labels and batches are nearly
+            the same. Requested by default under scikit-learn's metadata routing.
 
         Returns
         -------
-        GSVPSVM
+        self : GSVPSVM
             The fitted estimator.
         """
         settings = self._check_parameters()
@@ -262,11 +260,9 @@ class GSVPSVM(PlaneClassifier):
     def fit_moments(self, moments: ClassMoments) -> GSVPSVM:
         """Fit from per-class moments alone: no rows are needed.
 
-        Sites that cannot share rows share `ClassMoments`, whose sum gives the model of
-        the pooled rows. That protects single rows only as far as averages do: a class of
-        few rows, or two sums that differ by one row, reveal them.
-
-        There is nothing to calibrate on, so ``decision="calibrated"`` becomes "scaled".
+        Sites that cannot share rows share `ClassMoments`, whose sum gives the model of the pooled
+        rows. That protects single rows only as far as averages do: a class of few rows, or two
+        sums that differ by one row, reveal them. ``decision="calibrated"`` becomes "scaled".
 
         Parameters
         ----------
@@ -275,7 +271,7 @@ class GSVPSVM(PlaneClassifier):
 
         Returns
         -------
-        GSVPSVM
+        self : GSVPSVM
             The fitted estimator.
         """
         forget_fit(self)
@@ -318,16 +314,15 @@ class GSVPSVM(PlaneClassifier):
 
         Parameters
         ----------
-        X : array or CSR/CSC matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        classes : array, optional
+        X, y, sample_weight
+            As in `fit`, in memory.
+        classes : array, default=None
             All labels that will come, needed at the first call if the first batch does
             not hold two rows of every class.
-        sample_weight : array of shape (n_samples,), optional
 
         Returns
         -------
-        GSVPSVM
+        self : GSVPSVM
             Fitted once every class has two rows.
         """
         seen: ClassMoments | None = getattr(self, "moments_", None)

@@ -54,67 +54,62 @@ _GRID = {"tau": (0.3, 1.0, 3.0, 10.0), "pool": (0.5,)}
 class GSVPSVMCV(PlaneClassifier):
     """`GSVPSVM` with its parameters chosen by cross-validation along paths.
 
-    Every path is solved once per fold and setting, each point warm started from the last;
-    all points are then scored on the held-out rows. The planes have penalties
+    Every path is solved once per fold and setting, each point warm started from the last; all
+    points are then scored on the held-out rows. The planes have penalties
     ``delta_k = rho * delta_max_k`` with a common ratio rho that falls in geometric steps.
 
     Parameters
     ----------
-    q, tau, pool : float or sequence of float, optional
-        Values to choose from; see `GSVPSVM`. By default q is 1, tau one of 0.3, 1, 3 and 10,
-        and pool 0.5, unless `n_features` is given.
+    q, tau, pool : float or sequence of float
+        Values to choose from, of what they are in `GSVPSVM`. By default q is 1, tau one of 0.3, 1,
+        3 and 10, and pool 0.5, unless `n_features` is given.
     n_deltas : int, default=30
         Points on each path.
     ratio : float, default=1e-2
         The last rho.
     decision : str or sequence of str, default=("calibrated",)
-        Decision rules to choose from. Rules other than "calibrated" have no
-        probabilities, so they need a `scoring` that does not use them.
+        Decisions to choose from. Those other than "calibrated" have no probabilities, and need a
+        `scoring` that does not use them.
     cv : int, splitter or iterable, default=5
-        Folds; an integer gives shuffled stratified ones, which keep groups whole if `fit`
-        is given any. Where a class has fewer samples than that, or there are fewer groups,
-        there are as many folds as the class has samples, or as there are groups, and a
-        warning says so.
+        Folds; an integer gives shuffled stratified ones, which keep groups whole if `fit` is given
+        any. Where a class has fewer samples than that, or there are fewer groups, a warning says
+        that there are as many folds as samples of the class, or as groups.
     scoring : str or callable, default="balanced_log_loss"
-        "balanced_log_loss" is the class-balanced log loss of the calibrated decision,
-        which, unlike accuracy, still tells points apart when all of them separate the
-        classes. Otherwise any scikit-learn scorer.
+        "balanced_log_loss" is the class-balanced log loss of the calibrated decision, which,
+        unlike accuracy, still tells points apart when all of them separate the classes. Otherwise
+        any scikit-learn scorer.
     rule : {"paired", "best", "1se"}, default="paired"
-        Take the sparsest point that the held-out rows cannot tell from the best, its losses on
-        the same rows exceeding those of the best by at most half a standard error of the
-        difference, or by at most 2% of what the best gains over guessing. (With another
-        `scoring` the scores of the same folds are compared.) Or the best point, or the sparsest
-        within one standard error of the best point's mean.
+        "paired" takes the sparsest point that the held-out rows cannot tell from the best: its
+        losses on the same rows exceed those of the best by at most half a standard error of the
+        difference, or by at most 2% of what the best gains over guessing. (With another `scoring`
+        the scores of the same folds are compared.) "best" takes the best point, "1se" the sparsest
+        within one standard error of its mean.
     combine : bool, default=False
-        Score all combinations of the planes' penalties instead of a common ratio. This
-        costs ``n_deltas ** n_classes`` scores and no more solves.
-    n_features : int, optional
-        Select exactly this many, on all data and in every fold, as `GSVPSVM` does. There is
-        nothing left to choose then, unless `q`, `tau`, `pool` or `decision` have several
-        values; the folds calibrate, and `path_` has smaller panels too. `n_deltas`, `ratio`,
-        `combine`, `selection` and `max_features` are not used.
+        Whether to score all combinations of the planes' penalties instead of a common ratio:
+        ``n_deltas ** n_classes`` scores, and no more solves.
+    n_features : int, default=None
+        Select exactly this many, on all data and in every fold, as in `GSVPSVM`. There is nothing
+        left to choose then, unless `q`, `tau`, `pool` or `decision` have several values; the folds
+        calibrate, and `path_` has smaller panels too. `n_deltas`, `ratio`, `combine`, `selection`
+        and `max_features` are not used.
     selection, refit, standardize, eps, tol, max_iter
-        See `GSVPSVM`.
+        As in `GSVPSVM`.
     random_state : int, RandomState or None, default=0
         Shuffles the folds when `cv` is an integer.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Folds solved at the same time, where they take long enough to be worth processes. The
         result does not depend on it.
     verbose : int, default=0
         With 1, a line per fold.
     penalty : "l1", L1, Lq or an object like them, default="l1"
-        An object is the penalty, instead of a choice of `q`; see `GSVPSVM`.
-    max_features : int, optional
-        A path ends before the first point at which its planes together have more features
-        than this; by default, more than 30 and than there are rows it is fitted on, or than their
-        total weight if that is larger. Only points that the paths of all folds and that on all
-        rows reached can be chosen.
-    penalty_factor : array of shape (n_features_in_,) or mapping, optional
-        Features that are in every panel of every fold (0), in none (infinity), or cost more or
-        less than others; see `GSVPSVM`.
-    feature_groups : array of shape (n_features_in_,) or mapping, optional
-        Features that are in a panel together or not at all, in every fold, and count as one in
-        every size; see `GSVPSVM`.
+        As in `GSVPSVM`; an object takes the place of a choice of `q`.
+    max_features : int, default=None
+        A path ends before the first point at which its planes together have more features than
+        this; by default, more than 30 and than there are rows it is fitted on, or than their total
+        weight if that is larger. Only points that the paths of all folds and that on all rows
+        reached can be chosen.
+    penalty_factor, feature_groups : array of shape (n_features_in_,) or mapping, default=None
+        As in `GSVPSVM`, for the panels of all folds too.
 
     Attributes
     ----------
@@ -123,7 +118,7 @@ class GSVPSVMCV(PlaneClassifier):
     q_, tau_, pool_ : float
         Values chosen; `q_` is NaN for a `penalty` that has no exponent.
     decision_ : str
-        Decision rule chosen.
+        Decision chosen.
     best_params_ : dict
         What was chosen, as `GSVPSVM` takes it: ``q`` (or ``penalty``), ``delta`` (or
         ``n_features``), ``tau``, ``pool`` and ``decision``, and ``penalty_factor`` and
@@ -131,25 +126,30 @@ class GSVPSVMCV(PlaneClassifier):
     best_score_ : float
         Mean score of the choice over the folds. It is the best of many, so it flatters; see
         `nested_evaluate`.
+    best_index_ : int
+        The chosen row of `cv_results_`.
     cv_results_ : dict of ndarray
         One row per setting, point and decision that could be chosen: ``param_q``, ``param_tau``,
-        ``param_pool``, ``param_decision``, ``rho_0``, ``rho_1``, ... of the planes, and
-        panel sizes and scores of each fold with their mean, spread, standard error and
-        rank, and ``mean_balanced_accuracy``. ``pandas.DataFrame`` reads it.
+        ``param_pool``, ``param_decision``, ``rho_0``, ``rho_1``, ... of the planes, panel sizes
+        and scores of each fold with their mean, spread, standard error and rank, and
+        ``mean_balanced_accuracy``. ``pandas.DataFrame`` reads it.
     path_ : dict
         The path of the chosen setting on all data, as far as the folds reached: ``rho``,
         ``delta``, ``panel`` (indices at each point), ``weights``, ``n_features``, ``score``,
         ``score_error``, ``accuracy``, ``accuracy_error``, ``objective``, ``quotient``,
         ``kkt_residual`` and ``gap``, and the index ``chosen``. ``accuracy`` is the balanced
-        accuracy of the held-out rows, whatever `scoring` is; both it and ``score`` are means
-        over the folds, with their standard errors.
-    best_index_ : int
-        The chosen row of `cv_results_`.
+        accuracy of the held-out rows, whatever `scoring` is; it and ``score`` are means over the
+        folds, with their standard errors.
     n_splits_ : int
         Number of folds.
 
-    The attributes of `GSVPSVM` are there too. The calibrator is fitted on out-of-fold
-    distances of the chosen point.
+    See Also
+    --------
+    GSVPSVM : At a given penalty; its attributes, but `moments_`, are there too.
+
+    Notes
+    -----
+    The calibrator is fitted on out-of-fold distances of the chosen point.
 
     Examples
     --------
@@ -229,25 +229,22 @@ class GSVPSVMCV(PlaneClassifier):
 
         Parameters
         ----------
-        X : array or CSR/CSC matrix of shape (n_samples, n_features)
-            A Dask array, or a Dask data frame of numbers, is read chunk by chunk and never
-            gathered; the folds are then solved in turn, and the chunks of each pass at once.
-        y : array of shape (n_samples,)
-            Class labels, two or more.
-        sample_weight : array of shape (n_samples,), optional
+        X, y
+            As in `GSVPSVM.fit`. With a Dask array or data frame the folds are solved in turn, and
+            the chunks of each pass at once.
+        sample_weight : array of shape (n_samples,), default=None
             Non-negative weights, used in fitting and in the default score.
-        groups : array of shape (n_samples,), optional
-            Groups, such as patients, that no fold then splits. With scikit-learn's metadata
-            routing enabled they are requested by default.
-        batch : array-like, data frame or mapping from name to array-like, optional
-            Where or when each row was measured, as in `GSVPSVM.fit`. Neither the fit nor its folds
-            depend on it (`groups` keeps batches whole): it is for `batch_audit_`, and a warning.
+        groups : array of shape (n_samples,), default=None
+            Groups, such as patients, that no fold then splits. Requested by default under
+            scikit-learn's metadata routing.
+        batch : array-like, data frame or mapping from name to array-like, default=None
+            As in `GSVPSVM.fit`. The folds do not depend on it either: `groups` keeps batches whole.
         **params : dict
             With metadata routing enabled, whatever else a splitter given as `cv` requests.
 
         Returns
         -------
-        GSVPSVMCV
+        self : GSVPSVMCV
             The fitted estimator.
         """
         search = self._check_parameters()
@@ -267,12 +264,7 @@ class GSVPSVMCV(PlaneClassifier):
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say which metadata `fit` takes, and which of it goes to a splitter given as `cv`.
-
-        Returns
-        -------
-        MetadataRouter
-        """
+        """Say which metadata `fit` takes, and which of it goes to a splitter given as `cv`."""
         router = MetadataRouter(owner=self).add_self_request(self)
         if given_splitter(self):
             router.add(
@@ -280,35 +272,6 @@ class GSVPSVMCV(PlaneClassifier):
                 method_mapping=MethodMapping().add(caller="fit", callee="split"),
             )
         return router
-
-    @property
-    def best_params_(self) -> dict[str, Any]:
-        """The parameters chosen, as `GSVPSVM` takes them."""
-        self._refuse_unfitted("best_params_")
-        given, k = given_penalty(self), self.n_features
-        return {
-            **({"q": self.q_} if given is None else {"penalty": given}),
-            **({"delta": self.delta_.tolist()} if k is None else {"n_features": k}),
-            # by default they differ between the path to a panel of a given size and its planes
-            "tau": None if k is not None and self.tau is None else self.tau_,
-            "pool": None if k is not None and self.pool is None else self.pool_,
-            "decision": self.decision_,
-            **{
-                name: getattr(self, name)
-                for name in ("penalty_factor", "feature_groups")
-                if getattr(self, name) is not None
-            },
-        }
-
-    @property
-    def best_score_(self) -> float:
-        """The mean score of the choice over the folds."""
-        self._refuse_unfitted("best_score_")
-        return float(self.cv_results_["mean_test_score"][self.best_index_])
-
-    def _refuse_unfitted(self, name: str) -> None:
-        if not hasattr(self, "best_index_"):
-            raise AttributeError(f"there is no {name} before fit")
 
     def _check_parameters(self) -> Search:
         """The search, but for its points, which depend on the number of classes."""
@@ -397,6 +360,8 @@ class GSVPSVMCV(PlaneClassifier):
         solutions = problems.with_gradients(at_point(paths, search.points[p]))
         panel = search.panel(problems, solutions, p)
         self._store(problems, solutions, problems.planes(solutions, panel))
+        self.best_params_ = self._chosen_params()
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.calibrator_ = None
         if self.decision_ == "calibrated":
             index = np.concatenate([fold.rows for fold in folds])
@@ -405,3 +370,20 @@ class GSVPSVMCV(PlaneClassifier):
                 features, rows.codes[index], len(rows.classes), rows.weight_of(index)
             )
             self.calibrator_ = (found.coef, found.intercept)
+
+    def _chosen_params(self) -> dict[str, Any]:
+        """What was chosen, and what was given with it, as parameters of `GSVPSVM`."""
+        given, k = given_penalty(self), self.n_features
+        return {
+            **({"q": self.q_} if given is None else {"penalty": given}),
+            **({"delta": self.delta_.tolist()} if k is None else {"n_features": k}),
+            # by default they differ between the path to a panel of a given size and its planes
+            "tau": None if k is not None and self.tau is None else self.tau_,
+            "pool": None if k is not None and self.pool is None else self.pool_,
+            "decision": self.decision_,
+            **{
+                name: getattr(self, name)
+                for name in ("penalty_factor", "feature_groups")
+                if getattr(self, name) is not None
+            },
+        }

@@ -25,26 +25,24 @@ from .elbow import elbow_features
 class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
     r"""The l1- and lq-PGD-GSVPSVM of the paper: Algorithms 1, 2 and 3 exactly.
 
-    For each of the two classes, with rows :math:`C_i` (standardised, a column of ones
-    appended) and the other class's rows :math:`C_j`, proximal gradient with a fixed step
-    lowers
+    For each of the two classes, with rows :math:`C_i` (standardised, a column of ones appended)
+    and the other class's rows :math:`C_j`, proximal gradient with a fixed step lowers
 
     .. math:: \frac{\|C_i z\|_2^2}{\|C_j z\|_2^2} + \delta_i \|z\|_q^q, \qquad z = [w; b],
 
-    the features up to the elbow of the sorted :math:`|w|` are kept, and a sample belongs to
-    the class whose plane, cut down to these features, is nearer:
-    :math:`|x'w + b| / \|w\|_2` (equation 21).
+    the features up to the elbow of the sorted :math:`|w|` are kept, and a sample belongs to the
+    class whose plane, cut down to these features, is nearer: :math:`|x'w + b| / \|w\|_2`
+    (equation 21).
 
-    It is here for comparison and reproduction. The objective has no minimiser: the quotient
-    does not change when z is scaled, and the penalty falls as z shrinks. What is selected
-    therefore depends on the start, the step and the cap on iterations. `GSVPSVM` solves a
-    regularised relative of the problem, which has a minimiser.
+    It is here for comparison and reproduction. The objective has no minimiser, as the penalty falls
+    when z shrinks and the quotient stays: what is selected depends on the start, the step and the
+    cap on iterations.
 
     Parameters
     ----------
     q : float in (0, 1] or None, default=None
-        None is the l1 method (Algorithm 1, soft thresholding). A number is the lq method
-        (Algorithm 2, a weighted l2 step), with q = 1 its own reading of the l1 penalty.
+        None is the l1 method (Algorithm 1, soft thresholding); a number the lq method
+        (Algorithm 2, a weighted l2 step), whose q = 1 is its own reading of the l1 penalty.
     delta : float or pair of float, default=(0.1, 0.1)
         Penalty of each plane.
     step_size : float, default=1e-3
@@ -60,8 +58,8 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
         The proximal step with q: the paper's weighted l2 step, or the proximal operator of the
         lq norm itself, to which ``eps`` and ``conventions`` mean nothing.
     backtracking : bool, default=False
-        Halve the step where it proves too long, which the text mentions; published results
-        were obtained with a fixed one. ``step_size`` is then the first one tried.
+        Halve the step, at first ``step_size``, where it proves too long. The text mentions it;
+        published results were obtained with a fixed step.
     random_state : int, RandomState or None, default=42
         Seed of the start, uniform on [0, 1), divided by its norm, the same for both planes.
 
@@ -71,16 +69,15 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
     weights_ : ndarray of shape (2, n_features)
         Solutions before the elbow cuts them, in standardised units; one row per class.
     biases_ : ndarray of shape (2,)
-        Their biases, also in standardised units; not refitted after the cut.
-    elbows_ : ndarray of shape (2,)
-        Number of features kept by each plane.
+        Their biases, not refitted after the cut.
     features_ : list of ndarray
         The features kept by each plane, the heaviest first.
+    elbows_ : ndarray of shape (2,)
+        Their numbers.
     support_ : ndarray of shape (n_features,), bool
         The features kept by either plane.
-    coef_, intercept_ : ndarray of shape (2, n_features) and (2,)
-        The cut planes in the units of X, scaled so that ``X @ coef_.T + intercept_`` holds
-        the signed distances in standardised units.
+    coef_, intercept_ : ndarrays of shape (2, n_features) and (2,)
+        The cut planes, as in `GSVPSVM`.
     mean_, scale_ : ndarray of shape (n_features,)
         The standardisation.
     history_ : list of dict
@@ -90,9 +87,8 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
         Iterations of the plane that took longer.
     converged_ : ndarray of shape (2,), bool
         Whether the stopping rule fired before the cap.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Only where X has names.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        As in `GSVPSVM`.
 
     See Also
     --------
@@ -100,9 +96,8 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
 
     Notes
     -----
-    Each class is copied once, standardised, in double precision: thousands of iterations run
-    on it, and the published results were obtained so. A feature that is constant starts and
-    stays at zero.
+    Each class is copied once, standardised, in double precision, as for the published results:
+    thousands of iterations run on it. A constant feature starts and stays at zero.
 
     References
     ----------
@@ -158,7 +153,7 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
 
         Returns
         -------
-        PGDGSVPSVM
+        self : PGDGSVPSVM
             The fitted estimator.
         """
         fit_together([self], X, y)

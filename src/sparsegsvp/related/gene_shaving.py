@@ -77,10 +77,10 @@ def shave(
 ) -> Shaving:
     """Shave a table of standardised samples, `second` class or not, down to one feature.
 
-    `tau` is the floor in units of the mean second moment per direction of the row space, and
-    `gram` is ``X @ X.T`` if that is known. While there are more features than samples a step
-    works on the inner products of the samples and takes the dropped features out of them, so
-    that the whole costs little more than ``X @ X.T`` once and a small eigenproblem per step.
+    `tau` is the floor, in units as `GeneShaving` has them, and `gram` is ``X @ X.T`` if that is
+    known. While there are more features than samples a step works on the inner products of the
+    samples and takes the dropped features out of them, so that the whole costs little more than
+    ``X @ X.T`` once and a small eigenproblem per step.
     """
     n, m = X.shape
     features = np.ascontiguousarray(X.T)
@@ -148,8 +148,8 @@ class GeneShaving(PanelMethod, BaseEstimator):
     fraction : float, default=0.1
         Share of the features that each step drops, in (0, 1); at least one is dropped.
     tau : float, default=1.0
-        The floor :math:`\phi`, at least 1e-8, in units of the mean second moment per direction of
-        the row space of the features that are left.
+        The floor :math:`\phi`, at least 1e-8, in units of the classes' mean second moment over as
+        many directions as there are samples, or features left if these are fewer.
     n_permutations : int, default=10
         Permuted tables for the gap statistic, at least 1. Not used when `n_features` is given.
     n_features : int or None, default=None

@@ -23,11 +23,6 @@ def ridge_plane(A: Array, B: Array, delta: float) -> PlaneFit:
     return PlaneFit(space.lift(u), [1.0 / inverse])
 
 
-def ridge_planes(A: Array, B: Array, delta: float) -> tuple[PlaneFit, PlaneFit]:
-    """Return the planes of both classes, each by `ridge_plane`."""
-    return ridge_plane(A, B, delta), ridge_plane(B, A, delta)
-
-
 class GEPSVM(PlanePairClassifier):
     r"""Proximal support vector machine by generalised eigenvalues.
 
@@ -91,5 +86,5 @@ class GEPSVM(PlanePairClassifier):
     def _check_parameters(self) -> None:
         check_real("delta", self.delta, above=0)
 
-    def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return ridge_planes(A, B, self.delta)
+    def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
+        return ridge_plane(A, B, self.delta)

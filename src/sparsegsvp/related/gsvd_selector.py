@@ -48,8 +48,9 @@ class Components:
 def class_components(A: Array, B: Array, tau: float) -> Components:
     """Compare two class blocks by the generalized SVD, in their row space.
 
-    tau is a floor under both second moments, in units of their mean over the directions of the
-    row space; 0 is the plain decomposition.
+    tau is a floor under both second moments, in units of their mean over as many directions as
+    there are rows or, if fewer, columns: not their rank, so that rows which repeat others lower
+    the floor. 0 is the plain decomposition.
     """
     space = RowSpace.of(A, B, bias=False)  # the bias has no floor, so it stays by itself
     r = space.A.shape[1]
@@ -110,12 +111,12 @@ class GSVDSelector(PanelMethod, BaseEstimator):
         Least angular distance of a component that counts, in [0, pi/4]. The default is half way
         between shared and exclusive.
     tau : float, default=1.0
-        Floor under the second moments of both classes, in units of their mean over the directions
-        of the row space. 0 is the original. With more features than samples every direction is
-        exclusive to one class there, so that the angles say nothing; with a floor, only directions
-        in which one class spreads well beyond the mean are. It enters as rows
-        :math:`\sqrt{floor}\,[I\ 0]` below both blocks; the bias has none, and significances count
-        the data's rows only.
+        Floor under the second moments of both classes, in units of their mean over as many
+        directions as there are samples, or features if these are fewer. 0 is the original. With
+        more features than samples every direction is exclusive to one class there, so that the
+        angles say nothing; with a floor, only directions in which one class spreads well beyond
+        the mean are. It enters as rows :math:`\sqrt{floor}\,[I\ 0]` below both blocks; the bias has
+        none, and significances count the data's rows only.
     n_features : int or None, default=None
         Size of the panel. None keeps the features whose squared score is at least the mean.
     %(centred)s
@@ -124,7 +125,8 @@ class GSVDSelector(PanelMethod, BaseEstimator):
     ----------
     classes_ : ndarray of shape (2,)
     angular_distance_ : ndarray of shape (r,)
-        :math:`\theta`, in descending order, r being the rank of the stacked blocks.
+        :math:`\theta`, in descending order; r is one more than that number of directions, or for
+        ``tau=0`` the rank of the stacked blocks.
     significance_ : ndarray of shape (2, r)
     entropy_ : ndarray of shape (2,)
         Of each class's significances: 0 if one component is everything, 1 if all are alike.

@@ -25,19 +25,15 @@ def difference_plane(A: Array, B: Array, nu: float) -> PlaneFit:
 class IGEPSVM(PlanePairClassifier):
     r"""Improved proximal support vector machine by eigenvalues.
 
-    Where GEPSVM divides, this one subtracts. With :math:`z = [w; b]`,
-    :math:`G = [A\ e]^T [A\ e] / n_A` and :math:`H = [B\ e]^T [B\ e] / n_B`, the first plane is
+    Where `GEPSVM` divides, this one subtracts. With G and H as there, the first plane is
 
     .. math:: \min_{\|z\| = 1} z^T (G - \nu H) z ,
 
     an ordinary eigenvector, so nothing has to be inverted and no ridge is needed; for the second
-    plane, A and B change roles. A sample belongs to the class whose plane is nearer.
+    plane, A and B change roles. Many features cost what they cost there.
 
-    The original adds :math:`\delta \|z\|^2`. On unit vectors that is a constant, which changes
-    no plane, so there is no such parameter here.
-
-    With more features than samples the problem is solved exactly in the row space of the data,
-    at the cost of one QR factorisation.
+    The original adds :math:`\delta \|z\|^2`, on unit vectors a constant, which changes no plane:
+    there is no such parameter here.
 
     Parameters
     ----------

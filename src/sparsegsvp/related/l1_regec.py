@@ -111,8 +111,7 @@ def sparse_feasible(z: Array, g: Array) -> Array:
 class L1ReGEC(PlanePairClassifier):
     r"""ReGEC with an l1 term: sparse planes. A reconstruction.
 
-    With :math:`G = [A\ e]^T [A\ e] / n_A`, :math:`H = [B\ e]^T [B\ e] / n_B` and
-    :math:`z = [w; b]`, the first plane is
+    With G, H and :math:`z = [w; b]` as in `GEPSVM`, the first plane is
 
     .. math::
 

@@ -81,9 +81,9 @@ def second_moment(A: Array) -> Array:
     return A.T @ A / len(A)
 
 
-def spread_per_direction(first: float, second: float, rank: int) -> float:
-    """Mean second moment of a direction, from the traces of both classes' second moments."""
-    return 0.5 * (first + second) / rank
+def spread_per_direction(first: float, second: float, n_directions: int) -> float:
+    """Mean second moment of so many directions, from the traces of both classes' moments."""
+    return 0.5 * (first + second) / n_directions
 
 
 def eigenpair(N: Array, D: Array, index: int) -> tuple[float, Array]:

@@ -10,7 +10,7 @@ from .._typing import Float64Array as Array
 from .._typing import IntArray
 from .._validate import check_integer, check_real
 from .base import PlaneFit, PlanePairClassifier, lowest
-from .gepsvm import ridge_plane, ridge_planes
+from .gepsvm import GEPSVM, ridge_plane
 from .problem import eigenpair, moment_factor
 
 
@@ -85,8 +85,7 @@ def flow(
 class TruncatedRayleighFlow(PlanePairClassifier):
     r"""Planes with at most k features each, by the truncated Rayleigh flow ("Rifle").
 
-    With :math:`G = [A\ e]^T [A\ e] / n_A`, :math:`H = [B\ e]^T [B\ e] / n_B` and
-    :math:`z = [w; b]`, the first plane is
+    With G, H and :math:`z = [w; b]` as in `GEPSVM`, the first plane is
 
     .. math:: \max_z \rho(z) = \frac{z^T H z}{z^T (G + \tau I) z}
               \quad \text{with} \quad \|w\|_0 \le k ,
@@ -175,4 +174,4 @@ class TruncatedRayleighFlow(PlanePairClassifier):
         return lowest(ends, margin=1e-9)
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return ridge_planes(A, B, self.tau)
+        return GEPSVM(self.tau)._fit_planes(A, B)

@@ -82,9 +82,8 @@ def diagonal_shift_plane(A: Array, B: Array, d1: float, d2: float) -> PlaneFit:
 class ReGEC(PlanePairClassifier):
     r"""Regularised generalised eigenvalue classifier.
 
-    One eigenvalue problem gives both planes. With :math:`G = [A\ e]^T [A\ e] / n_A` and
-    :math:`H = [B\ e]^T [B\ e] / n_B`, the planes are the eigenvectors of the smallest and the
-    largest :math:`\mu` of
+    One eigenvalue problem gives both planes. With G and H as in `GEPSVM`, they are the eigenvectors
+    of the smallest and the largest :math:`\mu` of
 
     .. math::
 
@@ -92,11 +91,11 @@ class ReGEC(PlanePairClassifier):
         (G + \delta_1 \operatorname{diag} H) z &= \mu (H + \delta_2 \operatorname{diag} G) z
             && \text{shift="diagonal"}
 
-    The cross shift is how later papers write the method. It changes the eigenvalues and not the
-    eigenvectors, so its planes do not depend on ``delta``; a common null space of G and H is
-    removed by going to the row space, and where more features than samples leave a choice, the
-    plane of smallest norm is taken. The diagonal shift is the original's, with the diagonals of
-    G and H in the place of those of the two kernel blocks.
+    The diagonal shift is the original's, with the diagonals of G and H in the place of those of the
+    two kernel blocks. The cross shift is how later papers write the method. It changes the
+    eigenvalues and not the eigenvectors, so its planes do not depend on ``delta``; a common null
+    space of G and H is removed by going to the row space, and where more features than samples
+    leave a choice, the plane of smallest norm is taken.
 
     Parameters
     ----------

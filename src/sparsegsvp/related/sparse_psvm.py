@@ -11,7 +11,7 @@ from scipy import linalg
 from .._typing import Float64Array as Array
 from .._validate import check_real
 from .base import PlaneFit, PlanePairClassifier
-from .gepsvm import ridge_plane, ridge_planes
+from .gepsvm import GEPSVM, ridge_plane
 from .lasso import lasso
 from .problem import moment_factor
 
@@ -84,10 +84,9 @@ class Alternation:
 class SparsePSVM(PlanePairClassifier):
     r"""Sparse proximal support vector machine. A reconstruction.
 
-    The plane of GEPSVM maximises :math:`z^T H z / z^T (G + \delta I) z`, with
-    :math:`G = [A\ e]^T [A\ e] / n_A` and :math:`H = \tilde H^T \tilde H`,
-    :math:`\tilde H = [B\ e] / \sqrt{n_B}`. Written as a regression, in the manner of sparse
-    principal components, with :math:`G + \delta I = R^T R`, it is sought as
+    The plane of `GEPSVM` maximises :math:`z^T H z / z^T (G + \delta I) z`. Written as a regression,
+    in the manner of sparse principal components, with :math:`\tilde H = [B\ e] / \sqrt{n_B}` and
+    :math:`G + \delta I = R^T R`, it is sought as
 
     .. math::
 
@@ -201,4 +200,4 @@ class SparsePSVM(PlanePairClassifier):
         return PlaneFit(np.append(np.zeros(len(v) - 1), 1.0), [np.nan])
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return ridge_planes(A, B, self.delta)
+        return GEPSVM(self.delta)._fit_planes(A, B)

@@ -1,7 +1,7 @@
 """Gradients over all features: asked for in rounds, bounded where that is enough.
 
 A solver that needs such a gradient does not compute it: it is a generator that yields
-*requests* and is sent the gradients. `run` answers those of one solver; `together` makes one
+*requests* and is sent the gradients. `run_to_end` answers those of one solver; `together` makes one
 solver of many, whose requests of a round are answered in one pass over the data. What a solver
 finds depends on its own requests alone, so not on those it is run with.
 
@@ -181,12 +181,12 @@ def cached_gradient(request: GradientRequest) -> tuple[IntArray, Float64Array] |
 
 # ------------------------------------------------------------------------------------ rounds
 
-Result = TypeVar("Result")
+_Found = TypeVar("_Found")
 #: Yields the requests of a round, is sent their gradients and returns what it has found.
-Rounds = Generator[list[GradientRequest], list[Float64Array], Result]
+Rounds = Generator[list[GradientRequest], list[Float64Array], _Found]
 
 
-def run(solver: Rounds[Result]) -> Result:
+def run_to_end(solver: Rounds[_Found]) -> _Found:
     """Run a solver to its end and return what it found."""
     try:
         requests = next(solver)
@@ -196,9 +196,9 @@ def run(solver: Rounds[Result]) -> Result:
         return stop.value
 
 
-def together(solvers: Sequence[Rounds[Result]]) -> Rounds[list[Result]]:
+def together(solvers: Sequence[Rounds[_Found]]) -> Rounds[list[_Found]]:
     """Run solvers side by side: one round asks for what all that are not done ask for."""
-    results: dict[int, Result] = {}
+    results: dict[int, _Found] = {}
     gradients: dict[int, list[Float64Array] | None] = dict.fromkeys(range(len(solvers)))
     while gradients:
         asked: dict[int, list[GradientRequest]] = {}

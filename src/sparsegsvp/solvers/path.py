@@ -14,7 +14,7 @@ import numpy as np
 
 from .._typing import Float64Array
 from .exact import Start, path_start, penalty_of
-from .gradients import Rounds, run, together
+from .gradients import Rounds, run_to_end, together
 from .penalties import L1, slope_at_zero
 from .working_set import (
     Limits,
@@ -74,7 +74,7 @@ class PathSolver:
         # the same with bounds in the place of gradients, unless many problems share a pass
         self._bounded = problem.bounded() if final else self.problem
         self._first_above = first_above or problem.penalty.linear
-        self.first, self.delta_max, launch = start or run(path_start(self._bounded))
+        self.first, self.delta_max, launch = start or run_to_end(path_start(self._bounded))
         self._linear = replace(self._bounded, penalty=L1())
         self.linear_max = self.delta_max * slope_at_zero(problem.penalty)
         self._tol, self._max_iter, self._final = tol, max_iter, final
@@ -86,14 +86,14 @@ class PathSolver:
 
         Its gradient is exact for all features.
         """
-        return run(self.rounds_at(delta, last, self.problem))
+        return run_to_end(self.rounds_at(delta, last, self.problem))
 
     def continue_to(self, delta: float) -> Solution:
         """The solution at one delta, through geometric steps from delta_max.
 
         Its gradient is exact for all features.
         """
-        return run(self._continue_to(delta))
+        return run_to_end(self._continue_to(delta))
 
     def solve_from(self, delta: float, w: Float64Array) -> Solution:
         """The solution at ``delta`` from a unit vector, then by way of smaller deltas, if lower.
@@ -101,7 +101,7 @@ class PathSolver:
         What the way up does for a path: a start far from the path may end in a minimum
         that a smaller penalty does not have.
         """
-        return run(self._solve_from(delta, w))
+        return run_to_end(self._solve_from(delta, w))
 
     def run(
         self,
@@ -115,7 +115,7 @@ class PathSolver:
         The path ends with the first solution of more than ``max_features`` features.
         """
         walk = _walk_group([self], [deltas], upward=upward, max_features=max_features)
-        return run(walk)[0]
+        return run_to_end(walk)[0]
 
     def _limits(self, delta: float) -> Limits:
         tol = max(self._tol * (self.delta_max if self._final else delta), _ROUNDING)
@@ -282,7 +282,7 @@ def walk_together(
     With ``final`` the paths are those of a final fit: ``tol`` is relative to the largest
     delta instead of to each, the coefficients are settled and the path is walked up again.
     """
-    starts = run(together([path_start(problem) for problem in problems]))
+    starts = run_to_end(together([path_start(problem) for problem in problems]))
     solvers = [
         PathSolver(problem, tol=tol, max_iter=max_iter, first_above=False, start=start, final=final)
         for problem, start in zip(problems, starts)
@@ -296,7 +296,7 @@ def walk_together(
             _walk_group(members, deltas, upward=final, max_features=max_features, count=count)
         )
     paths: list[list[Solution]] = [[] for _ in problems]
-    for group, found in zip(groups, run(together(walks))):
+    for group, found in zip(groups, run_to_end(together(walks))):
         for i, path in zip(group, found):
             paths[i] = path
     return paths
