@@ -116,8 +116,8 @@ def _opened(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStrea
         yield replace(stream, rows=guarded_rows(stream.rows, form.name))
 
 
-def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable, str]:
-    """Read a table of any format; returns it and the SHA-256 of the file."""
+def read_file(file: Path, roles: Roles, options: ReadOptions) -> RawTable:
+    """Read a table of any format; its digest is the SHA-256 of the file."""
     form = format_of(file)
     if options.layer is not None and not form.layers:
         names = [form.name for form in FORMATS if form.layers]
@@ -133,7 +133,8 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
     else:
         raw = from_rows(rows_of(file, options), roles, options)
     with guarded(form.name), open(file, "rb") as handle:
-        return raw, hashlib.file_digest(handle, "sha256").hexdigest()
+        raw.digest = hashlib.file_digest(handle, "sha256").hexdigest()
+    return raw
 
 
 # --- Excel -----------------------------------------------------------------------------
