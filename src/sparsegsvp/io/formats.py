@@ -95,7 +95,7 @@ def rows_of(file: Path, options: ReadOptions) -> OpenRows:
     if form.rows is None:
         names = [form.name for form in FORMATS if form.rows is not None]
         raise InputError(f"labels are read from {', '.join(names[:-1])} or {names[-1]}")
-    return partial(_opened, form, file, options)
+    return partial(_open_guarded, form, file, options)
 
 
 def column_names(file: Path, options: ReadOptions) -> list[str]:
@@ -107,7 +107,7 @@ def column_names(file: Path, options: ReadOptions) -> list[str]:
 
 
 @contextmanager
-def _opened(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStream]:
+def _open_guarded(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open a file as rows; what its library raises, now or later, is an `InputError`."""
     assert form.rows is not None
     with without_warnings(), ExitStack() as stack:
@@ -339,6 +339,7 @@ def _pandas_index(schema: Any) -> int | None:
 
 
 def _arrow_numbers(column: Any) -> Any:
+    """Return a column of Arrow as an array of numbers, NaN where one is missing."""
     import pyarrow as pa
 
     if pa.types.is_boolean(column.type):

@@ -258,7 +258,7 @@ def _open_zarr(path: Path, roles: Roles, layer: str | None) -> RawTable:
     if stored.ndim != 2:
         raise InputError(f"X is {stored.ndim}-dimensional", remedy="it must be a matrix")
     check_chunks(stored.shape, stored.chunks, size)
-    X = _blocks(path, "X", stored.shape, stored.chunks, stored.dtype)
+    X = _lazy_matrix(path, "X", stored.shape, stored.chunks, stored.dtype)
     return replace(from_arrays(X, others, roles, "Zarr"), digest=digest)
 
 
@@ -285,7 +285,7 @@ def _open_anndata(
         each = _fitting(count, 12 * max(1, stored["data"].shape[0] // max(1, count)))
         chunks = (each, m) if by_rows else (n, each)
         meta = (sparse.csr_matrix if by_rows else sparse.csc_matrix)((0, 0), dtype=dtype)
-    X = _blocks(path, "X" if layer is None else f"layers/{layer}", (n, m), chunks, dtype, meta)
+    X = _lazy_matrix(path, "X" if layer is None else f"layers/{layer}", (n, m), chunks, dtype, meta)
     return from_anndata(X, obs, var.index, roles, anndata_kind(layer))
 
 
@@ -294,7 +294,7 @@ def _fitting(count: int, size: int) -> int:
     return int(np.clip(_CHUNK_BYTES // max(1, size), 1, max(1, count)))
 
 
-def _blocks(
+def _lazy_matrix(
     path: Path, name: str, shape: tuple[int, int], chunks: Any, dtype: Any, meta: Any = None
 ) -> Any:
     """Return a matrix of a file or store as a Dask array, whose blocks are checked as they come."""

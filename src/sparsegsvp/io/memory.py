@@ -287,7 +287,7 @@ def _from_frame(frame: Any, roles: Roles, options: ReadOptions, package: str) ->
     numeric = np.array([_is_numeric(dtypes[i]) for i in layout.features], dtype=bool)
     if numeric.any():
         chosen = [i - before for i, number in zip(layout.features, numeric) if number]
-        X[:, numeric] = _numbers(frame, chosen, X.dtype, package)
+        X[:, numeric] = _frame_numbers(frame, chosen, X.dtype, package)
     if raw is not None:
         X[:, ~numeric] = raw.X
     text = {role: [as_role(role, cell) for cell in cells(i)] for role, i in layout.text.items()}
@@ -297,7 +297,7 @@ def _from_frame(frame: Any, roles: Roles, options: ReadOptions, package: str) ->
     return made
 
 
-def _numbers(frame: Any, columns: list[int], dtype: Any, package: str) -> Any:
+def _frame_numbers(frame: Any, columns: list[int], dtype: Any, package: str) -> Any:
     """Return columns of numbers as a matrix, NaN where they are missing."""
     if package == "pandas":
         return frame.iloc[:, columns].to_numpy(dtype=dtype, na_value=np.nan)
