@@ -56,11 +56,11 @@ class Format:
     """A file format: what messages call it, how it is recognised, and how it is read.
 
     `suffixes` are in lower case; ``.gz`` after them is looked through; `recognise`, if there
-    is one, has to say yes to the file's content too. Of the two readers at
-    least one is needed: ``rows(path, options)`` opens a file as rows of cells, and such files
-    can also hold labels, and features in rows; ``read(path, roles, options)`` gives a
-    `RawTable` and goes first. `transposes` is whether features may be in rows, None where
-    they always are; `layers` is whether a file holds several matrices.
+    is one, has to say yes to the file's content too. Of the two readers at least one is needed:
+    ``rows(path, options)`` opens a file as rows of cells, and such files can also hold labels, and
+    features in rows; ``read(path, roles, options)`` gives a `RawTable` and goes first.
+    `transposes` is whether features may be in rows, None where they always are; `layers` is
+    whether a file holds several matrices.
     """
 
     name: str
@@ -293,9 +293,8 @@ def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
         return from_rows(partial(_parquet_rows, path, options), roles, options)
     with open_parquet(path) as file:
         schema = file.schema_arrow
-        names = [
-            name or (f"column {i}" if i else "") for i, name in enumerate(_parquet_names(file))
-        ]
+        found = enumerate(_parquet_names(file))
+        names = [name or (f"column {i}" if i else "") for i, name in found]
         index = _pandas_index(schema)
         if index is not None and roles.id is None and names[index] not in roles.asked():
             names[index] = names[index] if names[index].strip() else "index"
