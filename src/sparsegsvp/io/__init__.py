@@ -7,15 +7,16 @@ The walk of a file to a `Table`, a module for each step:
 - `layout` gives the columns that a caller named their roles; `rows` turns rows of `cells` into
   numbers, whichever way the table lies; `memory` does so for data frames, arrays and AnnData.
   Each gives a `RawTable`;
-- `labels` of a second file are matched with the samples;
+- `labels` reads a table so, and matches labels of a second file with its samples;
 - `checks` refuses what cannot be used, `roles` decides by name and values (`looks`) which of the
   other columns are features, and `derived` makes features of categories, of ages to adjust for,
   and one of several that share a name;
 - `table` puts it together, with a record of what was done.
 
 What is written goes through `files`, tables through `sheets`, models through `models` and
-`archive`; `errors` has the one kind of error, and the words of its messages. Names are loaded
-when first used, so that the command line answers ``--help`` at once.
+`archive`, which says what a model may be made of; `errors` has the one kind of error, and the
+words of its messages. Names are loaded when first used, so that the command line answers
+``--help`` at once.
 """
 
 from __future__ import annotations

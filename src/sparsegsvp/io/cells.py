@@ -219,7 +219,7 @@ def mark_missing(X: Any, values: Sequence[float], *, in_place: bool) -> tuple[An
         data, met = mark_missing(X.data, values, in_place=in_place)
         return (X._with_data(data, copy=False) if met else X), met
     for value in values:
-        for part in _blocks(X):
+        for part in column_slices(X):
             hit = X[..., part] == value
             if hit.any():
                 if not (in_place and X.flags.writeable):
@@ -229,9 +229,15 @@ def mark_missing(X: Any, values: Sequence[float], *, in_place: bool) -> tuple[An
     return X, met
 
 
-def _blocks(X: Any) -> Iterator[slice]:
-    """Yield slices of columns small enough for a mask of them."""
-    step = max(1, (1 << 22) // max(1, X.shape[0])) if X.ndim > 1 else 1 << 22
+def column_slices(X: Any) -> Iterator[slice]:
+    """Yield slices of columns, or of an array of one dimension: what is made of each stays small.
+
+    Sparse data are one slice, since taking columns from CSR costs more than it saves.
+    """
+    if sparse.issparse(X):
+        step = max(1, X.shape[1])
+    else:
+        step = max(1, (1 << 20) // max(1, X.shape[0] if X.ndim > 1 else 1))
     return (slice(start, start + step) for start in range(0, X.shape[-1], step))
 
 

@@ -12,12 +12,12 @@ from scipy import sparse
 
 from .._notices import Notice
 from .._validate import LARGEST
-from .cells import looks_numeric
+from .cells import column_slices, looks_numeric
 from .derived import append_covariates
 from .errors import InputError, counted, listed, option, quote, suggestion
 from .labels import unify_spelling
 from .layout import RawTable, Roles, batches_of
-from .looks import column_blocks, column_of
+from .looks import column_of
 from .roles import asked_roles, assign_roles
 
 
@@ -222,7 +222,7 @@ def _missing_per_column(X: Any) -> NDArray[np.intp]:
     """Count the missing values in each column, without a second matrix for dense data."""
     if sparse.issparse(X):
         return np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
-    return np.concatenate([np.isnan(block).sum(axis=0) for _, block in column_blocks(X)])
+    return np.concatenate([np.isnan(X[:, part]).sum(axis=0) for part in column_slices(X)])
 
 
 def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any]) -> None:

@@ -103,7 +103,7 @@ def append_covariates(raw: RawTable, roles: Roles) -> None:
         what = f"column {quote(column)} ({role_option(role)})"
         known = [name for name in roles.features or () if made_of(name, column)]
         number = column in known or (adjusted and not known and column not in roles.categorical)
-        values = _numbers(what, cells, sure=column in known) if number else None
+        values = _as_numbers(what, cells, sure=column in known) if number else None
         if values is None:
             found = _levels(column, what, cells, known)
         else:
@@ -140,7 +140,7 @@ def _one_value(what: str, cells: list[str | None]) -> InputError:
     return InputError(f"{what} has {value}", remedy="leave out")
 
 
-def _numbers(what: str, cells: list[str | None], *, sure: bool) -> NDArray[np.float64] | None:
+def _as_numbers(what: str, cells: list[str | None], *, sure: bool) -> NDArray[np.float64] | None:
     """Return a column as numbers, NaN where one is missing; None if it holds categories.
 
     Where most cells are numbers, or the column is known to hold them, others are refused.

@@ -165,11 +165,17 @@ def counted(n: int, noun: str) -> str:
     return f"1 {noun} is" if n == 1 else f"{n} {noun}s are"
 
 
+def did_you_mean(name: str, candidates: Sequence[str]) -> str:
+    """Ask whether one of the candidates was meant; empty if none is like the name."""
+    close = close_names(name, candidates)
+    return f"did you mean {' or '.join(quote(c) for c in close)}?" if close else ""
+
+
 def suggestion(name: str, candidates: Sequence[str]) -> str:
     """Say which of the candidates was probably meant, or what there is."""
-    close = close_names(name, candidates)
+    close = did_you_mean(name, candidates)
     if close:
-        return f"did you mean {' or '.join(quote(c) for c in close)}?"
+        return close
     return f"there are {listed(candidates)}" if candidates else "there are none"
 
 

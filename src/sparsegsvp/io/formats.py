@@ -56,11 +56,11 @@ class Format:
     """A file format: what messages call it, how it is recognised, and how it is read.
 
     `suffixes` are in lower case; ``.gz`` after them is looked through; `recognise`, if there
-    is one, has to say yes to the file's content too. Of the two readers at
-    least one is needed: ``rows(path, options)`` opens a file as rows of cells, and such files
-    can also hold labels, and features in rows; ``read(path, roles, options)`` gives a
-    `RawTable` and goes first. `transposes` is whether features may be in rows, None where
-    they always are; `layers` is whether a file holds several matrices.
+    is one, has to say yes to the file's content too. Of the two readers at least one is needed:
+    ``rows(path, options)`` opens a file as rows of cells, and such files can also hold labels, and
+    features in rows; ``read(path, roles, options)`` gives a `RawTable` and goes first.
+    `transposes` is whether features may be in rows, None where they always are; `layers` is
+    whether a file holds several matrices.
     """
 
     name: str
@@ -95,7 +95,7 @@ def rows_of(file: Path, options: ReadOptions) -> OpenRows:
     if form.rows is None:
         names = [form.name for form in FORMATS if form.rows is not None]
         raise InputError(f"labels are read from {', '.join(names[:-1])} or {names[-1]}")
-    return partial(_opened, form, file, options)
+    return partial(_open_guarded, form, file, options)
 
 
 def column_names(file: Path, options: ReadOptions) -> list[str]:
@@ -107,7 +107,7 @@ def column_names(file: Path, options: ReadOptions) -> list[str]:
 
 
 @contextmanager
-def _opened(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStream]:
+def _open_guarded(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open a file as rows; what its library raises, now or later, is an `InputError`."""
     assert form.rows is not None
     with without_warnings(), ExitStack() as stack:
@@ -116,8 +116,8 @@ def _opened(form: Format, file: Path, options: ReadOptions) -> Iterator[RowStrea
         yield replace(stream, rows=guarded_rows(stream.rows, form.name))
 
 
-def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable, str]:
-    """Read a table of any format; returns it and the SHA-256 of the file."""
+def read_file(file: Path, roles: Roles, options: ReadOptions) -> RawTable:
+    """Read a table of any format; its digest is the SHA-256 of the file."""
     form = format_of(file)
     if options.layer is not None and not form.layers:
         names = [form.name for form in FORMATS if form.layers]
@@ -133,7 +133,8 @@ def read_file(file: Path, roles: Roles, options: ReadOptions) -> tuple[RawTable,
     else:
         raw = from_rows(rows_of(file, options), roles, options)
     with guarded(form.name), open(file, "rb") as handle:
-        return raw, hashlib.file_digest(handle, "sha256").hexdigest()
+        raw.digest = hashlib.file_digest(handle, "sha256").hexdigest()
+    return raw
 
 
 # --- Excel -----------------------------------------------------------------------------
@@ -292,9 +293,8 @@ def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
         return from_rows(partial(_parquet_rows, path, options), roles, options)
     with open_parquet(path) as file:
         schema = file.schema_arrow
-        names = [
-            name or (f"column {i}" if i else "") for i, name in enumerate(_parquet_names(file))
-        ]
+        found = enumerate(_parquet_names(file))
+        names = [name or (f"column {i}" if i else "") for i, name in found]
         index = _pandas_index(schema)
         if index is not None and roles.id is None and names[index] not in roles.asked():
             names[index] = names[index] if names[index].strip() else "index"
@@ -338,6 +338,7 @@ def _pandas_index(schema: Any) -> int | None:
 
 
 def _arrow_numbers(column: Any) -> Any:
+    """Return a column of Arrow as an array of numbers, NaN where one is missing."""
     import pyarrow as pa
 
     if pa.types.is_boolean(column.type):

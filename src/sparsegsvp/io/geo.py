@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from .errors import InputError, listed, option, quote, role_option, suggestion
+from .errors import InputError, did_you_mean, listed, option, quote, role_option
 from .layout import RawTable, Roles
 from .rows import from_rows
-from .text import ReadOptions, RowStream, open_text, split_lines
+from .text import ReadOptions, RowStream, of_width, open_text, split_lines
 
 _BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
 _SAMPLE = "!Sample_"
@@ -41,7 +41,7 @@ def _is(cells: list[str], mark: str) -> bool:
     return cells[0].strip().lower() == mark
 
 
-def _lines(handle: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+def _cells_of(handle: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the cells of each line that has any."""
     return split_lines(handle, "\t", "the line cannot be read", _DAMAGED)
 
@@ -60,12 +60,11 @@ class Samples:
         for known in (name, short):
             if known in self.columns:
                 return self.columns[known]
-        close = suggestion(short, list(self.columns))
-        remedy = f"{close} " if close.startswith("did you mean") else ""
+        close = did_you_mean(short, list(self.columns))
         raise InputError(
             f"there is no {quote(name)} among what the file says of its samples "
             f"({role_option(role)})",
-            remedy=f"{remedy}{self._usable()}",
+            remedy=f"{close} {self._usable()}".lstrip(),
         )
 
     def _usable(self) -> str:
@@ -85,7 +84,7 @@ def _read_samples(path: Path, options: ReadOptions) -> Samples:
     lines: list[tuple[str, list[str]]] = []
     series = ""
     with open_text(path, options.encoding) as (handle, _):
-        for _, cells in _lines(handle):
+        for _, cells in _cells_of(handle):
             if _is(cells, _BEGIN):
                 break
             key = cells[0].strip()
@@ -159,24 +158,19 @@ def open_samples(path: Path, options: ReadOptions) -> Iterator[RowStream]:
 def _open_numbers(path: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open the table of numbers as rows, a feature in each."""
     with open_text(path, options.encoding) as (handle, compressed):
-        lines = itertools.dropwhile(lambda line: not _is(line[1], _BEGIN), _lines(handle))
+        lines = itertools.dropwhile(lambda line: not _is(line[1], _BEGIN), _cells_of(handle))
         next(lines)  # that the table begins
         names = [name.strip() for name in next(lines, (0, []))[1]]
         kind = f"{'gzipped ' if compressed else ''}GEO series matrix, {handle.encoding}"
-        yield RowStream(names, _numbers(lines, len(names)), kind)
+        rows = of_width(_up_to_end(lines), len(names), _DAMAGED)
+        yield RowStream(names, rows, kind)
 
 
-def _numbers(lines: Iterator[tuple[int, list[str]]], width: int) -> Iterator[tuple[int, list[str]]]:
+def _up_to_end(lines: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows up to the line that ends the table."""
     for number, cells in lines:
         if _is(cells, _END):
             return
-        if len(cells) != width:
-            raise InputError(
-                f"{len(cells)} cells where the header has {width}",
-                where=f"line {number}",
-                remedy=_DAMAGED,
-            )
         yield number, cells
     raise InputError("the table of numbers has no end", remedy="it is cut short: download it again")
 

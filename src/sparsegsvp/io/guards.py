@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from .errors import InputError, error_text, one_line, option, quote, suggestion
+from .errors import InputError, did_you_mean, error_text, one_line, option, quote
 
 # Up to here nothing is refused: no machine minds.
 ALWAYS_BYTES = 1 << 26
@@ -281,8 +281,7 @@ def existing_file(path: str | PathLike[str]) -> Path:
         there = []
         if file.parent.is_dir():
             there = sorted(p.name for p in file.parent.iterdir() if p.is_file())
-        close = suggestion(file.name, there)
-        remedy = close if close.startswith("did you mean") else "check the path"
+        remedy = did_you_mean(file.name, there) or "check the path"
         raise InputError("there is no such file", where=str(file), remedy=remedy) from None
     except OSError as error:
         raise InputError(

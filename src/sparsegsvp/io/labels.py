@@ -14,10 +14,11 @@ import numpy as np
 from .._notices import Notice
 from .cells import as_label
 from .errors import InputError, listed, locating, no_such, one_line, option, quote
-from .formats import column_names, read_file, rows_of
+from .formats import column_names, format_of, read_file, rows_of
 from .guards import shown_name
 from .layout import RawTable, Roles, batch_role, names_in, refuse_duplicates
 from .roles import match_names
+from .rows import find_orientation
 from .text import ReadOptions
 
 if TYPE_CHECKING:
@@ -247,13 +248,36 @@ def read_labels(file: Path, on: str | None, target: str | None, encoding: str | 
 
 
 def read_labelled(
-    sheet: LabelSheet, file: Path, roles: Roles, options: ReadOptions
-) -> tuple[RawTable, str]:
-    """Read the table whose labels a sheet has, and the SHA-256 of its file."""
+    file: Path, roles: Roles, options: ReadOptions, sheet: LabelSheet | None
+) -> tuple[RawTable, Roles]:
+    """Read a table, whichever way it lies, and put the labels of a sheet, if any, beside it.
+
+    Returns the roles too: an `id` may be no row of a table with features in rows.
+    """
+    with locating(file.name):
+        form, turned = format_of(file), list[str]()
+        if options.transpose is None and form.transposes and form.rows is not None:
+            keys, key = ((), None) if sheet is None else (sheet.rows, sheet.on)
+            roles, options, turned = find_orientation(
+                rows_of(file, options), roles, options, keys, key
+            )
+        if sheet is None:
+            raw = read_file(file, roles, options)
+        else:
+            raw = _read_to_label(sheet, file, roles, options)
+    if sheet is not None:
+        with locating(sheet.source):
+            _attach_labels(raw, sheet, roles)
+    raw.notes[:0] = turned
+    return raw, roles
+
+
+def _read_to_label(sheet: LabelSheet, file: Path, roles: Roles, options: ReadOptions) -> RawTable:
+    """Read the table whose labels a sheet has, with identifiers to match them by."""
     header = column_names(file, options)
     left = _roles_left(sheet, roles, [] if options.transpose else header)
     strange = _other_columns(sheet, header) if options.transpose else []
-    raw, digest = read_file(file, replace(left, drop=(*left.drop, *strange)), options)
+    raw = read_file(file, replace(left, drop=(*left.drop, *strange)), options)
     asked = names_in(left.drop, set(strange))
     unlabelled = [name for name in strange if name not in asked]
     if unlabelled:
@@ -266,7 +290,7 @@ def read_labelled(
             remedy=f"name the column that holds them with {option('id')}, or use "
             f"{option('transpose', True)} if the features are in rows",
         )
-    return raw, digest
+    return raw
 
 
 def _roles_left(sheet: LabelSheet, roles: Roles, names: Sequence[str]) -> Roles:
@@ -307,7 +331,7 @@ def _other_columns(sheet: LabelSheet, names: Sequence[str]) -> list[str]:
     return strange if len(strange) < len(named) else []
 
 
-def attach_labels(raw: RawTable, sheet: LabelSheet, asked: Roles) -> None:
+def _attach_labels(raw: RawTable, sheet: LabelSheet, asked: Roles) -> None:
     """Put the labels (and groups and batches) of the sheet beside the samples of a table."""
     ids = raw.text["id"]
     for names in (ids, raw.titles or ()):

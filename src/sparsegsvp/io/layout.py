@@ -68,7 +68,8 @@ class RawTable:
     messages call that place. `beside` has the columns of text that nobody gave a role,
     `first_column` the name of the first column of all, and `roles` what became of the columns.
     `titles` are other names of the samples, if they have any; `covariates` and `categories` are the
-    features that were made of columns to adjust for, and of other columns of categories.
+    features that were made of columns to adjust for, and of other columns of categories. `digest`
+    tells what was read from other data.
     """
 
     X: Any
@@ -87,6 +88,7 @@ class RawTable:
     titles: list[str | None] | None = None
     covariates: dict[str, tuple[str, ...]] = field(default_factory=dict)
     categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    digest: str = ""
 
     def line_of(self, row: int) -> str:
         """Say where a sample is in the file, or in the table if that has no lines."""

@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -102,11 +103,11 @@ def open_table(
     name = shown_name(file)
     with locating(name), without_warnings(), guarded("a Parquet folder, Zarr store or .h5ad file"):
         if file.suffix == ".h5ad":
-            raw, digest = _open_h5ad(file, roles, layer)
+            raw = _open_h5ad(file, roles, layer)
         elif any((file / name).exists() for name in ("zarr.json", ".zgroup", ".zarray")):
-            raw, digest = _open_zarr(file, roles, layer)
+            raw = _open_zarr(file, roles, layer)
         elif _parquet_files(file):
-            raw, digest = _open_parquet(file, roles, layer)
+            raw = _open_parquet(file, roles, layer)
         else:
             raise InputError(
                 "this is no Parquet folder, Zarr store or .h5ad file",
@@ -117,7 +118,7 @@ def open_table(
     (n, m), blocks = raw.X.shape, " x ".join(str(count) for count in raw.X.numblocks)
     opening = f"opened {n} samples and {m} features in {blocks} chunks of {name} ({raw.kind})"
     about = "the digest is of names, sizes and metadata, not of the values"
-    return table_of(raw, opening, name, digest, target, positive, about)
+    return table_of(raw, opening, name, target, positive, about)
 
 
 def _refuse_layer(layer: str | None) -> None:
@@ -125,7 +126,8 @@ def _refuse_layer(layer: str | None) -> None:
         raise InputError(f"{option('layer')} is for AnnData")
 
 
-def _digest(root: Path, files: Sequence[Path], *metadata: bytes) -> str:
+def _digest_of_files(root: Path, files: Sequence[Path], *metadata: bytes) -> str:
+    """SHA-256 of the names and sizes of files, and of metadata."""
     found = hashlib.sha256()
     for file in files:
         name = file.relative_to(root).as_posix() if file != root else file.name
@@ -143,7 +145,7 @@ def _parquet_files(path: Path) -> list[Path]:
     return [file for file in found if file.suffix in (".parquet", ".pq")]
 
 
-def _open_parquet(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
+def _open_parquet(path: Path, roles: Roles, layer: str | None) -> RawTable:
     _refuse_layer(layer)
     files = _parquet_files(path)
     opened = []
@@ -187,8 +189,8 @@ def _open_parquet(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable
         text[role] = [as_label(cell) for cell in cells]
         check_filled(len(cells), X.shape[0])
     root = path if path.is_dir() else path.parent
-    digest = _digest(root, files, schema.serialize().to_pybytes())
-    return RawTable(X, layout.names, "Parquet", text, layout.dropped), digest
+    digest = _digest_of_files(root, files, schema.serialize().to_pybytes())
+    return RawTable(X, layout.names, "Parquet", text, layout.dropped, digest=digest)
 
 
 def _row_groups(
@@ -226,12 +228,12 @@ def _read_groups(file: str, groups: list[int], names: list[str], dtype: str) -> 
 # --- Zarr and AnnData ------------------------------------------------------------------
 
 
-def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
+def _open_zarr(path: Path, roles: Roles, layer: str | None) -> RawTable:
     zarr = need("zarr", "dask")
     check_codecs(path)
     root = zarr.open(str(path), mode="r")
     files = sorted(p for p in path.rglob("*") if p.is_file())
-    digest, size = _digest(path, files), sum(p.stat().st_size for p in files)
+    digest, size = _digest_of_files(path, files), sum(p.stat().st_size for p in files)
     if not hasattr(root, "keys"):
         raise InputError("the store is a single array", remedy="it should hold X and labels")
     arrays = list(root.keys())
@@ -245,7 +247,7 @@ def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, s
         stored = stored_matrix(root, layer)
         for part in [stored] if hasattr(stored, "shape") else [stored[key] for key in stored]:
             check_chunks(part.shape, part.chunks, size)
-        return _open_anndata(path, stored, obs, var, roles, layer), digest
+        return replace(_open_anndata(path, stored, obs, var, roles, layer), digest=digest)
     _refuse_layer(layer)
     if "X" not in arrays:
         raise InputError(f"there is no array 'X' (there are {listed(arrays)})")
@@ -256,13 +258,14 @@ def _open_zarr(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, s
     if stored.ndim != 2:
         raise InputError(f"X is {stored.ndim}-dimensional", remedy="it must be a matrix")
     check_chunks(stored.shape, stored.chunks, size)
-    X = _blocks(path, "X", stored.shape, stored.chunks, stored.dtype)
-    return from_arrays(X, others, roles, "Zarr"), digest
+    X = _lazy_matrix(path, "X", stored.shape, stored.chunks, stored.dtype)
+    return replace(from_arrays(X, others, roles, "Zarr"), digest=digest)
 
 
-def _open_h5ad(path: Path, roles: Roles, layer: str | None) -> tuple[RawTable, str]:
+def _open_h5ad(path: Path, roles: Roles, layer: str | None) -> RawTable:
+    digest = _digest_of_files(path, [path])
     with open_h5ad(path, layer) as (obs, var, stored):
-        return _open_anndata(path, stored, obs, var, roles, layer), _digest(path, [path])
+        return replace(_open_anndata(path, stored, obs, var, roles, layer), digest=digest)
 
 
 def _open_anndata(
@@ -282,7 +285,7 @@ def _open_anndata(
         each = _fitting(count, 12 * max(1, stored["data"].shape[0] // max(1, count)))
         chunks = (each, m) if by_rows else (n, each)
         meta = (sparse.csr_matrix if by_rows else sparse.csc_matrix)((0, 0), dtype=dtype)
-    X = _blocks(path, "X" if layer is None else f"layers/{layer}", (n, m), chunks, dtype, meta)
+    X = _lazy_matrix(path, "X" if layer is None else f"layers/{layer}", (n, m), chunks, dtype, meta)
     return from_anndata(X, obs, var.index, roles, anndata_kind(layer))
 
 
@@ -291,7 +294,7 @@ def _fitting(count: int, size: int) -> int:
     return int(np.clip(_CHUNK_BYTES // max(1, size), 1, max(1, count)))
 
 
-def _blocks(
+def _lazy_matrix(
     path: Path, name: str, shape: tuple[int, int], chunks: Any, dtype: Any, meta: Any = None
 ) -> Any:
     """Return a matrix of a file or store as a Dask array, whose blocks are checked as they come."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -17,6 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from .cells import column_slices
 
 LookRole = Literal["covariate", "batch", "ignored"]
 Keys = Mapping[LookRole, tuple[str, str]]
@@ -197,8 +199,8 @@ def whole_columns(X: Any) -> NDArray[np.bool_]:
     if sparse.issparse(X):
         part = np.flatnonzero(~np.isnan(X.data) & (X.data != np.floor(X.data)))
         return np.bincount(X.indices[part], minlength=X.shape[1]) == 0
-    found = [~(np.isfinite(b) & (b != np.floor(b))).any(axis=0) for _, b in column_blocks(X)]
-    return np.concatenate(found)
+    blocks = (X[:, part] for part in column_slices(X))
+    return np.concatenate([~(np.isfinite(b) & (b != np.floor(b))).any(axis=0) for b in blocks])
 
 
 def constant_within(X: Any, codes: NDArray[Any]) -> NDArray[np.intp]:
@@ -207,11 +209,12 @@ def constant_within(X: Any, codes: NDArray[Any]) -> NDArray[np.intp]:
     found: list[NDArray[np.intp]] = []
     if min(map(len, members)) < _FEWEST:
         return np.array(found, dtype=np.intp)
-    for start, block in column_blocks(X):
+    for part in column_slices(X):
+        block = X[:, part]
         ends = [_ends(block[rows]) for rows in members]
         low, high = (np.array(part) for part in zip(*ends))
         same = (low == high).all(axis=0) & (low.min(axis=0) < high.max(axis=0))
-        found.append(start + np.flatnonzero(same))
+        found.append(part.start + np.flatnonzero(same))
     return np.concatenate(found)
 
 
@@ -220,13 +223,6 @@ def _ends(block: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     if sparse.issparse(block):
         return block.min(axis=0).toarray().ravel(), block.max(axis=0).toarray().ravel()
     return block.min(axis=0), block.max(axis=0)
-
-
-def column_blocks(X: Any) -> Iterator[tuple[int, Any]]:
-    """Yield columns a few at a time, so that what is made of them stays small."""
-    step = X.shape[1] if sparse.issparse(X) else max(1, (1 << 20) // max(1, X.shape[0]))
-    for start in range(0, X.shape[1], step):
-        yield start, X[:, start : start + step]
 
 
 def determines(values: Any, codes: NDArray[Any]) -> bool:

@@ -14,7 +14,6 @@ import numpy as np
 from scipy import sparse
 
 from .cells import as_label, as_role, codes_of
-from .derived import check_collapse
 from .errors import InputError, locating, option, quote, role_option
 from .layout import (
     RawTable,
@@ -28,7 +27,7 @@ from .layout import (
 )
 from .layout import feature_names as names_of_features
 from .rows import from_rows
-from .table import Table, as_names, checked_table, mark_and_collapse, read_table
+from .table import Table, as_names, checked_table, column_roles, read_table
 from .text import OpenRows, ReadOptions, RowStream
 
 # What messages call data in memory, by the package they belong to.
@@ -39,6 +38,8 @@ _SOURCES = {
     "scipy": "sparse matrix",
     "numpy": "array",
 }
+# Parameters that give as an array what a column may hold, by the role of that column.
+_ARRAYS = {"target": "y", "id": "ids", "group": "groups"}
 
 
 def make_table(
@@ -129,59 +130,47 @@ def make_table(
         "layer": layer, "source": source or None, **reading,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
-    not_of_files = {"y", "ids", "groups", "feature_names", "source"}
+    not_of_files = {*_ARRAYS.values(), "feature_names", "source"}
     if values_of_batches:
         given["batch"] = values_of_batches
         not_of_files.add("batch")
     if isinstance(data, Table):
-        _refuse(given, "a Table is taken as it is")
+        _refuse(given, given, "a Table is taken as it is")
         return data
     if isinstance(data, str | PathLike):
         with locating(str(data)):
-            apart = [name for name in given if name in not_of_files]
-            _refuse(apart, "a file holds its own labels and names")
+            _refuse(given, not_of_files, "a file holds its own labels and names")
         return read_table(data, **given)
     package = _package_of(data)
     source = source or _SOURCES[package]
     with locating(source):
-        _refuse([name for name in given if name in reading], "the data are in memory")
-        beside = (("target", "y", y), ("id", "ids", ids), ("group", "groups", groups))
-        for role, name, values in beside:
-            if values is not None and role in given:
+        _refuse(given, reading, "the data are in memory")
+        for role, name in _ARRAYS.items():
+            if role in given and name in given:
                 both = f"{option(role)} and {option(name)} are both given"
                 raise InputError(both, remedy="leave one of them out")
         if layer is not None and package != "anndata":
             raise InputError(f"{option('layer')} is for AnnData")
-        wanted = None if features is None else tuple(features)
-        check_collapse(collapse)
-        roles = Roles(target, id, group, features=wanted, collapse=collapse, **named)
-        reader = ReadOptions(na=codes_of(na))
-        if package in ("scipy", "numpy"):
-            raw = _from_matrix(data, roles, reader, feature_names, labelled=y is not None)
-        else:
-            _refuse([name for name in given if name == "feature_names"], "the columns have names")
-            if package == "anndata":
-                raw = _from_anndata(data, roles, layer)
-            else:
-                raw = _from_frame(data, roles, reader, package)
-        for role, name, values in beside:
-            if values is not None:
-                raw.text[role] = _beside(values, raw.X.shape[0], name)
-        for name, values in values_of_batches.items():
-            raw.text[batch_role(name)] = _beside(values, raw.X.shape[0], "batch")
-        if y is not None:
-            target = str(getattr(y, "name", None) or "y")
+        roles = column_roles(target, id, group, features=features, collapse=collapse, **named)
+        reader = ReadOptions(layer=layer, na=codes_of(na))
+        if package not in ("scipy", "numpy"):
+            _refuse(given, ["feature_names"], "the columns have names")
+        raw = _read(data, package, roles, reader, feature_names, labelled=y is not None)
+        arrays = [(role, name, given[name]) for role, name in _ARRAYS.items() if name in given]
+        arrays += [(batch_role(name), "batch", cells) for name, cells in values_of_batches.items()]
+        for role, name, values in arrays:
+            raw.text[role] = _as_texts(values, role, name, raw.X.shape[0])
+        target = target if y is None else str(getattr(y, "name", None) or "y")
         positive = None if positive is None else as_label(positive)
-        digest = _digest(raw)
-        mark_and_collapse(raw, reader.na, collapse, in_place=False)
-        return checked_table(raw, source, digest, roles, target, positive)
+        raw.digest = _digest_of_values(raw)
+        return checked_table(raw, source, roles, reader.na, target, positive, in_place=False)
 
 
-def _refuse(names: Collection[str], why: str) -> None:
-    """Refuse parameters that data of this kind cannot have."""
+def _refuse(given: Iterable[str], unwanted: Collection[str], why: str) -> None:
+    """Refuse parameters that were given and that data of this kind cannot have."""
+    names = [option(name) for name in given if name in unwanted]
     if names:
-        left = ", ".join(option(name) for name in names)
-        raise InputError(why, remedy=f"leave {left} out")
+        raise InputError(why, remedy=f"leave {', '.join(names)} out")
 
 
 def _batches(given: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -213,8 +202,25 @@ def _package_of(data: Any) -> str:
     return "scipy" if sparse.issparse(data) else "numpy"
 
 
-def _beside(values: Any, n: int, name: str) -> list[str | None]:
-    """Return labels, identifiers or groups that were given as an array, as text."""
+def _read(
+    data: Any,
+    package: str,
+    roles: Roles,
+    options: ReadOptions,
+    feature_names: Sequence[str] | None,
+    *,
+    labelled: bool,
+) -> RawTable:
+    """Read data of a package of `_SOURCES`."""
+    if package == "anndata":
+        return _from_anndata(data, roles, options.layer)
+    if package in ("pandas", "polars"):
+        return _from_frame(data, roles, options, package)
+    return _from_matrix(data, roles, options, feature_names, labelled=labelled)
+
+
+def _as_texts(values: Any, role: str, name: str, n: int) -> list[str | None]:
+    """Return labels, identifiers, groups or batches that the parameter `name` gave, as text."""
     cells = values.to_list() if hasattr(values, "to_list") else np.asarray(values).tolist()
     if not isinstance(cells, list) or any(isinstance(cell, list) for cell in cells):
         raise InputError(f"{option(name)} must be one-dimensional")
@@ -223,10 +229,10 @@ def _beside(values: Any, n: int, name: str) -> list[str | None]:
             f"{option(name)} has {len(cells)} values for {n} samples",
             remedy="give one for each row",
         )
-    return [as_role("target" if name == "y" else name, _or_none(cell)) for cell in cells]
+    return [as_role(role, _or_none(cell)) for cell in cells]
 
 
-def _digest(raw: RawTable) -> str:
+def _digest_of_values(raw: RawTable) -> str:
     """SHA-256 of the values, the names and the labels."""
     X = raw.X
     found = hashlib.sha256(f"{X.shape} {X.dtype}".encode())
@@ -281,7 +287,7 @@ def _from_frame(frame: Any, roles: Roles, options: ReadOptions, package: str) ->
     numeric = np.array([_is_numeric(dtypes[i]) for i in layout.features], dtype=bool)
     if numeric.any():
         chosen = [i - before for i, number in zip(layout.features, numeric) if number]
-        X[:, numeric] = _numbers(frame, chosen, X.dtype, package)
+        X[:, numeric] = _frame_numbers(frame, chosen, X.dtype, package)
     if raw is not None:
         X[:, ~numeric] = raw.X
     text = {role: [as_role(role, cell) for cell in cells(i)] for role, i in layout.text.items()}
@@ -291,7 +297,7 @@ def _from_frame(frame: Any, roles: Roles, options: ReadOptions, package: str) ->
     return made
 
 
-def _numbers(frame: Any, columns: list[int], dtype: Any, package: str) -> Any:
+def _frame_numbers(frame: Any, columns: list[int], dtype: Any, package: str) -> Any:
     """Return columns of numbers as a matrix, NaN where they are missing."""
     if package == "pandas":
         return frame.iloc[:, columns].to_numpy(dtype=dtype, na_value=np.nan)

@@ -6,31 +6,24 @@ A model is a skops archive (a zip of ``.npy`` arrays and one ``schema.json``) to
 things are done. It is made canonical, so that equal models are equal bytes; and a member
 `SEAL` is added that names the format and holds the digest of all other members.
 
-Loading trusts a list of types and nothing else: `_PLAIN` and `_SKLEARN` by name, and the
-estimators and records of this package. The digest reveals damage and careless edits, not
-forgery: whoever rewrites a file can rewrite its digest. What a forged file can do is
-limited by the list.
+Loading trusts a list of types and nothing else, which `archive` has: some plain ones and some
+of scikit-learn by name, and the estimators and records of this package. The digest reveals
+damage and careless edits, not forgery: whoever rewrites a file can rewrite its digest. What a
+forged file can do is limited by the list.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import importlib
-import importlib.util
 import json
-import re
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._validate import check_integer, check_real
@@ -40,52 +33,20 @@ from .archive import (
     MAX_BYTES,
     canonical,
     check_arrays,
+    check_model_type,
     checked_seal,
-    nodes,
-    parsed,
+    foreign_types,
     sealed,
+    type_name,
+    types_in,
     unpacked,
+    updated_schema,
     zipped,
 )
 from .errors import InputError, error_text, listed, locating, need, quote
 from .files import write_atomic
 
 _CHANGED = "do not use it unless you know who changed it"
-
-# Which types each of skops' loaders may build. Loaders that are not here (functions,
-# methods, partials, constructors) are never used.
-_SCALARS = {f"numpy.{name}" for name in ("bool", "bool_", "int64", "int32", "intp", "str_")} | {
-    f"numpy.{name}" for name in ("float64", "float32", "uint8", "uint32", "uint64")
-}
-_PLAIN: dict[str, set[str]] = {
-    "JsonNode": {"builtins.str"},
-    "ListNode": {"builtins.list"},
-    "TupleNode": {"builtins.tuple"},
-    "DictNode": {"builtins.dict"},
-    "SliceNode": {"builtins.slice"},
-    "DTypeNode": {"numpy.dtype"},
-    "NdArrayNode": {"numpy.ndarray"} | _SCALARS,
-    "TypeNode": {f"builtins.{t}" for t in ("str", "int", "float", "bool", "NoneType")} | _SCALARS,
-    "RandomStateNode": {"numpy.random.mtrand.RandomState"},
-    "ObjectNode": set(),
-}
-_SKLEARN = {
-    "sklearn.pipeline.Pipeline",
-    "sklearn.impute._base.SimpleImputer",
-    "sklearn.preprocessing._data.StandardScaler",
-    "sklearn.preprocessing._label.LabelEncoder",
-    "sklearn.linear_model._logistic.LogisticRegression",
-    "sklearn.utils._metadata_requests.MetadataRequest",
-    "sklearn.utils._metadata_requests.MethodMetadataRequest",
-} | {
-    f"sklearn.model_selection._split.{name}"
-    for name in ("KFold", "GroupKFold", "StratifiedKFold", "StratifiedGroupKFold")
-    + ("RepeatedKFold", "RepeatedStratifiedKFold", "ShuffleSplit", "StratifiedShuffleSplit")
-    + ("LeaveOneOut", "LeaveOneGroupOut", "PredefinedSplit")
-}
-_OWN = re.compile(
-    r"sparsegsvp\.(estimators|related|evaluation|linalg|metrics|solvers|io)(\._?[a-z][a-z0-9_]*)*"
-)
 
 
 def log2_floor(X: Any, floor: float = 1.0, skip: Sequence[int] = ()) -> Any:
@@ -228,7 +189,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
     """
     skops = need("skops.io", "persist")
     with locating(str(path)):
-        _check_top(model)
+        check_model_type(model)
         try:
             archive = skops.dumps(model)
         except Exception as error:
@@ -237,13 +198,13 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
                 remedy="use names instead of functions for parameters such as scoring",
             ) from error
         members = canonical(archive)
-        foreign = _foreign_types(json.loads(members["schema.json"]))
+        foreign = foreign_types(json.loads(members["schema.json"]))
         if foreign:
             raise InputError(
                 f"the model holds {listed(foreign, limit=100)}, which loading would refuse",
                 remedy="use names instead of functions and plain parameters",
             )
-    return write_atomic(path, sealed(members, _type_name(model)))
+    return write_atomic(path, sealed(members, type_name(model)))
 
 
 def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
@@ -283,11 +244,11 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     check_integer("max_bytes", max_bytes, least=1)
     with locating(str(path)):
         members = unpacked(Path(path), max_bytes)
-        named = _present_name(checked_seal(members))
+        named = checked_seal(members)
         model = _rebuilt(members)
-        if _type_name(model) != named:
+        if type_name(model) != named:
             raise InputError(
-                f"it holds {_type_name(model)} but says {quote(named, 80)}", remedy=_CHANGED
+                f"it holds {type_name(model)} but says {quote(named, 80)}", remedy=_CHANGED
             )
         _try_out(model, sum(map(len, members.values())))
     return model
@@ -295,8 +256,8 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
 
 def _rebuilt(members: dict[str, bytes]) -> Any:
     """Build the model of an archive, if every type and array in it is what a model has."""
-    schema = _updated_schema(members)
-    foreign = _foreign_types(schema)
+    schema = updated_schema(members)
+    foreign = foreign_types(schema)
     if foreign:
         raise InputError(
             f"it holds types that are not part of a model: {listed(foreign, limit=100)}",
@@ -305,14 +266,13 @@ def _rebuilt(members: dict[str, bytes]) -> Any:
     check_arrays(members)
     try:
         # all types were checked; skops asks for those that it does not know itself
-        types = sorted({_node_type(node) for node in nodes(schema)})
-        model = need("skops.io", "persist").loads(zipped(members), trusted=types)
+        model = need("skops.io", "persist").loads(zipped(members), trusted=types_in(schema))
     except Exception as error:
         raise InputError(
             f"the model cannot be rebuilt ({error_text(error)})",
             remedy="save it again with this version of sparsegsvp and scikit-learn",
         ) from error
-    _check_top(model)
+    check_model_type(model)
     return model
 
 
@@ -352,89 +312,3 @@ def _try_out(model: Any, n_bytes: int) -> None:
         raise InputError(
             f"the parts of the model do not fit together ({error_text(error)})", remedy=_CHANGED
         ) from error
-
-
-# --- what a model may be made of -------------------------------------------------------
-
-
-def _type_name(obj: Any) -> str:
-    return f"{type(obj).__module__}.{type(obj).__qualname__}"
-
-
-def _check_top(model: Any) -> None:
-    piped = type(model) is Pipeline or (isinstance(model, Pipeline) and _is_own(_type_name(model)))
-    last = model.steps[-1][1] if piped and model.steps else model
-    if not isinstance(last, BaseEstimator) or not _is_own(_type_name(last)):
-        raise InputError(
-            f"a {_type_name(last)} is not a model of sparsegsvp",
-            remedy="give an estimator of this package or a Pipeline that ends in one",
-        )
-
-
-def _is_own(name: str) -> bool:
-    """Whether a name is an estimator or a record (dataclass, named tuple) of this package."""
-    module, _, attribute = name.rpartition(".")
-    if not _OWN.fullmatch(module):
-        return False
-    try:
-        cls = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError):
-        return False
-    # what a module imported from elsewhere is there, too, but not ours
-    return (isinstance(cls, type) and cls.__module__ == module) and (
-        issubclass(cls, BaseEstimator)
-        or dataclasses.is_dataclass(cls)
-        or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
-    )
-
-
-def _present_module(module: Any, name: Any) -> Any:
-    """Return the module of a class that an older version saved under another one.
-
-    Classes may move within their package: one that is not where it was is looked for among
-    the package's public names. Everything else is returned as it is.
-    """
-    if not isinstance(module, str) or not _OWN.fullmatch(module):
-        return module
-    with suppress(ImportError):
-        if importlib.util.find_spec(module) is not None:
-            return module
-    package = importlib.import_module(".".join(module.split(".")[:2]))
-    found = getattr(package, name) if name in package.__all__ else None
-    return found.__module__ if isinstance(found, type) else module
-
-
-def _present_name(name: str) -> str:
-    """Return the name that a type has now, of the one it had when it was saved."""
-    module, _, last = name.rpartition(".")
-    return f"{_present_module(module, last)}.{last}"
-
-
-def _updated_schema(members: dict[str, bytes]) -> Any:
-    """Parse the schema and name the present modules in it, there and in `members`."""
-    schema = parsed(members["schema.json"])
-    moved = False
-    for node in nodes(schema):
-        module = _present_module(node.get("__module__"), node.get("__class__"))
-        moved = moved or module != node.get("__module__")
-        node["__module__"] = module
-    if moved:
-        members["schema.json"] = json.dumps(schema, separators=(",", ":")).encode()
-    return schema
-
-
-def _node_type(node: dict[str, Any]) -> str:
-    return f"{node.get('__module__')}.{node.get('__class__')}"
-
-
-def _foreign_types(schema: Any) -> list[str]:
-    """Name the types that no model of this package has."""
-    foreign = set()
-    if not isinstance(schema, dict) or "__loader__" not in schema:
-        foreign.add("something without a type")
-    for node in nodes(schema):
-        loader, name = str(node["__loader__"]), _node_type(node)
-        known = name in _PLAIN.get(loader, ()) or (loader == "ObjectNode" and name in _SKLEARN)
-        if not known and not (loader in ("ObjectNode", "TupleNode") and _is_own(name)):
-            foreign.add(name)
-    return sorted(foreign)

@@ -95,7 +95,7 @@ def preview_table(path: str | PathLike[str], **options: Any) -> Preview:
     (['g1', 'g2', 'state'], 'state', {'ill': 2, 'well': 2})
     """
     file = existing_file(path)
-    with locating(file.name), _opened(file, ReadOptions(**options)) as stream:
+    with locating(file.name), _open_for_preview(file, ReadOptions(**options)) as stream:
         head: list[list[Any]] = []
         few = {j: Counter[str]() for j in range(len(stream.names))}
         across: list[Candidate] = []
@@ -132,7 +132,7 @@ def preview_table(path: str | PathLike[str], **options: Any) -> Preview:
 
 
 @contextmanager
-def _opened(file: Path, options: ReadOptions) -> Iterator[RowStream]:
+def _open_for_preview(file: Path, options: ReadOptions) -> Iterator[RowStream]:
     """Open a file as rows; of AnnData these are what is known of its samples."""
     form = format_of(file)
     if form.rows is not None:

@@ -25,7 +25,7 @@ from .cells import (
     if_a_code,
     looks_numeric,
 )
-from .errors import InputError, listed, option, quote
+from .errors import InputError, did_you_mean, listed, option, quote
 from .layout import (
     Layout,
     RawTable,
@@ -176,7 +176,8 @@ def _features_suspected(rows: RowStream, target: str, error: InputError) -> Inpu
             remedy=f"the table has features in rows: use {option('transpose', True)}",
         )
     named = {name for name in first if name is not None and not looks_numeric(name)}
-    if len(named) < len(first) or len(first) < 2 or error.remedy.startswith("did you mean"):
+    meant_another = error.remedy == did_you_mean(target, rows.names)
+    if len(named) < len(first) or len(first) < 2 or meant_another:
         return error
     return InputError(
         error.what,

@@ -16,13 +16,11 @@ from .cells import codes_of, describe_codes, mark_missing, numbers_of
 from .checks import check
 from .derived import check_collapse, collapse_features, mark_covariates
 from .errors import InputError, listed, locating, option, quote
-from .formats import format_of, read_file, rows_of
 from .guards import existing_file, shown_name
-from .labels import attach_labels, guess_positive, read_labelled, read_labels
+from .labels import guess_positive, read_labelled, read_labels
 from .layout import ColumnRole, RawTable, Roles, batch_role, batches_of
 from .models import log2_floor
 from .roles import role_lines
-from .rows import find_orientation
 from .text import ReadOptions
 
 
@@ -308,11 +306,9 @@ def read_table(
     ['NA', 'B']
     """
     file = existing_file(path)
-    check_collapse(collapse)
-    wanted = None if features is None else tuple(features)
-    roles = Roles(
-        target, id, group, as_names(drop), wanted, collapse, tuple(keep), batch=as_names(batch),
-        adjust=as_names(adjust), categorical=as_names(categorical),
+    roles = column_roles(
+        target, id, group, features=features, collapse=collapse, keep=keep, drop=drop,
+        batch=batch, adjust=adjust, categorical=categorical,
     )  # fmt: skip
     codes = codes_of(na)
     options = ReadOptions(separator, decimal, encoding, sheet, layer, transpose, codes)
@@ -322,25 +318,10 @@ def read_table(
             where=file.name,
         )
     found = None if labels is None else read_labels(existing_file(labels), on, target, encoding)
+    target = target if found is None else found.target
+    raw, roles = read_labelled(file, roles, options, found)
     with locating(file.name):
-        form, turned = format_of(file), list[str]()
-        if transpose is None and form.transposes and form.rows is not None:
-            keys, key = ((), None) if found is None else (found.rows, found.on)
-            roles, options, turned = find_orientation(
-                rows_of(file, options), roles, options, keys, key
-            )
-        if found is None:
-            raw, digest = read_file(file, roles, options)
-        else:
-            raw, digest = read_labelled(found, file, roles, options)
-    if found is not None:
-        target = found.target
-        with locating(found.source):
-            attach_labels(raw, found, roles)
-    raw.notes[:0] = turned
-    with locating(file.name):
-        mark_and_collapse(raw, codes, collapse, in_place=True)
-        table = checked_table(raw, shown_name(file), digest, roles, target, positive)
+        table = checked_table(raw, shown_name(file), roles, codes, target, positive, in_place=True)
     if log2:
         record = (*table.record, "values are log2(max(x, 1))")
         table = replace(table, X=log2_floor(table.X), record=record).without_notice("raw")
@@ -352,32 +333,51 @@ def as_names(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def mark_and_collapse(raw: RawTable, na: Sequence[str], way: str | None, *, in_place: bool) -> None:
-    """Mark numbers that stand for missing values, then make one of features of one name."""
+def column_roles(
+    target: str | None,
+    id: str | None,
+    group: str | None,
+    *,
+    features: Sequence[str] | None,
+    collapse: str | None,
+    keep: Sequence[str],
+    **columns: str | Sequence[str],
+) -> Roles:
+    """Return the roles that a caller gave; of `columns` each is a name, or several."""
+    check_collapse(collapse)
+    named = {role: as_names(names) for role, names in columns.items()}
+    wanted = None if features is None else tuple(features)
+    return Roles(target, id, group, features=wanted, collapse=collapse, keep=tuple(keep), **named)
+
+
+def checked_table(
+    raw: RawTable,
+    source: str,
+    roles: Roles,
+    na: Sequence[str],
+    target: str | None,
+    positive: str | None,
+    *,
+    in_place: bool,
+) -> Table:
+    """Make a table of what a reader returned: mark what is missing, collapse features, check."""
     raw.X, met = mark_missing(raw.X, numbers_of(na), in_place=in_place)
     mark_covariates(raw.text, na)
     if met:
         raw.notes.append(describe_codes(met))
-    collapse_features(raw, way)
-
-
-def checked_table(
-    raw: RawTable, source: str, digest: str, roles: Roles, target: str | None, positive: str | None
-) -> Table:
-    """Check what a reader returned and make it a table."""
+    collapse_features(raw, roles.collapse)
     if roles.group in roles.batch:
         raw.text[batch_role(str(roles.group))] = raw.text["group"]
     positive = check(raw, roles, target, positive)
     n, m = raw.X.shape
     opening = f"read {n} samples and {m} features from {source} ({raw.kind})"
-    return table_of(raw, opening, source, digest, target, positive)
+    return table_of(raw, opening, source, target, positive)
 
 
 def table_of(
     raw: RawTable,
     opening: str,
     source: str,
-    digest: str,
     target: str | None,
     positive: str | None,
     about_digest: str = "",
@@ -407,7 +407,7 @@ def table_of(
         target=target,
         positive=positive,
         source=source,
-        digest=digest,
+        digest=raw.digest,
         record=(*record, *raw.notes),
         notices=raw.notices,
         dropped=dict(raw.dropped),

@@ -121,7 +121,7 @@ def _find_encoding(raw: BinaryIO) -> str:
         even, odd = sample[::2].count(0), sample[1::2].count(0)
         if max(even, odd) > 0.8 * len(sample) / 2 and min(even, odd) < 0.05 * len(sample):
             return _marked(raw, "utf-16-le" if odd > even else "utf-16-be")
-    if b"\0" in head or any(b"\0" in block for block in _blocks(raw)):
+    if b"\0" in head or any(b"\0" in block for block in _bytes_of(raw)):
         raise InputError(
             "this is not a text table (it holds zero bytes)",
             remedy="give the file the extension of its format, such as .xlsx or .parquet",
@@ -164,12 +164,13 @@ def _check_encoding(raw: BinaryIO, encoding: str) -> None:
         ) from None
 
 
-def _blocks(raw: BinaryIO) -> Iterator[bytes]:
+def _bytes_of(raw: BinaryIO) -> Iterator[bytes]:
+    """Yield the rest of a file in pieces."""
     return iter(lambda: raw.read(_BLOCK), b"")
 
 
 def _decode(raw: BinaryIO, encoding: str) -> None:
-    deque(codecs.iterdecode(_blocks(raw), encoding), maxlen=0)
+    deque(codecs.iterdecode(_bytes_of(raw), encoding), maxlen=0)
 
 
 # --- delimited text --------------------------------------------------------------------
@@ -248,21 +249,22 @@ def open_delimited(path: Path, options: ReadOptions) -> Iterator[RowStream]:
         body = itertools.chain([] if second is None else [second], lines)
         packed = "gzipped " if compressed else ""
         kind = f"{packed}text, {_SEPARATORS.get(sep, repr(sep))}-separated, {handle.encoding}"
-        yield RowStream(names, _of_width(body, len(names), sep), kind, notes)
+        remedy = "every line needs one cell per column"
+        if_more = "quote cells that hold a comma; decimal commas need another separator"
+        rows = of_width(body, len(names), remedy, if_more if sep == "," else remedy)
+        yield RowStream(names, rows, kind, notes)
 
 
-def _of_width(
-    lines: Iterator[tuple[int, list[str]]], width: int, separator: str
-) -> Iterator[tuple[int, list[Any]]]:
+def of_width(
+    lines: Iterator[tuple[int, list[str]]], width: int, remedy: str, if_more: str = ""
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows as long as all have as many cells as the header; more may need another remedy."""
     for line, cells in lines:
         if len(cells) != width:
-            remedy = "every line needs one cell per column"
-            if separator == "," and len(cells) > width:
-                remedy = "quote cells that hold a comma; decimal commas need another separator"
             raise InputError(
                 f"{len(cells)} cells where the header has {width}",
                 where=f"line {line}",
-                remedy=remedy,
+                remedy=(if_more or remedy) if len(cells) > width else remedy,
             )
         yield line, cells
 
@@ -355,7 +357,7 @@ def names_or_files(given: str | Sequence[str]) -> tuple[str, ...]:
     for text in [given] if isinstance(given, str) else given:
         if text.startswith("@"):
             with locating(text[1:]):
-                found += [line for _, line in _lines(text[1:])]
+                found += [line for _, line in _listed_lines(text[1:])]
         else:
             found.append(text)
     return tuple(found)
@@ -364,7 +366,7 @@ def names_or_files(given: str | Sequence[str]) -> tuple[str, ...]:
 def read_costs(path: str | PathLike[str]) -> dict[str, float]:
     """Read what features cost: in each line a name and a number, perhaps below a header."""
     with locating(str(path)):
-        costs = dict(_costs(_lines(path)))
+        costs = dict(_costs(_listed_lines(path)))
         if not costs:
             raise InputError("there is no cost in it", remedy=_EACH_LINE)
     return costs
@@ -394,7 +396,7 @@ def _costs(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[str, float]]:
         yield name, cost
 
 
-def _lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
+def _listed_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
     """Yield the lines that hold anything, with their numbers, without blanks and quotes."""
     try:
         with open_text(Path(path).expanduser(), None) as (handle, _):
