@@ -200,3 +200,30 @@ def test_a_format_is_one_entry_of_a_list(sheet, tmp_path, monkeypatch):
     (tmp_path / "a.doc").write_text("x")
     with pytest.raises(InputError, match=r"AnnData \(\.h5ad\) and JSON lines are read"):
         read_table(tmp_path / "a.doc")
+
+
+def test_parquet_with_a_text_index_and_other_text_is_read(tmp_path) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"g1": [1.0, 2, 3, 4], "g2": [2.0, 1, 4, 3]}, index=list("stuv"))
+    frame["note"], frame["type"] = ["good", "", "poor", "good"], ["a", "b", "a ", "b"]
+    frame.to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet", target="type", keep="g1")
+    assert table.ids.tolist() == list("stuv") and table.class_counts() == {"a": 2, "b": 2}
+    spelled = [notice.text for notice in table.notices if notice.code == "spelling"]
+    numbers = frame.drop(columns="note")
+    numbers.to_parquet(tmp_path / "numbers.parquet")
+    again = read_table(tmp_path / "numbers.parquet", target="type")
+    assert spelled and [n.text for n in again.notices if n.code == "spelling"] == spelled
+
+
+def test_integers_beyond_those_of_floats_are_rounded_in_every_reader(tmp_path) -> None:
+    pd = pytest.importorskip("pandas")
+    from sparsegsvp.io import open_table
+
+    large = pd.array([2**53 + 1, None, 5, 7], dtype="Int64")
+    frame = pd.DataFrame({"g1": large, "g2": [2.0, 1, 4, 3], "type": ["a", "b", "a", "b"]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet", target="type")
+    assert table.X[0, 0] == float(2**53 + 1) and np.isnan(table.X[1, 0])
+    lazy = open_table(tmp_path / "t.parquet", target="type")
+    assert lazy.X.compute()[0, 0] == table.X[0, 0]

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from . import structure
-from .cells import as_label
+from .cells import as_label, as_role
 from .errors import InputError, listed, need, option, quote, suggestion
 from .geo import is_series_matrix, open_samples, read_series_matrix
 from .guards import (
@@ -261,14 +261,16 @@ def _parquet_names(file: Any) -> list[str]:
 
 
 @contextmanager
-def _parquet_rows(path: Path, options: ReadOptions) -> Iterator[RowStream]:
-    """Open a Parquet file row by row: for sheets of labels and transposed tables."""
+def _parquet_rows(
+    path: Path, options: ReadOptions, names: list[str] | None = None
+) -> Iterator[RowStream]:
+    """Open a Parquet file row by row: for labels, transposed tables, and columns of text."""
     with open_parquet(path) as file:
         batches = file.iter_batches(batch_size=256)
         columns = ([column.to_pylist() for column in batch.columns] for batch in batches)
         rows = (list(cells) for batch in columns for cells in zip(*batch))
         counted = _counted(rows, file.metadata.num_rows)
-        yield RowStream(_parquet_names(file), counted, "Parquet")
+        yield RowStream(names or _parquet_names(file), counted, "Parquet")
 
 
 def _counted(rows: Iterator[list[Any]], promised: int) -> Iterator[tuple[int, list[Any]]]:
@@ -292,19 +294,17 @@ def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
     if options.transpose:
         return from_rows(partial(_parquet_rows, path, options), roles, options)
     with open_parquet(path) as file:
-        schema = file.schema_arrow
-        found = enumerate(_parquet_names(file))
-        names = [name or (f"column {i}" if i else "") for i, name in found]
+        schema, names = file.schema_arrow, _parquet_names(file)
         index = _pandas_index(schema)
         if index is not None and roles.id is None and names[index] not in roles.asked():
             names[index] = names[index] if names[index].strip() else "index"
             roles = replace(roles, id=names[index])
-        layout = lay_out(names, roles)
+        shown = [name or (f"column {i}" if i else "") for i, name in enumerate(names)]
+        layout = lay_out(shown, roles)
         kinds = [schema.field(i).type for i in layout.features]
         if not all(map(is_number_type, kinds)):
             # Numbers may be stored as text: the reader of cells knows, and knows the messages.
-            opener = partial(_parquet_rows, path, options)
-            raw = from_rows(opener, roles, options)
+            raw = from_rows(partial(_parquet_rows, path, options, names), roles, options)
             raw.place = "row"
             return raw
         single = bool(kinds) and all(str(kind) in ("float", "halffloat") for kind in kinds)
@@ -322,7 +322,7 @@ def _read_parquet(path: Path, roles: Roles, options: ReadOptions) -> RawTable:
             for j, i in enumerate(layout.features):
                 X[start:stop, j] = _arrow_numbers(batch.column(i))
             for role, i in layout.text.items():
-                text[role].extend(as_label(v) for v in batch.column(i).to_pylist())
+                text[role].extend(as_role(role, v) for v in batch.column(i).to_pylist())
             start = stop
         check_filled(start, shape[0])
     return RawTable(X, layout.names, "Parquet", text, layout.dropped, list(layout.notes))
@@ -344,7 +344,8 @@ def _arrow_numbers(column: Any) -> Any:
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if column.null_count or pa.types.is_decimal(column.type):
-        column = column.cast(pa.float32() if column.type == pa.float32() else pa.float64())
+        kind = pa.float32() if column.type == pa.float32() else pa.float64()
+        column = column.cast(kind, safe=False)  # large integers are rounded, as in other formats
     return column.to_numpy(zero_copy_only=False)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .cells import as_label
+from .cells import as_role
 from .checks import check_roles
 from .errors import InputError, listed, locating, need, one_line, option, quote
 from .formats import anndata_kind, check_filled, is_number_type, open_h5ad, open_parquet
@@ -186,7 +186,7 @@ def _open_parquet(path: Path, roles: Roles, layer: str | None) -> RawTable:
     text: RoleText = {}
     for role, column in roles.named().items():
         cells = [v for part in opened for v in part.read([column]).column(0).to_pylist()]
-        text[role] = [as_label(cell) for cell in cells]
+        text[role] = [as_role(role, cell) for cell in cells]
         check_filled(len(cells), X.shape[0])
     root = path if path.is_dir() else path.parent
     digest = _digest_of_files(root, files, schema.serialize().to_pybytes())
@@ -221,7 +221,7 @@ def _read_groups(file: str, groups: list[int], names: list[str], dtype: str) -> 
         check_filled(found.num_rows, promised)
         X = np.empty((found.num_rows, len(names)), dtype)
         for j, name in enumerate(names):
-            X[:, j] = found.column(name).cast("double").to_numpy()  # a null is NaN
+            X[:, j] = found.column(name).cast("double", safe=False).to_numpy()  # a null is NaN
         return X
 
 

@@ -56,7 +56,7 @@ def make_table(
     adjust: str | Sequence[str] = (),
     categorical: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
-    keep: Sequence[str] = (),
+    keep: str | Sequence[str] = (),
     features: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
     na: str | Sequence[str] | None = None,
@@ -121,7 +121,7 @@ def make_table(
     columns, values_of_batches = _batches(batch)
     named = {
         "batch": columns, "drop": as_names(drop), "adjust": as_names(adjust),
-        "categorical": as_names(categorical), "keep": tuple(keep),
+        "categorical": as_names(categorical), "keep": as_names(keep),
     }  # fmt: skip
     options = {
         "y": y, "target": target, "positive": positive, "id": id, "ids": ids, "group": group,

@@ -194,7 +194,7 @@ def read_table(
     adjust: str | Sequence[str] = (),
     categorical: str | Sequence[str] = (),
     drop: str | Sequence[str] = (),
-    keep: Sequence[str] = (),
+    keep: str | Sequence[str] = (),
     features: Sequence[str] | None = None,
     labels: str | PathLike[str] | None = None,
     on: str | None = None,
@@ -240,7 +240,7 @@ def read_table(
         together.
     drop : str or sequence of str, default=()
         Columns to leave out. "a,b,c" stands for three, unless a column is called so.
-    keep : sequence of str, default=()
+    keep : str or sequence of str, default=()
         Columns that are features although they look clinical or technical: in a wide table of
         like columns an age, a batch or a survival time is left out otherwise. "a,b" is two.
     features : sequence of str or None, default=None
@@ -340,14 +340,13 @@ def column_roles(
     *,
     features: Sequence[str] | None,
     collapse: str | None,
-    keep: Sequence[str],
     **columns: str | Sequence[str],
 ) -> Roles:
     """Return the roles that a caller gave; of `columns` each is a name, or several."""
     check_collapse(collapse)
     named = {role: as_names(names) for role, names in columns.items()}
     wanted = None if features is None else tuple(features)
-    return Roles(target, id, group, features=wanted, collapse=collapse, keep=tuple(keep), **named)
+    return Roles(target, id, group, features=wanted, collapse=collapse, **named)
 
 
 def checked_table(
