@@ -205,12 +205,12 @@ def test_a_format_is_one_entry_of_a_list(sheet, tmp_path, monkeypatch):
 def test_parquet_with_a_text_index_and_other_text_is_read(tmp_path) -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"g1": [1.0, 2, 3, 4], "g2": [2.0, 1, 4, 3]}, index=list("stuv"))
-    frame["note"], frame["type"] = ["good", "", "poor", "good"], ["a", "b", "a ", "b"]
+    frame["sex"], frame["type"] = ["m", "f", "m", "f"], ["a", "b", "a ", "b"]
     frame.to_parquet(tmp_path / "t.parquet")
     table = read_table(tmp_path / "t.parquet", target="type", keep="g1")
     assert table.ids.tolist() == list("stuv") and table.class_counts() == {"a": 2, "b": 2}
     spelled = [notice.text for notice in table.notices if notice.code == "spelling"]
-    numbers = frame.drop(columns="note")
+    numbers = frame.drop(columns="sex")
     numbers.to_parquet(tmp_path / "numbers.parquet")
     again = read_table(tmp_path / "numbers.parquet", target="type")
     assert spelled and [n.text for n in again.notices if n.code == "spelling"] == spelled
