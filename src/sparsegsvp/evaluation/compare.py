@@ -31,7 +31,7 @@ from .comparison import RANDOM_PANEL, Comparison, MethodAtSize, comparison_rows,
 from .folds import Fold, check_samples, derive_seed, make_folds, repeated_samples
 from .journal import Journal, open_journal, run_logged
 from .panels import Procedure, describe, exact_panel, size_is_a_cut, with_size
-from .scores import area_variance, counts_of, mean_recall, panel_score, score_fold
+from .scores import area_variance, counts_of, fold_scores, mean_class_recall, panel_score
 from .values import identity, message_of
 
 COMPARISON = "comparison"
@@ -315,13 +315,13 @@ def _judge(shared: _Samples, X: Any, model: Any, fold: Fold, size: int) -> dict[
     n_classes = int(shared.codes.max()) + 1
     truth = shared.codes[fold.test]
     _, predicted, proba = panel_score(X, shared.codes, fold, panel)
-    scores = score_fold(truth, predicted, proba, proba, n_classes=n_classes, positive=1)
+    scores = fold_scores(truth, predicted, proba, proba, n_classes=n_classes, positive=1)
     native = native_counts = None
     if hasattr(model, "predict"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             own = np.searchsorted(np.unique(shared.y), model.predict(X[fold.test]))
-        native, native_counts = mean_recall(truth, own), counts_of(truth, own, n_classes)
+        native, native_counts = mean_class_recall(truth, own), counts_of(truth, own, n_classes)
     return {
         "status": "ok",
         "error": None,

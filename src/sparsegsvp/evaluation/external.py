@@ -40,7 +40,7 @@ from ..metrics import (
 from ..metrics.calibration import mean_by_class
 from ..metrics.ranking import mean_area
 from .recalibration import check_known, recalibrated_share
-from .scores import TITLES, class_scores
+from .scores import SCORE_TITLES, class_scores
 from .shift import FeatureShift
 from .values import Scored, plain, ranged
 
@@ -120,7 +120,7 @@ class ExternalValidation(Scored):
         return f"External validation: {self.n_samples} samples ({counts})"
 
     def _lines(self) -> list[tuple[str, str]]:
-        lines = [(t, ranged(self.scores[k])) for k, t in TITLES.items() if k in self.scores]
+        lines = [(t, ranged(self.scores[k])) for k, t in SCORE_TITLES.items() if k in self.scores]
         if self.line is not None:
             lines.append(("calibration intercept", ranged(self.line.intercept)))
             if self.line.slope is not None:

@@ -18,7 +18,7 @@ from .._validate import check_choice, check_integer, check_seed
 from ..metrics.batches import check_batches
 from .folds import check_samples, folds_from, repeated_samples
 from .journal import Journal, open_journal
-from .outer import Asked, Evaluated, Work, evaluate, header_of
+from .outer import Asked, Evaluated, Work, evaluate_procedure, evaluation_header
 from .paired import (
     ALONE,
     Adjustment,
@@ -194,9 +194,9 @@ def nested_evaluate(
     procedure = Evaluated(
         estimator, X, labels, group_ids, first, matrix=matrix, classes=classes, seed=seed
     )
-    with open_journal(log, partial(header_of, procedure, asked), resume=resume) as journal:
+    with open_journal(log, partial(evaluation_header, procedure, asked), resume=resume) as journal:
         work = Work(procedure, journal, n_jobs, progress)
-        found = evaluate(work, asked, notices)
+        found = evaluate_procedure(work, asked, notices)
         return _adjusted(found, work, asked, adjusted) if adjusted else found
 
 
@@ -211,7 +211,7 @@ def _adjusted(
 
     procedure = replace(work.procedure, estimator=only_with(work.procedure.estimator, columns))
     part = replace(work, procedure=procedure, journal=work.journal.part(ALONE), progress=report)
-    alone = evaluate(part, asked.alone())
+    alone = evaluate_procedure(part, asked.alone())
     names = None if asked.names is None else tuple(asked.names[j] for j in columns)
     added = paired_difference(found, alone, level=asked.level)
     return replace(found, adjusted=Adjustment(columns, names, alone, added))

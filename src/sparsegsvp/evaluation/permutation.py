@@ -37,7 +37,7 @@ from ..metrics import Interval
 from ..metrics.scores import sequential_p_value
 from .folds import check_labels, check_samples, derive_seed, make_folds
 from .panels import Procedure
-from .scores import mean_recall
+from .scores import mean_class_recall
 
 PERMUTATIONS = "permutation test"
 Verdict = Literal["signal", "inconclusive", "none", "not tested"]
@@ -143,7 +143,7 @@ def _statistic(procedure: Procedure, n_splits: int, seed: int, draw: int) -> flo
         for fold in folds:
             fit_seed = derive_seed(seed, _STREAM, draw, 2 + fold.index)
             predicted = procedure.predict(procedure.fit(fold.train, fit_seed), fold.test)
-            scores.append(mean_recall(y[fold.test], predicted))
+            scores.append(mean_class_recall(y[fold.test], predicted))
     return float(np.mean(scores))
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .batches import BatchAudit
     from .paired import Adjustment
 
-NOTES = (
+EVALUATION_NOTES = (
     "The scores estimate the procedure (scaling, selection, tuning and all), not the one panel "
     "that a final fit on all samples gives.",
     "Selection frequencies come from re-running the whole procedure in every fold.",
@@ -406,7 +406,7 @@ class EvaluationResult(Scored):
                 "batches": self.batches,
                 **({} if self.adjusted is None else {"adjusted": self.adjusted}),
                 "notices": self.notices,
-                "notes": NOTES,
+                "notes": EVALUATION_NOTES,
             }
         )
 
