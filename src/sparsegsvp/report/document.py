@@ -16,7 +16,7 @@ from ..evaluation.recalibration import recalibration_of
 from ..evaluation.values import plain
 from ..metrics import threshold_table
 from . import features, figures, projections, words
-from .answers import notices_about
+from .doubts import notices_about
 from .features import describe_panel, samples_of, with_frequencies
 from .figures import FigureData, SampleTable
 from .methods import methods
