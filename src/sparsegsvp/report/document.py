@@ -14,7 +14,6 @@ from ..estimators.pipeline import last_step
 from ..evaluation import ExternalValidation, sizes_notice
 from ..evaluation.recalibration import recalibration_of
 from ..evaluation.values import plain
-from ..metrics import threshold_table
 from . import features, figures, projections, words
 from .doubts import notices_about
 from .features import describe_panel, samples_of, with_frequencies
@@ -229,11 +228,8 @@ def describe_model(model: Any) -> FigureData:
 
 def _thresholds(found: Mapping[str, Any] | None, prevalence: float | None) -> list[FigureData]:
     """Rates, predictive values and net benefit at thresholds, out of fold, of the first repeat."""
-    there = None if found is None else figures.positive_probabilities(found, prevalence)
-    if there is None:
-        return []
-    y, p, share = there
-    return plain(threshold_table(y, p, prevalence=share, own=share))
+    there = None if found is None else figures.positive_probabilities(found)
+    return [] if there is None else plain(there.thresholds(prevalence))
 
 
 def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, FigureData]:
