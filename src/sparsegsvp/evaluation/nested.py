@@ -158,13 +158,7 @@ def nested_evaluate(
     [1.0, 1.0]
     """
     seed = check_seed(random_state)
-    check_choice("permutation", permutation, ("fixed", "full"))
-    check_integer("n_permutations", n_permutations, least=0)
-    check_integer("max_permutations", max_permutations, least=0)
-    if not hasattr(estimator, "predict"):
-        raise ValueError(
-            f"{type(estimator).__name__} cannot predict; put a classifier after it in a pipeline."
-        )
+    _check_asked(estimator, permutation, n_permutations, max_permutations)
     matrix, labels, classes, group_ids = check_samples(X, y, groups)
     names = _names(X, feature_names, matrix.shape[1])
     adjusted = adjusted_columns(adjust, estimator, matrix.shape[1], names)
@@ -184,9 +178,7 @@ def nested_evaluate(
         batches=batches,
         audited=batches if audit else {},
     )
-    notices = []
-    if check_repeats:
-        notices += repeated_samples(matrix, _identifiers(X, ids), group_ids)
+    notices = repeated_samples(matrix, _identifiers(X, ids), group_ids) if check_repeats else []
     for notice in notices:
         warnings.warn(notice.text, UserWarning, stacklevel=2)
     # by the first of them a step of the procedure may centre
@@ -218,6 +210,18 @@ def _adjusted(
 
 
 # ------------------------------------------------------------------------------ the input
+
+
+def _check_asked(
+    estimator: Any, permutation: str, n_permutations: int, max_permutations: int
+) -> None:
+    check_choice("permutation", permutation, ("fixed", "full"))
+    check_integer("n_permutations", n_permutations, least=0)
+    check_integer("max_permutations", max_permutations, least=0)
+    if not hasattr(estimator, "predict"):
+        raise ValueError(
+            f"{type(estimator).__name__} cannot predict; put a classifier after it in a pipeline."
+        )
 
 
 def _positive(classes: NDArray[Any], pos_label: Any) -> int:
