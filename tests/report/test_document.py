@@ -284,7 +284,7 @@ def test_numbers_and_names_are_written_for_readers():
     assert words.plural(15154, "feature") == "15,154 features"
     assert words.joined(["a", "b", "c"]) == "a, b and c" and words.joined(["a"]) == "a"
     assert words.joined(["a", "b", "c"], most=2) == "a, b and 1 more"
-    assert words.class_sizes([12, 1030], ["ill", "well"]) == "12 ill, 1,030 well"
+    assert words.class_counts_text([12, 1030], ["ill", "well"]) == "12 ill, 1,030 well"
     assert words.percent(0.05) == "5%"
     share = "4 of 2,000 features"
     assert words.headline("signal", ["ill", "well"], "ill", share) == f"{share} tell ill from well"

@@ -12,7 +12,7 @@ from ..evaluation.recalibration import recalibration_effect, recalibration_words
 from ..evaluation.scores import SCORE_TITLES
 from .words import (
     Part,
-    class_sizes,
+    class_counts_text,
     contrast,
     folds_of,
     interval,
@@ -80,7 +80,7 @@ def _data(r: Part, say: Said) -> None:
             "away, raw values) found nothing.",
         ]
     column = f"The column {data['target']}" if data["target"] else "The label"
-    counts = class_sizes(data["class_counts"], data["classes"])
+    counts = class_counts_text(data["class_counts"], data["classes"])
     interest = f"; the class of interest is {data['positive']}" if data["positive"] else ""
     say["8a"] += [f"{column} has {len(data['classes'])} classes: {counts}{interest}."]
     say["9a"] += [
@@ -312,7 +312,7 @@ def _use(r: Part, say: Said) -> None:
 
 def _samples(r: Part, part: str = "data") -> str:
     """How many samples there are, in all and by class, of the table or of the cohort ("test")."""
-    counts = class_sizes(r[part]["class_counts"], r["data"]["classes"])
+    counts = class_counts_text(r[part]["class_counts"], r["data"]["classes"])
     return f"{plural(r[part]['n_samples'], 'sample')} ({counts})"
 
 

@@ -45,7 +45,7 @@ def joined(names: Sequence[str], most: int = 6) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def class_sizes(counts: Sequence[int], classes: Sequence[str]) -> str:
+def class_counts_text(counts: Sequence[int], classes: Sequence[str]) -> str:
     """Write how many samples each class has."""
     return ", ".join(f"{n:,} {c}" for n, c in zip(counts, classes))
 
@@ -146,7 +146,7 @@ def describe_verdict(
     share, sentences = "the features", []
     if size is not None:
         share = f"{size:,} of {plural(data['n_features'], 'feature')}"
-        counts = class_sizes(data["class_counts"], data["classes"])
+        counts = class_counts_text(data["class_counts"], data["classes"])
         sentences.append(
             f"In {data['source'] or 'the table'}, {plural(data['n_samples'], 'sample')} "
             f"({counts}) with {plural(data['n_features'], 'feature')} each, "
@@ -272,7 +272,7 @@ def comparison_verdict(found: Part) -> dict[str, Any]:
 
 def cohort_sentence(test: Part) -> str:
     """Say how the panel does in another cohort; ``test`` is that part of the document."""
-    said = class_sizes(test["class_counts"], test["confusion"]["classes"])
+    said = class_counts_text(test["class_counts"], test["confusion"]["classes"])
     text = (
         f"In another cohort ({test['source'] or 'given with it'}; "
         f"{plural(test['n_samples'], 'sample')}: {said}) this very panel reaches "
