@@ -38,7 +38,7 @@ from sklearn.feature_selection import f_classif
 from _common import load, save
 from sparsegsvp import GSVPSVM, ClassMoments
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.evaluation.scores import mean_recall
+from sparsegsvp.evaluation.scores import mean_class_recall
 from sparsegsvp.metrics.batches import batch_from_panel
 
 SETS = ("planted", "colon", "leukemia", "prostate")
@@ -152,7 +152,7 @@ def one(X: np.ndarray, y: np.ndarray, tied: bool, seed: int) -> dict[str, tuple[
         units = np.arange(len(labels))
         told = batch_from_panel(rows, labels, known, units, [panel], seed, n_draws=0)
         assert told is not None
-        found[name] = mean_recall(labels_there, model.predict(unseen)), told.auc
+        found[name] = mean_class_recall(labels_there, model.predict(unseen)), told.auc
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -134,6 +134,32 @@ def close_names(name: str, known: Sequence[str]) -> list[str]:
         lowered.setdefault(candidate.lower().strip(), candidate)
     close = difflib.get_close_matches(name.lower().strip(), list(lowered), n=3, cutoff=0.6)
     return [lowered[candidate] for candidate in close]
+
+
+def find_columns(
+    given: Iterable[Any], names: Sequence[str] | None, n_columns: int = 0
+) -> tuple[list[int], list[Any]]:
+    """Return the places of columns given by name or number, and what is given of no column.
+
+    ``names`` are those of the columns, where they have any; ``n_columns`` is how many may be given
+    by number, from 0, by default none.
+
+    Examples
+    --------
+    >>> from sparsegsvp._validate import find_columns
+    >>> find_columns(["age", 0, "bmi", 3], ["sex", "age", "stage"], 3)
+    ([1, 0], ['bmi', 3])
+    """
+    places = {name: place for place, name in enumerate(names or ())}
+    numbers, found, absent = range(n_columns), [], []
+    for item in given:
+        if isinstance(item, str) and item in places:
+            found.append(places[item])
+        elif isinstance(item, Integral) and not isinstance(item, bool) and int(item) in numbers:
+            found.append(int(item))
+        else:
+            absent.append(item)
+    return found, absent
 
 
 def forget_fit(estimator: Any) -> None:

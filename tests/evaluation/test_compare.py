@@ -30,7 +30,7 @@ from sparsegsvp.evaluation.baselines import (
     l1_logistic,
 )
 from sparsegsvp.evaluation.compare import KNOWN_AS, method_lines
-from sparsegsvp.evaluation.panels import exact_panel, feature_order, size_is_a_cut, with_size
+from sparsegsvp.evaluation.panels import exact_panel, ranked_features, size_is_a_cut, with_size
 
 SMALL = {"sizes": (2, 5), "n_splits": 3, "n_repeats": 1}
 TINY = {"sizes": (2, 5), "n_splits": 2, "n_repeats": 1}
@@ -73,7 +73,7 @@ def test_every_kind_of_method_gives_exactly_k(planted_small, method, size):
     X, y = planted_small
     fitted = with_size(method, size).fit(X, y)
     panel = exact_panel(fitted, size, X.shape[1])
-    order = feature_order(fitted, X.shape[1])
+    order = ranked_features(fitted, X.shape[1])
     # a sparse model that ranks fewer features than asked for gives what it has
     assert panel.size == min(size, order.size)
     assert np.unique(panel).size == panel.size and panel.max() < X.shape[1]

@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 
 from .._mixins import SupportSelector
 from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import close_names, forget_fit
+from .._validate import close_names, find_columns, forget_fit
 from .base import panel_columns
 from .center import takes_batch
 
@@ -271,22 +271,15 @@ class Panel(SupportSelector, BaseEstimator):
         if isinstance(given, str) or not np.iterable(given) or len(list(given)) == 0:
             raise ValueError(f"names must be a list of names or numbers of columns, got {given!r}")
         known = [str(name) for name in getattr(self, "feature_names_in_", ())]
-        places: dict[Any, int] = dict(zip(known, range(self.n_features_in_)))
-        places.update((place, place) for place in range(self.n_features_in_))
         for name in given:
             if isinstance(name, bool | np.bool_) or not isinstance(name, str | Integral):
                 raise ValueError(f"names must hold names or numbers of columns, got {name!r}")
-            if isinstance(name, str) and not known:
-                raise ValueError(
-                    f"the panel names {name!r}, but the data has no names: fit on a data frame, "
-                    "or give the numbers of columns"
-                )
             if known.count(name) > 1:
                 raise ValueError(f"the panel names {name!r}, and so do several columns")
-        absent = [name for name in given if name not in places]
+        found, absent = find_columns(given, known, self.n_features_in_)
         if absent:
             raise ValueError(_missing(absent, known, self.n_features_in_))
-        return [places[name] for name in given]
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -297,6 +290,12 @@ class Panel(SupportSelector, BaseEstimator):
 
 def _missing(absent: list[Any], names: list[str], n_features: int) -> str:
     """Say which columns of a panel are not there, and what may be meant."""
+    named = [name for name in absent if isinstance(name, str)]
+    if named and not names:
+        return (
+            f"the panel names {named[0]!r}, but the data has no names: fit on a data frame, "
+            "or give the numbers of columns"
+        )
     shown = ", ".join(repr(name) for name in absent[:5])
     more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
     text = f"{len(absent)} column(s) of the panel are not in the data: {shown}{more}"

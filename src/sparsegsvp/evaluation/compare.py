@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from .comparison import RANDOM_PANEL, Comparison, MethodAtSize, comparison_rows,
 from .folds import Fold, check_samples, derive_seed, make_folds, repeated_samples
 from .journal import Journal, open_journal, run_logged
 from .panels import Procedure, describe, exact_panel, size_is_a_cut, with_size
-from .scores import area_variance, counts_of, mean_recall, panel_score, score_fold
+from .scores import area_variance, counts_of, fold_scores, mean_class_recall, panel_score
 from .values import identity, message_of
 
 COMPARISON = "comparison"
@@ -85,6 +86,19 @@ class _Samples:
     groups: NDArray[Any] | None
     missing: bool
     seed: int
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: NDArray[Any],
+        classes: NDArray[Any],
+        groups: NDArray[Any] | None,
+        seed: int,
+    ) -> _Samples:
+        """Return checked samples with their codes, and whether values are missing."""
+        missing = not hasattr(X, "tocsr") and bool(np.isnan(X).any())
+        return cls(X, y, np.searchsorted(classes, y), groups, missing, seed)
 
 
 def method_lines() -> dict[str, str]:
@@ -206,9 +220,7 @@ def compare(
     matrix, labels, classes, ids = check_samples(X, y, groups)
     panel_sizes = _check_sizes(sizes, matrix.shape[1])
     chosen = _check_methods(methods)
-    reference = next(iter(chosen)) if reference is None else reference
-    if reference not in chosen:
-        raise ValueError(f"reference={reference!r} is not among the methods {list(chosen)}.")
+    reference = _check_reference(reference, chosen)
     if time_limit is not None:
         check_real("time_limit", time_limit, above=0)
     for notice in repeated_samples(matrix, None, ids) if check_repeats else ():
@@ -216,10 +228,6 @@ def compare(
     folds = make_folds(
         labels, groups=ids, n_splits=n_splits, n_repeats=n_repeats, random_state=seed
     )
-    codes = np.searchsorted(classes, labels)
-    missing = not hasattr(matrix, "tocsr") and bool(np.isnan(matrix).any())
-    shared = _Samples(matrix, labels, codes, ids, missing, seed)
-
     description = {
         "methods": {name: describe(estimator) for name, estimator in chosen.items()},
         "sizes": panel_sizes,
@@ -229,17 +237,10 @@ def compare(
         "random_state": seed,
     }
 
-    def header() -> dict[str, Any]:
-        return identity("compare", matrix, labels, ids, **description)
-
+    header = partial(identity, "compare", matrix, labels, ids, **description)
     with open_journal(log, header, resume=resume) as journal:
-        journal.plan((name, f.repeat, f.index) for name in chosen for f in folds)
-        tasks = [
-            Task((name, fold.repeat, fold.index), _run_fold, (estimator, fold, panel_sizes))
-            for fold in folds
-            for name, estimator in chosen.items()
-        ]
-        _run(tasks, shared, panel_sizes, n_jobs, time_limit, journal, progress)
+        shared = _Samples.of(matrix, labels, classes, ids, seed)
+        _run(journal, chosen, folds, panel_sizes, shared, n_jobs, time_limit, progress)
     cells = {
         (name, size): MethodAtSize.collect(journal, name, size, folds)
         for name in chosen
@@ -276,6 +277,13 @@ def _check_methods(methods: Mapping[str, Any] | None) -> dict[str, Any]:
             raise ValueError(f"method {name!r} is not an estimator; give an instance.")
     chosen.setdefault(RANDOM_PANEL, RandomPanel())
     return chosen
+
+
+def _check_reference(reference: str | None, chosen: Mapping[str, Any]) -> str:
+    found = next(iter(chosen)) if reference is None else reference
+    if found not in chosen:
+        raise ValueError(f"reference={found!r} is not among the methods {list(chosen)}.")
+    return found
 
 
 # ------------------------------------------------------------------------- one fold
@@ -315,13 +323,13 @@ def _judge(shared: _Samples, X: Any, model: Any, fold: Fold, size: int) -> dict[
     n_classes = int(shared.codes.max()) + 1
     truth = shared.codes[fold.test]
     _, predicted, proba = panel_score(X, shared.codes, fold, panel)
-    scores = score_fold(truth, predicted, proba, proba, n_classes=n_classes, positive=1)
+    scores = fold_scores(truth, predicted, proba, proba, n_classes=n_classes, positive=1)
     native = native_counts = None
     if hasattr(model, "predict"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             own = np.searchsorted(np.unique(shared.y), model.predict(X[fold.test]))
-        native, native_counts = mean_recall(truth, own), counts_of(truth, own, n_classes)
+        native, native_counts = mean_class_recall(truth, own), counts_of(truth, own, n_classes)
     return {
         "status": "ok",
         "error": None,
@@ -336,15 +344,17 @@ def _judge(shared: _Samples, X: Any, model: Any, fold: Fold, size: int) -> dict[
 
 
 def _run(
-    tasks: list[Task],
-    shared: _Samples,
+    journal: Journal,
+    methods: Mapping[str, Any],
+    folds: Sequence[Fold],
     sizes: tuple[int, ...],
+    shared: _Samples,
     n_jobs: int | None,
     time_limit: float | None,
-    journal: Journal,
     progress: Progress | None,
 ) -> None:
     """Do what the journal does not hold yet; drop a method whose process had to be replaced."""
+    journal.plan((name, fold.repeat, fold.index) for name in methods for fold in folds)
     for key in list(journal.records):
         record = journal.read(key, _check_record)
         if record["limit"] is not None and (time_limit is None or time_limit > record["limit"]):
@@ -366,6 +376,11 @@ def _run(
             }
         return _record(outcome, sizes, dropped.get(name))
 
+    tasks = [
+        Task((name, fold.repeat, fold.index), _run_fold, (estimator, fold, sizes))
+        for fold in folds
+        for name, estimator in methods.items()
+    ]
     run_logged(
         tasks,
         shared,

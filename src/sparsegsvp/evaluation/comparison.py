@@ -26,7 +26,7 @@ from .values import Shown, data_frame, html_table, plain, ranged
 
 RANDOM_PANEL = "random panel"
 
-NOTES = (
+COMPARISON_NOTES = (
     "Every method gives exactly as many features as the row says, cut or filled by its own "
     "order; then one common classifier (balanced logistic regression) judges the panel.",
     "Native scores are those of the method's own decision, and are secondary.",
@@ -181,7 +181,7 @@ class Comparison(Shown):
                 "description": self.description,
                 "rows": [row.to_dict() for row in self.rows],
                 "curves": self.curves(),
-                "notes": NOTES,
+                "notes": COMPARISON_NOTES,
             }
         )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import confusion_matrix, roc_curve
 
 from .._notices import Notice
@@ -25,22 +25,16 @@ from ..metrics import (
     Interval,
     ThresholdCounts,
     ThresholdRow,
-    at_prevalence,
     balanced_accuracy_interval,
-    balanced_calibration_curve,
-    brier_score,
-    calibration_line,
     clopper_pearson,
-    decision_curve,
     delong_interval,
     predictive_values,
-    threshold_counts,
-    threshold_table,
 )
 from ..metrics.calibration import mean_by_class
 from ..metrics.ranking import mean_area
+from .curves import PositiveProbabilities
 from .recalibration import check_known, recalibrated_share
-from .scores import TITLES, class_scores
+from .scores import SCORE_TITLES, class_scores
 from .shift import FeatureShift
 from .values import Scored, plain, ranged
 
@@ -120,7 +114,7 @@ class ExternalValidation(Scored):
         return f"External validation: {self.n_samples} samples ({counts})"
 
     def _lines(self) -> list[tuple[str, str]]:
-        lines = [(t, ranged(self.scores[k])) for k, t in TITLES.items() if k in self.scores]
+        lines = [(t, ranged(self.scores[k])) for k, t in SCORE_TITLES.items() if k in self.scores]
         if self.line is not None:
             lines.append(("calibration intercept", ranged(self.line.intercept)))
             if self.line.slope is not None:
@@ -248,35 +242,26 @@ def validate_predictions(
     if prevalence is not None:
         check_real("prevalence", prevalence, above=0, below=1)
     truth, predicted, labels = np.asarray(y_true), np.asarray(y_pred), list(classes)
-    check_known(truth, labels)
-    if not truth.size:
-        raise ValueError("the cohort has no samples.")
-    if positive is not None and positive not in labels:
-        raise ValueError(f"the positive class {positive!r} is not among the classes {labels}.")
+    _check_cohort(truth, labels, positive)
     counts = confusion_matrix(truth, predicted, labels=labels)
-    totals = counts.sum(axis=1)
-    codes = np.array([labels.index(label) for label in truth.tolist()])
+    totals = counts.sum(axis=1).tolist()
     recalls = tuple(
-        clopper_pearson(int(counts[k, k]), int(n), level=level) if n else None
-        for k, n in enumerate(totals.tolist())
+        clopper_pearson(int(counts[k, k]), n, level=level) if n else None
+        for k, n in enumerate(totals)
     )
+    complete = min(totals) > 0
     scores = {"accuracy": clopper_pearson(int(np.trace(counts)), truth.size, level=level)}
-    remarks = []
-    missing = [str(c) for c, n in zip(labels, totals.tolist()) if not n]
-    if missing:
-        remarks.append(
-            f"The cohort has no sample of {', '.join(missing)}: what compares the classes "
-            "(balanced accuracy, ranking, calibration, predictive values) cannot be estimated."
-        )
-    else:
+    if complete:
         scores["balanced_accuracy"] = balanced_accuracy_interval(truth, predicted, level=level)
+    remarks = _about_absent(labels, totals)
     found: dict[str, Any] = {}
+    codes = np.array([labels.index(label) for label in truth.tolist()])
     if len(labels) == 2:
         one = 1 if positive is None else labels.index(positive)
         found = {"positive": labels[one]}
         rates = {"sensitivity": recalls[one], "specificity": recalls[1 - one]}
         scores |= {name: rate for name, rate in rates.items() if rate is not None}
-        if not missing:
+        if complete:
             found |= _two_classes(
                 codes == one,
                 scores,
@@ -288,24 +273,49 @@ def validate_predictions(
                 prior=prior,
                 level=level,
             )
-    elif not missing:
+    elif complete:
         _many_classes(codes, scores, decision, proba, level)
-    least = int(totals.min())
-    if 0 < least < 10:
-        remarks.append(
-            f"Class {labels[int(totals.argmin())]} has {least} sample{'s' * (least > 1)} here: so "
-            "few show little, and the intervals are wide."
-        )
     return ExternalValidation(
         classes=tuple(labels),
-        class_counts=tuple(totals.tolist()),
+        class_counts=tuple(totals),
         scores=scores,
         recalls=recalls,
         confusion=tuple(tuple(row) for row in counts.tolist()),
         shift=None if shift is None else tuple(shift),
-        remarks=tuple(remarks),
+        remarks=(*remarks, *_about_few(labels, totals)),
         **found,
     )
+
+
+def _check_cohort(truth: NDArray[Any], labels: list[Any], positive: Any) -> None:
+    """Raise ValueError unless there are samples, all of known classes, as the positive one is."""
+    check_known(truth, labels)
+    if not truth.size:
+        raise ValueError("the cohort has no samples.")
+    if positive is not None and positive not in labels:
+        raise ValueError(f"the positive class {positive!r} is not among the classes {labels}.")
+
+
+def _about_absent(labels: list[Any], totals: list[int]) -> list[str]:
+    """Say which classes have no samples, if any."""
+    absent = [str(label) for label, n in zip(labels, totals) if not n]
+    if not absent:
+        return []
+    return [
+        f"The cohort has no sample of {', '.join(absent)}: what compares the classes "
+        "(balanced accuracy, ranking, calibration, predictive values) cannot be estimated."
+    ]
+
+
+def _about_few(labels: list[Any], totals: list[int]) -> list[str]:
+    """Say if the smallest class is there with a few samples only."""
+    least = min(totals)
+    if not 0 < least < 10:
+        return []
+    return [
+        f"Class {labels[totals.index(least)]} has {least} sample{'s' * (least > 1)} here: so "
+        "few show little, and the intervals are wide."
+    ]
 
 
 def _many_classes(
@@ -360,18 +370,15 @@ def _two_classes(
             "left out."
         )
         return found
-    even, there = at_prevalence(p, 0.5, prior=prior), at_prevalence(p, share, prior=prior)
-    scores["brier"] = brier_score(y, even, prevalence=0.5, level=level)
-    scores["brier_at_prevalence"] = brier_score(y, there, prevalence=share, level=level)
-    line = calibration_line(y, even, level=level)
-    if line.slope is None:
-        why = "are all equal" if np.ptp(even) == 0 else "separate the classes completely"
+    said = PositiveProbabilities(y, p, prior)
+    scores["brier"] = said.brier(0.5, level)
+    scores["brier_at_prevalence"] = said.brier(share, level)
+    found["line"] = said.calibration_line(level)
+    if found["line"].slope is None:
+        why = "are all equal" if np.ptp(said.at(0.5)) == 0 else "separate the classes completely"
         remarks.append(f"No calibration slope: the probabilities {why}, which fits any slope.")
-    found["line"] = line
-    found["calibration"] = balanced_calibration_curve(y, even, n_bins=min(5, max(2, y.size // 10)))
-    found["decision"] = decision_curve(y, there, prevalence=share)
-    # labels change where the model's probabilities are one half
-    own = share if prior == 0.5 else float(at_prevalence(0.5, share, prior=prior))
-    found["thresholds"] = threshold_table(y, there, prevalence=share, own=own, level=level)
-    found["threshold_counts"] = threshold_counts(y, even)
+    found["calibration"] = said.calibration_curve(n_bins=min(5, max(2, y.size // 10)))
+    found["decision"] = said.decision_curve(share)
+    found["thresholds"] = said.thresholds(share, level)
+    found["threshold_counts"] = said.threshold_counts()
     return found

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 from sklearn.utils import column_or_1d
 
@@ -270,21 +270,13 @@ def learning_curve(
     with open_journal(log, header, resume=resume) as journal:
         run_logged(tasks, shared, journal, stage=LEARNING, progress=progress, n_jobs=n_jobs)
         records = [journal.read(task.key, _read_record) for task in tasks]
-    # arrays by repeat, size and class
-    right, total = (
-        np.array([record[k] for record in records]).reshape(len(parts), len(shares), -1)
-        for k in (0, 1)
-    )
-    scores = (right / total).mean(axis=2)
     sizes = np.mean([[rows.size for rows in drawn] for drawn in parts], axis=0)
-    class_counts = np.unique(labels, return_counts=True)[1]
-    counting = _counting_error(right[:, -1].sum(axis=0), total[:, -1].sum(axis=0), class_counts)
+    scores, counting = _accuracies(records, len(shares), labels)
     rng = np.random.default_rng(derive_seed(seed, _DRAWS))
     found = look_ahead(scores, sizes, labels.size, 1 / classes.size, counting, level, rng)
     accuracy, law, forecast, reason = found
-    panels = [record[2] for record in records]
     stability, panel_sizes = zip(
-        *(_panels_of_size(panels[i :: len(shares)], n_features) for i in range(len(shares)))
+        *(_panels_of_size(records[i :: len(shares)], n_features) for i in range(len(shares)))
     )
     return LearningCurve(
         n_samples=labels.size,
@@ -327,19 +319,37 @@ def _learn(procedure: Procedure, rows: IntArray, seed: int, n_features: int) -> 
     }
 
 
-def _read_record(record: dict[str, Any]) -> tuple[Float64Array, Float64Array, IntArray | None]:
+#: Samples predicted rightly and at all, by class, and the panel.
+_PartRecord = tuple[Float64Array, Float64Array, IntArray | None]
+
+
+def _read_record(record: dict[str, Any]) -> _PartRecord:
     """Return the samples predicted rightly and at all, by class, and the panel of a part."""
     right, total = (np.array(record[name], dtype=np.float64) for name in ("right", "total"))
     panel = record["panel"]
     return right, total, None if panel is None else np.array(panel, dtype=np.intp)
 
 
+def _accuracies(
+    records: Sequence[_PartRecord], n_sizes: int, labels: NDArray[Any]
+) -> tuple[Float64Array, float]:
+    """Return balanced accuracies by repeat and size, and the counting error of the largest."""
+    class_counts = np.unique(labels, return_counts=True)[1]
+    # arrays by repeat, size and class
+    right, total = (
+        np.array([record[k] for record in records]).reshape(-1, n_sizes, class_counts.size)
+        for k in (0, 1)
+    )
+    largest = right[:, -1].sum(axis=0), total[:, -1].sum(axis=0)
+    return (right / total).mean(axis=2), _counting_error(*largest, class_counts)
+
+
 def _panels_of_size(
-    panels: Sequence[IntArray | None], n_features: int
+    records: Sequence[_PartRecord], n_features: int
 ) -> tuple[float | None, float | None]:
     """Return Nogueira's index and the mean size of panels; None where they are not all known."""
-    known = [panel for panel in panels if panel is not None]
-    if len(known) < len(panels):
+    known = [panel for _, _, panel in records if panel is not None]
+    if len(known) < len(records):
         return None, None
     index = panel_stability(known, n_features).value
     mean_size = float(np.mean([panel.size for panel in known]))

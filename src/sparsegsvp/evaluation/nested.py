@@ -18,7 +18,7 @@ from .._validate import check_choice, check_integer, check_seed
 from ..metrics.batches import check_batches
 from .folds import check_samples, folds_from, repeated_samples
 from .journal import Journal, open_journal
-from .outer import Asked, Evaluated, Work, evaluate, header_of
+from .outer import Asked, Evaluated, Work, evaluate_procedure, evaluation_header
 from .paired import (
     ALONE,
     Adjustment,
@@ -158,13 +158,7 @@ def nested_evaluate(
     [1.0, 1.0]
     """
     seed = check_seed(random_state)
-    check_choice("permutation", permutation, ("fixed", "full"))
-    check_integer("n_permutations", n_permutations, least=0)
-    check_integer("max_permutations", max_permutations, least=0)
-    if not hasattr(estimator, "predict"):
-        raise ValueError(
-            f"{type(estimator).__name__} cannot predict; put a classifier after it in a pipeline."
-        )
+    _check_asked(estimator, permutation, n_permutations, max_permutations)
     matrix, labels, classes, group_ids = check_samples(X, y, groups)
     names = _names(X, feature_names, matrix.shape[1])
     adjusted = adjusted_columns(adjust, estimator, matrix.shape[1], names)
@@ -184,9 +178,7 @@ def nested_evaluate(
         batches=batches,
         audited=batches if audit else {},
     )
-    notices = []
-    if check_repeats:
-        notices += repeated_samples(matrix, _identifiers(X, ids), group_ids)
+    notices = repeated_samples(matrix, _identifiers(X, ids), group_ids) if check_repeats else []
     for notice in notices:
         warnings.warn(notice.text, UserWarning, stacklevel=2)
     # by the first of them a step of the procedure may centre
@@ -194,9 +186,9 @@ def nested_evaluate(
     procedure = Evaluated(
         estimator, X, labels, group_ids, first, matrix=matrix, classes=classes, seed=seed
     )
-    with open_journal(log, partial(header_of, procedure, asked), resume=resume) as journal:
+    with open_journal(log, partial(evaluation_header, procedure, asked), resume=resume) as journal:
         work = Work(procedure, journal, n_jobs, progress)
-        found = evaluate(work, asked, notices)
+        found = evaluate_procedure(work, asked, notices)
         return _adjusted(found, work, asked, adjusted) if adjusted else found
 
 
@@ -211,13 +203,25 @@ def _adjusted(
 
     procedure = replace(work.procedure, estimator=only_with(work.procedure.estimator, columns))
     part = replace(work, procedure=procedure, journal=work.journal.part(ALONE), progress=report)
-    alone = evaluate(part, asked.alone())
+    alone = evaluate_procedure(part, asked.alone())
     names = None if asked.names is None else tuple(asked.names[j] for j in columns)
     added = paired_difference(found, alone, level=asked.level)
     return replace(found, adjusted=Adjustment(columns, names, alone, added))
 
 
 # ------------------------------------------------------------------------------ the input
+
+
+def _check_asked(
+    estimator: Any, permutation: str, n_permutations: int, max_permutations: int
+) -> None:
+    check_choice("permutation", permutation, ("fixed", "full"))
+    check_integer("n_permutations", n_permutations, least=0)
+    check_integer("max_permutations", max_permutations, least=0)
+    if not hasattr(estimator, "predict"):
+        raise ValueError(
+            f"{type(estimator).__name__} cannot predict; put a classifier after it in a pipeline."
+        )
 
 
 def _positive(classes: NDArray[Any], pos_label: Any) -> int:

@@ -1,6 +1,7 @@
 """The outer folds: a procedure fitted on every training part, and what is made of its predictions.
 
-`evaluate` runs what a journal does not hold yet and gathers it; `evaluate_fold` is one fold.
+`evaluate_procedure` runs what a journal does not hold yet and gathers it; `evaluate_fold` is one
+fold.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from .scores import (
     calibration_of,
     class_scores,
     counts_of,
+    fold_scores,
     panel_score,
     panel_statistics,
-    score_fold,
 )
 from .values import digest, identity, message_of
 
@@ -95,7 +96,7 @@ def _description(procedure: Evaluated, asked: Asked) -> dict[str, Any]:
     return found | ({"batches": list(asked.batches)} if asked.batches else {})
 
 
-def header_of(procedure: Evaluated, asked: Asked) -> dict[str, Any]:
+def evaluation_header(procedure: Evaluated, asked: Asked) -> dict[str, Any]:
     """Return what a log must agree on before it is continued; more draws may be added."""
     left_out = ("n_permutations", "max_permutations", "batches")
     settings = {k: v for k, v in _description(procedure, asked).items() if k not in left_out}
@@ -170,7 +171,9 @@ class Work:
         return tuple(audits)
 
 
-def evaluate(work: Work, asked: Asked, notices: Sequence[Notice] = ()) -> EvaluationResult:
+def evaluate_procedure(
+    work: Work, asked: Asked, notices: Sequence[Notice] = ()
+) -> EvaluationResult:
     """Run what the journal does not hold yet, and gather the result."""
     procedure = work.procedure
     codes, classes, n_features = procedure.codes, procedure.classes, procedure.matrix.shape[1]
@@ -239,7 +242,7 @@ def evaluate_fold(
     truth = procedure.codes[fold.test]
     panel = selected_features(model, procedure.matrix.shape[1])
     return {
-        "scores": score_fold(
+        "scores": fold_scores(
             truth, predicted, decision, proba, n_classes=n_classes, positive=positive
         ),
         "counts": counts_of(truth, predicted, n_classes),

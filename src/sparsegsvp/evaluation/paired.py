@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._typing import BoolArray, Float64Array
-from .._validate import close_names
+from .._validate import close_names, find_columns
 from ..estimators import Panel
 from ..estimators.groups import FeatureGroups
 from ..estimators.pipeline import last_step
@@ -169,32 +169,32 @@ def adjusted_columns(
     if adjust is None:
         return ()
     given = [adjust] if isinstance(adjust, str | Integral) else list(adjust)
-    places = {name: j for j, name in enumerate(names or ())}
-    found = set()
-    for item in given:
-        if isinstance(item, str):
-            if names is None:
-                raise ValueError(
-                    f"adjust names {item!r}, but the data has no names: give a data frame or "
-                    "feature_names, or the numbers of columns."
-                )
-            if item not in places:
-                close = close_names(item, list(places))
-                hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-                raise ValueError(f"adjust names {item!r}, which is no feature.{hint}")
-            found.add(places[item])
-        elif isinstance(item, Integral) and not isinstance(item, bool) and 0 <= item < n_features:
-            found.add(int(item))
-        else:
-            raise ValueError(
-                f"adjust must hold names of features, or numbers from 0 to {n_features - 1}, "
-                f"got {item!r}."
-            )
+    places, absent = find_columns(given, names, n_features)
+    if absent:
+        raise ValueError(_no_feature(absent[0], names, n_features))
+    found = sorted(set(places))
     groups = getattr(last_step(estimator), "feature_groups", None)
     together = FeatureGroups.of(groups, n_features, names)
     if together is not None and found:
-        return tuple(together.close(sorted(found)).tolist())
-    return tuple(sorted(found))
+        return tuple(together.close(found).tolist())
+    return tuple(found)
+
+
+def _no_feature(item: Any, names: Sequence[str] | None, n_features: int) -> str:
+    """Say why something cannot be adjusted for."""
+    if not isinstance(item, str):
+        return (
+            f"adjust must hold names of features, or numbers from 0 to {n_features - 1}, "
+            f"got {item!r}."
+        )
+    if names is None:
+        return (
+            f"adjust names {item!r}, but the data has no names: give a data frame or "
+            "feature_names, or the numbers of columns."
+        )
+    close = close_names(item, names)
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    return f"adjust names {item!r}, which is no feature.{hint}"
 
 
 def always_with(

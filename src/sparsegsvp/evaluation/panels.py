@@ -66,7 +66,7 @@ def selected_features(estimator: Any, n_features: int) -> IntArray | None:
     return None if found is None else np.sort(found)
 
 
-def feature_order(estimator: Any, n_features: int) -> IntArray:
+def ranked_features(estimator: Any, n_features: int) -> IntArray:
     """Return the input features a fitted estimator ranks, most important first.
 
     Read from ``feature_order_``, else the size of ``coef_``, ``ranking_``, ``scores_`` or
@@ -86,7 +86,7 @@ def exact_panel(estimator: Any, size: int, n_features: int) -> IntArray:
 
     Its own panel, cut or filled by its own order. Fewer only when it ranks fewer.
     """
-    order = feature_order(estimator, n_features)
+    order = ranked_features(estimator, n_features)
     own = selected_features(estimator, n_features)
     if own is None:
         if not order.size:

@@ -37,7 +37,7 @@ from ..metrics import Interval
 from ..metrics.scores import sequential_p_value
 from .folds import check_labels, check_samples, derive_seed, make_folds
 from .panels import Procedure
-from .scores import mean_recall
+from .scores import mean_class_recall
 
 PERMUTATIONS = "permutation test"
 Verdict = Literal["signal", "inconclusive", "none", "not tested"]
@@ -143,7 +143,7 @@ def _statistic(procedure: Procedure, n_splits: int, seed: int, draw: int) -> flo
         for fold in folds:
             fit_seed = derive_seed(seed, _STREAM, draw, 2 + fold.index)
             predicted = procedure.predict(procedure.fit(fold.train, fit_seed), fold.test)
-            scores.append(mean_recall(y[fold.test], predicted))
+            scores.append(mean_class_recall(y[fold.test], predicted))
     return float(np.mean(scores))
 
 
@@ -160,6 +160,53 @@ def draws_wanted(exceeds: Sequence[bool], n_permutations: int, max_permutations:
     p, _, _ = sequential_p_value(exceeds[:n_permutations])
     undecided = UNDECIDED[0] < p <= UNDECIDED[1]
     return max(n_permutations, max_permutations) if undecided else n_permutations
+
+
+@dataclass
+class _Drawing:
+    """Statistics by draw (0: true labels), how more are computed, and who is told of them."""
+
+    procedure: Procedure
+    n_splits: int
+    seed: int
+    n_jobs: int | None
+    done: dict[int, float]
+    total: int  # draws that there are to be, as far as is known
+    report: Callable[[int, float], None] | None
+    progress: Progress | None
+
+    def exceedances(self, n_permutations: int, max_permutations: int) -> list[bool]:
+        """Draw until it is decided; return which draws reach the statistic of the true labels."""
+        workers = effective_n_jobs(self.n_jobs)
+        self._tell()
+        self._compute([0])
+        exceeds: list[bool] = []
+        while len(exceeds) < self.total:
+            first, last = len(exceeds) + 1, min(len(exceeds) + workers, self.total)
+            self._compute(list(range(first, last + 1)))
+            while len(exceeds) < self.total and len(exceeds) + 1 in self.done:
+                # equal counts give equal scores only up to rounding
+                exceeds.append(self.done[len(exceeds) + 1] >= self.done[0] - 1e-12)
+                self.total = draws_wanted(exceeds, n_permutations, max_permutations)
+        return exceeds
+
+    def _compute(self, draws: list[int]) -> None:
+        """Compute the statistics of those draws that are not done yet."""
+        missing = [draw for draw in draws if draw not in self.done]
+        tasks = [Task((draw,), _statistic, (self.n_splits, self.seed, draw)) for draw in missing]
+        with closing(run_tasks(tasks, self.procedure, n_jobs=self.n_jobs)) as outcomes:
+            for outcome in outcomes:
+                (draw,) = outcome.task.key
+                self.done[draw] = outcome.value
+                if self.report is not None:
+                    self.report(draw, outcome.value)
+                if draw:
+                    self._tell()
+
+    def _tell(self) -> None:
+        if self.progress is not None:
+            drawn = len(self.done.keys() - {0})
+            self.progress(PERMUTATIONS, min(drawn, self.total), self.total)
 
 
 def permutation_test(
@@ -236,33 +283,8 @@ def permutation_test(
     lots = None if batch is None else column_or_1d(batch)
     procedure = Procedure(model, X, labels, ids, lots)
     done = dict(known or {})
-    workers = effective_n_jobs(n_jobs)
-    total = n_permutations
-
-    def tell() -> None:
-        if progress is not None:
-            progress(PERMUTATIONS, min(len(done.keys() - {0}), total), total)
-
-    def compute(draws: list[int]) -> None:
-        tasks = [Task((d,), _statistic, (n_splits, seed, d)) for d in draws if d not in done]
-        with closing(run_tasks(tasks, procedure, n_jobs=n_jobs)) as outcomes:
-            for outcome in outcomes:
-                (draw,) = outcome.task.key
-                done[draw] = outcome.value
-                if report is not None:
-                    report(draw, outcome.value)
-                if draw:
-                    tell()
-
-    tell()
-    compute([0])
-    exceeds: list[bool] = []
-    while len(exceeds) < total:
-        compute(list(range(len(exceeds) + 1, min(len(exceeds) + workers, total) + 1)))
-        while len(exceeds) < total and len(exceeds) + 1 in done:
-            # equal counts give equal scores only up to rounding
-            exceeds.append(done[len(exceeds) + 1] >= done[0] - 1e-12)
-            total = draws_wanted(exceeds, n_permutations, max_permutations)
+    drawing = _Drawing(procedure, n_splits, seed, n_jobs, done, n_permutations, report, progress)
+    exceeds = drawing.exceedances(n_permutations, max_permutations)
     p_value, draws, stopped = sequential_p_value(exceeds)
     return PermutationResult(
         done[0],

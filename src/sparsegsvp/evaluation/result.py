@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._notices import Notice
-from .._typing import BoolArray, Float64Array, IntArray
+from .._typing import Float64Array, IntArray
 from ..metrics import (
     CalibrationCurve,
     CalibrationLine,
@@ -18,12 +18,8 @@ from ..metrics import (
     StabilityIndex,
     ThresholdCounts,
     ThresholdRow,
-    calibration_line,
-    decision_curve,
-    threshold_counts,
-    threshold_table,
 )
-from ..metrics.calibration import known_at
+from .curves import PositiveProbabilities
 from .folds import Fold
 from .permutation import PermutationResult, Verdict, verdict
 from .values import Scored, plain, ranged
@@ -32,7 +28,7 @@ if TYPE_CHECKING:
     from .batches import BatchAudit
     from .paired import Adjustment
 
-NOTES = (
+EVALUATION_NOTES = (
     "The scores estimate the procedure (scaling, selection, tuning and all), not the one panel "
     "that a final fit on all samples gives.",
     "Selection frequencies come from re-running the whole procedure in every fold.",
@@ -267,18 +263,13 @@ class EvaluationResult(Scored):
         tables = list(by_repeat.values())
         return {"first_repeat": tables[0].tolist(), "mean": np.mean(tables, axis=0).tolist()}
 
-    def _probabilities(
-        self, prevalence: float | None
-    ) -> tuple[BoolArray, Float64Array, float] | None:
-        """Which samples are positive, their probabilities in the first repeat, and the prevalence.
-
-        The probabilities are moved to the prevalence, by default that of the samples.
-        """
+    def _probabilities(self) -> PositiveProbabilities | None:
+        """Return the probabilities of the first repeat, for two classes."""
         proba = self.out_of_fold(self.folds[0].repeat)["proba"]
         if proba is None or self.positive is None:
             return None
         one = self.classes.index(self.positive)
-        return known_at(self.y == one, proba[:, one], prevalence)
+        return PositiveProbabilities.known(self.y == one, proba[:, one])
 
     @property
     def calibration_line(self) -> CalibrationLine | None:
@@ -287,8 +278,8 @@ class EvaluationResult(Scored):
         At equal class shares. The intervals are of the samples alone, as if one model had
         predicted all of them.
         """
-        found = self._probabilities(0.5)
-        return None if found is None else calibration_line(*found[:2])
+        found = self._probabilities()
+        return None if found is None else found.calibration_line()
 
     def decision_curve(self, prevalence: float | None = None) -> DecisionCurve | None:
         """Return the decision curve of the first repeat's probabilities, for two classes.
@@ -303,8 +294,8 @@ class EvaluationResult(Scored):
         -------
         DecisionCurve or None
         """
-        found = self._probabilities(prevalence)
-        return None if found is None else decision_curve(*found[:2], prevalence=found[2])
+        found = self._probabilities()
+        return None if found is None else found.decision_curve(prevalence)
 
     def thresholds(self, prevalence: float | None = None) -> tuple[ThresholdRow, ...]:
         """Return rates, predictive values and net benefit at thresholds, in the first repeat.
@@ -321,10 +312,8 @@ class EvaluationResult(Scored):
         -------
         tuple of ThresholdRow
         """
-        found = self._probabilities(prevalence)
-        if found is None:
-            return ()
-        return threshold_table(*found[:2], prevalence=found[2], own=found[2])
+        found = self._probabilities()
+        return () if found is None else found.thresholds(prevalence)
 
     @property
     def threshold_counts(self) -> ThresholdCounts | None:
@@ -332,8 +321,8 @@ class EvaluationResult(Scored):
 
         For two classes; what acting from a probability on means at any prevalence follows.
         """
-        found = self._probabilities(0.5)
-        return None if found is None else threshold_counts(*found[:2])
+        found = self._probabilities()
+        return None if found is None else found.threshold_counts()
 
     def out_of_fold(self, repeat: int = 0) -> dict[str, Any]:
         """Return the predictions of one repeat, each sample predicted by a fit without it.
@@ -406,7 +395,7 @@ class EvaluationResult(Scored):
                 "batches": self.batches,
                 **({} if self.adjusted is None else {"adjusted": self.adjusted}),
                 "notices": self.notices,
-                "notes": NOTES,
+                "notes": EVALUATION_NOTES,
             }
         )
 

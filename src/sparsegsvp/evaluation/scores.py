@@ -48,7 +48,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
 
 
 #: What readers call the scores, in the order in which they are shown.
-TITLES = {
+SCORE_TITLES = {
     "balanced_accuracy": "balanced accuracy",
     "auc": "area under the ROC curve",
     "sensitivity": "sensitivity",
@@ -87,7 +87,7 @@ def class_scores(
     return (proba if decision is None else decision), proba
 
 
-def mean_recall(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+def mean_class_recall(y: NDArray[Any], predicted: NDArray[Any]) -> float:
     """Return the balanced accuracy over the classes present in ``y``.
 
     Without the input checks of scikit-learn's, which take longer than a small fit.
@@ -105,7 +105,7 @@ def counts_of(y: IntArray, predicted: IntArray, n_classes: int) -> list[list[int
     return result
 
 
-def score_fold(
+def fold_scores(
     y: IntArray,
     predicted: IntArray,
     decision: Float64Array | None,
@@ -170,7 +170,7 @@ def panel_score(
         warnings.simplefilter("ignore")
         model = common_classifier().fit(train, codes[fold.train])
         predicted = model.predict(test)
-        score = mean_recall(codes[fold.test], predicted)
+        score = mean_class_recall(codes[fold.test], predicted)
     return score, predicted, model.predict_proba(test)
 
 

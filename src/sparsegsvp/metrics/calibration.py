@@ -75,22 +75,6 @@ def at_prevalence(y_proba: ArrayLike, prevalence: float, *, prior: float = 0.5) 
     return positive / (positive + (1 - p) * (1 - prevalence) / (1 - prior))
 
 
-def known_at(
-    positive: BoolArray, y_proba: Float64Array, prevalence: float | None
-) -> tuple[BoolArray, Float64Array, float] | None:
-    """Move probabilities for equal shares to a prevalence, where there are any.
-
-    Returns which of the samples that have one are positive, their probabilities, and the
-    prevalence, by default the share among them; None unless both classes are there.
-    """
-    known = np.isfinite(y_proba)
-    y = positive[known]
-    if y.all() or not y.any():
-        return None
-    share = float(y.mean()) if prevalence is None else prevalence
-    return y, at_prevalence(np.clip(y_proba[known], 0.0, 1.0), share), share
-
-
 # ----------------------------------------------------------------------- curve and line
 
 

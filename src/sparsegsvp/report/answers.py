@@ -1,13 +1,12 @@
-"""Answers to five questions that readers ask of a run, reasons for doubt, and next steps."""
+"""Answers to five questions that readers ask of a run, and the next steps it suggests."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from urllib.parse import quote
 
-from .._notices import Notice
-from .words import POOR, Part, interval, joined, number, p_value, plural, stability_word
+from .words import Part, interval, joined, p_value, plural, stability_word
 
 #: The questions, in the order in which the page answers them, and what the menu calls them.
 QUESTIONS = {
@@ -97,116 +96,58 @@ def _trust(results: Part) -> str:
     return "; ".join(parts) + "."
 
 
-# ------------------------------------------------------------------------ reasons for doubt
-
-# Conventions for readers, not tests.
-_FEW = 20  # samples of the smallest class
-_IMBALANCE = 3.0
-_BATCH = 0.5  # Cramer's V of group and class
-_MISSING = 0.05
-_WEAK = 0.1  # a lower end less than this above chance is a weak signal
-_PERFECT = 0.99
-
-
-def notices_about(
-    data: Part, panel: Sequence[Part], level: str, scores: Part, stability: Part | None
-) -> list[Notice]:
-    """Gather the reasons for doubt; ``level`` is the verdict's."""
-    return [
-        *_about_score(level, scores.get("balanced_accuracy"), 1 / len(data["classes"])),
-        *_about_data(data),
-        *_about_stability(panel, stability),
-    ]
-
-
-def _about_score(level: str, score: Part | None, chance: float) -> Iterator[Notice]:
-    if score is None:
-        return
-    if level == "signal" and score["low"] <= chance + _WEAK:
-        yield Notice(
-            "weak",
-            "caution",
-            f"The interval of the balanced accuracy begins at {number(score['low'])}, close "
-            f"to chance ({chance:.2f}). The panel may help a little, or hardly at all.",
-        )
-    elif score["value"] >= _PERFECT:
-        yield Notice(
-            "perfect",
-            "note",
-            "This is rare in biology and common where the classes were measured on other "
-            "days, machines or sites. Check how the samples were run before believing it.",
-        )
-
-
-def _about_data(data: Part) -> Iterator[Notice]:
-    smallest, largest = min(data["class_counts"]), max(data["class_counts"])
-    rare = data["classes"][data["class_counts"].index(smallest)]
-    if smallest < _FEW:
-        yield Notice(
-            "few",
-            "caution",
-            f"Class {rare} has {plural(smallest, 'sample')}. One sample more or less on the "
-            f"right side moves its recall by {1 / smallest:.0%}, and panels chosen from so "
-            "few samples tend to change.",
-        )
-    if largest >= _IMBALANCE * smallest:
-        yield Notice(
-            "imbalance",
-            "caution",
-            f"The largest class has {largest / smallest:.1f} times the samples of the "
-            "smallest. Scores here count both alike; plain accuracy would flatter, and "
-            "probabilities are for equal shares, so adjust them to the prevalence you expect.",
-        )
-    association, groups = data["group_association"], data["n_groups"]
-    batch_like = groups is not None and groups <= max(8, data["n_samples"] // 10)
-    if association is not None and batch_like and association >= _BATCH:
-        yield Notice(
-            "batch",
-            "serious",
-            f"Group and class go together (Cramér's V = {number(association)}, 1 is "
-            "complete). If groups are batches or sites, the panel may tell batches apart "
-            "and not the classes; no method can separate the two in these data.",
-        )
-    cells = data["n_samples"] * data["n_features"]
-    if data["n_missing"] > _MISSING * cells:
-        yield Notice(
-            "missing",
-            "caution",
-            f"{data['n_missing'] / cells:.0%} of the values are missing. They were filled "
-            "within each training part; if values are missing more often in one class, "
-            "that alone can look like signal.",
-        )
-
-
-def _about_stability(panel: Sequence[Part], stability: Part | None) -> Iterator[Notice]:
-    if stability is not None and stability["index"] is not None and stability["index"] < POOR:
-        yield Notice(
-            "unstable",
-            "caution",
-            f"Selected anew on other samples, the panels agree little (stability "
-            f"{number(stability['index'])} of 1). Other panels may predict about as well"
-            + (
-                "; look at the substitutes before following up single features."
-                if any(feature["substitutes"] for feature in panel)
-                else ", so do not follow up single features of this one alone."
-            ),
-        )
-    rare = []
-    for feature in panel:
-        group = feature["group_frequency"]
-        chosen = feature["frequency"] if group is None else group
-        if chosen is not None and chosen < 0.5:
-            rare.append(feature["feature"])
-    if rare:
-        yield Notice(
-            "rare",
-            "note",
-            f"{joined(rare)} {'is' if len(rare) == 1 else 'are'} in the panel but, even with "
-            "substitutes counted, chosen in fewer than half of the refits.",
-        )
-
-
 # ------------------------------------------------------------------------ what to do next
+
+
+# What may be suggested, the most important first: a title and a sentence each.
+_STEPS = {
+    "no signal": (
+        "Do not follow up these features",
+        "The procedure finds a panel in any table; in this one it predicts no better than "
+        "chance. Other samples, other measurements or another question come first.",
+    ),
+    "batches": (
+        "Separate the classes from the batches",
+        "Measure samples of every class in every batch: no analysis of these data can tell "
+        "the one from the other.",
+    ),
+    "raw values": (
+        "Take logarithms and repeat the run",
+        "The values look raw; on their scale a few large ones decide everything.",
+    ),
+    "not tested": (
+        "Test it against chance",
+        "Repeat the run with the permutation test.",
+    ),
+    "inconclusive": (
+        "Test it against chance",
+        "More samples, or more draws of the permutation test, would decide it.",
+    ),
+    "one data set": (
+        "Try the panel on samples from elsewhere",
+        "An estimate from one data set knows nothing of other sites, days and machines. "
+        "The model needs the panel's columns alone.",
+    ),
+    "miscalibrated": (
+        "Recalibrate before using probabilities elsewhere",
+        "In the other cohort they are off; a few labelled samples of the place where the "
+        "panel is to be used mend them.",
+    ),
+    "unstable": (
+        "Do not single out one feature",
+        "Other samples would have given another panel: what is shown to predict is the "
+        "procedure, and features that come back are the ones to follow up.",
+    ),
+    "substitutes": (
+        "Measure the substitutes too",
+        "They stood in for features of the panel in other parts of the samples, and may do "
+        "so in other samples.",
+    ),
+    "no learning curve": (
+        "Ask whether more samples would help",
+        "A learning curve tells before they are collected; this run did not draw one.",
+    ),
+}
 
 
 def next_steps(results: Part) -> list[tuple[str, str]]:
@@ -214,65 +155,19 @@ def next_steps(results: Part) -> list[tuple[str, str]]:
     codes = {notice["code"] for notice in results["notices"]}
     level, test = results["verdict"]["level"], results["test"]
     line = None if test is None or test["calibration"] is None else test["calibration"]["line"]
-    steps = [
-        (
-            level == "none",
-            "Do not follow up these features",
-            "The procedure finds a panel in any table; in this one it predicts no better than "
-            "chance. Other samples, other measurements or another question come first.",
-        ),
-        (
-            bool(codes & {"confounded", "batch", "batch shows"}),
-            "Separate the classes from the batches",
-            "Measure samples of every class in every batch: no analysis of these data can tell "
-            "the one from the other.",
-        ),
-        (
-            "raw" in codes,
-            "Take logarithms and repeat the run",
-            "The values look raw; on their scale a few large ones decide everything.",
-        ),
-        (
-            level == "not tested",
-            "Test it against chance",
-            "Repeat the run with the permutation test.",
-        ),
-        (
-            level == "inconclusive",
-            "Test it against chance",
-            "More samples, or more draws of the permutation test, would decide it.",
-        ),
-        (
-            test is None,
-            "Try the panel on samples from elsewhere",
-            "An estimate from one data set knows nothing of other sites, days and machines. "
-            "The model needs the panel's columns alone.",
-        ),
-        (
-            line is not None and _miscalibrated(line),
-            "Recalibrate before using probabilities elsewhere",
-            "In the other cohort they are off; a few labelled samples of the place where the "
-            "panel is to be used mend them.",
-        ),
-        (
-            "unstable" in codes and level != "none",
-            "Do not single out one feature",
-            "Other samples would have given another panel: what is shown to predict is the "
-            "procedure, and features that come back are the ones to follow up.",
-        ),
-        (
-            any(row["substitutes"] for row in results["panel"]),
-            "Measure the substitutes too",
-            "They stood in for features of the panel in other parts of the samples, and may do "
-            "so in other samples.",
-        ),
-        (
-            results["learning"] is None,
-            "Ask whether more samples would help",
-            "A learning curve tells before they are collected; this run did not draw one.",
-        ),
-    ]
-    wanted = [(title, text) for holds, title, text in steps if holds]
+    holds = {
+        "no signal": level == "none",
+        "batches": bool(codes & {"confounded", "batch", "batch shows"}),
+        "raw values": "raw" in codes,
+        "not tested": level == "not tested",
+        "inconclusive": level == "inconclusive",
+        "one data set": test is None,
+        "miscalibrated": line is not None and _miscalibrated(line),
+        "unstable": "unstable" in codes and level != "none",
+        "substitutes": any(row["substitutes"] for row in results["panel"]),
+        "no learning curve": results["learning"] is None,
+    }
+    wanted = [step for case, step in _STEPS.items() if holds[case]]
     return wanted or [("Use it, and watch how it does", "The checklist names what is to be said.")]
 
 

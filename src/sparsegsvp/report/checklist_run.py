@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from ..evaluation.recalibration import recalibration_effect, recalibration_words
-from ..evaluation.scores import TITLES
+from ..evaluation.scores import SCORE_TITLES
 from .words import (
     Part,
     class_counts_text,
@@ -332,7 +332,7 @@ def _scores(scores: Part) -> str:
 
 def _title_of(name: str) -> str:
     """What readers call a score."""
-    return TITLES.get(name, name.replace("brier", "Brier score").replace("_", " "))
+    return SCORE_TITLES.get(name, name.replace("brier", "Brier score").replace("_", " "))
 
 
 def _calibration(part: Part) -> str:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._notices import Notice
+from .._notices import Notice, Severity
 from .._versions import versions
 from ..estimators.pipeline import last_step
 from ..evaluation import ExternalValidation, sizes_notice
 from ..evaluation.recalibration import recalibration_of
 from ..evaluation.values import plain
-from ..metrics import threshold_table
 from . import features, figures, projections, words
-from .answers import notices_about
+from .doubts import notices_about
 from .features import describe_panel, samples_of, with_frequencies
 from .figures import FigureData, SampleTable
 from .methods import methods
@@ -95,9 +95,7 @@ def summarize(
     >>> results["verdict"]["level"]
     'not tested'
     """
-    found = evaluation
-    if evaluation is not None and not isinstance(evaluation, Mapping):
-        found = evaluation.to_dict()
+    found = evaluation.to_dict() if hasattr(evaluation, "to_dict") else evaluation
     samples = samples_of(table, model)
     data = _data(table, samples, units)
     # the outer folds repeat the whole procedure with its tuning, half samples may not
@@ -109,29 +107,23 @@ def summarize(
     scores = known_scores(found)
     verdict = words.describe_verdict(data, scores, found, size=len(rows), stability=steadiness)
     verdict["sentences"] += [] if test is None else [words.cohort_sentence(test)]
-    said = [
-        *notices_about(data, rows, verdict["level"], scores, steadiness),
-        *_passed_on(found, len(rows)),
-        *getattr(table, "notices", ()),
-        *notices,
-        *(Notice("skipped", "note", text) for text in skipped),
-    ]
-    said.sort(key=lambda notice: ("serious", "caution", "note").index(notice.severity))
+    said = _by_severity(
+        notices_about(data, rows, verdict["level"], scores, steadiness),
+        _passed_on(found, len(rows)),
+        getattr(table, "notices", ()),
+        notices,
+        (Notice("skipped", "note", text) for text in skipped),
+    )
     selections = folds if halves is None else halves
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "versions": versions(),
-        "run": {
-            "command": command,
-            "parameters": plain(dict(parameters or {})),
-            "seed": seed,
-            "skipped": list(skipped),
-        },
+        "run": _run(command, parameters, seed, skipped),
         "data": data,
         "model": describe_model(model),
         "verdict": verdict,
-        "notices": [notice.to_dict() for notice in said],
+        "notices": said,
         "panel": rows,
         "scores": scores,
         "thresholds": _thresholds(found, prevalence),
@@ -145,6 +137,23 @@ def summarize(
         "evaluation": found,
     }
     return cast(Results, plain({**document, "methods": methods(document)}))
+
+
+def _run(
+    command: str, parameters: Mapping[str, Any] | None, seed: int | None, skipped: Sequence[str]
+) -> FigureData:
+    return {
+        "command": command,
+        "parameters": plain(dict(parameters or {})),
+        "seed": seed,
+        "skipped": list(skipped),
+    }
+
+
+def _by_severity(*parts: Iterable[Notice]) -> list[dict[str, str]]:
+    """Notices from several places as the document holds them, the most serious first."""
+    said = sorted(chain(*parts), key=lambda notice: get_args(Severity).index(notice.severity))
+    return [notice.to_dict() for notice in said]
 
 
 def _passed_on(found: Mapping[str, Any] | None, size: int) -> list[Notice]:
@@ -229,11 +238,8 @@ def describe_model(model: Any) -> FigureData:
 
 def _thresholds(found: Mapping[str, Any] | None, prevalence: float | None) -> list[FigureData]:
     """Rates, predictive values and net benefit at thresholds, out of fold, of the first repeat."""
-    there = None if found is None else figures.positive_probabilities(found, prevalence)
-    if there is None:
-        return []
-    y, p, share = there
-    return plain(threshold_table(y, p, prevalence=share, own=share))
+    there = None if found is None else figures.positive_probabilities(found)
+    return [] if there is None else plain(there.thresholds(prevalence))
 
 
 def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, FigureData]:

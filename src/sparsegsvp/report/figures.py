@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_curve
 
-from .._typing import BoolArray, Float64Array
+from .._typing import Float64Array
 from ..estimators.elbow import find_elbow
-from ..metrics import at_prevalence, decision_curve, net_benefit
-from ..metrics.calibration import known_at
+from ..evaluation.curves import PositiveProbabilities
+from ..metrics import at_prevalence, net_benefit
 
 FigureData = dict[str, Any]
 
@@ -103,30 +103,22 @@ def calibration(evaluation: Mapping[str, Any]) -> FigureData | None:
     }
 
 
-def positive_probabilities(
-    evaluation: Mapping[str, Any], prevalence: float | None
-) -> tuple[BoolArray, Float64Array, float] | None:
-    """Which samples are positive, the first repeat's probabilities at a prevalence, and that.
-
-    By default at the share of the positive class in the table. None without two classes or
-    without probabilities.
-    """
+def positive_probabilities(evaluation: Mapping[str, Any]) -> PositiveProbabilities | None:
+    """The first repeat's probabilities; None without two classes or without probabilities."""
     proba = evaluation["out_of_fold"][0]["proba"]
     if proba is None or len(evaluation["classes"]) != 2:
         return None
     one = [str(c) for c in evaluation["classes"]].index(str(evaluation["positive"]))
     p = np.array([np.nan if row[one] is None else row[one] for row in proba], dtype=np.float64)
-    return known_at(np.asarray(evaluation["y"]) == one, p, prevalence)
+    return PositiveProbabilities.known(np.asarray(evaluation["y"]) == one, p)
 
 
 def decision(evaluation: Mapping[str, Any], prevalence: float | None = None) -> FigureData | None:
     """The decision curve of the first repeat's probabilities, at a prevalence."""
-    there = positive_probabilities(evaluation, prevalence)
-    if there is None:
+    found = positive_probabilities(evaluation)
+    if found is None:
         return None
-    y, p, share = there
-    found = decision_curve(y, p, prevalence=share).to_dict()
-    return {**found, "label": str(evaluation["positive"])}
+    return {**found.decision_curve(prevalence).to_dict(), "label": str(evaluation["positive"])}
 
 
 def at_threshold(counts: Mapping[str, Any], evidence: float, prevalence: float) -> FigureData:

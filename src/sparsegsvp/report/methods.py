@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..evaluation.recalibration import recalibration_words
-from ..evaluation.scores import TITLES
+from ..evaluation.scores import SCORE_TITLES
 from .words import (
     Part,
     folds_of,
@@ -144,7 +144,7 @@ def _learning_methods(learning: Part) -> str:
 def _cohort_methods(test: Part) -> str:
     """Report the independent cohort: scores, calibration, and what the intervals are."""
     scores = test["scores"]
-    named = [(name, title) for name, title in TITLES.items() if name in scores]
+    named = [(name, title) for name, title in SCORE_TITLES.items() if name in scores]
     counts = zip(test["confusion"]["classes"], test["class_counts"])
     text = (
         f"The final model was validated on an independent cohort of "

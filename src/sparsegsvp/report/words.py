@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..evaluation.comparison import RANDOM_PANEL
-from ..evaluation.scores import TITLES
+from ..evaluation.scores import SCORE_TITLES
 from ..evaluation.values import number
 
 Part = Mapping[str, Any]
@@ -296,7 +296,7 @@ def cohort_lines(test: Part, *, moved: bool = False) -> list[str]:
     lines = _score_lines(test["scores"], where, test["calibration"])
     half = next((row for row in test["thresholds"] if row["threshold"] == 0.5), None)
     if moved and half is not None and not half["own"]:
-        titles = {k: TITLES[k] for k in ("sensitivity", "specificity", "ppv", "npv")}
+        titles = {k: SCORE_TITLES[k] for k in ("sensitivity", "specificity", "ppv", "npv")}
         rates = [f"{title} {half[k]['value']:.3f}" for k, title in titles.items() if half[k]]
         lines.append(
             "These are of the model's own labels; labels moved to the prevalence have "
@@ -320,7 +320,7 @@ def out_of_fold_lines(results: Part) -> list[str]:
 def _score_lines(scores: Part, prevalence: str, calibration: Part | None) -> list[str]:
     """Write scores with their intervals, what they are for, and the calibration, a line each."""
     lines = []
-    for name, title in TITLES.items():
+    for name, title in SCORE_TITLES.items():
         s = scores.get(name)
         if s is not None:
             title = f"{title[:1].upper()}{title[1:]}{' (equal class shares)' * (name == 'brier')}"

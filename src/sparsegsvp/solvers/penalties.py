@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._typing import Float64Array
-from .._validate import check_real, close_names
+from .._validate import check_real, close_names, find_columns
 
 #: Values of q and eps where nothing else is asked for.
 DEFAULTS = {"q": 1.0, "eps": 1e-3}
@@ -220,8 +220,7 @@ def by_name(given: Mapping[Any, Any], names: Any, what: str, other: Any, each: s
             f"give {each} per feature"
         )
     names = [str(name) for name in names]
-    known = set(names)
-    unknown = [name for name in given if name not in known]
+    _, unknown = find_columns(given, names)
     if unknown:
         shown = ", ".join(repr(name) for name in unknown[:_SHOWN])
         more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
