@@ -131,8 +131,9 @@ def test_a_name_has_one_meaning():
             continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             names = [getattr(node, "name", None)]
-            if isinstance(node, ast.Assign):
-                names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                names = [target.id for target in targets if isinstance(target, ast.Name)]
             for name in names:
                 if name and not name.startswith("_"):
                     places[name].add(str(path.relative_to(ROOT)))

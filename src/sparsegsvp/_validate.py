@@ -120,6 +120,20 @@ def derive_seed(random_state: int, *keys: int) -> int:
     return int(np.random.SeedSequence([random_state, *keys]).generate_state(1)[0])
 
 
+def first_few(items: Iterable[object], most: int = 5, between: str = ", ") -> str:
+    """Join the first few of some words, and say how many more there are.
+
+    Examples
+    --------
+    >>> from sparsegsvp._validate import first_few
+    >>> first_few("abc"), first_few("abc", most=2)
+    ('a, b, c', 'a, b and 1 more')
+    """
+    words = [str(item) for item in items]
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return between.join(words[:most]) + more
+
+
 def close_names(name: str, known: Sequence[str]) -> list[str]:
     """Return up to three of the known names that a mistyped one may stand for.
 

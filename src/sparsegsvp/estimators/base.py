@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 
 from .._mixins import SupportSelector
 from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import forget_fit
+from .._validate import first_few, forget_fit
 from ..linalg import Matrix
 from ..linalg.matrix import in_memory, read_matrix
 from ..metrics import BatchTies
@@ -327,8 +327,5 @@ def _warn_constant(varying: BoolArray, factors: Float64Array, names: np.ndarray 
         constant = np.flatnonzero(~varying & which)
         if len(constant) == 0:
             continue
-        shown = [str(names[i]) if names is not None else str(i) for i in constant[:5]]
-        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
-        warnings.warn(
-            f"{len(constant)} {what}: {', '.join(shown)}{more}", UserWarning, stacklevel=5
-        )
+        shown = first_few(constant if names is None else (names[i] for i in constant))
+        warnings.warn(f"{len(constant)} {what}: {shown}", UserWarning, stacklevel=5)

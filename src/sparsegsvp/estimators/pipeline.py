@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 
 from .._mixins import SupportSelector
 from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import close_names, find_columns, forget_fit
+from .._validate import close_names, find_columns, first_few, forget_fit
 from .base import panel_columns
 from .center import takes_batch
 
@@ -296,9 +296,8 @@ def _missing(absent: list[Any], names: list[str], n_features: int) -> str:
             f"the panel names {named[0]!r}, but the data has no names: fit on a data frame, "
             "or give the numbers of columns"
         )
-    shown = ", ".join(repr(name) for name in absent[:5])
-    more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
-    text = f"{len(absent)} column(s) of the panel are not in the data: {shown}{more}"
+    shown = first_few(map(repr, absent))
+    text = f"{len(absent)} column(s) of the panel are not in the data: {shown}"
     if not isinstance(absent[0], str):
         return f"{text}; there are {n_features}, numbered from 0"
     close = close_names(absent[0], names)

@@ -18,6 +18,7 @@ from sklearn.model_selection import GroupKFold
 
 from .._notices import Notice, Severity
 from .._typing import IntArray
+from .._validate import first_few
 from ..metrics import BatchTies, Interval, balanced_accuracy_interval
 from ..metrics.batches import batch_ties
 from .folds import Fold
@@ -123,8 +124,7 @@ class BatchAudit(BatchTies):
         )
         names = self.unseen.not_left_out
         if names:
-            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-            text += f" Not left out, a class needing them: {', '.join(names[:5])}{more}."
+            text += f" Not left out, a class needing them: {first_few(names)}."
         return [*said, text]
 
     def _notices(self) -> Iterator[Notice]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
-from .._validate import LARGEST
+from .._validate import LARGEST, first_few
 from .cells import column_slices, looks_numeric
 from .derived import append_covariates
 from .errors import InputError, counted, listed, option, quote, suggestion
@@ -125,7 +125,7 @@ def _leave_out_unlabelled(raw: RawTable) -> None:
     if not keep.any():
         raise InputError("no sample has a label", remedy=f"check {option('target')}")
     gone = [_place(raw, int(i)) for i in np.flatnonzero(~keep)]
-    shown = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
+    shown = first_few(gone, most=3)
     one = len(gone) == 1
     what = "1 sample has no label and was" if one else f"{len(gone)} samples have no label and were"
     raw.notes.append(f"{what} left out ({shown})")

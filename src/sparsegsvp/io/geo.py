@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from .._validate import first_few
 from .errors import InputError, did_you_mean, listed, option, quote, role_option
 from .layout import RawTable, Roles
 from .rows import from_rows
@@ -74,8 +75,7 @@ class Samples:
             values = list(dict.fromkeys(value for value in column if value is not None))
             if 1 < len(values) < len(column):
                 parts.append(f"{quote(name)} ({listed(values, shown=3, limit=24)})")
-        more = f" and {len(parts) - _LISTED} more" if len(parts) > _LISTED else ""
-        usable = "; ".join(parts[:_LISTED]) + more
+        usable = first_few(parts, most=_LISTED, between="; ")
         return f"usable are {usable}" if parts else "nothing in it tells groups of samples apart"
 
 

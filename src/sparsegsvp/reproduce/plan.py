@@ -11,7 +11,7 @@ from ..evaluation.values import digest
 from .claims import elimination, filters, imbalance, searched, searched_own
 from .protocol import Study, sweep_name
 from .runs import (
-    OWN,
+    OWN_METHODS,
     PUBLISHED,
     own_convergence,
     own_run,
@@ -201,7 +201,7 @@ class _Stages:
                 method=method,
                 change=change,
                 seed=seed,
-                **OWN[method],
+                **OWN_METHODS[method],
             )
             for method, runs in counts.items()
             for seed in range(runs)

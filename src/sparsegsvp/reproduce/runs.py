@@ -217,7 +217,7 @@ def _own_planes(data: Dataset, study: str, start: Array | None = None) -> list[G
 
 # Settings of this package's methods; the rest is at its defaults. The study is about panels, so
 # GSVPSVMCV follows its rule for small ones; one tau instead of four takes a quarter of the time.
-OWN: dict[str, dict[str, Any]] = {"GSVPSVM": {}, "GSVPSVMCV": {"rule": "1se", "tau": [1.0]}}
+OWN_METHODS: dict[str, dict[str, Any]] = {"GSVPSVM": {}, "GSVPSVMCV": {"rule": "1se", "tau": [1.0]}}
 
 
 def paper_runs(

@@ -21,7 +21,7 @@ from .protocol import (
     spaced,
     sweep_name,
 )
-from .runs import OWN
+from .runs import OWN_METHODS
 
 CODE = "authors' conventions"
 NOTEBOOK = "authors' notebook"
@@ -333,7 +333,7 @@ def runs_of(results: Findings, kind: str, method: str) -> list[dict[str, Any]]:
 
 def method_labels(study: Study) -> dict[str, str]:
     """Key -> label of everything in the sensitivity study."""
-    return {**{m.key: m.label for m in study.methods}, **{name: name for name in OWN}}
+    return {**{m.key: m.label for m in study.methods}, **{name: name for name in OWN_METHODS}}
 
 
 def sensitivity_rows(study: Study, results: Findings) -> list[Row]:

@@ -15,12 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._typing import Float64Array
-from .._validate import check_real, close_names, find_columns
+from .._validate import check_real, close_names, find_columns, first_few
 
 #: Values of q and eps where nothing else is asked for.
 DEFAULTS = {"q": 1.0, "eps": 1e-3}
 # Names that an error lists.
-_SHOWN = 3
 
 
 class Penalty(Protocol):
@@ -222,11 +221,10 @@ def by_name(given: Mapping[Any, Any], names: Any, what: str, other: Any, each: s
     names = [str(name) for name in names]
     _, unknown = find_columns(given, names)
     if unknown:
-        shown = ", ".join(repr(name) for name in unknown[:_SHOWN])
-        more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
+        shown = first_few(map(repr, unknown), most=3)
         close = close_names(str(unknown[0]), names)
         meant = f"did you mean {' or '.join(map(repr, close))}?" if close else "check the spelling"
-        raise ValueError(f"{what} names features that are not there: {shown}{more}; {meant}")
+        raise ValueError(f"{what} names features that are not there: {shown}; {meant}")
     return [given.get(name, other) for name in names]
 
 

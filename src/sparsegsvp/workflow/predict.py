@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
+from .._validate import first_few
 from ..estimators.center import FEWEST_ROWS, takes_batch
 from ..estimators.pipeline import last_step, prepared_rows
 from ..evaluation import (
@@ -122,19 +123,17 @@ class Predictions:
             return ""
         total = sum(self.imputed.values())
         counts = [f"{n} of '{name}'" for name, n in self.imputed.items()]
-        shown = ", ".join(counts[:5]) + (f" and {len(counts) - 5} more" if counts[5:] else "")
         what = "1 missing value was" if total == 1 else f"{total:,} missing values were"
-        return f"{what} replaced by medians of the training samples: {shown}"
+        return f"{what} replaced by medians of the training samples: {first_few(counts)}"
 
     def centred_text(self) -> str:
         """Say by what the samples were centred; empty where the model centres no batches."""
         if not self.centred:
             return ""
         sizes = [str(n) for n in self.centred]
-        more = f" and {len(sizes) - 5} more" if len(sizes) > 5 else ""
         what = f"as one batch of {sizes[0]}"
         if len(sizes) > 1:
-            what = f"in {len(sizes)} batches of {', '.join(sizes[:5])}{more}"
+            what = f"in {len(sizes)} batches of {first_few(sizes)}"
         return (
             f"{self.where or 'These samples'}: this model centres batches, so the values were "
             f"centred by the means of these very samples, {what}. That is right only where the "
