@@ -27,7 +27,6 @@ from rich.progress import (
 from rich.table import Table as Grid
 from rich.text import Text
 
-from .._validate import first_few
 from ..io.errors import naming, one_line
 from .options import Showing
 
@@ -209,7 +208,9 @@ class Screen:
         lines = table.role_lines()
         for line in lines:
             names = [one_line(name) or "(names of rows)" for name in line["columns"]]
-            shown = first_few(names, most=_NAMED)
+            shown = ", ".join(names[:_NAMED])
+            if len(names) > _NAMED:
+                shown += f" and {len(names) - _NAMED} more"
             out = line["role"] in _LEFT_OUT
             why = f"{line['reason']}: left out" if out else line["reason"]
             grid.add_row(
