@@ -106,10 +106,10 @@ def run(stage: Stage, folder: Path) -> dict[str, Any]:
     return {**result, "minutes": round((time.monotonic() - start) / 60, 1)}
 
 
-def report(results: dict[str, dict[str, Any]], seed: int) -> str:
-    """Return the report: what was tried, what was found, of which commit."""
+def report(results: dict[str, dict[str, Any]], seed: int, notes: bool = True) -> str:
+    """Return the report: what was tried, what was found, of which commit; ``notes`` beside it."""
     lines = ["| what | tried | found | minutes | commit |", "| --- | --- | --- | ---: | --- |"]
-    notes: list[str] = []
+    said: list[str] = []
     for stage in stages(seed):
         if stage.name not in results:
             lines.append(f"| {stage.title} | not run | | | |")
@@ -119,11 +119,12 @@ def report(results: dict[str, dict[str, Any]], seed: int) -> str:
         found = len(result["findings"]) or "nothing"
         ran = f"{result['minutes']} | {result['about']['commit']}"
         lines.append(f"| {stage.title} | {numbers} | {found} | {ran} |")
-        notes += [f"- {stage.name}: {text}" for text in result["findings"]]
-        notes += [f"- {stage.name}: {text}" for text in result.get("notes", ())]
+        said += [f"- {stage.name}: {text}" for text in result["findings"]]
+        if notes:
+            said += [f"- {stage.name}: {text}" for text in result.get("notes", ())]
     versions = {result["about"]["versions"] for result in results.values()}
     lines += ["", f"Seed {seed}; {'; '.join(sorted(versions))}."]
-    return "\n".join([*lines, *(["", *notes] if notes else [])]) + "\n"
+    return "\n".join([*lines, *(["", *said] if said else [])]) + "\n"
 
 
 def _number(value: Any) -> str:
@@ -187,7 +188,7 @@ def main() -> int:
     (given.out / "report.md").write_text(text)
     print(f"\n{text}\n{given.out / 'report.md'}")
     if given.page:
-        put_into(given.page, text)
+        put_into(given.page, report(results, given.seed, notes=False))
     return 1 if any(result["findings"] for result in results.values()) else 0
 
 
