@@ -176,7 +176,7 @@ def draw_figures(results: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns
     -------
-    dict of str to Chart or Sheet
+    dict of str to Chart or ChartSheet
         By name, in the order of the page. Each can be saved (``save("roc.svg")``, ``"roc.png"``)
         and gives its numbers (``csv()``).
 
