@@ -25,7 +25,7 @@ from sparsegsvp.report import (
     validate,
     words,
 )
-from sparsegsvp.report.doubts import notices_about
+from sparsegsvp.report.notices import notices_about
 
 
 def test_the_document_is_valid_json_and_repeats_itself(fitted, results):

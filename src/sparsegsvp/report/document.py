@@ -16,10 +16,10 @@ from ..evaluation import ExternalValidation, sizes_notice
 from ..evaluation.recalibration import recalibration_of
 from ..evaluation.values import plain
 from . import features, figures, projections, words
-from .doubts import notices_about
 from .features import describe_panel, samples_of, with_frequencies
 from .figures import FigureData, SampleTable
 from .methods import methods
+from .notices import notices_about
 from .schema import FORMAT, FORMAT_VERSION, Results
 
 

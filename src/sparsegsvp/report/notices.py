@@ -1,4 +1,4 @@
-"""Reasons to doubt a run: notices about its score, its data and the stability of its panel."""
+"""Notices of a run: what speaks against its score, its data and the stability of its panel."""
 
 from __future__ import annotations
 
