@@ -117,6 +117,14 @@ class DaskRows(Rows):
             for inner, block in as_rows(chunk).row_blocks():
                 yield slice(rows.start + inner.start, rows.start + inner.stop), block
 
+    def map_rows(self, function: Callable[[Float64Array], Float64Array]) -> Float64Array:
+        source = self._by_bands()
+        parts = [
+            _task(_map, function, *(source._chunk(i, j) for j in range(len(source._cols))))
+            for i in range(len(source._rows))
+        ]
+        return np.concatenate(self._compute(parts))
+
     def reduce_rows(
         self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray | None] = ()
     ) -> State:
@@ -360,6 +368,10 @@ def _reduce(shared: tuple[Any, Any], per_row: list[Any], *chunks: Any) -> tuple[
     with np.errstate(all="ignore"):
         state = rows.reduce_rows(visit, merge, [_as_index(array) for array in per_row])
         return (state, *rows.extremes())
+
+
+def _map(function: Callable[[Float64Array], Float64Array], *chunks: Any) -> Float64Array:
+    return as_rows(_join(*chunks)).map_rows(function)
 
 
 def _join(*chunks: Any) -> Any:

@@ -109,6 +109,10 @@ class Rows(ABC):
         v *= weight
         return self.tdot(v, exact=exact)
 
+    def map_rows(self, function: Callable[[Float64Array], Float64Array]) -> Float64Array:
+        """What a function gives for blocks of rows, one row for each."""
+        return np.concatenate([function(block) for _, block in self.row_blocks()])
+
     def reduce_rows(
         self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray | None] = ()
     ) -> State:

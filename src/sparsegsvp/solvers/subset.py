@@ -87,7 +87,7 @@ class RowCovariances:
     """Pooled within-class covariances of training sets, read off the rows as they are asked for.
 
     ``train`` says which rows belong to which set; rows are clipped at ``clip`` pooled standard
-    deviations from their class's mean, over all sets.
+    deviations from their class's mean, over all sets. ``identity`` is what `row_identity` gives.
     """
 
     def __init__(
@@ -100,24 +100,27 @@ class RowCovariances:
         train: BoolArray | None = None,
         clip: float | None = None,
         standardize: bool = True,
+        identity: tuple[Float64Array, IntArray] | None = None,
     ) -> None:
         n, m = rows.shape
         train = np.ones((1, n), dtype=bool) if train is None else train
         cells, of_class, inside = _cells(codes, train)
         mean, variance = rows.class_statistics(cells, weight, len(of_class))
         total = np.bincount(cells, weight, minlength=len(of_class))
-        identity = _identity(rows)
+        self.key, same = row_identity(rows) if identity is None else identity
+        self.limits: Float64Array | None = None
         if clip is not None:
             everything = np.ones((1, len(total)), dtype=bool)
             _, class_mean, within = _merged(total, mean, variance, of_class, everything, n_classes)
             reach = clip * np.sqrt(within[0]) + 8 * np.finfo(rows.dtype).eps * np.abs(class_mean[0])
             low, high = class_mean[0] - reach, class_mean[0] + reach
+            self.limits = np.stack([low.min(axis=0), high.max(axis=0)])
             rows = rows.clipped(low.astype(rows.dtype), high.astype(rows.dtype), codes)
             mean, variance = rows.corrected(mean, variance, cells, weight)
         share, self._raw_means, within = _merged(
             total, mean, variance, of_class, inside, n_classes
         )
-        counts = [len(np.unique(identity[mask & (weight > 0.0)])) for mask in train]
+        counts = [len(np.unique(same[mask & (weight > 0.0)])) for mask in train]
         self.spread = Spreads.of(share, np.array(counts), self._raw_means, within, standardize)
         self.rows, self.codes = rows, codes
         self.weight = train * weight
@@ -527,12 +530,16 @@ def _merged(
     return share, means, within
 
 
-def _identity(rows: Rows) -> IntArray:
-    """Equal numbers for equal rows: a row that is repeated, or weighed, is counted once."""
-    key = np.cos(np.arange(1.0, rows.shape[1] + 1.0) ** 1.5)
-    value = rows.dot(key, exact=True)
+def row_identity(rows: Rows) -> tuple[Float64Array, IntArray]:
+    """A number in [0, 1) of each row, as good as drawn, and a rank that equal rows share.
+
+    Both depend on what is in a row and not on its place. A row that is repeated, or weighed,
+    is counted once.
+    """
+    value = rows.dot(np.cos(np.arange(1.0, rows.shape[1] + 1.0) ** 1.5), exact=True)
     size = np.abs(value).max()
-    return np.unique(np.round(value / (size if size > 0.0 else 1.0), 11), return_inverse=True)[1]
+    value = np.round(value / (size if size > 0.0 else 1.0), 11)
+    return (value * 1e6) % 1.0, np.unique(value, return_inverse=True)[1]
 
 
 @dataclass(frozen=True, eq=False)
