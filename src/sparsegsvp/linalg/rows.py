@@ -266,7 +266,10 @@ class DenseRows(Rows):
 
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
         if not self._blas or (exact and self.dtype != np.float64):
-            return np.concatenate([block @ v for _, block in self.row_blocks()])
+            out = np.zeros(self.shape[0])
+            for cols, rows in self._tiles():
+                out[rows] += self.X[rows, cols].astype(np.float64) @ v[cols]
+            return out
         return (self.X @ v.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
@@ -278,8 +281,8 @@ class DenseRows(Rows):
         return out
 
     def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
-        part = self.X[rows] if isinstance(rows, slice) else self.X.take(rows, axis=0)
-        return part[:, index].astype(np.float64)
+        part = self.X[rows, index] if isinstance(rows, slice) else self.X[np.ix_(rows, index)]
+        return part.astype(np.float64)
 
     def take(self, index: IntArray) -> Rows:
         return DenseRows(self.columns(index))
@@ -291,26 +294,25 @@ class DenseRows(Rows):
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int
     ) -> tuple[Float64Array, Float64Array]:
-        n, m = self.shape
+        m = self.shape[1]
         mean, spread = np.zeros((n_classes, m)), np.zeros((n_classes, m))
         # relative to the first row a constant column is exactly zero, and stays so
         pilot = self.X[0].astype(np.float64)
-        width = min(m, 512)
         seen = np.zeros(n_classes)
-        for rows in spans(n, max(1, BLOCK // width)):
+        for cols, rows in self._tiles():
+            if rows.start == 0:
+                seen[:] = 0.0
             code = codes[rows]
             member = np.zeros((n_classes, len(code)))
             member[code, np.arange(len(code))] = weight[rows]
             total = member.sum(axis=1)
-            share = member / np.where(total > 0.0, total, 1.0)[:, None]
-            for cols in spans(m, width):
-                block = np.subtract(self.X[rows, cols], pilot[cols], dtype=np.float64)
-                block_mean = share @ block
-                block -= block_mean[code]
-                np.square(block, out=block)
-                _merge_statistics(
-                    mean[:, cols], spread[:, cols], seen, block_mean, member @ block, total
-                )
+            block = np.subtract(self.X[rows, cols], pilot[cols], dtype=np.float64)
+            block_mean = (member @ block) / np.where(total > 0.0, total, 1.0)[:, None]
+            block -= block_mean[code]
+            np.square(block, out=block)
+            _merge_statistics(
+                mean[:, cols], spread[:, cols], seen, block_mean, member @ block, total
+            )
             seen += total
         mean[seen > 0.0] += pilot
         return mean, spread / np.where(seen > 0.0, seen, 1.0)[:, None]
@@ -320,16 +322,23 @@ class DenseRows(Rows):
 
     def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
         parts = []
-        for rows in spans(self.shape[0], max(1, BLOCK // self.shape[1])):
-            block, code = self.X[rows], codes[rows]
-            i, j = np.nonzero((block > high[code]) | (block < low[code]))
+        for cols, rows in self._tiles():
+            block, code = self.X[rows, cols], codes[rows]
+            i, j = np.nonzero((block > high[code, cols]) | (block < low[code, cols]))
             x = block[i, j]
             keep = x != 0.0
-            i, j, x = i[keep], j[keep], x[keep]
-            c = code[i]
-            moved = np.clip(x, low[c, j], high[c, j])
-            parts.append((i + rows.start, j, x, moved.astype(np.float64)))
+            i, j, x = i[keep], j[keep] + cols.start, x[keep]
+            moved = np.clip(x, low[code[i], j], high[code[i], j]).astype(np.float64)
+            parts.append((i + rows.start, j, x, moved))
         return _clipped(self, parts)
+
+    def _tiles(self) -> Iterator[tuple[slice, slice]]:
+        """Columns and rows of blocks that lie together in memory, row by row for each columns."""
+        n, m = self.shape
+        width = max(1, BLOCK // n) if self.X.flags.f_contiguous else 512
+        for cols in spans(m, width):
+            for rows in spans(n, max(1, BLOCK // min(m, width))):
+                yield cols, rows
 
 
 class SparseRows(Rows):
@@ -440,25 +449,35 @@ class ClippedRows(Rows):
     ) -> None:
         self.base, self.shape, self.dtype = base, base.shape, base.dtype
         self._entries = (row, col, before, after)
-        self._change = sp.csr_array((after - before, (row, col)), shape=base.shape)
+        # one row a feature
+        self._change = sp.csr_array((after - before, (col, row)), shape=base.shape[::-1])
 
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
-        return self.base.dot(v, exact=exact) + self._change @ v
+        return self.base.dot(v, exact=exact) + self._change.T @ v
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
         out = self.base.tdot(u, exact=exact)
-        out += (self._change.T @ u.T).T
+        out += (self._change @ u.T).T
         return out
 
     def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
-        return self.base.columns(index, rows) + self._change[rows][:, index].toarray()
+        out = self.base.columns(index, rows)
+        if not isinstance(rows, slice):
+            return out + self._change[index][:, rows].toarray().T
+        bounds, at, change = self._change.indptr, self._change.indices, self._change.data
+        counts = bounds[index + 1] - bounds[index]
+        column = np.repeat(np.arange(len(index)), counts)
+        first = np.cumsum(counts) - counts
+        entry = np.arange(len(column)) + (bounds[index] - first)[column]
+        out[at[entry], column] += change[entry]
+        return out
 
     def take(self, index: IntArray) -> Rows:
         return DenseRows(self.columns(index))
 
     def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
         for rows, block in self.base.row_blocks():
-            yield rows, block + self._change[rows].toarray()
+            yield rows, block + self._change[:, rows].toarray().T
 
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int
