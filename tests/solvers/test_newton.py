@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegsvp.linalg.covariances import Part, RowCovariances
-from sparsegsvp.linalg.matrix import as_matrix
+from sparsegsvp.linalg.covariances import CovariancesOfRows, Part
+from sparsegsvp.linalg.rows import as_rows
 from sparsegsvp.solvers import newton
 from sparsegsvp.solvers.newton import Problem, kkt_residual, prox_on_sphere, solve
 from sparsegsvp.solvers.path import Path
@@ -18,7 +18,7 @@ few = settings(max_examples=20, deadline=None, derandomize=True)
 
 def _problem(blocks, i=0, tau=1.0, pool=0.5, q=1.0, factors=None):
     X, codes = np.concatenate(blocks), np.repeat(np.arange(len(blocks)), [len(b) for b in blocks])
-    cov = RowCovariances([Part(as_matrix(X), codes, np.ones(len(X)))], len(blocks), False)
+    cov = CovariancesOfRows([Part(as_rows(X), codes, np.ones(len(X)))], len(blocks), False)
     factors = np.ones(X.shape[1]) if factors is None else factors
     return Problem(cov, OneVsRest.of_class(i, cov.share, pool), tau, Penalty(q), factors)
 
@@ -49,7 +49,9 @@ def test_the_prox_on_the_sphere_beats_every_other_point(seed, m, shrink):
 
 
 def test_where_nothing_is_left_of_the_prox_the_lowest_of_equals_stands():
-    np.testing.assert_array_equal(prox_on_sphere(np.array([1.0, -2.0, 2.0]), np.full(3, 5.0)), [0, -1, 0])
+    np.testing.assert_array_equal(
+        prox_on_sphere(np.array([1.0, -2.0, 2.0]), np.full(3, 5.0)), [0, -1, 0]
+    )
 
 
 @few

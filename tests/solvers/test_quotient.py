@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegsvp.linalg.covariances import MomentCovariances, Part, RowCovariances
+from sparsegsvp.linalg.covariances import CovariancesOfMoments, CovariancesOfRows, Part
 from sparsegsvp.linalg.moments import ClassMoments
-from sparsegsvp.linalg.matrix import as_matrix
+from sparsegsvp.linalg.rows import as_rows
 from sparsegsvp.solvers.quotient import (
     OneVsRest,
     Quotient,
@@ -31,8 +31,8 @@ problems = {
 def _covariances(blocks, moments=False):
     X, codes = np.concatenate(blocks), np.repeat(np.arange(len(blocks)), [len(b) for b in blocks])
     if moments:
-        return MomentCovariances.of(ClassMoments.from_data(X, codes), standardize=False)
-    return RowCovariances([Part(as_matrix(X), codes, np.ones(len(X)))], len(blocks), False)
+        return CovariancesOfMoments.of(ClassMoments.from_data(X, codes), standardize=False)
+    return CovariancesOfRows([Part(as_rows(X), codes, np.ones(len(X)))], len(blocks), False)
 
 
 def _unit(m, seed):

@@ -2,15 +2,7 @@
 
 from .gsvd import gsvd
 from .hogsvd import hogsvd
-from .matrix import DenseMatrix, Matrix, SparseMatrix, as_matrix
 from .moments import ClassMoments
+from .rows import DenseRows, Rows, SparseRows, as_rows
 
-__all__ = [
-    "ClassMoments",
-    "DenseMatrix",
-    "Matrix",
-    "SparseMatrix",
-    "as_matrix",
-    "gsvd",
-    "hogsvd",
-]
+__all__ = ["ClassMoments", "DenseRows", "Rows", "SparseRows", "as_rows", "gsvd", "hogsvd"]

@@ -12,9 +12,11 @@ import numpy as np
 from scipy.linalg import eigh
 
 from .._typing import Float64Array, IntArray
-from .matrix import BLOCK, Matrix
 from .moments import ClassMoments, class_moments
+from .rows import BLOCK, Rows
 
+# Above this ratio of mean to standard deviation, float32 products are accumulated in float64.
+_LARGE_MEAN = 30.0
 # Elements of the blocks of all classes that are kept in memory.
 _MOST_ELEMENTS = 1 << 24
 
@@ -24,12 +26,12 @@ Lift = Callable[[Float64Array], Float64Array]
 class Part(NamedTuple):
     """Some rows, the class of each and its weight; all rows of a class are in one part."""
 
-    matrix: Matrix
+    rows: Rows
     codes: IntArray
     weight: Float64Array
 
 
-class Covariances:
+class ClassCovariances:
     """Means and variances of all standardised features in each class, constant features zero.
 
     A subclass adds the covariances, of which only blocks are ever formed where features are many.
@@ -67,32 +69,34 @@ class Covariances:
         """
         raise NotImplementedError
 
-    def row_space(self, features: IntArray) -> tuple[Covariances, Lift]:
+    def row_space(self, features: IntArray) -> tuple[ClassCovariances, Lift]:
         """The rows in an orthonormal basis of their span, and the map from the basis back."""
         raise ValueError(
             f"the moments of {self.n_samples} rows hold more features than rows: pass the rows"
         )
 
 
-class RowCovariances(Covariances):
+class CovariancesOfRows(ClassCovariances):
     """Covariances read off the rows: products with X and X', and cached blocks."""
 
     def __init__(self, parts: Sequence[Part], n_classes: int, standardize: bool) -> None:
         codes = np.concatenate([part.codes for part in parts])
         weight = np.concatenate([part.weight for part in parts])
         totals = np.bincount(codes, weight, minlength=n_classes)
-        self._parts = [part.matrix for part in parts]
-        ends = np.cumsum([0, *(matrix.shape[0] for matrix in self._parts)])
+        self._parts = [part.rows for part in parts]
+        ends = np.cumsum([0, *(rows.shape[0] for rows in self._parts)])
         self._spans = [slice(int(a), int(b)) for a, b in pairwise(ends)]
         shape = (n_classes, self._parts[0].shape[1])
         means, variances = np.zeros(shape), np.zeros(shape)
         for part in parts:
-            inside = np.bincount(part.codes, part.weight, minlength=n_classes) > 0.0
-            found = part.matrix.class_statistics(
-                part.codes, part.weight / totals[part.codes], n_classes
-            )
-            means[inside], variances[inside] = (values[inside] for values in found)
+            # a class that lies in another part has no weight here, and zeros
+            statistics = part.rows.class_statistics(part.codes, part.weight, n_classes)
+            means += statistics[0]
+            variances += statistics[1]
         super().__init__(means, variances, totals / totals.sum(), standardize)
+        self._exact = any(part.dtype != np.float64 for part in self._parts) and bool(
+            np.any(np.abs(self.center) * self.inverse > _LARGE_MEAN)
+        )
         # rows that count, those of each class side by side
         order = np.argsort(codes, kind="stable")
         self._order = order[weight[order] > 0.0]
@@ -154,16 +158,18 @@ class RowCovariances(Covariances):
         else:
             dense = np.zeros(len(self.center))
             dense[features] = w * self.inverse[features]
-            projected = np.concatenate([part.dot(dense) for part in self._parts])[self._order]
+            dots = [part.dot(dense, exact=self._exact) for part in self._parts]
+            projected = np.concatenate(dots)[self._order]
             projected -= (self.center @ dense + self.means[:, features] @ w)[self._codes]
         u = np.zeros((len(coef), self._spans[-1].stop))
         u[:, self._order] = coef[:, self._codes] * (projected * self._weight)
-        out = reduce(add, (m.tdot(u[:, rows]) for m, rows in zip(self._parts, self._spans)))
+        pairs = zip(self._parts, self._spans)
+        out = reduce(add, (part.tdot(u[:, rows], exact=self._exact) for part, rows in pairs))
         out -= u.sum(axis=1)[:, None] * self.center
         out *= self.inverse
         return out
 
-    def row_space(self, features: IntArray) -> tuple[Covariances, Lift]:
+    def row_space(self, features: IntArray) -> tuple[ClassCovariances, Lift]:
         # the Gram matrix of the rows is summed over blocks of columns: no copy of X
         step = max(1, BLOCK // self.n_samples)
         parts = [features[start : start + step] for start in range(0, len(features), step)]
@@ -180,7 +186,7 @@ class RowCovariances(Covariances):
         scatters = [
             (rows[inside] * self._weight[inside, None]).T @ rows[inside] for inside in self._classes
         ]
-        reduced = MomentCovariances(means, np.array(scatters), self.share, self.n_samples)
+        reduced = CovariancesOfMoments(means, np.array(scatters), self.share, self.n_samples)
 
         def lift(u: Float64Array) -> Float64Array:
             coordinates = vectors @ (u / root)
@@ -189,7 +195,7 @@ class RowCovariances(Covariances):
         return reduced, lift
 
 
-class MomentCovariances(Covariances):
+class CovariancesOfMoments(ClassCovariances):
     """Covariances of few features, all of them formed."""
 
     def __init__(
@@ -207,7 +213,7 @@ class MomentCovariances(Covariances):
         self._cov *= self.inverse[:, None]
 
     @classmethod
-    def of(cls, moments: ClassMoments, standardize: bool) -> MomentCovariances:
+    def of(cls, moments: ClassMoments, standardize: bool) -> CovariancesOfMoments:
         """The covariances of some rows' moments."""
         covariances = moments.scatters / moments.weights[:, None, None]
         share = moments.weights / moments.weights.sum()
@@ -221,12 +227,12 @@ class MomentCovariances(Covariances):
         return coef @ (w @ self._cov[:, features])
 
 
-def covariances_of(parts: Sequence[Part], n_classes: int, *, standardize: bool) -> Covariances:
-    """Covariances of labelled rows: all at once where that costs less than passes over the data."""
-    n = sum(part.matrix.shape[0] for part in parts)
-    m = parts[0].matrix.shape[1]
+def covariances_of(parts: Sequence[Part], n_classes: int, *, standardize: bool) -> ClassCovariances:
+    """Covariances of labelled rows: all at once where that costs less than passes over them."""
+    n = sum(part.rows.shape[0] for part in parts)
+    m = parts[0].rows.shape[1]
     if m <= 200 or (m <= 1000 and n >= 10 * m):
         moments = sum(class_moments(*part, n_classes) for part in parts)
         assert isinstance(moments, ClassMoments)
-        return MomentCovariances.of(moments, standardize)
-    return RowCovariances(parts, n_classes, standardize)
+        return CovariancesOfMoments.of(moments, standardize)
+    return CovariancesOfRows(parts, n_classes, standardize)

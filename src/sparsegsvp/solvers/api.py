@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import Float64Array, IntArray
 from .._validate import check_integer, check_real
-from ..linalg.covariances import Covariances, MomentCovariances, Part, covariances_of
-from ..linalg.matrix import Matrix, read_matrix
+from ..linalg.covariances import ClassCovariances, CovariancesOfMoments, Part, covariances_of
 from ..linalg.moments import ClassMoments
+from ..linalg.rows import Rows, read_rows
 from .exact import solve_unpenalized
 from .newton import Problem, Solution, kkt_residual
 from .path import Path, delta_grid
@@ -347,7 +347,7 @@ def _unpenalized(problem: Problem) -> Solution:
     )
 
 
-def _result(cov: Covariances, solution: Solution, delta_max: float) -> GSVPResult:
+def _result(cov: ClassCovariances, solution: Solution, delta_max: float) -> GSVPResult:
     sign = -1.0 if solution.bias.other < 0.0 else 1.0
     weights = sign * solution.w
     # bias.own is p_i + b for centred features: class 0 is A
@@ -391,7 +391,7 @@ def _warn(results: list[GSVPResult], message: str) -> None:
 # -------------------------------------------------------------------------- the two classes
 
 
-def _covariances(A: Any, B: Any, sample_weight: tuple[Any, Any] | None) -> Covariances:
+def _covariances(A: Any, B: Any, sample_weight: tuple[Any, Any] | None) -> ClassCovariances:
     """Covariances of the classes 0 (A) and 1 (B), given as rows or moments and checked."""
     if isinstance(A, ClassMoments) or isinstance(B, ClassMoments):
         return _moment_covariances(A, B, sample_weight)
@@ -410,7 +410,7 @@ def _covariances(A: Any, B: Any, sample_weight: tuple[Any, Any] | None) -> Covar
     return covariances_of(parts, 2, standardize=False)
 
 
-def _moment_covariances(A: Any, B: Any, sample_weight: Any) -> Covariances:
+def _moment_covariances(A: Any, B: Any, sample_weight: Any) -> ClassCovariances:
     if not (isinstance(A, ClassMoments) and isinstance(B, ClassMoments)):
         raise ValueError("A and B must both be ClassMoments or both be arrays")
     if sample_weight is not None:
@@ -432,19 +432,17 @@ def _moment_covariances(A: Any, B: Any, sample_weight: Any) -> Covariances:
         np.concatenate([A.means, B.means]),
         np.concatenate([A.scatters, B.scatters]),
     )
-    return MomentCovariances.of(both, standardize=False)
+    return CovariancesOfMoments.of(both, standardize=False)
 
 
-def _check_block(name: str, X: Any) -> Matrix:
-    matrix = read_matrix(
-        X, name, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
-    )
-    if matrix.shape[0] < 2 or matrix.shape[1] < 1:
+def _check_block(name: str, X: Any) -> Rows:
+    rows = read_rows(X, name, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0)
+    if rows.shape[0] < 2 or rows.shape[1] < 1:
         raise ValueError(
-            f"{name} has shape {matrix.shape}: a class needs at least two rows and one feature"
+            f"{name} has shape {rows.shape}: a class needs at least two rows and one feature"
         )
-    matrix.check_values(name)
-    return matrix
+    rows.check_values(name)
+    return rows
 
 
 def _check_row_weights(sample_weight: Any, sizes: list[int]) -> list[Float64Array]:

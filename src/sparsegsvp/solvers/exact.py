@@ -12,13 +12,13 @@ import numpy as np
 from scipy.linalg import eigh, lstsq
 
 from .._typing import Float64Array, IntArray
-from ..linalg.covariances import Covariances
+from ..linalg.covariances import ClassCovariances
 from ..linalg.gsvd import gsvd
 from .quotient import Bias, OneVsRest, best_bias
 
 
 def solve_unpenalized(
-    cov: Covariances, plane: OneVsRest, tau: float, features: IntArray
+    cov: ClassCovariances, plane: OneVsRest, tau: float, features: IntArray
 ) -> tuple[Float64Array, Bias] | None:
     """Unit normal and bias of the best plane on some features, all of which it may use.
 
@@ -47,7 +47,7 @@ def panel_planes(
     means : ndarray of shape (n_classes, n_selected)
         Class means of the panel's features, standardised.
     covariances : ndarray of shape (n_classes, n_selected, n_selected)
-        Covariances within the classes.
+        ClassCovariances within the classes.
     share : ndarray of shape (n_classes,)
         Weight of each class in the pooled covariance.
     tau : float

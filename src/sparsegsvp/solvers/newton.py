@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from .._typing import BoolArray, Float64Array, IntArray
-from ..linalg.covariances import Covariances
+from ..linalg.covariances import ClassCovariances
 from .penalties import Penalty
 from .quotient import Bias, OneVsRest, Point, Quotient, full_gradient
 
@@ -237,7 +237,7 @@ def _step_length(quotient: Quotient, point: Point, previous: Iterate | None) -> 
 class Problem:
     """The problem of one plane at any delta."""
 
-    cov: Covariances
+    cov: ClassCovariances
     plane: OneVsRest
     tau: float
     penalty: Penalty

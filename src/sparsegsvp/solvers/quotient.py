@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Float64Array, IntArray
-from ..linalg.covariances import Covariances
+from ..linalg.covariances import ClassCovariances
 
 # Relative size of the quotient's dependence on the bias that is rounding.
 _FLAT = 1e-12
@@ -96,7 +96,7 @@ def best_bias(a: float, c: float, d: float) -> Bias:
     return Bias((a + t * t) / denominator, t, t + d, denominator, clipped)
 
 
-def single_feature_ratios(cov: Covariances, plane: OneVsRest, tau: float) -> Float64Array:
+def single_feature_ratios(cov: ClassCovariances, plane: OneVsRest, tau: float) -> Float64Array:
     """The quotient of every feature by itself; infinite for constant features.
 
     With tau = 0 a feature may separate the classes without any spread, and then its
@@ -118,7 +118,7 @@ def single_feature_ratios(cov: Covariances, plane: OneVsRest, tau: float) -> Flo
 
 
 def full_gradient(
-    cov: Covariances,
+    cov: ClassCovariances,
     plane: OneVsRest,
     tau: float,
     features: IntArray,
@@ -157,7 +157,9 @@ class Quotient:
     product reads the data.
     """
 
-    def __init__(self, cov: Covariances, plane: OneVsRest, tau: float, features: IntArray) -> None:
+    def __init__(
+        self, cov: ClassCovariances, plane: OneVsRest, tau: float, features: IntArray
+    ) -> None:
         means = cov.means[:, features]
         self.tau, self._cov, self._features = tau, cov, features
         self.own_mean, self.other_mean = plane.own_mean @ means, plane.other_mean @ means
@@ -230,7 +232,7 @@ class Quotient:
         return out
 
 
-def check_definite(cov: Covariances, plane: OneVsRest, features: IntArray) -> None:
+def check_definite(cov: ClassCovariances, plane: OneVsRest, features: IntArray) -> None:
     """Refuse tau = 0 where some direction has no distances at all: the quotient is 0/0 there.
 
     ``features`` are those that a plane may use.
