@@ -130,10 +130,10 @@ class GSVPSVM(PanelClassifier):
     >>> from sparsegsvp import GSVPSVM
     >>> from sparsegsvp.datasets import load_breast_cancer
     >>> data = load_breast_cancer()
-    >>> model = GSVPSVM(n_features=3).fit(data.data, data.target)
+    >>> model = GSVPSVM(n_features=3).fit(data.X, data.y)
     >>> [str(data.feature_names[f]) for f in model.feature_order_]
     ['worst concave points', 'worst radius', 'worst texture']
-    >>> model.score(data.data, data.target) > 0.95
+    >>> model.score(data.X, data.y) > 0.95
     True
     """
 

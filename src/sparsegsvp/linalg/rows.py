@@ -322,13 +322,14 @@ class DenseRows(Rows):
 
     def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
         parts = []
+        bottom, top = low.astype(self.dtype), high.astype(self.dtype)
         for cols, rows in self._tiles():
             block, code = self.X[rows, cols], codes[rows]
-            i, j = np.nonzero((block > high[code, cols]) | (block < low[code, cols]))
+            i, j = np.nonzero((block > top[code, cols]) | (block < bottom[code, cols]))
             x = block[i, j]
             keep = x != 0.0
             i, j, x = i[keep], j[keep] + cols.start, x[keep]
-            moved = np.clip(x, low[code[i], j], high[code[i], j]).astype(np.float64)
+            moved = np.clip(x.astype(np.float64), low[code[i], j], high[code[i], j])
             parts.append((i + rows.start, j, x, moved))
         return _clipped(self, parts)
 

@@ -110,9 +110,9 @@ class RowCovariances:
         if clip is not None:
             total = np.bincount(codes, weight, minlength=n_classes)
             within = total @ variance / total.sum()
-            reach = clip * np.sqrt(within) + 8 * np.finfo(rows.dtype).eps * np.abs(mean)
-            low, high = (mean - reach).astype(rows.dtype), (mean + reach).astype(rows.dtype)
-            self.limits = np.stack([low.min(axis=0), high.max(axis=0)]).astype(np.float64)
+            reach = clip * np.sqrt(within) + 8 * np.finfo(np.float64).eps * np.abs(mean)
+            low, high = mean - reach, mean + reach
+            self.limits = np.stack([low.min(axis=0), high.max(axis=0)])
             rows = rows.clipped(low, high, codes)
             mean, variance = rows.corrected(mean, variance, codes, weight)
         self.rows = rows
@@ -184,7 +184,7 @@ class RowCovariances:
         if self._full is not None:
             scaled = self._full * self._inverse[:, :, None] * self._inverse[:, None]
             return trace, np.einsum("sfg,sfg->s", scaled, scaled)
-        if not self.rows.lazy and float(n) * n * m <= _EXACT_SHRINKAGE:
+        if float(n) * n * m <= _EXACT_SHRINKAGE:
             sizes = [_centred_size(self._gram, self.codes, w, self._n_classes) for w in self.weight]
             trace, square = np.array(sizes).T
             return trace, square
@@ -206,7 +206,7 @@ class RowCovariances:
         """
         n, m = self.rows.shape
         gram = np.zeros((n, n))
-        for span in spans(m, max(1, 4 * BLOCK // n)):
+        for span in spans(m, max(1, (256 if self.rows.lazy else 4) * BLOCK // n)):
             block = self.rows.columns(np.arange(span.start, span.stop))
             block -= self.spread.center[0, span]
             block *= self._inverse[0, span]
@@ -659,7 +659,7 @@ def subset_gsvp(
     >>> from sparsegsvp import subset_gsvp
     >>> from sparsegsvp.datasets import load_breast_cancer
     >>> data = load_breast_cancer()
-    >>> result = subset_gsvp(data.data, data.target, 3)
+    >>> result = subset_gsvp(data.X, data.y, 3)
     >>> [str(data.feature_names[f]) for f in result.order]
     ['worst concave points', 'worst radius', 'worst texture']
     """
