@@ -77,6 +77,8 @@ class GSVPSVMCV(PanelClassifier):
     True
     """
 
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+
     def __init__(
         self,
         max_features: int | None = None,
@@ -161,11 +163,17 @@ class GSVPSVMCV(PanelClassifier):
         codes, weight, everything = table.codes, table.weight, table.covariances
         folds = list(_folds(self.cv, codes, weight, everything.rank, in_memory(groups), seed))
         train = np.zeros((len(folds), len(codes)), dtype=bool)
+        n_classes = len(table.classes)
         for mask, (inside, _) in zip(train, folds):
             mask[inside] = True
+            absent = np.bincount(codes[inside], minlength=n_classes) == 0
+            if absent.any():
+                raise ValueError(
+                    f"a training fold has no sample of class {table.classes[absent].tolist()[0]!r}: "
+                    "use fewer folds, other groups, or add samples"
+                )
         sets = everything.folds(train)
         candidates = sets.spread.varying.all(axis=0) & np.isfinite(table.factor)
-        n_classes = len(table.classes)
         most = self.max_features or 30 + 5 * (n_classes - 2)
         most = check_panel(min(most, int(candidates.sum())), candidates, table.factor)
         paths = forward(
