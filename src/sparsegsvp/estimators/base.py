@@ -89,7 +89,8 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[winners(self.decision_function(X))]
+        decision = self.decision_function(X)
+        return self.classes_[winners(decision)]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Float64Array:
