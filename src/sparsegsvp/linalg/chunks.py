@@ -226,8 +226,7 @@ class DaskRows(Rows):
 def read_dask(X: Any, name: str = "X") -> DaskRows:
     """Wrap a Dask array, or a data frame of numbers in partitions of rows.
 
-    Partitions do not know their lengths; counting them is a pass of its own, unless the storage
-    knows them.
+    Partitions do not know their lengths; counting them is a pass of its own.
     """
     if not hasattr(X, "to_dask_array"):
         return DaskRows(X, name)
@@ -237,8 +236,8 @@ def read_dask(X: Any, name: str = "X") -> DaskRows:
         raise ValueError(
             f"column {other[0]!r} of {name} holds {kinds[other[0]]}, not numbers: drop or encode it"
         )
-    lengths = X.map_partitions(len, meta=(None, "i8")).compute()
-    rows = DaskRows(X.to_dask_array(lengths=list(lengths)), name, list(X.columns))
+    # of the array, not of the frame: files of few columns are joined on the way to it
+    rows = DaskRows(X.to_dask_array().compute_chunk_sizes(), name, list(X.columns))
     rows.passes[0] = 1.0
     return rows
 

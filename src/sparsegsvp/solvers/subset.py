@@ -578,8 +578,9 @@ def row_identity(rows: Rows) -> tuple[Float64Array, IntArray]:
     """
     value = rows.dot(np.cos(np.arange(1.0, rows.shape[1] + 1.0) ** 1.5), exact=True)
     size = np.abs(value).max()
-    value = np.round(value / (size if size > 0.0 else 1.0), 11)
-    return (value * 1e6) % 1.0, np.unique(value, return_inverse=True)[1]
+    with np.errstate(invalid="ignore"):  # lazy rows are checked in the next pass
+        value = np.round(value / (size if size > 0.0 else 1.0), 11)
+        return (value * 1e6) % 1.0, np.unique(value, return_inverse=True)[1]
 
 
 @dataclass(frozen=True, eq=False)
