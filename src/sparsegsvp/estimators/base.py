@@ -155,7 +155,7 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
             return X[panel]
         absent = known.difference(given)
         try:
-            _check_feature_names(self, X, reset=False)
+            _check_feature_names(self, X._meta if is_dask(X) else X, reset=False)
         except ValueError as error:
             if absent:
                 error.add_note(f"columns of the panel are missing: {first_few(sorted(absent), 10)}")
