@@ -228,7 +228,7 @@ class GSVPSVM(PanelClassifier):
             if table.names is not None:
                 model.feature_names_in_ = table.names
             chosen = np.argsort(path.order[:k])
-            panel, center, scale = (a[chosen] for a in (path.order, path.center, path.scale))
+            panel, center, scale = path.order[chosen], path.center[chosen], path.scale[chosen]
             columns = covariances.rows.take(panel)
             moments = class_moments(columns, codes, weight, len(table.classes))
             limits = None if covariances.limits is None else covariances.limits[:, panel]

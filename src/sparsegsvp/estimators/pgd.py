@@ -17,8 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from .._mixins import NearerPlane, SupportSelector
 from .._validate import forget_fit
-from ..solvers.pgd import PGDPlane, PGDResult, pgd_planes
-from ..solvers.pgd import make_pgd_penalty
+from ..solvers.pgd import PGDPlane, PGDResult, make_pgd_penalty, pgd_planes
 from .elbow import elbow_features
 
 
