@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,8 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[winners(self.decision_function(X))]
+        decision = self.decision_function(X)
+        return self.classes_[winners(decision)]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Float64Array:
@@ -189,8 +191,12 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         center: Float64Array,
         scale: Float64Array,
         limits: Float64Array | None,
+        planes: tuple[Float64Array, Float64Array, Float64Array] | None = None,
     ) -> None:
-        """Set the planes on a panel (sorted), from its class moments in the units of X."""
+        """Set the planes on a panel (sorted), from its class moments in the units of X.
+
+        ``planes`` are what `panel_planes` returns, where they are known already.
+        """
         n_classes, m = len(self.classes_), self.n_features_in_
         self.support_ = np.zeros(m, dtype=bool)
         self.support_[panel] = True
@@ -200,10 +206,12 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         self.class_counts_ = moments.weights / moments.weights.sum() * moments.counts.sum()
         self.panel_means_ = moments.means
         self.panel_variances_ = np.einsum("kff->kf", covariances).copy()
-        w, b, self.scale_ = panel_planes(
-            (moments.means - center) / scale, covariances / np.multiply.outer(scale, scale),
-            moments.weights, TAU, POOL,
-        )  # fmt: skip
+        if planes is None:
+            planes = panel_planes(
+                (moments.means - center) / scale, covariances / np.multiply.outer(scale, scale),
+                moments.weights, TAU, POOL,
+            )  # fmt: skip
+        w, b, self.scale_ = planes
         self.planes_ = np.zeros((n_classes, m))
         self.planes_[:, panel] = w / scale
         self.plane_intercepts_ = b - (w / scale) @ center
@@ -246,6 +254,16 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
             self.coef_ = np.zeros((len(coef), self.n_features_in_))
             self.coef_[:, self.support_] = coef
             self.intercept_ = intercept
+
+
+def warn_constant(constant: np.ndarray, names: np.ndarray | None) -> None:
+    """Warn of the features that are left out because they are constant."""
+    index = np.flatnonzero(constant)
+    if len(index):
+        shown = first_few(index if names is None else (names[i] for i in index))
+        warnings.warn(
+            f"{len(index)} constant feature(s) are left out: {shown}", UserWarning, stacklevel=3
+        )
 
 
 def clip_values(columns: Float64Array, limits: Float64Array) -> Float64Array:

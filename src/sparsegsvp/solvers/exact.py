@@ -105,11 +105,18 @@ def panel_planes(
             RuntimeWarning,
             stacklevel=3,
         )
+    return w, b, balanced_scale(w, b, means, covariances)
+
+
+def balanced_scale(
+    w: Float64Array, b: Float64Array, means: Float64Array, covariances: Float64Array
+) -> Float64Array:
+    """Root of the mean over classes of their mean squared distance to each plane; 1 for 0."""
     # variances and distances of the classes (columns) along the planes (rows)
     variances = np.einsum("if,kfg,ig->ik", w, covariances, w, optimize=True)
     squares = np.maximum(variances, 0.0) + (w @ means.T + b[:, None]) ** 2
     scale = np.sqrt(squares.mean(axis=1))
-    return w, b, np.where(scale > 0.0, scale, 1.0)
+    return np.where(scale > 0.0, scale, 1.0)
 
 
 def _panel_plane(
