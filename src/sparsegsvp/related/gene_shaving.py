@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from .._typing import BoolArray, IntArray
 from .._typing import Float64Array as Array
 from .._validate import check_integer, check_real
-from .base import PanelMethod, order_features
-from .problem import BinaryProblem, eigenpair, second_moment, spread_per_direction, with_bias
+from .base import PanelMethod, Problem, eigenpair, order_features, second_moment, with_bias
 
 
-@dataclass(frozen=True)
-class Shaving:
-    """A sequence of nested sets of features.
+class Shaving(NamedTuple):
+    """Nested sets of features: each consists of the first ``size`` entries of `order`."""
 
-    `order` holds all features, the longest kept first: each set consists of its first ``size``
-    entries, `sizes` descending from m to 1. `ratio` is the extreme quotient of each set, oriented
-    to be at least one, `explained` the share of the variance of its signed mean that lies between
-    the classes.
-    """
-
-    order: IntArray
-    sizes: IntArray
-    ratio: Array
-    explained: Array
+    order: IntArray  # all features, the longest kept first
+    sizes: IntArray  # descending from m to 1
+    ratio: Array  # the extreme quotient of each set, oriented to be at least one
+    explained: Array  # share of the variance of its signed mean that lies between the classes
 
 
 def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[float, Array]:
     """Find the most extreme generalized singular vector of two classes, seen from the samples.
 
-    Over planes z = [w; b], the quotient of the classes' mean squared distances
-
-        rho(z) = (mean of (x'w + b)^2 over the first class + floor ||w||^2)
-               / (mean of (x'w + b)^2 over the second class + floor ||w||^2)
-
-    has a largest and a smallest value; the one farther from 1 (by its logarithm) is taken.
-
-    `rows` are samples in any coordinates that keep inner products, for instance a Cholesky factor
-    of the matrix of inner products. Returns the quotient or, where the smallest was taken, one
-    over it; and a vector with which the inner products of the features are their loadings (the
-    vector's column of X in the generalized SVD), up to scale.
+    `rows` are samples in any coordinates that keep inner products. Returns the quotient of
+    `GeneShaving` or, where the smallest was taken, one over it; and a vector with which the inner
+    products of the features are their loadings, up to scale.
     """
     n, r = rows.shape
     G, H = (second_moment(with_bias(rows[members])) for members in (~second, second))
@@ -55,10 +39,9 @@ def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[flo
     ratio, z = largest if largest[0] * smallest[0] >= 1.0 else (1.0 / smallest[0], smallest[1])
     # The vector's column of X is proportional to G z and to H z. Their difference is free of the
     # floor, and so of w: it needs the samples' distances alone.
-    direction = rows @ z[:-1] + z[-1]
     count = np.count_nonzero(second)
-    direction *= np.where(second, 1.0 / count, -1.0 / (n - count))
-    return ratio, direction
+    share = np.where(second, 1.0 / count, -1.0 / (n - count))
+    return ratio, share * (rows @ z[:-1] + z[-1])
 
 
 def explained_by_class(values: Array, second: BoolArray) -> float:
@@ -72,23 +55,18 @@ def explained_by_class(values: Array, second: BoolArray) -> float:
     return share * (1.0 - share) * difference**2 / total
 
 
-def shave(
-    X: Array, second: BoolArray, *, tau: float, fraction: float, gram: Array | None = None
-) -> Shaving:
+def shave(X: Array, gram: Array, second: BoolArray, tau: float, fraction: float) -> Shaving:
     """Shave a table of standardised samples, `second` class or not, down to one feature.
 
-    `tau` is the floor, in units as `GeneShaving` has them, and `gram` is ``X @ X.T`` if that is
-    known. While there are more features than samples a step works on the inner products of the
-    samples and takes the dropped features out of them, so that the whole costs little more than
-    ``X @ X.T`` once and a small eigenproblem per step.
+    While there are more features than samples a step works on the inner products of the samples,
+    at first ``gram = X @ X.T``, and takes the dropped features out of them: the whole costs little
+    more than that product and a small eigenproblem per step.
     """
     n, m = X.shape
-    features = np.ascontiguousarray(X.T)
-    left = np.arange(m)
-    gram = X @ X.T if gram is None else gram.copy()
+    features, left, gram = np.ascontiguousarray(X.T), np.arange(m), gram.copy()
     counts = np.where(second, np.count_nonzero(second), n - np.count_nonzero(second))
     sizes, ratios, explained, dropped = [], [], [], []
-    while True:
+    while len(left):
         k = len(left)
         if k < n:
             rows = features.T
@@ -98,10 +76,7 @@ def shave(
             # Nothing beside the floor, and enough to factor a gram that is only semidefinite.
             jitter = n * np.finfo(np.float64).eps * float(lengths.sum())
             rows = linalg.cholesky(gram + jitter * np.eye(n), lower=True, check_finite=False)
-        first_trace, second_trace = (
-            float((lengths[members] / counts[members]).sum()) for members in (~second, second)
-        )
-        floor = tau * spread_per_direction(first_trace, second_trace, min(k, n))
+        floor = tau * 0.5 * float((lengths / counts).sum()) / min(k, n)
         ratio, direction = extreme_direction(rows, second, floor)
         projection = features @ direction
         sizes.append(k)
@@ -110,8 +85,6 @@ def shave(
         order = order_features(projection)
         keep = k - max(1, int(fraction * k))
         dropped.append(left[order[keep:]])
-        if keep == 0:
-            break
         kept = np.sort(order[:keep])
         if keep >= n:
             gone = features[order[keep:]]
@@ -122,7 +95,8 @@ def shave(
     )
 
 
-class GeneShaving(PanelMethod, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class GeneShaving(PanelMethod):
     r"""Shave off the features with the smallest projections, again and again. A reconstruction.
 
     For the features that are left, the direction of the extreme generalized singular value of
@@ -206,47 +180,34 @@ class GeneShaving(PanelMethod, BaseEstimator):
     array([200, 180, 162, 146, 132])
     """
 
-    def __init__(
-        self,
-        *,
-        fraction: float = 0.1,
-        tau: float = 1.0,
-        n_permutations: int = 10,
-        n_features: int | None = None,
-        standardize: bool = True,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.fraction = fraction
-        self.tau = tau
-        self.n_permutations = n_permutations
-        self.n_features = n_features
-        self.standardize = standardize
-        self.random_state = random_state
+    _: KW_ONLY
+    fraction: float = 0.1
+    tau: float = 1.0
+    n_permutations: int = 10
+    random_state: int | np.random.RandomState | None = 0
 
     def _check_parameters(self) -> None:
         check_real("fraction", self.fraction, above=0, below=1)
         check_real("tau", self.tau, least=1e-8)
         check_integer("n_permutations", self.n_permutations, least=1)
 
-    def _fit(self, problem: BinaryProblem) -> None:
-        second = np.repeat([False, True], [len(problem.A), len(problem.B)])
-        table = problem.centred_table()
+    def _fit(self, problem: Problem) -> None:
+        size = self._panel_size(problem)
+        table = np.concatenate(problem.centred())
+        second = np.repeat([False, True], [len(block) for block in problem.blocks])
+        settings = self.tau, self.fraction
         gram = table @ table.T
-        found = shave(table, second, tau=self.tau, fraction=self.fraction, gram=gram)
-        size = self._panel_size(len(found.order))
-        gaps = None
+        result = shave(table, gram, second, *settings)
+        self.gaps_ = None
         if size is None:
             rng = check_random_state(self.random_state)
-            chance = np.zeros(len(found.sizes))
-            for _ in range(self.n_permutations):
-                shuffled = rng.permutation(second)
-                chance += shave(
-                    table, shuffled, tau=self.tau, fraction=self.fraction, gram=gram
-                ).explained
-            gaps = found.explained - chance / self.n_permutations
-            size = int(found.sizes[np.flatnonzero(gaps >= gaps.max() - 1e-10)[-1]])
-        self.sizes_ = found.sizes
-        self.ratios_ = found.ratio
-        self.explained_ = found.explained
-        self.gaps_ = gaps
-        self._set_panel(problem.features, found.order, found.order[:size])
+            chance = [
+                shave(table, gram, rng.permutation(second), *settings).explained
+                for _ in range(self.n_permutations)
+            ]
+            self.gaps_ = result.explained - np.mean(chance, axis=0)
+            size = int(result.sizes[np.flatnonzero(self.gaps_ >= self.gaps_.max() - 1e-10)[-1]])
+        self.sizes_ = result.sizes
+        self.ratios_ = result.ratio
+        self.explained_ = result.explained
+        self._set_panel(problem, result.order, result.order[:size])

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .base import PlaneFit, PlanePairClassifier
-from .problem import RowSpace, eigenpair, second_moment
+from .base import PlaneFit, PlanePairClassifier, RowSpace, eigenpair, second_moment
 
 
 def ridge_plane(A: Array, B: Array, delta: float) -> PlaneFit:
     """Minimise ``z'(G + delta I)z / z'Hz`` exactly, in the row space of the two blocks.
 
     H is singular there as soon as there are more features than samples of B, so the inverted
-    pair is solved: ``H z = (1/mu)(G + delta I) z`` for its largest eigenvalue.
-
-    The plane has ``z'(G + delta I)z = 1``.
+    pair is solved: ``H z = (1/mu)(G + delta I) z`` for its largest eigenvalue. The plane has
+    ``z'(G + delta I)z = 1``.
     """
-    space = RowSpace.of(A, B)
-    shifted = second_moment(space.A)
-    shifted.flat[:: len(shifted) + 1] += delta
-    inverse, u = eigenpair(second_moment(space.B), shifted, -1)
+    space = RowSpace.of([A, B])
+    G, H = (second_moment(block) for block in space.blocks)
+    G.flat[:: len(G) + 1] += delta
+    inverse, u = eigenpair(H, G, -1)
     return PlaneFit(space.lift(u), [1.0 / inverse])
 
 
+def ridge_planes(A: Array, B: Array, delta: float) -> tuple[PlaneFit, PlaneFit]:
+    """The planes of GEPSVM, to which sparse methods return on a panel."""
+    return ridge_plane(A, B, delta), ridge_plane(B, A, delta)
+
+
+@dataclass(eq=False, repr=False)
 class GEPSVM(PlanePairClassifier):
     r"""Proximal support vector machine by generalised eigenvalues.
 
@@ -76,15 +82,10 @@ class GEPSVM(PlanePairClassifier):
     array(['rising', 'falling'], dtype='<U7')
     """
 
-    def __init__(
-        self, delta: float = 1.0, *, n_features: int | None = None, standardize: bool = True
-    ) -> None:
-        self.delta = delta
-        self.n_features = n_features
-        self.standardize = standardize
+    delta: float = 1.0
 
     def _check_parameters(self) -> None:
         check_real("delta", self.delta, above=0)
 
-    def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
-        return ridge_plane(A, B, self.delta)
+    def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
+        return ridge_planes(A, B, self.delta)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from scipy import linalg
 
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .base import PlaneFit, PlanePairClassifier
-from .problem import RowSpace, second_moment
+from .base import PlaneFit, PlanePairClassifier, RowSpace, second_moment
 
 
 def difference_plane(A: Array, B: Array, nu: float) -> PlaneFit:
@@ -16,12 +17,14 @@ def difference_plane(A: Array, B: Array, nu: float) -> PlaneFit:
     Outside of it the form is zero, and ``x'w + b`` with it, for every sample: should the least
     eigenvalue in the row space be positive, the null vectors would be below it and say nothing.
     """
-    space = RowSpace.of(A, B)
-    form = second_moment(space.A) - nu * second_moment(space.B)
+    space = RowSpace.of([A, B])
+    G, H = (second_moment(block) for block in space.blocks)
+    form = G - nu * H
     values, vectors = linalg.eigh(form, subset_by_index=[0, 0], check_finite=False)
     return PlaneFit(space.lift(vectors[:, 0]), [float(values[0])])
 
 
+@dataclass(eq=False, repr=False)
 class IGEPSVM(PlanePairClassifier):
     r"""Improved proximal support vector machine by eigenvalues.
 
@@ -71,12 +74,7 @@ class IGEPSVM(PlanePairClassifier):
     array(['rising', 'falling'], dtype='<U7')
     """
 
-    def __init__(
-        self, nu: float = 1.0, *, n_features: int | None = None, standardize: bool = True
-    ) -> None:
-        self.nu = nu
-        self.n_features = n_features
-        self.standardize = standardize
+    nu: float = 1.0
 
     def _check_parameters(self) -> None:
         check_real("nu", self.nu, above=0)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from .._typing import Float64Array as Array
 from .._typing import IntArray
 from .._validate import check_integer, check_real
-from .base import PlaneFit, PlanePairClassifier, lowest
-from .gepsvm import GEPSVM, ridge_plane
-from .problem import eigenpair, moment_factor
+from .base import PlaneFit, PlanePairClassifier, eigenpair, lowest, moment_factor
+from .gepsvm import ridge_plane, ridge_planes
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,7 @@ def flow(
     return PlaneFit(z, history, np.abs(slope[:-1]), len(history), converged)
 
 
+@dataclass(eq=False, repr=False)
 class TruncatedRayleighFlow(PlanePairClassifier):
     r"""Planes with at most k features each, by the truncated Rayleigh flow ("Rifle").
 
@@ -141,22 +141,11 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     array([0, 1, 2])
     """
 
-    def __init__(
-        self,
-        n_nonzero: int | None = None,
-        *,
-        tau: float = 1.0,
-        n_features: int | None = None,
-        standardize: bool = True,
-        tol: float = 1e-9,
-        max_iter: int = 1000,
-    ) -> None:
-        self.n_nonzero = n_nonzero
-        self.tau = tau
-        self.n_features = n_features
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
+    n_nonzero: int | None = None
+    _: KW_ONLY
+    tau: float = 1.0
+    tol: float = 1e-9
+    max_iter: int = 1000
 
     def _check_parameters(self) -> None:
         if self.n_nonzero is not None:
@@ -174,4 +163,4 @@ class TruncatedRayleighFlow(PlanePairClassifier):
         return lowest(ends, margin=1e-9)
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return GEPSVM(self.tau)._fit_planes(A, B)
+        return ridge_planes(A, B, self.tau)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from scipy import linalg
 
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .base import PlaneFit, PlanePairClassifier
-from .gepsvm import GEPSVM, ridge_plane
+from .base import PlaneFit, PlanePairClassifier, moment_factor
+from .gepsvm import ridge_plane, ridge_planes
 from .lasso import lasso
-from .problem import moment_factor
+
+# How often the l1 weight of a plane that loses every feature is halved.
+HALVINGS = 30
 
 
 def ridge_inverse(F: Array, delta: float) -> Callable[[Array], Array]:
@@ -69,18 +71,21 @@ class Alternation:
         history: list[float] = []
         converged = False
         while not converged and len(history) < max_iter:
-            beta, score = lasso(self.F, self.ridge, target, l1, beta)
+            beta, score, solved = lasso(self.F, self.ridge, target, l1, beta)
             if not beta[:-1].any():
                 return None
             target, length = self.direction(beta)
             image = self.F @ beta
             smooth = float(image @ image + self.ridge * (beta @ beta)) - 2.0 * length
             history.append(smooth + l1 * float(np.abs(beta[:-1]).sum()))
+            if not solved:
+                break
             if len(history) > 1:
                 converged = history[-2] - history[-1] <= tol * abs(history[-1])
         return PlaneFit(beta, history, np.abs(score[:-1]), len(history), converged)
 
 
+@dataclass(eq=False, repr=False)
 class SparsePSVM(PlanePairClassifier):
     r"""Sparse proximal support vector machine. A reconstruction.
 
@@ -159,24 +164,12 @@ class SparsePSVM(PlanePairClassifier):
     array([0, 1, 2])
     """
 
-    def __init__(
-        self,
-        l1: float = 0.5,
-        *,
-        l2: float = 1.0,
-        delta: float = 1.0,
-        n_features: int | None = None,
-        standardize: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-    ) -> None:
-        self.l1 = l1
-        self.l2 = l2
-        self.delta = delta
-        self.n_features = n_features
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
+    l1: float = 0.5
+    _: KW_ONLY
+    l2: float = 1.0
+    delta: float = 1.0
+    tol: float = 1e-6
+    max_iter: int = 1000
 
     def _check_parameters(self) -> None:
         check_real("l1", self.l1, above=0, most=1)
@@ -191,13 +184,12 @@ class SparsePSVM(PlanePairClassifier):
         l1 = self.l1 * steps.largest_l1(target)
         # As l1 falls the iteration tends to stay at its start. Where the class means coincide
         # that may be w = 0 up to rounding, and a smaller l1 would only let the rounding in.
-        rounding = len(steps.F) * np.finfo(np.float64).eps * float(np.abs(target).max())
-        while l1 > rounding:
+        for _ in range(HALVINGS):
             plane = steps.run(target, l1, self.tol, self.max_iter)
             if plane is not None:
                 return plane
             l1 /= 2.0
-        return PlaneFit(np.append(np.zeros(len(v) - 1), 1.0), [np.nan])
+        return PlaneFit.bias_only(A.shape[1])
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return GEPSVM(self.delta)._fit_planes(A, B)
+        return ridge_planes(A, B, self.delta)
