@@ -56,6 +56,16 @@ n_features : int or None, default=None
     Size of the panel. None keeps the features with a weight in either plane; an integer keeps
     the heaviest (then those nearest to entering) and solves for both planes again on these,
     without the penalty.""",
+    "tol": """\
+tol : float, default=1e-6
+    Stop when a step improves the objective by less than this, relatively.""",
+    "components": """\
+entropy_ : ndarray of shape (n_classes,)
+    Of each class's significances: 0 if one component is everything, 1 if all are alike.
+kept_ : ndarray of shape (r,), bool
+    The components that counted.
+scores_ : ndarray of shape (n_features_in_,)
+    Zero for constant features.""",
     "planes": """\
 classes_ : ndarray of shape (2,)
 planes_ : ndarray of shape (2, n_features_in_)
@@ -215,12 +225,11 @@ def order_features(weight: Array, score: Array | None = None) -> IntArray:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PanelMethod(SupportSelector, BaseEstimator):
+class PanelMethod(SupportSelector):
     """A supervised method that ranks all features and selects a panel.
 
-    A method gives :meth:`_fit`, which ends with :meth:`_set_panel`, and checks its own
-    parameters in :meth:`_check_parameters`. Parameters are dataclass fields; these two are
-    those of every method.
+    A method mixes it into BaseEstimator, gives :meth:`_fit`, which ends with :meth:`_set_panel`,
+    and checks its parameters in :meth:`_check_parameters`. Parameters are dataclass fields.
     """
 
     n_features: int | None = None
@@ -388,7 +397,7 @@ def lowest(planes: Iterable[PlaneFit], margin: float) -> PlaneFit:
     return best
 
 
-class PlanePairClassifier(NearerPlane, ClassifierMixin, PanelMethod):
+class PlanePairClassifier(PanelMethod, NearerPlane, ClassifierMixin, BaseEstimator):
     """A classifier that fits a plane to each class and decides by the nearer one.
 
     A method gives either :meth:`_fit_plane`, for the plane that is near the first block and far

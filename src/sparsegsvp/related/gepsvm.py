@@ -39,10 +39,8 @@ class GEPSVM(PlanePairClassifier):
     .. math:: \min_{z \ne 0} \frac{z^T (G + \delta I) z}{z^T H z} ,
 
     the eigenvector of the smallest eigenvalue; for the second, A and B change roles. A sample
-    belongs to the class whose plane is nearer.
-
-    With more features than samples the problem is solved exactly in the row space of the data,
-    at the cost of one QR factorisation: the ridge keeps the optimum there.
+    belongs to the class whose plane is nearer. With more features than samples the problem is
+    solved exactly in the row space of the data: the ridge keeps the optimum there.
 
     Parameters
     ----------
@@ -62,8 +60,7 @@ class GEPSVM(PlanePairClassifier):
     References
     ----------
     O. L. Mangasarian and E. W. Wild, "Multisurface proximal support vector machine
-    classification via generalized eigenvalues", IEEE Transactions on Pattern Analysis and
-    Machine Intelligence 28 (2006) 69-74.
+    classification via generalized eigenvalues", IEEE TPAMI 28 (2006) 69-74.
 
     Examples
     --------
@@ -75,10 +72,7 @@ class GEPSVM(PlanePairClassifier):
     >>> noise = 0.05 * np.cos(7 * t)
     >>> X = np.vstack([np.column_stack([t, t + noise]), np.column_stack([t, noise - t])])
     >>> y = np.repeat(["rising", "falling"], 20)
-    >>> model = GEPSVM(delta=0.01).fit(X, y)
-    >>> model.score(X, y)
-    1.0
-    >>> model.predict([[2.0, 2.1], [2.0, -2.1]])
+    >>> GEPSVM(delta=0.01).fit(X, y).predict([[2.0, 2.1], [2.0, -2.1]])
     array(['rising', 'falling'], dtype='<U7')
     """
 

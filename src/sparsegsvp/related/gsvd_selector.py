@@ -6,6 +6,7 @@ import math
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from .._typing import BoolArray
 from .._typing import Float64Array as Array
@@ -13,19 +14,12 @@ from .._validate import check_real
 from ..linalg import gsvd
 from .base import PanelMethod, Problem, RowSpace, moment_factor, order_features
 
-
-@dataclass(frozen=True)
-class Decomposition:
-    """``blocks[k] = lefts[k] @ diag(sigma[k]) @ right.T``, and what tells the directions apart."""
-
-    lefts: list[Array]
-    sigma: Array  # (n_classes, r)
-    right: Array  # (m, r)
-    values: Array  # (r,)
+# Left factors, sigma (n_classes, r), the right factor, and what tells its r columns apart.
+Decomposition = tuple[list[Array], Array, Array, Array]
 
 
 @dataclass(eq=False, repr=False)
-class GSVDSelector(PanelMethod):
+class GSVDSelector(PanelMethod, BaseEstimator):
     r"""Select features by their loadings in the generalized SVD of the two classes.
 
     The standardised blocks of the two classes, each with a column of ones and divided by the
@@ -70,12 +64,7 @@ class GSVDSelector(PanelMethod):
         :math:`\theta`, in descending order.
     significance_ : ndarray of shape (2, r)
         :math:`p`; its rows sum to one.
-    entropy_ : ndarray of shape (2,)
-        Of each class's significances: 0 if one component is everything, 1 if all are alike.
-    kept_ : ndarray of shape (r,), bool
-        The components that counted.
-    scores_ : ndarray of shape (n_features_in_,)
-        Zero for constant features.
+    %(components)s
     %(panel)s
 
     Notes
@@ -118,7 +107,7 @@ class GSVDSelector(PanelMethod):
     def _decompose(self, blocks: list[Array]) -> Decomposition:
         U, V, alpha, beta, X = gsvd(*blocks)
         angle = np.arctan2(alpha, beta) - math.pi / 4
-        return Decomposition([U, V], np.stack([alpha, beta]), X, angle)
+        return [U, V], np.stack([alpha, beta]), X, angle
 
     def _keep(self, values: Array) -> BoolArray:
         """Store what describes the components, and return which of them count."""
@@ -155,17 +144,19 @@ class GSVDSelector(PanelMethod):
         # One below rounding is none: its square root would decide what rounding left open.
         floored = self.tau > np.finfo(np.float64).eps
         ridge = math.sqrt(floor) * np.eye(r if floored else 0, r + 1)
-        found = self._decompose([np.vstack([moment_factor(b), ridge]) for b in space.blocks])
-        X, length = found.right, np.linalg.norm(found.right, axis=0)
-        size = found.sigma * length
-        for k, (block, left) in enumerate(zip(blocks, found.lefts)):
+        lefts, sigma, X, values = self._decompose(
+            [np.vstack([moment_factor(block), ridge]) for block in space.blocks]
+        )
+        length = np.linalg.norm(X, axis=0)
+        size = sigma * length
+        for k, (block, left) in enumerate(zip(blocks, lefts)):
             # The floor takes part in the comparison, but is no part of the data.
             size[k] *= np.linalg.norm(left[: len(block)], axis=0)
-            alone = ~np.delete(found.sigma, k, axis=0).any(axis=0)
+            alone = ~np.delete(sigma, k, axis=0).any(axis=0)
             if not floored and alone.any():
                 # Any basis would do for what one class has alone: take its principal directions.
                 W, singular, _ = np.linalg.svd(X[:, alone], full_matrices=False)
                 X[:, alone] = W * singular
                 length[alone] = size[k, alone] = singular
         significance = size**2 / np.sum(size**2, axis=1, keepdims=True)
-        return significance, space.lift((X / length)[:-1]), found.values
+        return significance, space.lift((X / length)[:-1]), values

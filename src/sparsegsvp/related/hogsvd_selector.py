@@ -53,12 +53,7 @@ class HOGSVDSelector(GSVDSelector):
         :math:`\lambda`, in ascending order.
     significance_ : ndarray of shape (n_classes, r)
         Share of each component in a class's second moment.
-    entropy_ : ndarray of shape (n_classes,)
-        Of each class's significances: 0 if one component is everything, 1 if all are alike.
-    kept_ : ndarray of shape (r,), bool
-        The components that counted.
-    scores_ : ndarray of shape (n_features_in_,)
-        Zero for constant features.
+    %(components)s
     %(panel)s
 
     Notes
@@ -96,8 +91,7 @@ class HOGSVDSelector(GSVDSelector):
         check_choice("kind", self.kind, ("exclusive", "shared"))
 
     def _decompose(self, blocks: list[Array]) -> Decomposition:
-        U, sigma, V, eigenvalues = hogsvd(blocks)
-        return Decomposition(U, sigma, V, eigenvalues)
+        return hogsvd(blocks)
 
     def _keep(self, values: Array) -> BoolArray:
         self.eigenvalues_ = values

@@ -32,17 +32,14 @@ class IGEPSVM(PlanePairClassifier):
 
     .. math:: \min_{\|z\| = 1} z^T (G - \nu H) z ,
 
-    an ordinary eigenvector, so nothing has to be inverted and no ridge is needed; for the second
-    plane, A and B change roles. Many features cost what they cost there.
-
-    The original adds :math:`\delta \|z\|^2`, on unit vectors a constant, which changes no plane:
-    there is no such parameter here.
+    an ordinary eigenvector, so nothing has to be inverted; for the second plane, A and B change
+    roles. The original adds :math:`\delta \|z\|^2`, on unit vectors a constant, which changes no
+    plane: there is no such parameter here.
 
     Parameters
     ----------
     nu : float, default=1.0
-        Weight of the distance to the other class, > 0. It does for the balance of the two what
-        the quotient does by itself, and there is no value that serves all data.
+        Weight of the distance to the other class, > 0. No value serves all data.
     %(dense_panel)s
     %(standardize)s
 
@@ -52,10 +49,6 @@ class IGEPSVM(PlanePairClassifier):
     objective_ : ndarray of shape (2,)
         The two eigenvalues, on all features.
     %(panel)s
-
-    See Also
-    --------
-    GEPSVM : The quotient.
 
     References
     ----------
@@ -67,8 +60,7 @@ class IGEPSVM(PlanePairClassifier):
     >>> import numpy as np
     >>> from sparsegsvp.related import IGEPSVM
     >>> t = np.linspace(-3, 3, 20)
-    >>> noise = 0.05 * np.cos(7 * t)
-    >>> X = np.vstack([np.column_stack([t, t + noise]), np.column_stack([t, noise - t])])
+    >>> X = np.vstack([np.column_stack([t, t]), np.column_stack([t, -t])])
     >>> y = np.repeat(["rising", "falling"], 20)
     >>> IGEPSVM().fit(X, y).predict([[2.0, 2.1], [2.0, -2.1]])
     array(['rising', 'falling'], dtype='<U7')

@@ -91,7 +91,7 @@ class IRQM(PlanePairClassifier):
 
     Known of the original are problem, majorant and smoothing. Chosen here: a bias that is not
     penalised; the unit of :math:`\lambda`, by how much the best feature raises the quotient
-    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias alone; the parabola's end; p falling
+    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; the end of the parabola; p falling
     in three stages from ten times its value; and the starts, of which the higher end is kept: the
     plane on all features that alone raise the quotient by :math:`\lambda`, and on the best one.
 
@@ -105,8 +105,7 @@ class IRQM(PlanePairClassifier):
         Ridge, > 0.
     %(sparse_panel)s
     %(standardize)s
-    tol : float, default=1e-6
-        Stop when a step raises the objective by less than this, relatively.
+    %(tol)s
     max_iter : int, default=500
         Steps of each stage.
 

@@ -98,15 +98,13 @@ class L1ReGEC(PlanePairClassifier):
         \min_z\ z^T (G + \delta_1 H + \rho I) z + \lambda \|w\|_1
         \quad \text{on} \quad z^T (H + \delta_2 G + \rho I) z = 1
 
-    and for the second the two matrices change places. The bias is free of the l1 term.
-
-    The original's text was not at hand; it is described as ReGEC's eigenvalue problem with an
-    l1 regularisation. Chosen here: the constraint as written; the ridge :math:`\rho`, without
-    which more features than samples leave the problem unbounded; the procedure, which puts the
-    tangent in the constraint's place, solves the lasso that is left, scales back onto the set,
-    and never raises the objective; and the unit of :math:`\lambda`, the weight at which the plane
-    w = 0 could not be improved. The problem is not convex: of two starts, w = 0 and the plane
-    without the l1 term, the lower end is kept.
+    and for the second the two matrices change places. The original's text was not at hand; it is
+    described as ReGEC's eigenvalue problem with an l1 regularisation. Chosen here: the constraint
+    as written; a bias free of the l1 term; the ridge :math:`\rho`, without which more features than
+    samples leave the problem unbounded; steps that put the tangent in the constraint's place, solve
+    the lasso that is left and scale back, which never raises the objective; the unit of
+    :math:`\lambda`, the weight at which w = 0 could not be improved; and of two starts, w = 0 and
+    the plane without the l1 term, the lower end.
 
     Parameters
     ----------
@@ -118,8 +116,7 @@ class L1ReGEC(PlanePairClassifier):
         :math:`\rho > 0`.
     %(sparse_panel)s
     %(standardize)s
-    tol : float, default=1e-6
-        Stop when a step lowers the objective by less than this, relatively.
+    %(tol)s
     max_iter : int, default=200
 
     Attributes
@@ -138,14 +135,12 @@ class L1ReGEC(PlanePairClassifier):
     Examples
     --------
     >>> import numpy as np
+    >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import L1ReGEC
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 500))
-    >>> y = np.repeat([0, 1], 30)
-    >>> X[y == 1, :3] += 3
-    >>> model = L1ReGEC(l1=0.5).fit(X, y)
-    >>> model.get_support(indices=True)
-    array([0, 1, 2])
+    >>> data = make_planted(60, 500, 3, effect=3.0)
+    >>> model = L1ReGEC(l1=0.5).fit(data.X, data.y)
+    >>> np.array_equal(model.get_support(indices=True), data.support)
+    True
     """
 
     l1: float = 0.2

@@ -11,20 +11,10 @@ and see a monotone objective to rounding.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy import linalg
 
 from .._typing import Float64Array as Array
-
-
-class LassoResult(NamedTuple):
-    """A point and ``2(Qz - c - multiplier g)``, at most l1 in size for every weight of zero."""
-
-    z: Array
-    gradient: Array
-    converged: bool
 
 
 def lasso(
@@ -37,11 +27,11 @@ def lasso(
     equality: Array | None = None,
     tol: float = 1e-9,
     max_iter: int = 500,
-) -> LassoResult:
-    """Solve this module's lasso, in at most so many working sets.
+) -> tuple[Array, Array, bool]:
+    """Return the solution, the gradient of the smooth part, and whether the search ended.
 
-    The start may be any point, with ``equality`` (the vector g) one that satisfies it; one near
-    the solution is cheap.
+    The gradient, ``2(Qz - c - multiplier g)``, is at most l1 in size for every weight of zero. The
+    start may be any point, with ``equality`` (the vector g) one that satisfies it.
     """
     z, gradient = start, np.zeros(len(start))
     work = np.union1d(np.flatnonzero(z), [len(z) - 1])
@@ -60,7 +50,7 @@ def lasso(
         excess[work] = -np.inf
         violators = np.flatnonzero(excess > 0)
         if not len(violators) or not converged:
-            return LassoResult(z, gradient, converged)
+            return z, gradient, converged
         # As many again as are in use: few passes over F, and a small Gram matrix.
         most = max(10, int(np.count_nonzero(z)))
         violators = violators[np.argsort(-excess[violators], kind="stable")[:most]]
@@ -69,7 +59,7 @@ def lasso(
         keep = np.union1d(np.flatnonzero(z), [len(z) - 1]) if value < lowest else work
         lowest = min(lowest, value)
         work = np.union1d(keep, violators)
-    return LassoResult(z, gradient, False)
+    return z, gradient, False
 
 
 def _sign_search(

@@ -144,15 +144,14 @@ class NPSVM(PlanePairClassifier):
     For the second plane the classes change roles.
 
     *Without penalty* the procedure is the published ascent on the inverse ratio, its step chosen
-    so that the ratio never rises. It ends at a kink, typically within a few percent of a minimum;
-    where the samples of the own class determine a plane, reweighted least squares go the rest of
-    the way. With more features than samples any labels allow a ratio of zero: use a penalty.
+    so that the ratio never rises. It ends at a kink near a minimum; where the samples of the own
+    class determine a plane, reweighted least squares go the rest of the way. With more features
+    than samples any labels allow a ratio of zero: use a penalty.
 
     *The penalised forms are reconstructions*, as their texts were not at hand. They are known as
     the penalty added to the numerator of the ratio, which has no minimum for :math:`p \ne 1`, as
-    scaling z changes it; here the denominator fixes the scale. Each step reweights (a quadratic
-    majorant of each absolute value), puts the denominator's tangent in its place and solves a
-    linear system; the objective never rises. For p at most 1 the planes are sparse.
+    scaling z changes it; here the denominator fixes the scale. Each step solves a linear system
+    and does not raise the objective. For p at most 1 the planes are sparse.
 
     No form is convex: of two starts, the plane of GEPSVM and the one across the class means, the
     lower end is kept.
@@ -164,16 +163,13 @@ class NPSVM(PlanePairClassifier):
         Weight of the penalty, > 0.
     p : float, default=1.0
         Exponent of the lp penalty, in (0, 2].
-    n_features : int or None, default=None
-        Size of the panel. None keeps every feature with a weight; an integer keeps the heaviest
-        over the two planes and fits both again on these.
+    %(dense_panel)s
     %(standardize)s
     eps : float, default=1e-4
         Smoothing of absolute values in the reweighted steps, in units of the other class's mean
         distance, and of the heaviest weight at the start. For p at most 1, weights below ten
         times that are set to zero.
-    tol : float, default=1e-6
-        Stop when a step lowers the objective by less than this, relatively.
+    %(tol)s
     max_iter : int, default=5000
 
     Attributes
@@ -187,13 +183,10 @@ class NPSVM(PlanePairClassifier):
     References
     ----------
     C.-N. Li, Y.-H. Shao and N.-Y. Deng, "Robust L1-norm non-parallel proximal support vector
-    machine", Optimization (2015).
-
-    H. Yan, Q. Ye, T. Zhang, D.-J. Yu and Y. Xu, "L1-norm GEPSVM classifier based on an effective
-    iterative algorithm for classification", Neural Processing Letters (2018).
-
-    X.-Q. Sun, Y.-J. Chen, Y.-H. Shao, C.-N. Li and C.-H. Wang, "Robust nonparallel proximal
-    support vector machine with Lp-norm regularization", IEEE Access 6 (2018) 20334-20347.
+    machine", Optimization (2015); H. Yan et al., "L1-norm GEPSVM classifier based on an effective
+    iterative algorithm for classification", Neural Processing Letters (2018); X.-Q. Sun et al.,
+    "Robust nonparallel proximal support vector machine with Lp-norm regularization", IEEE Access
+    6 (2018) 20334-20347.
 
     Examples
     --------
@@ -206,8 +199,7 @@ class NPSVM(PlanePairClassifier):
     >>> X += 0.1 * np.cos(np.arange(160)).reshape(80, 2)
     >>> X[:2] += [0, 9]
     >>> y = np.repeat(["rising", "falling"], 40)
-    >>> model = NPSVM().fit(X, y)
-    >>> model.predict([[2.0, 2.1], [2.0, -2.1]])
+    >>> NPSVM().fit(X, y).predict([[2.0, 2.1], [2.0, -2.1]])
     array(['rising', 'falling'], dtype='<U7')
     """
 

@@ -106,9 +106,7 @@ class TruncatedRayleighFlow(PlanePairClassifier):
         and for 10 otherwise, or for all features if there are fewer.
     tau : float, default=1.0
         Ridge, > 0.
-    n_features : int or None, default=None
-        Size of the panel. None keeps the features of either plane; an integer keeps the heaviest
-        (then those with the steepest slope) and solves for both planes again on these.
+    %(sparse_panel)s
     %(standardize)s
     tol : float, default=1e-9
         A step must raise the quotient by more than this, relatively.
@@ -125,20 +123,17 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     References
     ----------
     K. M. Tan, Z. Wang, H. Liu and T. Zhang, "Sparse generalized eigenvalue problem: optimal
-    statistical rates via truncated Rayleigh flow", Journal of the Royal Statistical Society B
-    (2018), arXiv:1604.08697.
+    statistical rates via truncated Rayleigh flow", JRSS B (2018), arXiv:1604.08697.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import TruncatedRayleighFlow
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 500))
-    >>> y = np.repeat([0, 1], 30)
-    >>> X[y == 1, :3] += 3
-    >>> model = TruncatedRayleighFlow(n_features=3).fit(X, y)
-    >>> model.get_support(indices=True)
-    array([0, 1, 2])
+    >>> data = make_planted(60, 500, 3, effect=3.0)
+    >>> model = TruncatedRayleighFlow(n_features=3).fit(data.X, data.y)
+    >>> np.array_equal(model.get_support(indices=True), data.support)
+    True
     """
 
     n_nonzero: int | None = None

@@ -86,11 +86,11 @@ class ReGEC(PlanePairClassifier):
         (G + \delta_1 \operatorname{diag} H) z &= \mu (H + \delta_2 \operatorname{diag} G) z
             && \text{shift="diagonal"}
 
-    The diagonal shift is the original's, with the diagonals of G and H in the place of those of the
-    two kernel blocks. The cross shift is how later papers write the method. It changes the
-    eigenvalues and not the eigenvectors, so its planes do not depend on ``delta``; a common null
-    space of G and H is removed by going to the row space, and where more features than samples
-    leave a choice, the plane of smallest norm is taken.
+    The diagonal shift is the original's, with G and H in the place of kernel blocks. The cross
+    shift is how later papers write the method. It changes the eigenvalues and not the eigenvectors,
+    so its planes do not depend on ``delta``; a common null space of G and H is removed by going to
+    the row space, and where more features than samples leave a choice, the plane of smallest norm
+    is taken.
 
     Parameters
     ----------
@@ -105,8 +105,7 @@ class ReGEC(PlanePairClassifier):
     ----------
     %(planes)s
     objective_ : ndarray of shape (2,)
-        The quotient each plane minimises, on all features: the smallest :math:`\mu`, and the
-        inverse of the largest.
+        The smallest :math:`\mu`, and the inverse of the largest, on all features.
     %(panel)s
 
     References
@@ -119,10 +118,7 @@ class ReGEC(PlanePairClassifier):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sparsegsvp.related import ReGEC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = ReGEC(n_features=5).fit(X, y)
-    >>> model.transform(X).shape
-    (569, 5)
-    >>> model.score(X, y) > 0.8
+    >>> ReGEC(n_features=5).fit(X, y).score(X, y) > 0.8
     True
     """
 
