@@ -222,7 +222,9 @@ def test_l1_regec_beats_a_search_over_directions(blocks, moments):
         for z in rng.normal(size=(20, 4))
     )
     assert model.objective_[0] == pytest.approx(best, rel=1e-5)
-    assert value(np.append(model.planes_[0], model.plane_intercepts_[0])) == pytest.approx(best, rel=1e-5)
+    assert value(np.append(model.planes_[0], model.plane_intercepts_[0])) == pytest.approx(
+        best, rel=1e-5
+    )
 
 
 def test_l1_regec_keeps_one_feature_just_below_the_weight_that_keeps_none(table):

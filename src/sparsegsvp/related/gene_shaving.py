@@ -161,7 +161,7 @@ class GeneShaving(PanelMethod, BaseEstimator):
     >>> import numpy as np
     >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import GeneShaving
-    >>> data = make_planted(40, 200, 10, effect=2.0)
+    >>> data = make_planted(40, 200, 10, effect=3.0)
     >>> model = GeneShaving(n_features=10).fit(data.X, data.y)
     >>> np.array_equal(model.get_support(indices=True), data.support)
     True

@@ -138,7 +138,7 @@ class L1ReGEC(PlanePairClassifier):
     >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import L1ReGEC
     >>> data = make_planted(60, 500, 3, effect=3.0)
-    >>> model = L1ReGEC(l1=0.5).fit(data.X, data.y)
+    >>> model = L1ReGEC().fit(data.X, data.y)
     >>> np.array_equal(model.get_support(indices=True), data.support)
     True
     """
