@@ -174,7 +174,7 @@ def read_classes(
 ) -> tuple[Rows, np.ndarray, IntArray, Float64Array]:
     """Checked rows, class labels, the class of each row as a code, and weights.
 
-    Every class needs two rows of positive weight: one row has no spread.
+    Every class needs two rows, or the weight of two: one row has no spread.
     """
     name = "this function" if estimator is None else type(estimator).__name__
     if y is None:
@@ -191,7 +191,9 @@ def read_classes(
         weight = _check_sample_weight(
             sample_weight, codes[:, None], dtype=np.float64, ensure_non_negative=True
         )
-    check_class_sizes(classes, np.bincount(codes, weight > 0.0).astype(int))
+    # in units of the lightest row: a row that weighs as much as two stands for two
+    lightest = weight.min(where=weight > 0.0, initial=np.inf)
+    check_class_sizes(classes, np.bincount(codes, weight / lightest).astype(int))
     return rows, classes, codes.astype(np.intp), weight
 
 
