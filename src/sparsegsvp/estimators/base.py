@@ -127,7 +127,7 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
             panel = np.flatnonzero(self.support_)
             return X.iloc[:, panel] if hasattr(X, "iloc") else X[:, panel]
         assay = self._assay(X)
-        return super().transform(X) if assay is None else read_rows(assay).columns(slice(None))
+        return super().transform(X) if assay is None else np.asarray(assay)
 
     def _panel_rows(self, X: Any) -> Rows:
         """The panel's columns of checked rows."""

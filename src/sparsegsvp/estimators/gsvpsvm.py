@@ -130,10 +130,10 @@ class GSVPSVM(PanelClassifier):
     >>> from sparsegsvp import GSVPSVM
     >>> from sparsegsvp.datasets import load_breast_cancer
     >>> data = load_breast_cancer()
-    >>> model = GSVPSVM(n_features=3).fit(data.data, data.target)
+    >>> model = GSVPSVM(n_features=3).fit(data.X, data.y)
     >>> [str(data.feature_names[f]) for f in model.feature_order_]
     ['worst concave points', 'worst radius', 'worst texture']
-    >>> model.score(data.data, data.target) > 0.95
+    >>> model.score(data.X, data.y) > 0.95
     True
     """
 
@@ -228,7 +228,7 @@ class GSVPSVM(PanelClassifier):
             if table.names is not None:
                 model.feature_names_in_ = table.names
             chosen = np.argsort(path.order[:k])
-            panel, center, scale = (a[chosen] for a in (path.order, path.center, path.scale))
+            panel, center, scale = path.order[chosen], path.center[chosen], path.scale[chosen]
             columns = covariances.rows.take(panel)
             moments = class_moments(columns, codes, weight, len(table.classes))
             limits = None if covariances.limits is None else covariances.limits[:, panel]

@@ -77,6 +77,8 @@ class GSVPSVMCV(PanelClassifier):
     True
     """
 
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+
     def __init__(
         self,
         max_features: int | None = None,
@@ -161,11 +163,18 @@ class GSVPSVMCV(PanelClassifier):
         codes, weight, everything = table.codes, table.weight, table.covariances
         folds = list(_folds(self.cv, codes, weight, everything.rank, in_memory(groups), seed))
         train = np.zeros((len(folds), len(codes)), dtype=bool)
+        n_classes = len(table.classes)
         for mask, (inside, _) in zip(train, folds):
             mask[inside] = True
+            absent = np.bincount(codes[inside], minlength=n_classes) == 0
+            if absent.any():
+                label = table.classes[absent].tolist()[0]
+                raise ValueError(
+                    f"a training fold has no sample of class {label!r}: use fewer folds, other "
+                    "groups, or add samples"
+                )
         sets = everything.folds(train)
         candidates = sets.spread.varying.all(axis=0) & np.isfinite(table.factor)
-        n_classes = len(table.classes)
         most = self.max_features or 30 + 5 * (n_classes - 2)
         most = check_panel(min(most, int(candidates.sum())), candidates, table.factor)
         paths = forward(
@@ -221,7 +230,7 @@ def _held_out(
     limits: Float64Array | None,
 ) -> tuple[Float64Array, Float64Array]:
     """How often each row was classified wrongly with each size when held out, and its weight."""
-    wrong = np.zeros((len(paths[0].order), len(codes)), dtype=np.float32)
+    wrong = np.zeros((len(paths[0].order), len(codes)), dtype=np.float64)
     times = np.zeros(len(codes))
     for path, (_, outside) in zip(paths, folds):
         columns = rows.columns(path.order, outside)
@@ -246,7 +255,6 @@ def _choose(
     totals = np.bincount(codes, weight, minlength=n_classes)
     balanced = weight / (n_classes * np.where(totals > 0.0, totals, 1.0)[codes])
     share = balanced if scoring == "balanced_error" else weight / weight.sum()
-    n = np.count_nonzero(weight)
 
     def mean_and_error(values: Float64Array, w: Float64Array) -> tuple[Float64Array, Float64Array]:
         mean = values @ w

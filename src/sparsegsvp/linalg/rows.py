@@ -174,7 +174,7 @@ def read_classes(
 ) -> tuple[Rows, np.ndarray, IntArray, Float64Array]:
     """Checked rows, class labels, the class of each row as a code, and weights.
 
-    Every class needs two rows of positive weight: one row has no spread.
+    Every class needs two rows, or the weight of two: one row has no spread.
     """
     name = "this function" if estimator is None else type(estimator).__name__
     if y is None:
@@ -191,7 +191,9 @@ def read_classes(
         weight = _check_sample_weight(
             sample_weight, codes[:, None], dtype=np.float64, ensure_non_negative=True
         )
-    check_class_sizes(classes, np.bincount(codes, weight > 0.0).astype(int))
+    # in units of the lightest row: a row that weighs as much as two stands for two
+    lightest = weight.min(where=weight > 0.0, initial=np.inf)
+    check_class_sizes(classes, np.bincount(codes, weight / lightest).astype(int))
     return rows, classes, codes.astype(np.intp), weight
 
 
@@ -205,8 +207,8 @@ def check_class_sizes(classes: np.ndarray, counts: np.ndarray) -> None:
     for label, count in zip(classes.tolist(), counts.tolist()):
         if count < 2:
             raise ValueError(
-                f"class {label!r} has {'one sample' if count else 'no samples'} of positive weight: "
-                "every class needs at least two. Add samples or drop the class"
+                f"class {label!r} has {'one sample' if count else 'no samples'} of positive "
+                "weight: every class needs at least two. Add samples or drop the class"
             )
 
 
@@ -262,7 +264,8 @@ class DenseRows(Rows):
         # BLAS takes one unit stride and a positive leading dimension; anything else
         # would be copied whole by every product
         item = X.itemsize
-        self._blas = item in X.strides and all(s >= item and s % item == 0 for s in X.strides)
+        strides = np.array(X.strides)
+        self._blas = item in X.strides and bool(((strides >= item) & (strides % item == 0)).all())
 
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
         if not self._blas or (exact and self.dtype != np.float64):
@@ -322,13 +325,14 @@ class DenseRows(Rows):
 
     def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
         parts = []
+        bottom, top = low.astype(self.dtype), high.astype(self.dtype)
         for cols, rows in self._tiles():
             block, code = self.X[rows, cols], codes[rows]
-            i, j = np.nonzero((block > high[code, cols]) | (block < low[code, cols]))
+            i, j = np.nonzero((block > top[code, cols]) | (block < bottom[code, cols]))
             x = block[i, j]
             keep = x != 0.0
             i, j, x = i[keep], j[keep] + cols.start, x[keep]
-            moved = np.clip(x, low[code[i], j], high[code[i], j]).astype(np.float64)
+            moved = np.clip(x.astype(np.float64), low[code[i], j], high[code[i], j])
             parts.append((i + rows.start, j, x, moved))
         return _clipped(self, parts)
 
@@ -437,7 +441,7 @@ class SparseRows(Rows):
 
 def _clipped(base: Rows, parts: list[tuple[IntArray, IntArray, Any, Float64Array]]) -> Rows:
     """Return the rows with single values replaced; parts hold row, column, value, new value."""
-    row, col, before, after = (np.concatenate(arrays) for arrays in zip(*parts))
+    row, col, before, after = map(np.concatenate, zip(*parts))
     return ClippedRows(base, row, col, before.astype(np.float64), after) if len(row) else base
 
 
