@@ -289,9 +289,9 @@ def _resized(name, change):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("coef_", lambda a: a[:, :-1]),
-        ("coef_", lambda a: a.ravel()[:1]),
-        ("intercept_", lambda a: np.append(a, a)[:3]),
+        ("planes_", lambda a: a[:, :-1]),
+        ("planes_", lambda a: a.ravel()[:1]),
+        ("plane_intercepts_", lambda a: np.append(a, a)[:3]),
         ("support_", lambda a: np.append(a, a)),
         ("support_", lambda a: a[:2]),
         ("support_", lambda a: np.zeros_like(a)),
