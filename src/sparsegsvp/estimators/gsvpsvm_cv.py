@@ -168,9 +168,10 @@ class GSVPSVMCV(PanelClassifier):
             mask[inside] = True
             absent = np.bincount(codes[inside], minlength=n_classes) == 0
             if absent.any():
+                label = table.classes[absent].tolist()[0]
                 raise ValueError(
-                    f"a training fold has no sample of class {table.classes[absent].tolist()[0]!r}: "
-                    "use fewer folds, other groups, or add samples"
+                    f"a training fold has no sample of class {label!r}: use fewer folds, other "
+                    "groups, or add samples"
                 )
         sets = everything.folds(train)
         candidates = sets.spread.varying.all(axis=0) & np.isfinite(table.factor)
@@ -234,7 +235,7 @@ def _held_out(
     limits: Float64Array | None,
 ) -> tuple[Float64Array, Float64Array]:
     """How often each row was classified wrongly with each size when held out, and its weight."""
-    wrong = np.zeros((len(paths[0].order), len(codes)), dtype=np.float32)
+    wrong = np.zeros((len(paths[0].order), len(codes)), dtype=np.float64)
     times = np.zeros(len(codes))
     for path, (_, outside) in zip(paths, folds):
         columns = rows.columns(path.order, outside)
@@ -261,7 +262,6 @@ def _choose(
     totals = np.bincount(codes, weight, minlength=n_classes)
     balanced = weight / (n_classes * np.where(totals > 0.0, totals, 1.0)[codes])
     share = balanced if scoring == "balanced_error" else weight / weight.sum()
-    n = np.count_nonzero(weight)
 
     def mean_and_error(values: Float64Array, w: Float64Array) -> tuple[Float64Array, Float64Array]:
         mean = values @ w

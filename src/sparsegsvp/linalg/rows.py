@@ -207,8 +207,8 @@ def check_class_sizes(classes: np.ndarray, counts: np.ndarray) -> None:
     for label, count in zip(classes.tolist(), counts.tolist()):
         if count < 2:
             raise ValueError(
-                f"class {label!r} has {'one sample' if count else 'no samples'} of positive weight: "
-                "every class needs at least two. Add samples or drop the class"
+                f"class {label!r} has {'one sample' if count else 'no samples'} of positive "
+                "weight: every class needs at least two. Add samples or drop the class"
             )
 
 
@@ -264,7 +264,8 @@ class DenseRows(Rows):
         # BLAS takes one unit stride and a positive leading dimension; anything else
         # would be copied whole by every product
         item = X.itemsize
-        self._blas = item in X.strides and all(s >= item and s % item == 0 for s in X.strides)
+        strides = np.array(X.strides)
+        self._blas = item in X.strides and bool(((strides >= item) & (strides % item == 0)).all())
 
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
         if not self._blas or (exact and self.dtype != np.float64):
@@ -440,7 +441,7 @@ class SparseRows(Rows):
 
 def _clipped(base: Rows, parts: list[tuple[IntArray, IntArray, Any, Float64Array]]) -> Rows:
     """Return the rows with single values replaced; parts hold row, column, value, new value."""
-    row, col, before, after = (np.concatenate(arrays) for arrays in zip(*parts))
+    row, col, before, after = map(np.concatenate, zip(*parts))
     return ClippedRows(base, row, col, before.astype(np.float64), after) if len(row) else base
 
 

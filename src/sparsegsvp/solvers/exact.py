@@ -24,11 +24,12 @@ def solve_unpenalized(
 
     None where the smallest quotient is that of a plane infinitely far away.
     """
-    if tau > 0.0 and len(features) > cov.n_samples:
+    reduced = cov.row_space(features) if tau > 0.0 else None
+    if reduced is not None:
         # tau counts against any part of w outside the row space, so the minimiser lies in it:
         # the problem shrinks to as many dimensions as there are rows
-        reduced, lift = cov.row_space(features)
-        result = solve_unpenalized(reduced, plane, tau, np.arange(reduced.means.shape[1]))
+        small, lift = reduced
+        result = solve_unpenalized(small, plane, tau, np.arange(small.means.shape[1]))
         if result is None:
             return None
         w = lift(result[0])
@@ -105,11 +106,18 @@ def panel_planes(
             RuntimeWarning,
             stacklevel=3,
         )
+    return w, b, balanced_scale(w, b, means, covariances)
+
+
+def balanced_scale(
+    w: Float64Array, b: Float64Array, means: Float64Array, covariances: Float64Array
+) -> Float64Array:
+    """Root of the mean over classes of their mean squared distance to each plane; 1 for 0."""
     # variances and distances of the classes (columns) along the planes (rows)
     variances = np.einsum("if,kfg,ig->ik", w, covariances, w, optimize=True)
     squares = np.maximum(variances, 0.0) + (w @ means.T + b[:, None]) ** 2
     scale = np.sqrt(squares.mean(axis=1))
-    return w, b, np.where(scale > 0.0, scale, 1.0)
+    return np.where(scale > 0.0, scale, 1.0)
 
 
 def _panel_plane(

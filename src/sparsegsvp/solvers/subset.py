@@ -117,7 +117,9 @@ class RowCovariances:
             mean, variance = rows.corrected(mean, variance, codes, weight)
         self.rows = rows
         everything = np.ones((1, rows.shape[0]), dtype=bool)
-        self._set(everything, codes, np.arange(n_classes), everything[:, :n_classes], mean, variance)
+        self._set(
+            everything, codes, np.arange(n_classes), everything[:, :n_classes], mean, variance
+        )
 
     def folds(self, train: BoolArray) -> RowCovariances:
         """The same for other training sets, whose rows are marked in ``train`` (n_sets, n)."""
@@ -139,10 +141,12 @@ class RowCovariances:
         """Take the training sets, from the statistics of the cells of rows that make them up."""
         n, m = self.rows.shape
         weight = self._sample_weight
-        total = np.bincount(cells, weight, minlength=len(of_class))
+        total = np.bincount(cells, weight, minlength=len(of_class)).astype(np.float64)
         share, means, within = _merged(total, mean, variance, of_class, inside, self._n_classes)
-        counts = [len(np.unique(self.rank[mask & (weight > 0.0)])) for mask in train]
-        self.spread = Spreads.of(share, np.array(counts), means, within, self._standardize)
+        counts = np.zeros(len(train), dtype=np.intp)
+        for s, mask in enumerate(train):
+            counts[s] = len(np.unique(self.rank[mask & (weight > 0.0)]))
+        self.spread = Spreads.of(share, counts, means, within, self._standardize)
         self._raw_means = means
         self.weight = train * weight
         self.weight /= self.weight.sum(axis=1, keepdims=True)
@@ -181,14 +185,15 @@ class RowCovariances:
         """
         n, m = self.rows.shape
         trace = self.spread.within.sum(axis=1)
+        square = np.zeros(len(trace))
         if self._full is not None:
             scaled = self._full * self._inverse[:, :, None] * self._inverse[:, None]
             return trace, np.einsum("sfg,sfg->s", scaled, scaled)
         if float(n) * n * m <= _EXACT_SHRINKAGE:
-            sizes = [_centred_size(self._gram, self.codes, w, self._n_classes) for w in self.weight]
-            trace, square = np.array(sizes).T
+            gram = self._gram
+            for s, weight in enumerate(self.weight):
+                trace[s], square[s] = _centred_size(gram, self.codes, weight, self._n_classes)
             return trace, square
-        square = np.zeros(len(trace))
         for s, within in enumerate(self.spread.within):
             order = np.argsort(within, kind="stable")[np.count_nonzero(within == 0.0) :]
             features = order[np.linspace(0, len(order) - 1, min(_SAMPLED, len(order)), dtype=int)]
@@ -217,9 +222,7 @@ class RowCovariances:
     def _read(self, sets: IntArray, features: IntArray) -> Float64Array:
         """Raw covariances of features, each of a set, with all features, in one pass."""
         centers = self._raw_means[sets, :, features]
-        return self.rows.cross(
-            features, centers, self.codes, self.weight[sets], exact=self._exact
-        )
+        return self.rows.cross(features, centers, self.codes, self.weight[sets], exact=self._exact)
 
     def _read_ahead(self, features: IntArray, likely: Float64Array | None) -> None:
         n_sets, m = self.weight.shape[0], self.rows.shape[1]
@@ -362,7 +365,7 @@ class Path:
         ``level_i / pivot * (innovation - level_i / 2)``.
         """
         k, n_classes = self.levels.shape
-        out = np.empty((k, len(columns)), dtype=np.int16)
+        out = np.empty((k, len(columns)), dtype=np.intp)
         for span in spans(len(columns), max(1, 4 * BLOCK // (k * n_classes))):
             e = self.innovations(columns[span])
             steps = e[:, :, None] - self.levels[:, None] / 2
@@ -406,7 +409,9 @@ class Path:
         for f in range(k):
             size = np.sqrt(np.maximum(variances, 0.0)) * within[f]
             correlation = np.divide(raw[f], size, out=np.zeros_like(size), where=size > 0.0)
-            at = np.flatnonzero((np.abs(correlation) >= _STAND_IN) & ~np.isin(features, self.order[:k]))
+            at = np.flatnonzero(
+                (np.abs(correlation) >= _STAND_IN) & ~np.isin(features, self.order[:k])
+            )
             at = at[np.argsort(-np.abs(correlation[at]), kind="stable")[:_STAND_INS]]
             q = precision[f, f]
             left = distance - (weights[f, i] - weights[f, j]) ** 2 / q
@@ -483,10 +488,18 @@ def forward(
         num -= change[:, :, None] * u[:, None]
         den -= given[:, t] * u
         np.maximum(den, floor, out=den)
-    return [
-        _path(s, order[s], quotients[s], pivots[s], levels[s], given[s], near[s], spread, taus[s])
-        for s in range(n_sets)
-    ]
+    paths = []
+    for s in range(n_sets):
+        panel, index = order[s], np.flatnonzero(near[s])
+        lower = np.tril((given[s][:, panel] / pivots[s, :, None]).T, -1) + np.eye(k)
+        around = given[s][:, index], spread.within[s, index], spread.means[s][:, index]
+        paths.append(
+            Path(
+                panel, quotients[s], pivots[s], lower, levels[s], spread.center[s, panel],
+                spread.scale[s, panel], float(taus[s]), spread.within[s, panel], (index, *around),
+            )
+        )  # fmt: skip
+    return paths
 
 
 def _gains(
@@ -502,26 +515,6 @@ def _gains(
         apart += distance[:, :, None]
         out[:, span] -= _quotient(apart).sum(axis=1)
     return out
-
-
-def _path(
-    s: int,
-    order: IntArray,
-    quotients: Float64Array,
-    pivots: Float64Array,
-    levels: Float64Array,
-    given: Float64Array,
-    near: BoolArray,
-    spread: Spreads,
-    tau: float,
-) -> Path:
-    lower = np.tril((given[:, order] / pivots[:, None]).T, -1) + np.eye(len(order))
-    index = np.flatnonzero(near)
-    around = (index, given[:, index], spread.within[s, index], spread.means[s][:, index])
-    return Path(
-        order, quotients, pivots, lower, levels,
-        spread.center[s, order], spread.scale[s, order], float(tau), spread.within[s, order], around,
-    )  # fmt: skip
 
 
 def _centred_size(
@@ -561,12 +554,9 @@ def _merged(
     class_total = by_class.sum(axis=2)
     share = class_total / class_total.sum(axis=1, keepdims=True)
     means = (by_class / np.where(class_total > 0.0, class_total, 1.0)[:, :, None]) @ mean
-    within = np.stack(
-        [
-            w @ (variance + (mean - center[of_class]) ** 2) / w.sum()
-            for w, center in zip(weight, means)
-        ]
-    )
+    within = np.empty((len(inside), mean.shape[1]))
+    for s, w in enumerate(weight):
+        within[s] = w @ (variance + (mean - means[s][of_class]) ** 2) / w.sum()
     return share, means, within
 
 
@@ -578,9 +568,8 @@ def row_identity(rows: Rows) -> tuple[Float64Array, IntArray]:
     """
     value = rows.dot(np.cos(np.arange(1.0, rows.shape[1] + 1.0) ** 1.5), exact=True)
     size = np.abs(value).max()
-    with np.errstate(invalid="ignore"):  # lazy rows are checked in the next pass
-        value = np.round(value / (size if size > 0.0 else 1.0), 11)
-        return (value * 1e6) % 1.0, np.unique(value, return_inverse=True)[1]
+    value = np.round(value / (size if size > 0.0 else 1.0), 11).astype(np.float64)
+    return (value * 1e6) % 1.0, np.unique(value, return_inverse=True)[1]
 
 
 @dataclass(frozen=True, eq=False)
