@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import Float64Array, IntArray
-from .._validate import check_integer, check_real
+from .._validate import check_integer, check_real, warn_caller
 from ..linalg.covariances import ClassCovariances, CovariancesOfMoments, Part, covariances_of
 from ..linalg.moments import ClassMoments
 from ..linalg.rows import Rows, read_rows
 from .exact import solve_unpenalized
 from .newton import Problem, Solution, kkt_residual
-from .path import Path, delta_grid
+from .path import Path
 from .penalties import Penalty, penalty_factors
 from .quotient import OneVsRest, check_definite
 
@@ -264,7 +263,7 @@ def sparse_gsvp_path(
     problem = _problem(A, B, Penalty(q, eps), tau, pool, penalty_factor, sample_weight)
     path = Path(problem, tol=tol, max_iter=max_iter)
     if deltas is None:
-        grid = delta_grid(path.delta_max, int(n_deltas), ratio)
+        grid = path.delta_max * np.geomspace(1.0, ratio, int(n_deltas))
     most = problem.cov.n_samples if max_features is None else int(max_features)
     solutions = path.walk(grid, most)
     results = [_result(problem.cov, solution, path.delta_max) for solution in solutions]
@@ -298,10 +297,8 @@ def _problem(
         )
     constant = np.count_nonzero(factors == 0.0) - len(problem.free)
     if constant:
-        warnings.warn(
-            f"{constant} feature(s) of penalty_factor 0 are constant, so no plane can use them",
-            UserWarning,
-            stacklevel=3,
+        warn_caller(
+            f"{constant} feature(s) of penalty_factor 0 are constant, so no plane can use them"
         )
     if tau == 0.0:
         check_definite(cov, problem.plane, np.flatnonzero(problem.eligible))
@@ -333,18 +330,8 @@ def _unpenalized(problem: Problem) -> Solution:
     gradient = problem.gradient(features, w, bias)[features]
     residual = kkt_residual(w, gradient, np.zeros(len(w)))
     keep = w != 0.0
-    return Solution(
-        0.0,
-        features[keep],
-        w[keep],
-        bias,
-        bias.ratio,
-        residual,
-        1,
-        [bias.ratio],
-        gradient,
-        True,
-    )
+    used, ratio = features[keep], bias.ratio
+    return Solution(0.0, used, w[keep], bias, ratio, residual, 1, [ratio], gradient, True)
 
 
 def _result(cov: ClassCovariances, solution: Solution, delta_max: float) -> GSVPResult:
@@ -373,18 +360,16 @@ def _result(cov: ClassCovariances, solution: Solution, delta_max: float) -> GSVP
 def _warn(results: list[GSVPResult], message: str) -> None:
     failed = sum(not result.converged for result in results)
     if failed:
-        warnings.warn(
+        warn_caller(
             f"{message.format(failed)}: raise max_iter or tol, or tau (a larger floor makes "
             "the problem better conditioned)",
             ConvergenceWarning,
-            stacklevel=3,
         )
     if any(result.clipped for result in results):
-        warnings.warn(
+        warn_caller(
             "the best bias ran off to infinity and was clipped: along the direction chosen "
             "the class means coincide and the own class is the wider one",
             RuntimeWarning,
-            stacklevel=3,
         )
 
 
@@ -423,15 +408,7 @@ def _moment_covariances(A: Any, B: Any, sample_weight: Any) -> ClassCovariances:
             )
         if part.counts[0] < 2:
             raise ValueError(f"{name} has {part.counts[0]} rows: a class needs at least two")
-    if A.n_features != B.n_features:
-        raise ValueError(f"A has {A.n_features} features and B has {B.n_features}")
-    both = ClassMoments(
-        np.arange(2),
-        np.concatenate([A.counts, B.counts]),
-        np.concatenate([A.weights, B.weights]),
-        np.concatenate([A.means, B.means]),
-        np.concatenate([A.scatters, B.scatters]),
-    )
+    both = replace(A, classes=np.array([0])) + replace(B, classes=np.array([1]))
     return CovariancesOfMoments.of(both, standardize=False)
 
 

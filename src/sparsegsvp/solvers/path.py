@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from operator import attrgetter
 
 import numpy as np
 
 from .._typing import Float64Array, IntArray
 from .exact import solve_unpenalized
-from .newton import Problem, Solution, kkt_residual, solve, solve_reweighted
+from .newton import Problem, Solution, kkt_residual, minimize, solve, solve_reweighted
 from .penalties import Penalty
 from .quotient import Bias, single_feature_ratios
 
@@ -29,14 +29,6 @@ _ROUNDING = 1e-14
 _NOTHING_LEFT = 1e-24
 
 _NO_GRADIENT = np.empty(0)
-
-
-class Start(NamedTuple):
-    """Where a path begins."""
-
-    first: Solution  # the sparsest solution
-    delta_max: float  # at and above it the first solution is the path's
-    launch: Solution  # what solutions below it are started from
 
 
 class Path:
@@ -77,9 +69,11 @@ class Path:
         result = solve_reweighted(self.problem, delta, self._l1, *limits)
         if last is not None:
             # going on from the last delta may end in a lower minimum than starting anew
-            result = min(result, solve(self.problem, delta, last, *limits), key=_objective)
+            result = min(
+                result, solve(self.problem, delta, last, *limits), key=attrgetter("objective")
+            )
         if delta >= self.delta_max:
-            result = min(self._first_at(delta), result, key=_objective)
+            result = min(self._first_at(delta), result, key=attrgetter("objective"))
         return result
 
     def continue_to(self, delta: float) -> Solution:
@@ -148,7 +142,7 @@ class Path:
         w = np.zeros(len(features))
         w[np.searchsorted(features, start.features)] = start.w
         loose = self._loose(down.delta)
-        trial, _ = self.problem.minimize(down.delta, features, w, loose, self._max_iter)
+        trial, _ = minimize(self.problem, down.delta, features, w, loose, self._max_iter)
         if trial.objective >= down.objective - _DISTINCT * abs(down.objective):
             return None
         dense = np.zeros(len(self.problem.factors))
@@ -177,22 +171,16 @@ class Path:
         return max(self._tol, _LOOSE * delta)
 
     def _first_at(self, delta: float) -> Solution:
-        cost = self.problem.cost(self.first.features, self.first.w)
-        objective = self.first.bias.ratio + delta * cost
+        objective = _objective(
+            self.problem, delta, self.first.features, self.first.w, self.first.bias
+        )
         return replace(self.first, delta=delta, objective=objective, history=[objective])
 
 
-def delta_grid(delta_max: float, n_deltas: int, ratio: float) -> Float64Array:
-    """``n_deltas`` values from delta_max down to ratio * delta_max, in geometric steps."""
-    if n_deltas == 1:
-        return np.array([delta_max])
-    return delta_max * np.geomspace(1.0, ratio, n_deltas)
+def path_start(problem: Problem) -> tuple[Solution, float, Solution]:
+    """The first solution of a path, delta_max, and what solutions below it are started from.
 
-
-def path_start(problem: Problem) -> Start:
-    """The first solution of a path, and delta_max.
-
-    It has the feature with the smallest quotient by itself or, where some have no penalty, all
+    The first has the feature with the smallest quotient by itself or, where some have no penalty, all
     of these, at the best plane on them. It meets the certificate at and above the largest
     ``|g_f| / (l_f p'(0))`` over the other features, which is delta_max.
 
@@ -228,14 +216,14 @@ def path_start(problem: Problem) -> Start:
     other, gain = _best_other(problem, bias.ratio - ratios) if len(problem.free) else (0, 0.0)
     leaps = gain / slope > delta_max
     delta_max = max(gain / slope, delta_max)
-    objective = bias.ratio + delta_max * problem.cost(features, w)
+    objective = _objective(problem, delta_max, features, w, bias)
     residual = kkt_residual(w, gradient[features], np.zeros(len(w)))
     first = launch = Solution(
         delta_max, features, w, bias, objective, residual, 0, [objective], gradient, True
     )
     if leaps:
         launch = _single(problem, other, first)
-    return Start(first, delta_max, launch)
+    return first, delta_max, launch
 
 
 def _single(problem: Problem, feature: int, like: Solution) -> Solution:
@@ -255,7 +243,7 @@ def _sparsest(problem: Problem, ratios: Float64Array) -> tuple[IntArray, Float64
             return features, *result
         # at infinity: what can be reached from the best of them
         w = 1.0 * (features == features[np.argmin(ratios[features])])
-        it, _ = problem.minimize(0.0, features, w, 1e-10, 1000)
+        it, _ = minimize(problem, 0.0, features, w, 1e-10, 1000)
         at = it.w.nonzero()[0]
         return features[at], it.w[at], it.point.bias
     if not np.isfinite(ratios).any():
@@ -273,5 +261,8 @@ def _best_other(problem: Problem, gains: Float64Array) -> tuple[int, float]:
     return best, float(worth[best])
 
 
-def _objective(solution: Solution) -> float:
-    return solution.objective
+def _objective(
+    problem: Problem, delta: float, features: IntArray, w: Float64Array, bias: Bias
+) -> float:
+    cost = problem.factors[features] @ problem.penalty.value(np.abs(w))
+    return bias.ratio + delta * float(cost)

@@ -97,23 +97,18 @@ def best_bias(a: float, c: float, d: float) -> Bias:
 
 
 def single_feature_ratios(cov: ClassCovariances, plane: OneVsRest, tau: float) -> Float64Array:
-    """The quotient of every feature by itself; infinite for constant features.
+    """The quotient of every feature by itself at its best bias; infinite for constant features.
 
-    With tau = 0 a feature may separate the classes without any spread, and then its
-    quotient is 0.
+    With a, c and d as in `best_bias` it is the smaller root of ``c r^2 - (a + c + d^2) r + a``.
     """
     a = plane.own @ cov.variances + tau
     c = plane.other @ cov.variances + tau
     if plane.between is not None:
         c = c + ((plane.between @ cov.means) ** 2).sum(axis=0)
     d = (plane.other_mean - plane.own_mean) @ cov.means
-    u = c + d * d - a
-    root = np.hypot(u, 2.0 * np.sqrt(a) * d)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(u > 0.0, 2.0 * a * d / (u + root), (root - u) / (2.0 * d))
-        far = _FAR * np.sqrt(a + c + d * d)
-        t = np.clip(np.where(np.isnan(t), 0.0, t), -far, far)  # NaN: alike, any t will do
-        ratio = (a + t * t) / (c + (t + d) ** 2)
+    root = np.hypot(c + d * d - a, 2.0 * np.sqrt(a) * d)
+    with np.errstate(invalid="ignore"):
+        ratio = 2.0 * a / (a + c + d * d + root)
     return np.where(cov.varying & ~np.isnan(ratio), ratio, np.inf)
 
 
