@@ -180,6 +180,5 @@ def test_single_features_in_closed_form(classes, n_classes, tau, pool, seed):
     for f in (0, 1, 2, 4):
         _, point = _point(blocks, i, tau, pool, np.eye(5)[f])
         # a bias that is clipped is not quite the best
-        assert ratios[f] == pytest.approx(
-            point.bias.ratio, rel=1e-7 if point.bias.clipped else 1e-9
-        )
+        close = 1e-7 if point.bias.clipped else 1e-9
+        assert ratios[f] == pytest.approx(point.bias.ratio, rel=close)

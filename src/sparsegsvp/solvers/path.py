@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from operator import attrgetter
 
 import numpy as np
 
@@ -69,11 +68,9 @@ class Path:
         result = solve_reweighted(self.problem, delta, self._l1, *limits)
         if last is not None:
             # going on from the last delta may end in a lower minimum than starting anew
-            result = min(
-                result, solve(self.problem, delta, last, *limits), key=attrgetter("objective")
-            )
+            result = _lower(result, solve(self.problem, delta, last, *limits))
         if delta >= self.delta_max:
-            result = min(self._first_at(delta), result, key=attrgetter("objective"))
+            result = _lower(self._first_at(delta), result)
         return result
 
     def continue_to(self, delta: float) -> Solution:
@@ -171,17 +168,16 @@ class Path:
         return max(self._tol, _LOOSE * delta)
 
     def _first_at(self, delta: float) -> Solution:
-        objective = _objective(
-            self.problem, delta, self.first.features, self.first.w, self.first.bias
-        )
-        return replace(self.first, delta=delta, objective=objective, history=[objective])
+        first = self.first
+        objective = _objective(self.problem, delta, first.features, first.w, first.bias)
+        return replace(first, delta=delta, objective=objective, history=[objective])
 
 
 def path_start(problem: Problem) -> tuple[Solution, float, Solution]:
     """The first solution of a path, delta_max, and what solutions below it are started from.
 
-    The first has the feature with the smallest quotient by itself or, where some have no penalty, all
-    of these, at the best plane on them. It meets the certificate at and above the largest
+    The first has the feature with the smallest quotient by itself or, where some have no penalty,
+    all of these, at the best plane on them. It meets the certificate at and above the largest
     ``|g_f| / (l_f p'(0))`` over the other features, which is delta_max.
 
     Unless features without a penalty tell next to nothing: a covariate by which the classes were
@@ -259,6 +255,11 @@ def _best_other(problem: Problem, gains: Float64Array) -> tuple[int, float]:
     np.divide(gains, problem.factors, out=worth, where=(problem.factors > 0.0) & problem.eligible)
     best = int(np.argmax(worth))
     return best, float(worth[best])
+
+
+def _lower(one: Solution, other: Solution) -> Solution:
+    """The solution with the lower objective, the first of equals."""
+    return other if other.objective < one.objective else one
 
 
 def _objective(
