@@ -112,11 +112,10 @@ def _best_plane(
 
     ``spreads`` are the covariances of numerator and denominator, ``means`` those of all classes.
     """
-    own, other = spreads
-    own_mean, other_mean = plane.own_mean @ means, plane.other_mean @ means
-    if plane.between is not None:
-        between = plane.between @ means
-        other = other + between.T @ between
+    own_mean, other_mean, between = (
+        part @ means for part in (plane.own_mean, plane.other_mean, plane.between)
+    )
+    own, other = spreads[0], spreads[1] + between.T @ between
     forms = [(own, own_mean), (other, other_mean)]
     if tau > 0.0:
         A, B = (_bordered(*form, tau) for form in forms)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import Float64Array, IntArray
 from .exact import solve_unpenalized
-from .newton import Problem, Solution, kkt_residual, minimize, solve, solve_reweighted
+from .newton import Problem, Solution, kkt_residual, minimize, placed, solve, solve_reweighted
 from .penalties import Penalty
 from .quotient import Bias, single_feature_ratios
 
@@ -54,10 +54,7 @@ class Path:
         self._l1 = replace(launch, delta=self._l1_max)
 
     def at(self, delta: float, last: Solution | None = None) -> Solution:
-        """The solution at ``delta``, which may not be above that of the last call.
-
-        ``last`` is that call's solution.
-        """
+        """The solution at ``delta``, not above that of the last call, whose solution is ``last``."""
         if delta >= self._first_above:
             return self._first_at(delta)
         limits = self._tol, self._max_iter
@@ -104,8 +101,7 @@ class Path:
 
         The path ends with the first solution of more than ``max_features`` features.
         """
-        path: list[Solution] = []
-        last = None
+        path, last = [], None
         for delta in deltas:
             last = self.at(float(delta), last)
             # a gradient over all features for every delta would outweigh the data
@@ -136,8 +132,7 @@ class Path:
         if np.array_equal(start.features, down.features) and (start.w * down.w > 0.0).all():
             return None
         features = np.union1d(start.features, down.features)
-        w = np.zeros(len(features))
-        w[np.searchsorted(features, start.features)] = start.w
+        w = placed(start.features, start.w, features)
         loose = self._loose(down.delta)
         trial, _ = minimize(self.problem, down.delta, features, w, loose, self._max_iter)
         if trial.objective >= down.objective - _DISTINCT * abs(down.objective):
@@ -197,37 +192,31 @@ def path_start(problem: Problem) -> tuple[Solution, float, Solution]:
             "tau = 0 its quotient is 0 at once, and no other feature can add to it. Use tau > 0"
         )
     gradient = problem.gradient(features, w, bias)
-    pull = problem.pull(gradient)
-    pull[features] = 0.0
-    top = int(pull.argmax())
+    slopes = problem.factors * problem.penalty.slope_at_zero
+    rest = problem.eligible & (slopes > 0.0)
+    rest[features] = False
+    top = int(np.divide(np.abs(gradient), slopes, out=np.zeros(len(rest)), where=rest).argmax())
     near = np.union1d(features, top)
     if len(near) <= problem.cov.max_block:
         # the path hangs on this one gradient: from the blocks, in float64 whatever the data is
-        dense = np.zeros(len(near))
-        dense[np.searchsorted(near, features)] = w
-        gradient[near] = problem.quotient(near).evaluate(dense).gradient
-        pull = problem.pull(gradient)
-    slope = problem.penalty.slope_at_zero
-    delta_max = 0.0 if top in features else float(pull[top]) / slope
-    other, gain = _best_other(problem, bias.ratio - ratios) if len(problem.free) else (0, 0.0)
-    leaps = gain / slope > delta_max
-    delta_max = max(gain / slope, delta_max)
+        gradient[near] = problem.quotient(near).evaluate(placed(features, w, near)).gradient
+    delta_max = abs(float(gradient[top])) / float(slopes[top]) if rest[top] else 0.0
+    gains = np.full(len(rest), -np.inf)
+    if len(problem.free):
+        np.divide(bias.ratio - ratios, slopes, out=gains, where=rest)
+    other = np.array([int(gains.argmax())])
+    leaps = bool(gains.max() > delta_max)
+    delta_max = max(delta_max, float(gains.max()))
     objective = _objective(problem, delta_max, features, w, bias)
     residual = kkt_residual(w, gradient[features], np.zeros(len(w)))
     first = launch = Solution(
         delta_max, features, w, bias, objective, residual, 0, [objective], gradient, True
     )
     if leaps:
-        launch = _single(problem, other, first)
+        point = problem.quotient(other).evaluate(np.ones(1))
+        gradient = problem.gradient(other, point.w, point.bias)
+        launch = replace(first, features=other, w=point.w, gradient=gradient)
     return first, delta_max, launch
-
-
-def _single(problem: Problem, feature: int, like: Solution) -> Solution:
-    """A solution with one feature, of which only the weights and the gradient are set."""
-    at = np.array([feature])
-    point = problem.quotient(at).evaluate(np.ones(1))
-    gradient = problem.gradient(at, point.w, point.bias)
-    return replace(like, features=at, w=point.w, gradient=gradient)
 
 
 def _sparsest(problem: Problem, ratios: Float64Array) -> tuple[IntArray, Float64Array, Bias]:
@@ -247,14 +236,6 @@ def _sparsest(problem: Problem, ratios: Float64Array) -> tuple[IntArray, Float64
     features = np.array([int(np.argmin(ratios))])
     point = problem.quotient(features).evaluate(np.ones(1))
     return features, point.w, point.bias
-
-
-def _best_other(problem: Problem, gains: Float64Array) -> tuple[int, float]:
-    """The feature that gains most for its penalty, which it has, and that gain."""
-    worth = np.full(len(gains), -np.inf)
-    np.divide(gains, problem.factors, out=worth, where=(problem.factors > 0.0) & problem.eligible)
-    best = int(np.argmax(worth))
-    return best, float(worth[best])
 
 
 def _lower(one: Solution, other: Solution) -> Solution:
