@@ -200,7 +200,7 @@ class LqGSVPSVM(PanelClassifier):
         cov = covariances_of(
             [Part(rows, codes, weight)], n_classes, standardize=bool(self.standardize)
         )
-        warn_constant(np.flatnonzero(~cov.varying & (factors < np.inf)), names)
+        warn_constant(np.flatnonzero(~cov.varying & (factors < np.inf)).tolist(), names)
         planes = [OneVsRest.of_class(i, cov.share, self.pool) for i in range(n_classes)]
         problems = [Problem(cov, plane, self.tau, penalty, factors) for plane in planes]
         if not problems[0].eligible.any():

@@ -19,10 +19,7 @@ from .quotient import Bias, OneVsRest, best_bias
 def solve_unpenalized(
     cov: ClassCovariances, plane: OneVsRest, tau: float, features: IntArray
 ) -> tuple[Float64Array, Bias] | None:
-    """Unit normal and bias of the best plane on some features, all of which it may use.
-
-    None where the smallest quotient is that of a plane infinitely far away.
-    """
+    """Unit normal and bias of the best plane on some features; None where it is at infinity."""
     reduced = cov.row_space(features) if tau > 0.0 else None
     if reduced is not None:
         # tau counts against any part of w outside the row space, so the minimiser lies in it:

@@ -21,13 +21,10 @@ _DISTINCT = 1e-7
 _LOOSE = 1e-2
 # Tolerance, relative to the largest delta, of the l1 solutions that reweighting starts from.
 _START = 1e-4
-# What rounding leaves of gradients: where the classes do not differ at all, so that these are
-# nothing else, no certificate is met to a part of the largest of them.
+# What rounding leaves of gradients, which is all there is where the classes do not differ.
 _ROUNDING = 1e-14
 # A quotient that is zero but for rounding.
 _NOTHING_LEFT = 1e-24
-
-_NO_GRADIENT = np.empty(0)
 
 
 class Path:
@@ -54,7 +51,7 @@ class Path:
         self._l1 = replace(launch, delta=self._l1_max)
 
     def at(self, delta: float, last: Solution | None = None) -> Solution:
-        """The solution at ``delta``, not above that of the last call, whose solution is ``last``."""
+        """The solution at a delta not above that of the last call, whose solution was ``last``."""
         if delta >= self._first_above:
             return self._first_at(delta)
         limits = self._tol, self._max_iter
@@ -105,7 +102,7 @@ class Path:
         for delta in deltas:
             last = self.at(float(delta), last)
             # a gradient over all features for every delta would outweigh the data
-            path.append(replace(last, gradient=_NO_GRADIENT))
+            path.append(replace(last, gradient=np.empty(0)))
             if len(last.features) > max_features:
                 break
         self._walk_up(path)
@@ -120,7 +117,7 @@ class Path:
             lower = self._lower_from(path[index + 1], down)
             if lower is not None:
                 gap = (down.objective - lower.objective) / abs(lower.objective)
-                path[index] = replace(lower, gradient=_NO_GRADIENT, gap=gap)
+                path[index] = replace(lower, gradient=np.empty(0), gap=gap)
 
     def _lower_from(self, start: Solution, down: Solution) -> Solution | None:
         """A solution at ``down``'s delta with a lower objective, started from ``start``.
