@@ -115,7 +115,6 @@ def test_invariances():
 
     change = rng.standard_normal((5, 5)) + 3.0 * np.eye(5)
     np.testing.assert_allclose(gsvd(A @ change, B @ change).alpha, alpha, rtol=0, atol=1e-13)
-
     order = np.array([3, 0, 4, 1, 2])
     permuted = gsvd(A[:, order], B[:, order])
     np.testing.assert_allclose(permuted.X, X[order], rtol=0, atol=1e-12)
@@ -141,25 +140,16 @@ def test_known_answers_at_the_edges():
         assert np.count_nonzero(result.alpha) == 3 and np.count_nonzero(result.beta) == 2
 
 
-def test_input_is_neither_changed_nor_narrowed():
-    rng = np.random.default_rng(4)
-    A = np.asfortranarray(rng.standard_normal((5, 3)).astype(np.float32))
-    B = rng.standard_normal((6, 3)).astype(np.float32)[::-1]
-    before = A.copy(), B.copy()
-    result = gsvd(A, B)
-    assert np.array_equal(A, before[0]) and np.array_equal(B, before[1])
-    assert_laws(A.astype(float), B.astype(float), result)
-    again = gsvd(A.tolist(), B.tolist())
-    assert all(np.array_equal(x, y) for x, y in zip(result, again))
-
-
-def test_a_wide_pair_takes_seconds():
+def test_a_wide_pair_takes_seconds_and_is_not_changed():
     rng = np.random.default_rng(6)
-    A, B = rng.standard_normal((91, 15155)), rng.standard_normal((85, 15155)) + 1.0
+    A = rng.standard_normal((91, 15155)).astype(np.float32)
+    B = rng.standard_normal((85, 15155))[::-1] + 1.0
+    before = A.copy(), B.copy()
     start = time.process_time()
     result = gsvd(A, B)
     assert time.process_time() - start < 20.0
-    assert_laws(A, B, result)
+    assert_laws(A.astype(np.float64), B, result)
+    assert np.array_equal(A, before[0]) and np.array_equal(B, before[1])
 
 
 @pytest.mark.parametrize(
