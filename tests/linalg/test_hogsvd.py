@@ -111,18 +111,9 @@ def test_planted_common_and_exclusive_subspaces_are_found():
     )
 
 
-def test_row_rotations_and_zero_matrices():
-    rng = np.random.default_rng(6)
-    matrices = [rng.standard_normal((n, 4)) for n in (5, 6, 7)]
-    result = hogsvd(matrices)
-    rotated = hogsvd([orthogonal(rng, len(D)) @ D for D in matrices])
-    np.testing.assert_allclose(rotated.lambda_, result.lambda_, rtol=1e-10)
-    np.testing.assert_allclose(rotated.sigma, result.sigma, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(rotated.V, result.V, rtol=0, atol=1e-8)
-
-    zeros = [np.zeros((2, 3)), np.zeros((1, 3))]
-    assert hogsvd(zeros).V.shape == (3, 0)
-    mixed = [matrices[0], np.zeros((2, 4))]
+def test_zero_matrices():
+    assert hogsvd([np.zeros((2, 3)), np.zeros((1, 3))]).V.shape == (3, 0)
+    mixed = [np.random.default_rng(6).standard_normal((5, 4)), np.zeros((2, 4))]
     alone = hogsvd(mixed)
     assert_laws(mixed, alone)
     assert np.array_equal(alone.sigma[1], np.zeros(4))

@@ -34,18 +34,13 @@ each = pytest.mark.parametrize("estimator", PLANES, ids=repr)
         (GEPSVM(n_features=0), "n_features must be an integer of at least 1"),
         (ReGEC(delta=(1, 2, 3)), "delta must be a number or a pair"),
         (ReGEC(delta=(0.5, 4), shift="cross"), "product of the two deltas"),
-        (ReGEC(shift="both"), "shift must be"),
         (L1ReGEC(l1=1.5), "l1 must be a number above 0 and at most 1"),
-        (NPSVM("l1"), "penalty must be"),
         (NPSVM("lp", p=3), "p must be .* at most 2"),
         (SparsePSVM(max_iter=0), "max_iter must be an integer of at least 1"),
         (TruncatedRayleighFlow(2.5), "n_nonzero must be an integer"),
         (IRQM(1.5), "rho must be a number above 0 and at most 1"),
-        (IRQM(p=0), "p must be a number above 0"),
         (GSVDSelector(threshold=1.0), "threshold must be"),
-        (HOGSVDSelector(tau=-1.0), "tau must be"),
         (HOGSVDSelector(kind="both"), "kind must be 'exclusive' or 'shared'"),
-        (GeneShaving(fraction=1.0), "fraction must be"),
         (GeneShaving(n_permutations=0), "n_permutations must be"),
     ],
 )
@@ -84,17 +79,6 @@ def test_small_integers_end(estimator):
             assert "without a direction" in str(error)
         else:
             assert np.isfinite(model.planes_).all() and model.n_iter_ <= model.max_iter
-
-
-def test_a_plane_far_from_the_origin_keeps_its_direction():
-    """What counts is how far x'w reaches beside b, whatever the units of the features."""
-    X = np.array([[0.0, 0.1, 0.3, 1.0, 1.1, 1.4]]).T
-    y = np.repeat([0, 1], 3)
-    for unit, offset in ((1e-12, 0.0), (1e12, 0.0), (1.0, 1e3)):
-        Z = unit * X + offset
-        model = GEPSVM(standardize=False, delta=1e-6 * min(unit, 1.0) ** 2).fit(Z, y)
-        np.testing.assert_array_equal(np.abs(model.planes_), 1.0)
-        assert model.score(Z, y) == 1.0
 
 
 @each
