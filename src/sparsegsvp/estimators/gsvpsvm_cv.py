@@ -214,6 +214,11 @@ def _folds(
         _, first, number = np.unique(names, return_index=True, return_inverse=True)
         number = np.argsort(np.argsort(first))[number]
         n_splits = min(cv, int(number.max()) + 1)
+        if n_splits < 2:
+            raise ValueError(
+                "all samples are in one group: none of them can be held out. Leave groups away, "
+                "or choose the size yourself with GSVPSVM"
+            )
         splits = StratifiedGroupKFold(n_splits, **options).split(labels, labels, number)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")
@@ -238,6 +243,8 @@ def _held_out(
             columns = clip_values(columns, limits[:, path.order])
         wrong[:, outside] += path.predictions(columns) != codes[outside]
         times[outside] += 1.0
+    if not times.any():
+        raise ValueError("no fold holds out a sample: cv must split rows of positive weight")
     wrong /= np.maximum(times, 1.0)
     return wrong, weight * (times > 0.0)
 
