@@ -153,12 +153,24 @@ def test_weights_are_repetitions_without_a_scale(three, decision, same_model) ->
 def test_a_row_that_weighs_as_much_as_two_is_two(same_model) -> None:
     X, y = np.random.default_rng(0).normal(size=(20, 5)), np.repeat([0, 1], 10)
     weight = np.r_[np.ones(10), 1.0, np.zeros(9)]
-    with pytest.raises(ValueError, match="class 1 has one sample of positive weight"):
-        GSVPSVM(n_features=2).fit(X, y, sample_weight=weight)
+    for single in (1.0, 2.5):
+        weight[10] = single
+        with pytest.raises(ValueError, match="class 1 has one sample of positive weight"):
+            GSVPSVM(n_features=2).fit(X, y, sample_weight=weight)
     weight[10] = 2.0
     weighted = GSVPSVM(n_features=2).fit(X, y, sample_weight=weight)
     rows = np.r_[:11, 10]
     same_model(weighted, GSVPSVM(n_features=2).fit(X[rows], y[rows]), X)
+
+
+def test_equal_rows_are_rows() -> None:
+    """Of three yes-or-no features there are eight different rows; 4,000 answers are 4,000."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 4000)
+    X = (rng.random((4000, 3)) < 0.3 + 0.3 * y[:, None]).astype(float)
+    model = GSVPSVM(n_features=3, tau=1e-3).fit(X, y)
+    plain = LogisticRegression(class_weight="balanced", C=100.0).fit(X, y)
+    assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=0.01)
 
 
 # --- factors, constants, copies ------------------------------------------------------------

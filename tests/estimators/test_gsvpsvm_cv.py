@@ -78,21 +78,25 @@ def test_the_path_is_what_separate_fits_give_out_of_fold(three) -> None:
     assert_allclose(errors.path_["loss"][11], (predicted != y).mean(), atol=1e-6)
 
 
-def test_folds_depend_on_rows_and_not_on_their_order(table, same_model) -> None:
+def test_folds_depend_on_rows_and_not_on_orders_or_units(table, same_model) -> None:
     X, y = table
     search = GSVPSVMCV().fit(X, y)
-    for seed in range(3):
-        rows = np.random.default_rng(seed).permutation(len(y))
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        rows, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
         again = GSVPSVMCV().fit(X[rows], y[rows])
-        assert again.n_features_ == search.n_features_
         assert_allclose(again.path_["loss"], search.path_["loss"], atol=1e-12)
         same_model(again, search, X)
-    columns = np.random.default_rng(0).permutation(X.shape[1])
-    losses = [GSVPSVMCV(random_state=seed).fit(X, y).path_["loss"] for seed in (0, 1)]
-    assert (losses[0] != losses[1]).any()
-    # other columns' order is another table to the eye of the folds, but as good a one
-    other = GSVPSVMCV().fit(X[:, columns], y)
-    assert abs(other.path_["loss"].min() - search.path_["loss"].min()) < 0.1
+        for other, back in (
+            (X[:, columns], columns),
+            (X * 10.0 ** rng.uniform(-3, 3, X.shape[1]), np.arange(X.shape[1])),
+        ):
+            again = GSVPSVMCV().fit(other, y)
+            assert_array_equal(back[again.feature_order_], search.feature_order_)
+            assert_allclose(again.path_["loss"], search.path_["loss"], atol=1e-12)
+            assert_allclose(again.decision_function(other), search.decision_function(X), atol=1e-6)
+    seeds = [GSVPSVMCV(random_state=seed).fit(X, y).path_["loss"] for seed in (0, 1)]
+    assert (seeds[0] != seeds[1]).any()
 
 
 def test_every_row_is_held_out_once_and_labels_are_spread(wide, folds) -> None:

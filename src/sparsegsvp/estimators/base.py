@@ -17,6 +17,7 @@ from ..solvers.exact import panel_planes
 from .decision import (
     LINEAR,
     PROBABILISTIC,
+    SAMPLE,
     balanced_sample,
     fit_logistic,
     log_distances,
@@ -243,7 +244,7 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         else:
             features = (columns - center) / scale
         coef, intercept = fit_logistic(
-            features, codes[sample], n_classes, weight[sample], min(n_samples, len(sample))
+            features, codes[sample], n_classes, weight[sample], min(n_samples, SAMPLE)
         )
         if self.decision_ == "logistic":
             coef = coef / scale

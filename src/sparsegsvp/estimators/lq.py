@@ -20,7 +20,7 @@ from .._validate import (
 )
 from ..linalg.covariances import Part, covariances_of
 from ..linalg.moments import class_moments
-from ..linalg.rows import read_classes
+from ..linalg.rows import read_classes, repetitions
 from ..solvers.exact import balanced_scale, panel_planes
 from ..solvers.newton import Problem, Solution
 from ..solvers.path import Path
@@ -235,9 +235,10 @@ class LqGSVPSVM(PanelClassifier):
         center, scale = cov.center[panel], 1.0 / cov.inverse[panel]
         self._set_panel(panel, moments, center, scale, None, normals)
         self.feature_order_ = order
-        key, same = row_identity(rows)
-        distinct = len(np.unique(same[weight > 0.0]))
-        self._set_decision(columns, codes, weight, key, distinct, center, scale)
+        key, _ = row_identity(rows, cov.share, cov.means, cov.center, cov.inverse)
+        self._set_decision(
+            columns, codes, weight, key, int(repetitions(weight).sum()), center, scale
+        )
         return self
 
     def _check_parameters(self) -> Penalty:

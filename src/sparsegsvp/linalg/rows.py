@@ -175,7 +175,7 @@ def read_classes(
 ) -> tuple[Rows, np.ndarray, IntArray, Float64Array]:
     """Checked rows, class labels, the class of each row as a code, and weights.
 
-    Every class needs two rows, or the weight of two: one row has no spread.
+    Every class needs two rows, or one that stands for two: one row has no spread.
     """
     name = "this function" if estimator is None else type(estimator).__name__
     if y is None:
@@ -192,10 +192,19 @@ def read_classes(
         weight = _check_sample_weight(
             sample_weight, codes[:, None], dtype=np.float64, ensure_non_negative=True
         )
-    # in units of the lightest row: a row that weighs as much as two stands for two
-    lightest = weight.min(where=weight > 0.0, initial=np.inf)
-    check_class_sizes(classes, np.bincount(codes, weight / lightest).astype(int))
+    check_class_sizes(classes, np.bincount(codes, repetitions(weight)).astype(int))
     return rows, classes, codes.astype(np.intp), weight
+
+
+def repetitions(weight: Float64Array) -> Float64Array:
+    """How many rows each row stands for, by weights of which only the ratios matter.
+
+    Whole multiples of the lightest weight are repetitions; of any other weights, each row that
+    weighs something counts once.
+    """
+    times = weight / weight.min(where=weight > 0.0, initial=np.inf)
+    whole = np.round(times)
+    return whole if np.allclose(times, whole, rtol=0.0, atol=1e-6) else np.sign(weight)
 
 
 def check_class_sizes(classes: np.ndarray, counts: np.ndarray) -> None:
