@@ -175,7 +175,9 @@ def find_decimal(
         return Place(text, name, table.row(i), table.where(i, name))
 
     first = {
-        mark: next((place(n, c.marked[mark][0]) for n, c in columns.items() if c.marked[mark]), None)
+        mark: next(
+            (place(n, c.marked[mark][0]) for n, c in columns.items() if c.marked[mark]), None
+        )
         for mark in ".,"
     }
     for mark in ".,":

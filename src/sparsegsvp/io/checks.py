@@ -228,7 +228,9 @@ def _repeats(draft: Draft) -> Iterator[Notice]:
         else:
             remedy = "if they are one patient, name the patients as groups"
             id_roles = [c.column for c in draft.roles if c.role == "id" and c.column]
-            actions = [Action("group", n, f"Keep the samples of each {n} together") for n in id_roles]
+            actions = [
+                Action("group", n, f"Keep the samples of each {n} together") for n in id_roles
+            ]
             named = tuple(actions) if describe is _same_identifier else ()
             yield Notice("repeats", "serious", f"{text}: {remedy}.", named)
 

@@ -407,7 +407,9 @@ def workbook(sheets: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]
         for entry in source.infolist():
             data = source.read(entry)
             if entry.filename == "docProps/core.xml":  # openpyxl writes the time of saving
-                data = re.sub(rb"(<dcterms:modified[^>]*>)[^<]*", rb"\g<1>1980-01-01T00:00:00Z", data)
+                data = re.sub(
+                    rb"(<dcterms:modified[^>]*>)[^<]*", rb"\g<1>1980-01-01T00:00:00Z", data
+                )
             target.writestr(zipfile.ZipInfo(entry.filename), data, zipfile.ZIP_DEFLATED)  # of 1980
     return content.getvalue()
 

@@ -86,9 +86,7 @@ def format_of(file: Path) -> Format:
     raise InputError(what, remedy=remedy)
 
 
-def read_frame(
-    file: Path, options: ReadOptions, asked: Collection[str] | None = ()
-) -> Frame:
+def read_frame(file: Path, options: ReadOptions, asked: Collection[str] | None = ()) -> Frame:
     """Read a file of any format; the cells of columns that are asked for stay as written."""
     form = format_of(file)
     if options.layer is not None and not form.layers:
@@ -281,17 +279,13 @@ def _read_parquet(path: Path, options: ReadOptions, asked: Collection[str] | Non
     try:
         file = pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            "this is not a Parquet file, or it is damaged", remedy=_AGAIN
-        ) from error
+        raise InputError("this is not a Parquet file, or it is damaged", remedy=_AGAIN) from error
     with file:
         promised = file.metadata.num_rows
         _check_size(8 * promised * len(file.schema_arrow.names), path, _RATIO)
         table = file.read(use_threads=False)
     if table.num_rows != promised or any(len(c) != promised for c in table.columns):
-        raise InputError(
-            f"{promised} rows are promised, {table.num_rows} are there", remedy=_AGAIN
-        )
+        raise InputError(f"{promised} rows are promised, {table.num_rows} are there", remedy=_AGAIN)
     table.validate(full=True)
     # pandas' own name for an index without one says nothing to the reader of a message
     names = ["" if n.startswith("__index_level_") else n for n in table.column_names]

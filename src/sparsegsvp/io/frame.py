@@ -294,7 +294,11 @@ def _ambiguous(X: NDArray[np.float64]) -> list[int]:
     for j in np.flatnonzero((high >= 100) & (high < 1000)).tolist():
         part = np.abs(X[:, j][X[:, j] % 1 != 0])
         part = part[~np.isnan(part)]
-        if len(part) and part.min() >= 1 and (np.abs(part * 1e3 - np.rint(part * 1e3)) < 1e-6).all():
+        if (
+            len(part)
+            and part.min() >= 1
+            and (np.abs(part * 1e3 - np.rint(part * 1e3)) < 1e-6).all()
+        ):
             columns.append(j)
     return columns
 

@@ -165,8 +165,7 @@ def read_series_matrix(path: Path, options: ReadOptions, asked: Collection[str] 
 def refuse_without_numbers() -> InputError:
     """Return the error of a series matrix that describes samples and has no table."""
     return InputError(
-        "the series matrix describes the samples but holds no numbers, as is usual for "
-        "sequencing",
+        "the series matrix describes the samples but holds no numbers, as is usual for sequencing",
         remedy="download the table of values from the series' supplementary files, and give "
         f"this file beside it as {option('labels')}",
     )

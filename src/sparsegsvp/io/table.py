@@ -1214,9 +1214,7 @@ class Labels:
     source: str
 
 
-def _read_labels(
-    file: Path, on: str | None, target: str | None, options: ReadOptions
-) -> Labels:
+def _read_labels(file: Path, on: str | None, target: str | None, options: ReadOptions) -> Labels:
     """Read the file; its first column identifies the samples unless `on` is another."""
     source, codes = shown_name(file), Codes(options.na)
     with locating(source):
@@ -1263,7 +1261,11 @@ def _join(draft: Draft, joined: Labels, roles: Roles, options: ReadOptions) -> N
     """Put the labels (and groups, batches, what is adjusted for) beside the samples of a table."""
     codes = Codes(options.na)
     for name, cells in draft.beside.items():
-        if "id" not in draft.text and len(set(cells)) == len(cells) and joined.rows.keys() & set(cells):
+        if (
+            "id" not in draft.text
+            and len(set(cells)) == len(cells)
+            and joined.rows.keys() & set(cells)
+        ):
             draft.text["id"] = cells
             draft.roles.append(ColumnRole(name, "id", "has the names that the labels have"))
     draft.beside = {n: c for n, c in draft.beside.items() if c != draft.text.get("id")}
@@ -1442,11 +1444,13 @@ def _candidates(frame: Frame, options: ReadOptions) -> list[Candidate]:
         frame.names[p]: [codes.label(cell) for cell in cells] for p, cells in frame.texts.items()
     }
     for j, p in enumerate(frame.at):
-        values = frame.numbers[:_SHOWN * 4, j] if len(frame) else ()
+        values = frame.numbers[: _SHOWN * 4, j] if len(frame) else ()
         if len(np.unique(values)) <= 12 and (np.mod(values, 1) == 0).all():
             columns[frame.names[p]] = [codes.label(cell) for cell in frame.column(int(p))]
     listed_columns = candidates(columns)
-    rows = {str(cells[0]): [codes.label(c) for c in cells[1:]] for cells in frame.text_rows.values()}
+    rows = {
+        str(cells[0]): [codes.label(c) for c in cells[1:]] for cells in frame.text_rows.values()
+    }
     across = candidates(rows, rows=True)
     if across and not any(c.proposed for c in listed_columns):
         listed_columns = across + listed_columns
@@ -1514,7 +1518,9 @@ def preview_table(
             remedy="check the file; it may be damaged",
         )
     if "refused" in answer:
-        raise InputError(answer["refused"][0], where=answer["refused"][1], remedy=answer["refused"][2])
+        raise InputError(
+            answer["refused"][0], where=answer["refused"][1], remedy=answer["refused"][2]
+        )
     return dict(answer)
 
 

@@ -126,7 +126,6 @@ def procedure_of(
             f"{', '.join(asked[:-1])} and {asked[-1]} are for the method {OWN}",
             remedy="leave them out",
         )
-    if table is not None:
     model = default_methods()[method_name(method)]
     if settings.n_features is not None:
         model = with_size(model, settings.n_features)

@@ -265,7 +265,6 @@ def results_folder(
             raise ImportError(
                 f'writing the results needs {module}: pip install "sparsegsvp[{_EXTRAS[module]}]"'
             )
-    with naming(path):
     # files of these names are an earlier run's only if its results are among them
     ours = kind.FILES if command_of(path) is not None else ()
     prepare_output(path, force=force, owned=ours)
