@@ -1514,7 +1514,7 @@ def preview_table(
             where=source,
             remedy="check the file; it may be damaged",
         ) from None
-    answer = json.loads(done.stdout.rpartition("\n")[2] or "null")
+    answer = json.loads(done.stdout.strip().rpartition("\n")[2] or "null")
     if answer is None:
         raise InputError(
             "reading it ended the process that read it, or took more memory than there is",
