@@ -134,12 +134,12 @@ ATTACK = Path(os.environ.get("SPARSEGSVP_DATA") or "/nowhere").parent / "finding
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("csr_index.h5ad", "damaged"), ("csr_indptr.h5ad", "damaged"), ("csr_negative.h5ad", "damaged"),
-     ("row9e8.xlsx", "damaged"), ("rows_missing.parquet", ""), ("stale_dimension.xlsx", None),
-     ("hdf5_hang.h5ad", "takes more than")],
+     ("row9e8.xlsx", "damaged"), ("rows_missing.parquet", ""), ("hdf5_hang.h5ad", "damaged")],
 )  # fmt: skip
 def test_files_of_the_hostile_trial(name, expected):
-    if expected is None:
-        assert preview_table(ATTACK / name, target="class")["table"]["n_samples"] == 12
-        return
-    with pytest.raises(InputError, match=expected):
-        preview_table(ATTACK / name, seconds=15, target="class")
+    assert expected in refusal(ATTACK / name, target="class")
+
+
+@pytest.mark.skipif(not ATTACK.is_dir(), reason="the files of the hostile trial are not here")
+def test_a_sheet_that_says_it_is_smaller_is_read_whole():
+    assert preview_table(ATTACK / "stale_dimension.xlsx")["table"]["n_samples"] == 12
