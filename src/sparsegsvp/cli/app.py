@@ -16,7 +16,6 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from ..io import end_at_once
 from ..io.errors import InputError, one_line
 from . import evidence, models, panels
 from .command import flag
@@ -42,7 +41,6 @@ def run() -> int:
     if "--debug" not in sys.argv:
         os.environ.setdefault("PYTHONWARNINGS", "ignore")
     _speak_any_terminal()
-    end_at_once()
     # A polite kill and a closed terminal clean up like Ctrl-C does.
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)

@@ -78,7 +78,7 @@ class Job:
         del options["center_batches"]  # which is no matter of reading
         for name in ("drop", "keep", "batch"):
             options[name] = tuple(options[name] or ())
-        for name in ("adjust", "categorical"):
+        for name in ("adjust",):
             options[name] = listed_names(options[name] or ())
         with self.screen.stage(f"reading {self.path.name}"):
             table = read_table(self.path, **options)
@@ -100,7 +100,6 @@ class Job:
                 target=data.target,
                 features=data.feature_names,
                 adjust=tuple(data.covariates),
-                categorical=tuple(data.categories),
                 labels=cohort.test_labels,
                 on=None if cohort.test_labels is None else self.given[Columns].on,
                 **self.given.values(Cells),

@@ -14,10 +14,10 @@ from .._versions import versions
 from ..evaluation import Comparison, EvaluationResult, compare, default_methods
 from ..evaluation.values import plain
 from ..io import InputError, Table, csv_text
+from ..estimators.log2 import log2_floor
 from ..io.errors import option
-from ..io.models import log2_floor
 from ..report import build_comparison, comparison_verdict, describe_verdict, known_scores
-from .procedure import OWN, method_name, refuse_categories
+from .procedure import OWN, method_name
 from .results import json_text, out_of_fold_csv, timings_text, write_texts
 from .run import PreparedRun, Stages
 from .settings import Settings, outer_folds, refuse_missing, settings_from
@@ -237,7 +237,6 @@ class ComparisonRequest:
         self, table: Table, settings: Settings, methods: Sequence[str], sizes: Sequence[int]
     ) -> None:
         refuse_missing(table, settings)
-        refuse_categories(table)
         self.table, self.settings = table, settings
         self.n_outer = outer_folds(table, settings)
         known = default_methods()
@@ -256,4 +255,4 @@ class ComparisonRequest:
         """Return the samples, with logarithms taken where these are asked for."""
         if not self.settings.log2:
             return self.table.X
-        return log2_floor(self.table.X, self.settings.floor, self.table.clinical_columns)
+        return log2_floor(self.table.X, self.settings.floor, self.table.covariate_columns)

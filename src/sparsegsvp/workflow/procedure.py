@@ -25,7 +25,7 @@ from ..evaluation.paired import only_with
 from ..evaluation.panels import with_size
 from ..io import InputError, Log2, Table
 from ..io.errors import listed, option, quote, suggestion
-from ..io.layout import names_in
+from ..io.text import names_in
 from ..report.words import plural
 from .settings import Settings
 
@@ -39,7 +39,7 @@ def preparing_steps(settings: Settings, table: Table | None = None) -> list[tupl
 
     Logarithm and centring leave alone what is adjusted for in a table, and its categories.
     """
-    skip = () if table is None else tuple(table.clinical_columns)
+    skip = () if table is None else tuple(table.covariate_columns)
     steps: list[tuple[str, Any]] = []
     if settings.log2:
         steps.append(("log2", Log2(floor=settings.floor, skip=skip)))
@@ -70,7 +70,6 @@ def make_procedure(
         cv=INNER_FOLDS,
         random_state=settings.random_state,
         penalty_factor=factors,
-        feature_groups=None if table is None else table.feature_groups,
     )
     steps = preparing_steps(settings, table)
     return PanelPipeline([*steps, ("model", model)]) if steps else model
@@ -127,8 +126,6 @@ def procedure_of(
             f"{', '.join(asked[:-1])} and {asked[-1]} are for the method {OWN}",
             remedy="leave them out",
         )
-    if table is not None:
-        refuse_categories(table)
     model = default_methods()[method_name(method)]
     if settings.n_features is not None:
         model = with_size(model, settings.n_features)
@@ -136,16 +133,6 @@ def procedure_of(
     if not hasattr(model, "predict"):
         steps.append(("classify", common_classifier()))
     return Pipeline(steps)
-
-
-def refuse_categories(table: Table) -> None:
-    """Refuse categories that may be chosen: other methods would choose their levels one by one."""
-    if table.categories:
-        raise InputError(
-            f"{option('categorical')} is for the method {OWN}: others choose levels one by one",
-            where=table.source,
-            remedy="leave it out",
-        )
 
 
 def fixed_procedure(method: str, settings: Settings, columns: Sequence[int], table: Table) -> Any:
@@ -166,7 +153,7 @@ def steering_factors(settings: Settings, table: Table) -> Float64Array | None:
     adjusted = table.covariate_columns
     if not (settings.must or settings.ban or settings.costs or adjusted):
         return None
-    groups = FeatureGroups.of(table.feature_groups, len(table.feature_names))
+    groups = FeatureGroups.of(None, len(table.feature_names))
     must, banned = (
         _whole(columns_of(getattr(settings, name), table, name), groups) for name in ("must", "ban")
     )
@@ -237,7 +224,7 @@ def steering_notices(factors: Float64Array | None, table: Table) -> list[Notice]
         parts.append(f"In no panel by request: {listed(banned)}.")
     if costly:
         parts.append(f"{costly} features cost more or less than the others, as asked.")
-    columns = table.covariates | table.categories
+    columns = table.covariates
     several = [f"{quote(n)} ({len(made)} features)" for n, made in columns.items() if len(made) > 1]
     if several:
         parts.append(
@@ -268,7 +255,7 @@ def columns_of(given: Iterable[str], table: Table, role: str) -> list[int]:
     The name of a column of categories stands for all its levels.
     """
     places = {name: [place] for place, name in enumerate(table.feature_names)}
-    for column, made in (table.covariates | table.categories).items():
+    for column, made in (table.covariates).items():
         places.setdefault(column, [places[name][0] for name in made])
     names = list(given) if role == "costs" else names_in(given, places)
     for name in names:

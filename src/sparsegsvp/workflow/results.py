@@ -27,7 +27,6 @@ from ..io import (
     write_atomic,
 )
 from ..io.errors import naming
-from ..io.files import finish_replacement
 from ..report import build_report, checklist_markdown, describe_model, draw_figures
 from ..report.methods import methods
 from ..report.words import interval
@@ -228,7 +227,7 @@ def cohort_table(test: Any, table: Table, reading: dict[str, Any]) -> Table:
     else:
         same = ("id", "transpose", "layer", "sheet", "separator", "decimal", "na", "collapse")
         kept = {name: reading[name] for name in same if name in reading}
-        kept |= {"adjust": tuple(table.covariates), "categorical": tuple(table.categories)}
+        kept |= {"adjust": tuple(table.covariates)}
         kept |= {"features": table.feature_names}
         cohort = make_table(test, target=table.target, **kept)
     return check_cohort(cohort, table)
@@ -266,8 +265,6 @@ def results_folder(
             raise ImportError(
                 f'writing the results needs {module}: pip install "sparsegsvp[{_EXTRAS[module]}]"'
             )
-    with naming(path):
-        finish_replacement(path)
     # files of these names are an earlier run's only if its results are among them
     ours = kind.FILES if command_of(path) is not None else ()
     prepare_output(path, force=force, owned=ours)

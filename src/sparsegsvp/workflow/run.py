@@ -122,8 +122,6 @@ class PreparedRun:
             more = {"batches": digest(table.batches)} if table.batches else {}
             if table.covariates:  # of data in memory their values are no part of the digest
                 more["covariates"] = digest(table.covariates, table.X[:, table.covariate_columns])
-            if table.categories:
-                more["categories"] = digest(table.categories, table.X[:, table.clinical_columns])
             return {
                 "kind": kind,
                 **more,
@@ -181,7 +179,7 @@ class PreparedRun:
                 table.labels,
                 groups=table.groups,
                 batch=table.batches or None,
-                ids=table.ids,
+                ids=table.sample_names,
                 cv=self.n_outer,
                 n_repeats=settings.repeats,
                 max_permutations=settings.max_permutations,

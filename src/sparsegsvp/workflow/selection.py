@@ -43,7 +43,6 @@ def select_panel(
     groups: Any = None,
     batch: Any = (),
     adjust: str | Sequence[str] = (),
-    categorical: str | Sequence[str] = (),
     positive: str | None = None,
     test: Any = None,
     prevalence: float | None = None,
@@ -103,11 +102,6 @@ def select_panel(
     adjust : str or sequence of str, optional
         Columns such as age and sex that are in the decision in every fold: what the panel adds to
         them alone is shown on the same folds. They are counted in the size of the panel.
-    categorical : str or sequence of str, optional
-        Columns of categories, text or codes, that may be chosen among the features: all levels of
-        a column but the first, or none, each a feature of 0 and 1, in every fold. A column counts
-        as one in `n_features`. Those of `adjust` are in every panel; its text is categories by
-        itself.
     positive : str, optional
         The class of interest of two; by default guessed from the names (case, cancer, died,
         yes, 1, ...), and else the last in sorted order.
@@ -202,7 +196,7 @@ def select_panel(
     )  # fmt: skip
     named = {"group" if isinstance(groups, str) else "groups": groups}
     table = make_table(
-        data, y, target=target, batch=batch, adjust=adjust, categorical=categorical,
+        data, y, target=target, batch=batch, adjust=adjust,
         positive=positive, **named, **reading,
     )  # fmt: skip
     table = table.without_notice("raw") if asked.log2 else table

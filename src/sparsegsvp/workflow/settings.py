@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from ..estimators.search import RULES
 from ..evaluation.learning import draw_parts
 from ..io import InputError, Table
 from ..io.errors import option
-from ..io.text import names_or_files, read_costs
+from ..io.text import names_or_files
 
 
 @dataclass(frozen=True)
@@ -96,9 +95,6 @@ def settings_from(**given: Any) -> Settings:
             given[name] = tuple(float(v) if isinstance(v, int) else v for v in values)
     for name in ("must", "ban", "panel"):
         given[name] = names_or_files(given.get(name) or ())
-    costs = given.get("costs")
-    if isinstance(costs, str | os.PathLike):
-        given["costs"] = read_costs(costs)
     return Settings(**given)
 
 
