@@ -33,7 +33,7 @@ def make_imputer() -> SimpleImputer:
 
 
 def make_procedure(settings: Settings, table: Table) -> Any:
-    """Build what is fitted in every fold; `must` and `ban` are penalty factors of 0 and infinity."""
+    """Build what is fitted in every fold; `must` and `ban` become penalty factors."""
     factors = penalty_factors(settings, table)
     model = (
         GSVPSVMCV(penalty_factor=factors, random_state=settings.random_state)

@@ -324,8 +324,10 @@ def panel_rows(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]
 
 def ladder_rows(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     """The ladder as a table, a row for each size."""
-    header = ["size", "balanced accuracy", "low", "high", "AUC", "AUC low", "AUC high", "stability",
-              "stability by chance", "chosen again", "chosen again by chance", "features"]  # fmt: skip
+    header = [
+        "size", "balanced accuracy", "low", "high", "AUC", "AUC low", "AUC high", "stability",
+        "stability by chance", "chosen again", "chosen again by chance", "features",
+    ]  # fmt: skip
     ends, rows = ("value", "low", "high"), []
     for rung in document["ladder"]:
         area = rung["roc_auc"] or dict.fromkeys(ends)

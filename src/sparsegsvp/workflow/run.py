@@ -48,12 +48,10 @@ class Clock:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Enclose a stage that is one piece."""
-        self.progress(name, 0, 1)
+        """Measure a stage."""
         start = time.perf_counter()
         yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-        self.progress(name, 1, 1)
+        self.seconds[name] = time.perf_counter() - start
 
 
 def select_panel(
@@ -245,6 +243,7 @@ class Run:
                     table.labels,
                     n_permutations=0,
                     n_pairs=0,
+                    progress=lambda _, done, total: clock.progress("given panel", done, total),
                     **shared,
                 )
         names = [table.feature_names[j] for j in given]

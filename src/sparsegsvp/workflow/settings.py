@@ -54,9 +54,8 @@ class Settings:
 
     def evaluation(self, table: Table) -> dict[str, Any]:
         """Return the parameters of `nested_evaluate` for a table, or refuse the table."""
-        repeats, permutations, pairs = (
-            FAST if self.fast else (self.repeats, self.permutations, None)
-        )
+        usual = (self.repeats, self.permutations, None)
+        repeats, permutations, pairs = FAST if self.fast else usual
         return {
             "n_splits": outer_folds(table, self.folds),
             "n_repeats": repeats,
