@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from ..io.errors import InputError, suggestion
-from .options import COMMANDS, command, command_line, flag, names, repeat_line
+from .options import COMMANDS, command, command_line, flag, repeat_line
 from .screen import Screen
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _ask_for_target(name: str, path: Path, given: Mapping[str, Any], screen: Scr
 
     with screen.stage(f"reading {path.name}"):
         candidates = find_targets(path, **_chosen(given, (*_OPENING, "labels", "on")))
-    asked = {option: value for option, value in given.items() if option in names(name)}
+    asked = _chosen(given, COMMANDS[name])
     words = [
         shlex.join(["sparsegsvp", *command_line(name, [path], {**asked, "target": c.name})])
         for c in candidates

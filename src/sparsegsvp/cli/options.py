@@ -11,21 +11,18 @@ from __future__ import annotations
 import functools
 import inspect
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..io.errors import InputError, option, quote, suggestion
+from ..io.errors import InputError, quote, suggestion
 
 EVERYDAY, SAMPLES, FILE, RUN, RARE = (
     "Options", "The samples", "The file", "The run", "Rarely needed",
 )  # fmt: skip
-FILES = ("labels", "test")  # options that are files
-_SHARES = {"must", "ban", "panel", "adjust", "drop", "keep"}  # "@file" names a file in these
-_LONGEST = 10_000  # characters of a text, words of a list
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class Option:
             help=self.help,
             metavar=self.metavar,
             rich_help_panel=self.section,
-            show_default=self.default not in (None, False),
+            show_default=self.default is not None and self.default is not False,
         )
         return Annotated[kind | None if self.default is None else kind, info]
 
@@ -73,30 +70,6 @@ class Option:
             return [self.flag]
         items = value if self.many else [value]
         return [word for item in items for word in (self.flag, _text(item))]
-
-    def check(self, value: Any) -> Any:
-        """Return a value of the form as the option takes it, or refuse it."""
-        if self.many:
-            if not isinstance(value, list) or len(value) > _LONGEST:
-                raise InputError(f"{option(self.name)} takes a list", remedy="reload the page")
-            return [self._check(item) for item in value]
-        return self._check(value)
-
-    def _check(self, value: Any) -> Any:
-        if self.kind is bool:
-            right = isinstance(value, bool)
-        elif self.kind in (int, float):
-            right = isinstance(value, int | float) and not isinstance(value, bool)
-            right = right and (self.kind is float or value == int(value))
-        else:
-            right = isinstance(value, str) and "\0" not in value and len(value) <= _LONGEST
-        if not right:
-            raise InputError(f"{quote(value)} is no value of {option(self.name)}")
-        if self.name in _SHARES and value.startswith("@"):
-            raise InputError(
-                f"{quote(value)} would name a file", remedy="give the names themselves"
-            )
-        return self.kind(value)
 
     def parse(self, text: str) -> Any:
         """Return the value that ``--set`` gives as text."""
@@ -210,13 +183,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def names(command: str) -> set[str]:
-    """Return the names of the options that a command takes, those of ``--set`` among them."""
-    return set(COMMANDS[command])
-
-
-def _options(command: str) -> list[Option]:
-    """The options of a command in the order of their declaration, which the help shows."""
+def options_of(command: str) -> list[Option]:
+    """Return the options of a command in the order of their declaration, which the help shows."""
     return [item for name, item in OPTIONS.items() if name in COMMANDS[command]]
 
 
@@ -242,7 +210,7 @@ def command_line(command: str, paths: Iterable[Path | str], given: Mapping[str, 
     """Return the words after ``sparsegsvp`` that repeat a command: what is not at its default."""
     # a file whose name begins with a dash would be taken for an option
     words = [command, *(f"./{path}" if str(path)[:1] == "-" else str(path) for path in paths)]
-    for item in _options(command):
+    for item in options_of(command):
         value = given.get(item.name, item.default)
         if value != item.default and value not in (None, [], ()):
             words += item.words(value)
@@ -255,61 +223,6 @@ def repeat_line(command: str, paths: Iterable[Path | str], given: Mapping[str, A
     return shlex.join(["sparsegsvp", *command_line(command, paths, kept)])
 
 
-# --- the form of the app
-
-
-def fields(command: str = "select") -> list[dict[str, Any]]:
-    """Describe the options that a form may set: name, label, help, section, kind, many, default."""
-    return [
-        {"name": item.name, "label": item.label, "help": item.help, "section": item.section,
-         "kind": item.kind.__name__, "many": item.many, "default": item.default}
-        for item in _options(command)
-        if item.says_what and item.kind is not Path
-    ]  # fmt: skip
-
-
-def command_words(
-    command: str,
-    paths: Sequence[Path | str],
-    choices: Mapping[str, Any],
-    files: Mapping[str, str] | None = None,
-    **more: Any,
-) -> list[str]:
-    """Return the words of a command, after ``sparsegsvp``, for what a form has set.
-
-    Parameters
-    ----------
-    command : str
-        A command.
-    paths : sequence of path-like
-        Its arguments, as they are called where the command runs.
-    choices : mapping
-        Values by the names of `fields`; they are checked. Empty ones are left out.
-    files : mapping, optional
-        Files by the options in `FILES`.
-    **more
-        Further options, such as ``out`` and ``force``; they are not checked.
-
-    Examples
-    --------
-    >>> from sparsegsvp.cli.options import command_words
-    >>> command_words("select", ["a.csv"], {"target": "class", "decimal": ","}, fast=True)
-    ['select', 'a.csv', '--target', 'class', '--fast', '--set', 'decimal=,']
-    """
-    known = {field["name"] for field in fields(command)}
-    given: dict[str, Any] = {}
-    for name, value in choices.items():
-        if name not in known:
-            raise InputError(f"there is no option {quote(name)}", remedy="reload the page")
-        if value not in (None, "", []):
-            given[name] = OPTIONS[name].check(value)
-    for name, path in (files or {}).items():
-        if name not in FILES:
-            raise InputError(f"{quote(name)} is no file of a run")
-        given[name] = Path(path)
-    return command_line(command, paths, {**given, **more})
-
-
 # --- commands of functions
 
 
@@ -319,7 +232,7 @@ def command(name: str, **defaults: Any) -> Callable[[Callable[..., None]], Calla
     The function gets the options by their names, those of ``--set`` among them. ``defaults`` are
     those of this command alone.
     """
-    options = _options(name)
+    options = options_of(name)
     rare = {item.name: item for item in options if item.section == RARE}
 
     def make(function: Callable[..., None]) -> Callable[..., None]:
