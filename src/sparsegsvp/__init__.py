@@ -15,8 +15,10 @@ __version__ = "0.2.0"
 _EXPORTS = {
     "GSVPSVM": ".estimators",
     "GSVPSVMCV": ".estimators",
+    "LqGSVPSVM": ".estimators",
     "PGDGSVPSVM": ".estimators",
     "Panel": ".estimators",
+    "subset_gsvp": ".solvers",
     "sparse_gsvp": ".solvers",
     "sparse_gsvp_path": ".solvers",
     "GSVPResult": ".solvers",
@@ -39,6 +41,7 @@ __all__ = [
     "PGDGSVPSVM",
     "ClassMoments",
     "GSVPResult",
+    "LqGSVPSVM",
     "Panel",
     "Selection",
     "StabilitySelection",

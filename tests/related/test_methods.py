@@ -15,10 +15,9 @@ from sparsegsvp.related import (
     SparsePSVM,
     TruncatedRayleighFlow,
 )
-from sparsegsvp.related import regec as regec_module
 from sparsegsvp.related.gepsvm import ridge_plane
 from sparsegsvp.related.igepsvm import difference_plane
-from sparsegsvp.related.l1_regec import ShiftedPair, bias_only
+from sparsegsvp.related.l1_regec import ShiftedPair
 from sparsegsvp.related.lasso import lasso
 from sparsegsvp.related.npsvm import reweight, starts
 from sparsegsvp.related.regec import cross_shift_planes, diagonal_shift_plane
@@ -38,8 +37,8 @@ def smallest_pair(N, D):
 
 
 def plane_in_standard_units(model, X, i):
-    w = model.coef_[i] * X.std(axis=0)
-    return np.append(w, model.intercept_[i] + model.coef_[i] @ X.mean(axis=0))
+    w = model.planes_[i] * X.std(axis=0)
+    return np.append(w, model.plane_intercepts_[i] + model.planes_[i] @ X.mean(axis=0))
 
 
 # ---- GEPSVM ----------------------------------------------------------------------------------
@@ -131,23 +130,20 @@ def test_cross_shift_with_more_features_is_the_limit_of_a_vanishing_ridge(blocks
 
 
 @pytest.mark.parametrize("m", [6, 90])
-def test_diagonal_shift_with_and_without_matrices(blocks, moments, monkeypatch, m):
+def test_diagonal_shift_without_matrices(blocks, moments, m):
     A, B = blocks(m=m)
     G, H = moments(A), moments(B)
     N, D = G + 0.1 * np.diag(np.diag(H)), H + 0.3 * np.diag(np.diag(G))
     mu, direct = smallest_pair(N, D)
-    dense = diagonal_shift_plane(A, B, 0.1, 0.3)
-    monkeypatch.setattr(regec_module, "DENSE", 1)
-    lanczos = diagonal_shift_plane(A, B, 0.1, 0.3)
-    for plane in (dense, lanczos):
-        assert plane.objective == pytest.approx(mu)
-        assert_parallel(plane.z, direct)
+    plane = diagonal_shift_plane(A, B, 0.1, 0.3)
+    assert plane.objective == pytest.approx(mu)
+    assert_parallel(plane.z, direct)
 
 
 def test_the_two_shifts_differ_and_both_separate(table):
     X, y = table()
     diagonal, cross = ReGEC(delta=0.5).fit(X, y), ReGEC(delta=0.5, shift="cross").fit(X, y)
-    assert not np.allclose(np.abs(diagonal.coef_), np.abs(cross.coef_), rtol=1e-2)
+    assert not np.allclose(np.abs(diagonal.planes_), np.abs(cross.planes_), rtol=1e-2)
     assert min(diagonal.score(X, y), cross.score(X, y)) > 0.7
 
 
@@ -156,7 +152,7 @@ def test_the_two_shifts_differ_and_both_separate(table):
 
 def test_lasso_of_orthogonal_columns_is_a_soft_threshold():
     """With Q = 2 I every weight is soft(c, l1 / 2) / 2; the bias is free of it."""
-    z, _ = lasso(np.eye(4), 1.0, np.array([3.0, -0.4, 1.0, 2.0]), 1.0, np.zeros(4))
+    z, _, _ = lasso(np.eye(4), 1.0, np.array([3.0, -0.4, 1.0, 2.0]), 1.0, np.zeros(4))
     np.testing.assert_allclose(z, [1.25, 0.0, 0.25, 1.0])
 
 
@@ -172,7 +168,7 @@ def test_lasso_agrees_with_a_general_convex_solver(constrained, share):
     start = np.zeros(m + 1)
     if constrained:
         start[-1] = 1 / g[-1]
-    found, _ = lasso(F, 0.2, c, l1, start, equality=g if constrained else None)
+    found, _, _ = lasso(F, 0.2, c, l1, start, equality=g if constrained else None)
 
     def value(z):
         return z @ Q @ z - 2 * c @ z + l1 * np.abs(z[:-1]).sum()
@@ -210,8 +206,8 @@ def test_l1_regec_beats_a_search_over_directions(blocks, moments):
     A, B = blocks(m=3)
     X, y = np.vstack([A, B]), np.repeat([0, 1], [len(A), len(B)])
     model = L1ReGEC(l1=0.3, standardize=False).fit(X, y)
-    pair = ShiftedPair(A, B, 0.1, 0.1, 0.1)
-    l1 = 0.3 * bias_only(pair)[1]
+    pair = ShiftedPair.of(A, B, 0.1, 0.1, 0.1)
+    l1 = 0.3 * pair.flat_plane()[1]
     G, H, ridge = moments(A), moments(B), 0.1 * np.eye(4)
 
     def value(z):  # the scale is fixed by the constraint
@@ -226,12 +222,14 @@ def test_l1_regec_beats_a_search_over_directions(blocks, moments):
         for z in rng.normal(size=(20, 4))
     )
     assert model.objective_[0] == pytest.approx(best, rel=1e-5)
-    assert value(np.append(model.coef_[0], model.intercept_[0])) == pytest.approx(best, rel=1e-5)
+    assert value(np.append(model.planes_[0], model.plane_intercepts_[0])) == pytest.approx(
+        best, rel=1e-5
+    )
 
 
 def test_l1_regec_keeps_one_feature_just_below_the_weight_that_keeps_none(table):
     model = L1ReGEC(l1=0.999).fit(*table(m=100))
-    assert (np.count_nonzero(model.coef_, axis=1) == 1).all()
+    assert (np.count_nonzero(model.planes_, axis=1) == 1).all()
 
 
 # ---- NPSVM -----------------------------------------------------------------------------------
@@ -259,7 +257,7 @@ def test_npsvm_ends_at_the_optimum_of_its_linear_programme(blocks, seed):
     X, y = np.vstack([A, B]), np.repeat([0, 1], [len(A), len(B)])
     model = NPSVM(standardize=False, tol=1e-10).fit(X, y)
     Ae, Be = (np.column_stack([M, np.ones(len(M))]) for M in (A, B))
-    z = np.append(model.coef_[0], model.intercept_[0])
+    z = np.append(model.planes_[0], model.plane_intercepts_[0])
     ratio = np.abs(Ae @ z).mean() / np.abs(Be @ z).mean()
     assert model.objective_[0] == pytest.approx(ratio)
     assert ratio == pytest.approx(least_l1(Ae, Be, np.sign(Be @ z), 0.0), rel=1e-4)
@@ -279,7 +277,7 @@ def test_npsvm_is_not_turned_by_a_few_odd_samples():
     odd[:4] = [[-3, 14]] * 4
     turned = {}
     for estimator in (NPSVM(standardize=False), GEPSVM(standardize=False)):
-        clean, spoiled = (estimator.fit(table, y).coef_[0] for table in (X, odd))
+        clean, spoiled = (estimator.fit(table, y).planes_[0] for table in (X, odd))
         turned[type(estimator).__name__] = np.degrees(np.arccos(min(1.0, abs(clean @ spoiled))))
     assert turned["NPSVM"] < 2 < turned["GEPSVM"]
 
@@ -304,7 +302,7 @@ def test_npsvm_with_an_l2_penalty_reduces_exactly_and_is_locally_best(blocks):
     ends = [reweight(Ae, Be, z, 0.5, 2.0, 1e-4, 1e-12, 5000) for z in starts(A, B)]
     z, history, _ = min(ends, key=lambda end: end[1][-1])
     assert model.objective_[0] == pytest.approx(history[-1], rel=1e-6)
-    assert_parallel(np.append(model.coef_[0], model.intercept_[0]), z, tol=1e-5)
+    assert_parallel(np.append(model.planes_[0], model.plane_intercepts_[0]), z, tol=1e-5)
 
     def value(z):
         z = z / np.abs(Be @ z).mean()
@@ -354,14 +352,14 @@ def test_sparse_psvm_matches_the_alternation_with_the_factor_formed(blocks, mome
         a /= np.linalg.norm(a)
     constant = np.square(Ht @ Rinv).sum()
     assert model.objective_[0] == pytest.approx(objective(a, beta) - constant, rel=1e-6)
-    assert_parallel(np.append(model.coef_[0], model.intercept_[0]), beta, tol=1e-6)
+    assert_parallel(np.append(model.planes_[0], model.plane_intercepts_[0]), beta, tol=1e-6)
     assert 0 < np.count_nonzero(beta[:-1]) < 8
 
 
 def test_sparse_psvm_without_l1_is_gepsvm(table):
     X, y = table()
     sparse = SparsePSVM(l1=1e-9, tol=1e-13, max_iter=5000).fit(X, y)
-    np.testing.assert_allclose(sparse.coef_, GEPSVM().fit(X, y).coef_, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(sparse.planes_, GEPSVM().fit(X, y).planes_, rtol=1e-3, atol=1e-4)
 
 
 # ---- TruncatedRayleighFlow -------------------------------------------------------------------
@@ -381,7 +379,7 @@ def test_flow_finds_the_best_of_all_supports(blocks, moments, seed):
     values = {kept: best_on(kept) for kept in combinations(range(9), 3)}
     best = min(values, key=values.get)
     assert model.objective_[0] == pytest.approx(values[best])
-    assert tuple(np.flatnonzero(model.coef_[0])) == best
+    assert tuple(np.flatnonzero(model.planes_[0])) == best
 
 
 def test_npsvm_takes_collinear_columns() -> None:
@@ -391,5 +389,5 @@ def test_npsvm_takes_collinear_columns() -> None:
     y = np.repeat([0, 1], 20)
     X[y == 1] += 1.0
     model = NPSVM().fit(X, y)
-    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.planes_).all()
     assert model.score(X, y) > 0.5

@@ -9,6 +9,7 @@ from sparsegsvp.datasets import data_folder
 from sparsegsvp.related import (
     GEPSVM,
     IGEPSVM,
+    IRQM,
     NPSVM,
     L1ReGEC,
     ReGEC,
@@ -16,7 +17,7 @@ from sparsegsvp.related import (
     TruncatedRayleighFlow,
 )
 from sparsegsvp.related.base import order_features
-from sparsegsvp.related.problem import RowSpace
+from sparsegsvp.related.base import RowSpace
 
 PLANES = [
     GEPSVM(),
@@ -29,6 +30,7 @@ PLANES = [
     NPSVM("lp"),
     NPSVM("lp", p=0.5),
     SparsePSVM(),
+    IRQM(0.3),
     TruncatedRayleighFlow(5, tau=0.1),
 ]
 ITERATIVE = [estimator for estimator in PLANES if hasattr(estimator, "max_iter")]
@@ -81,20 +83,20 @@ def test_senseless_parameters_are_named(table, estimator, message):
 def test_row_space_without_the_bias_keeps_every_product_too(blocks):
     for m in (12, 13, 40):
         A, B = blocks(n_a=5, n_b=7, m=m)
-        space = RowSpace.of(A, B, bias=False)
+        space = RowSpace.of([A, B], bias=False)
         assert (space.basis is None) == (m == 12)
         u = np.random.default_rng(1).normal(size=(12, 3))
-        np.testing.assert_allclose(A @ space.lift(u), space.A @ u, atol=1e-12)
-        np.testing.assert_allclose(B @ space.lift(u), space.B @ u, atol=1e-12)
+        np.testing.assert_allclose(A @ space.lift(u), space.blocks[0] @ u, atol=1e-12)
+        np.testing.assert_allclose(B @ space.lift(u), space.blocks[1] @ u, atol=1e-12)
 
 
 def test_row_space_is_an_isometry_that_keeps_every_product(blocks):
     A, B = blocks(n_a=5, n_b=7, m=40)
-    space = RowSpace.of(A, B)
+    space = RowSpace.of([A, B])
     u = np.random.default_rng(1).normal(size=12)
     z = space.lift(u)
-    np.testing.assert_allclose(A @ z[:-1] + z[-1], space.A @ u, atol=1e-12)
-    np.testing.assert_allclose(B @ z[:-1] + z[-1], space.B @ u, atol=1e-12)
+    np.testing.assert_allclose(A @ z[:-1] + z[-1], space.blocks[0] @ u, atol=1e-12)
+    np.testing.assert_allclose(B @ z[:-1] + z[-1], space.blocks[1] @ u, atol=1e-12)
     assert np.linalg.norm(z) == pytest.approx(np.linalg.norm(u))
 
 
@@ -140,7 +142,7 @@ def test_a_plane_far_from_the_origin_keeps_its_direction():
         model = GEPSVM(standardize=False, delta=1e-6 * min(unit, 1.0) ** 2).fit(
             unit * X + offset, y
         )
-        np.testing.assert_array_equal(np.abs(model.coef_), 1.0)
+        np.testing.assert_array_equal(np.abs(model.planes_), 1.0)
         assert model.score(unit * X + offset, y) == 1.0
 
 
@@ -149,13 +151,13 @@ def test_distances_decide_and_do_not_depend_on_the_batch(table, estimator):
     X, y = table()
     model = clone(estimator).fit(X, np.where(y == 0, "a", "b"))
     decision = model.decision_function(X)
-    distance = np.abs(X @ model.coef_.T + model.intercept_)
+    distance = np.abs(X @ model.planes_.T + model.plane_intercepts_)
     np.testing.assert_allclose(decision, distance[:, 0] - distance[:, 1])
     assert (model.predict(X) == np.where(decision > 0, "b", "a")).all()
     alone = np.concatenate([model.predict(row[None]) for row in X])
     assert (alone == model.predict(X)).all()
-    # The rows of coef_ are unit vectors in standardised units.
-    np.testing.assert_allclose(np.linalg.norm(model.coef_ * X.std(axis=0), axis=1), 1.0)
+    # The rows of planes_ are unit vectors in standardised units.
+    np.testing.assert_allclose(np.linalg.norm(model.planes_ * X.std(axis=0), axis=1), 1.0)
 
 
 @each
@@ -169,7 +171,7 @@ def test_units_and_constant_columns_change_nothing(table, estimator):
     assert not model.support_[[0, 4, 8]].any()
     assert (model.support_[there] == plain.support_).all()
     assert (model.feature_order_[:6] == there[plain.feature_order_]).all()
-    np.testing.assert_allclose(model.coef_[:, there] * scale, plain.coef_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(model.planes_[:, there] * scale, plain.planes_, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(model.objective_, plain.objective_, rtol=1e-6)
 
 
@@ -181,7 +183,7 @@ def test_a_panel_of_the_size_asked_for(table, estimator):
     assert sorted(model.feature_order_[:4]) == panel.tolist()
     assert sorted(model.feature_order_) == list(range(12))
     assert (model.transform(X) == X[:, panel]).all()
-    assert not model.coef_[:, ~model.support_].any()
+    assert not model.planes_[:, ~model.support_].any()
 
 
 def test_a_panel_larger_than_the_table_warns(table):
@@ -235,7 +237,7 @@ def test_sparse_psvm_finds_a_correlated_block():
     X = rng.normal(size=(100, 3000))
     y = np.repeat([0, 1], 50)
     X[50:, 700:900] += 6.0 * rng.normal(size=(50, 1))
-    found = np.flatnonzero(SparsePSVM(l1=0.7).fit(X, y).coef_[0])
+    found = np.flatnonzero(SparsePSVM(l1=0.7).fit(X, y).planes_[0])
     assert found.tolist() == list(range(700, 900))
 
 
@@ -261,7 +263,7 @@ def test_small_integers_with_equal_means_end():
         except ValueError as error:
             assert "without a direction" in str(error)
         else:
-            assert np.isfinite(model.coef_).all() and np.max(model.n_iter_) <= 1000
+            assert np.isfinite(model.planes_).all() and np.max(model.n_iter_) <= 1000
 
 
 def test_the_exact_lasso_ends_where_rounding_hides_every_fall():
@@ -275,6 +277,6 @@ def test_the_exact_lasso_ends_where_rounding_hides_every_fall():
         F = np.column_stack([F, np.ones(8)]) * scale
         c = F.T @ rng.normal(size=8)
         l1 = 1e-9 * np.abs(c).max()
-        z, gradient = lasso(F, 1e-12 * scale**2, c, l1, np.zeros(61))
+        z, gradient, _ = lasso(F, 1e-12 * scale**2, c, l1, np.zeros(61))
         zero = z[:-1] == 0
         assert (np.abs(gradient[:-1][zero]) <= 1.0001 * l1 + 1e-12 * np.abs(c).max()).all()

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sparsegsvp.solvers.proximal import SoftThreshold, WeightedRidge, lq_prox
 
 from sparsegsvp.solvers.pgd import PGDPlane, l1_pgd_gsvp, lq_pgd_gsvp, pgd_planes
-from sparsegsvp.solvers.proximal import SoftThreshold, WeightedRidge, lq_prox
 
 
 @pytest.fixture

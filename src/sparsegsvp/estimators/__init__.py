@@ -1,19 +1,17 @@
-"""scikit-learn estimators: this package's method and the paper's own."""
+"""scikit-learn estimators: this package's methods and the paper's own."""
 
 from .center import BatchCenterer
 from .elbow import elbow_features, find_elbow
 from .gsvpsvm import GSVPSVM
 from .gsvpsvm_cv import GSVPSVMCV
-from .impute import MedianImputer
-from .pgd import PGDGSVPSVM
+from .lq import LqGSVPSVM
 from .pipeline import Panel, PanelPipeline
 
 __all__ = [
     "GSVPSVM",
     "GSVPSVMCV",
-    "PGDGSVPSVM",
     "BatchCenterer",
-    "MedianImputer",
+    "LqGSVPSVM",
     "Panel",
     "PanelPipeline",
     "elbow_features",
