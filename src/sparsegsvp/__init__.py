@@ -17,6 +17,7 @@ _EXPORTS = {
     "GSVPSVMCV": ".estimators",
     "PGDGSVPSVM": ".estimators",
     "Panel": ".estimators",
+    "subset_gsvp": ".solvers",
     "sparse_gsvp": ".solvers",
     "sparse_gsvp_path": ".solvers",
     "GSVPResult": ".solvers",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import operator
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -82,6 +83,25 @@ def _bounded(
         limits = " and ".join(f"{words} {bound:g}" for words, bound in given.items())
         raise ValueError(f"{name} must be {f'{kind} {limits}'.strip()}, got {value!r}")
     return number
+
+
+def check_n_features(n_features: int, n_varying: int) -> int:
+    """Return how many features can be selected; warn where that is fewer than asked for.
+
+    Examples
+    --------
+    >>> from sparsegsvp._validate import check_n_features
+    >>> check_n_features(5, 7)
+    5
+    """
+    if n_features > n_varying:
+        warnings.warn(
+            f"n_features={n_features} is more than the {n_varying} features that vary: all of "
+            "them are selected",
+            UserWarning,
+            stacklevel=3,
+        )
+    return min(n_features, n_varying)
 
 
 def check_choice(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:

@@ -1,63 +1,43 @@
-"""`PlaneClassifier`: fitted attributes, prediction and input checks of both estimators."""
+"""`PanelClassifier`: what a fitted panel with planes does, whatever has selected it."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_sample_weight,
-    _check_y,
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from .._mixins import SupportSelector
-from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import first_few, forget_fit
-from ..linalg import Matrix
-from ..linalg.matrix import in_memory, read_matrix
-from ..metrics import BatchTies
-from ..metrics.batches import batch_ties
-from ..solvers.penalties import Penalty
-from ..solvers.working_set import Solution
-from .decision import Calibrator, margin, predicted_codes, probabilities, scores
-from .planes import PlaneProblems, PlaneSettings, feature_order
-from .refit import Planes, warn_about
+from .._typing import Float64Array, IntArray
+from .._validate import first_few
+from ..linalg.rows import Rows, is_dask, read_rows
+from ..solvers.exact import panel_planes
+from .decision import (
+    LINEAR,
+    PROBABILISTIC,
+    balanced_sample,
+    fit_logistic,
+    log_distances,
+    margins,
+    probabilities,
+    winners,
+)
 
-# What tau and pool of `GSVPSVM` are by default, but on the path to a given number of features.
+# The planes on a panel: floor on squared distances, share of the pooled spread.
 TAU, POOL = 1.0, 0.5
 
 
-def _calibrates(estimator: Any) -> bool:
+def _has_probabilities(estimator: Any) -> bool:
     decision = getattr(estimator, "decision_", estimator.decision)
-    if decision == "calibrated" or (not isinstance(decision, str) and "calibrated" in decision):
-        return True
-    if estimator.decision == "calibrated":
-        raise AttributeError(
-            "there are no probabilities: the model was fitted from moments, which hold no rows "
-            "to calibrate on. Call fit with rows"
-        )
-    raise AttributeError('predict_proba needs decision="calibrated"')
+    if decision not in PROBABILISTIC:
+        raise AttributeError(f'predict_proba needs decision="logistic", not {decision!r}')
+    return True
 
 
-class PlaneClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
-    """A fitted set of planes: predicts, gives probabilities and selects features."""
-
-    calibrator_: tuple[Float64Array, Float64Array] | None
-    batch_audit_: dict[str, BatchTies]
-    # for models that were saved before they had one
-    penalty: str | Penalty | None = "l1"
-    penalty_factor: Any = None
-    feature_groups: Any = None
+class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
+    """A fitted panel: predicts from its columns alone, and selects them."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -70,40 +50,16 @@ class PlaneClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            A Dask array or data frame is read once, chunk by chunk. To a model fitted on a
-            data frame, one of other columns that holds the panel's is enough, in any order.
+            A Dask array or data frame is read once, chunk by chunk. To a model fitted on a data
+            frame, one that holds the panel's columns in their order is enough.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            ``X @ coef_.T + intercept_``, read off the selected columns alone.
+            ``X @ planes_.T + plane_intercepts_``, read off the selected columns alone; values
+            beyond ``limits_`` count as the limit.
         """
-        check_is_fitted(self)
-        assay = self._panel_columns(X)
-        if assay is None:
-            return self._distances(read_matrix(X, estimator=self, reset=False))
-        matrix = read_matrix(assay)
-        return self._distances(matrix, np.arange(matrix.shape[1]))
-
-    def _distances(self, X: Matrix, columns: IntArray | None = None) -> Float64Array:
-        """Distances of checked rows; ``columns`` says where the panel is, if not where it was."""
-        panel = np.flatnonzero(self.support_)
-        columns = panel if columns is None else columns
-        return X.combine(columns, self.coef_[:, panel].T) + self.intercept_
-
-    def _panel_columns(self, X: Any) -> Any:
-        """`panel_columns`, refusing what scikit-learn's checks ask to refuse, in its words."""
-        if set(getattr(X, "columns", ())) == set(getattr(self, "feature_names_in_", ())):
-            return None  # in another order, which is refused where the rows are read
-        try:
-            return panel_columns(self, X)
-        except ValueError as missing:
-            try:
-                _check_feature_names(self, X, reset=False)
-            except ValueError as error:
-                error.add_note(str(missing))
-                raise error from None
-            raise
+        return self._panel_rows(X).map_rows(self._distances)
 
     def decision_function(self, X: Any) -> Float64Array:
         """Confidence in each class.
@@ -119,10 +75,7 @@ class PlaneClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
             For two classes positive for ``classes_[1]``, and zero where `predict` changes;
             otherwise one column per class.
         """
-        distances = self.distances(X)
-        decision = str(getattr(self, "decision_", self.decision))
-        calibrator = self._calibrator() if decision == "calibrated" else None
-        return margin(scores(distances, self.scale_, decision, calibrator))
+        return self._panel_rows(X).map_rows(self._decide)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row.
@@ -136,10 +89,9 @@ class PlaneClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        codes = predicted_codes(self.decision_function(X))
-        return self.classes_[codes]
+        return self.classes_[winners(self.decision_function(X))]
 
-    @available_if(_calibrates)
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Float64Array:
         """Class probabilities, for equal class priors.
 
@@ -154,178 +106,148 @@ class PlaneClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return probabilities(self.distances(X), self.scale_, self._calibrator())
+        return probabilities(self.decision_function(X))
 
-    def _calibrator(self) -> Calibrator:
-        if self.calibrator_ is None:
-            raise ValueError('the model has no calibrator: fit it with decision="calibrated"')
-        return Calibrator(*self.calibrator_)
+    def transform(self, X: Any) -> Any:
+        """The panel's columns, in the order of the table.
 
-    def _audit(
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Dask array of shape (n_samples, n_features)
+            As in `distances`; of a Dask array nothing is read.
+
+        Returns
+        -------
+        array of shape (n_samples, n_selected)
+        """
+        check_is_fitted(self)
+        if is_dask(X):
+            panel = np.flatnonzero(self.support_)
+            return X.iloc[:, panel] if hasattr(X, "iloc") else X[:, panel]
+        assay = self._assay(X)
+        return super().transform(X) if assay is None else read_rows(assay).columns(slice(None))
+
+    def _panel_rows(self, X: Any) -> Rows:
+        """The panel's columns of checked rows."""
+        check_is_fitted(self)
+        assay = self._assay(X)
+        if assay is not None:
+            return read_rows(assay)
+        return read_rows(X, estimator=self, reset=False).take(np.flatnonzero(self.support_))
+
+    def _assay(self, X: Any) -> Any:
+        """The panel's columns of a data frame with other columns than the model's; else None.
+
+        They must be in the model's order: all columns in another order are refused by
+        scikit-learn, so some of them are as well.
+        """
+        names, given = getattr(self, "feature_names_in_", None), list(getattr(X, "columns", ()))
+        if names is None or not given or given == names.tolist():
+            return None
+        panel = names[self.support_].tolist()
+        known = set(panel)
+        if [name for name in given if name in known] == panel:
+            return X[panel]
+        absent = known.difference(given)
+        try:
+            _check_feature_names(self, X, reset=False)
+        except ValueError as error:
+            if absent:
+                error.add_note(f"columns of the panel are missing: {first_few(sorted(absent), 10)}")
+            else:
+                error.add_note(f"put the panel's columns into this order: {first_few(panel, 10)}")
+            raise
+        return None
+
+    def _clipped(self, columns: Float64Array) -> Float64Array:
+        if self.limits_ is None:
+            return columns
+        return clip_values(columns, self.limits_)
+
+    def _distances(self, columns: Float64Array) -> Float64Array:
+        planes = self.planes_[:, self.support_]
+        return self._clipped(columns) @ planes.T + self.plane_intercepts_
+
+    def _decide(self, columns: Float64Array) -> Float64Array:
+        """Decision in scikit-learn's form, of the panel's columns."""
+        if self.decision_ in LINEAR:
+            scores = self._clipped(columns) @ self.panel_coef_.T + self.panel_intercept_
+            return scores[:, 0] if len(self.classes_) == 2 else scores
+        distances = self._distances(columns)
+        if self.decision_ == "distance":
+            return margins(-np.abs(distances))
+        if self.decision_ == "scaled":
+            return margins(-np.abs(distances) / self.scale_)
+        features = log_distances(distances, self.scale_)
+        scores = features @ self.panel_coef_.T + self.panel_intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _set_panel(
         self,
-        batches: dict[str, NDArray[np.str_]],
-        X: Matrix,
-        codes: IntArray,
-        groups: Any = None,
+        panel: IntArray,
+        moments: Any,
+        center: Float64Array,
+        scale: Float64Array,
+        limits: Float64Array | None,
     ) -> None:
-        """Ask what batches have to do with the labels and the panel; warn where it is too much."""
-        if not batches:
-            return
-        columns = X.columns(np.flatnonzero(self.support_))
-        panels = [np.arange(columns.shape[1])]
-        groups = None if groups is None else np.asarray(groups)
-        self.batch_audit_ = {
-            name: batch_ties(name, values, columns, codes, self.classes_, groups, panels, seed=0)
-            for name, values in batches.items()
-        }
-        for ties in self.batch_audit_.values():
-            for notice in ties.notices():
-                if notice.severity == "serious":
-                    warnings.warn(notice.text, UserWarning, stacklevel=3)
-
-    def _store(
-        self, problems: PlaneProblems, solutions: Sequence[Solution], planes: Planes
-    ) -> None:
-        """Set the fitted attributes and warn of constant features and planes not as asked."""
-        cov = problems.cov
-        m = cov.means.shape[1]
-        std = cov.standardization
-        coef, intercept = planes.raw(std.center, std.inverse)
-        self.coef_ = np.zeros((len(self.classes_), m))
-        self.coef_[:, planes.panel] = coef
-        self.intercept_ = intercept
+        """Set the planes on a panel (sorted), from its class moments in the units of X."""
+        n_classes, m = len(self.classes_), self.n_features_in_
         self.support_ = np.zeros(m, dtype=bool)
-        self.support_[planes.panel] = True
-        self.scale_ = planes.scale
-        for name in ("recalibration_", "batch_audit_"):
-            self.__dict__.pop(name, None)  # of an earlier fit, which `partial_fit` keeps until here
-        # what other samples are held against, in the units of X
-        panel = planes.panel
-        self.class_counts_ = cov.share * cov.n_samples
-        self.panel_means_ = std.center[panel] + cov.means[:, panel] * std.scale[panel]
-        self.panel_variances_ = cov.variances[:, panel] * std.scale[panel] ** 2
-        self.delta_ = np.array([solution.delta for solution in solutions])
-        self.objective_ = np.array([solution.objective for solution in solutions])
-        self.kkt_residual_ = np.array([solution.kkt_residual for solution in solutions])
-        # a plane on the best single feature takes none, but finding it was one
-        self.n_iter_ = max(1, max(solution.n_iter for solution in solutions))
-        self.feature_order_ = feature_order(problems, solutions)
-        labels = self.classes_.tolist()
-        factors = problems.problems[0].weights
-        _warn_constant(std.varying, factors, getattr(self, "feature_names_in_", None))
-        warn_about(solutions, planes, labels)
-        failed = [label for label, s in zip(labels, solutions) if not s.converged]
-        if failed:
-            warnings.warn(
-                f"the certificate of the plane of class {failed[0]!r} is "
-                f"{self.kkt_residual_.max():.2g} and not met: raise max_iter, tol or tau",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        self.support_[panel] = True
+        self.limits_ = limits
+        self.prior_ = np.full(n_classes, 1.0 / n_classes)
+        covariances = moments.scatters / moments.weights[:, None, None]
+        self.class_counts_ = moments.weights / moments.weights.sum() * moments.counts.sum()
+        self.panel_means_ = moments.means
+        self.panel_variances_ = np.einsum("kff->kf", covariances).copy()
+        w, b, self.scale_ = panel_planes(
+            (moments.means - center) / scale, covariances / np.multiply.outer(scale, scale),
+            moments.weights, TAU, POOL,
+        )  # fmt: skip
+        self.planes_ = np.zeros((n_classes, m))
+        self.planes_[:, panel] = w / scale
+        self.plane_intercepts_ = b - (w / scale) @ center
 
-
-def panel_columns(model: Any, X: Any) -> Any:
-    """The panel's columns, in the model's order, of a data frame with other columns than its own.
-
-    None where there is nothing to look up: X has the very columns the model was fitted on, is
-    not a data frame or repeats a name, or the model knows no names.
-    """
-    names, given = getattr(model, "feature_names_in_", None), list(getattr(X, "columns", ()))
-    if names is None or not given or not all(isinstance(name, str) for name in given):
-        return None
-    columns = set(given)
-    if given == names.tolist() or len(columns) < len(given):
-        return None
-    panel = names[model.get_support()].tolist()
-    absent = [name for name in panel if name not in columns]
-    if absent:
-        shown = ", ".join(map(repr, absent[:10])) + (" ..." if absent[10:] else "")
-        raise ValueError(f"columns of the panel are missing: {shown}")
-    return X[panel]
-
-
-def make_settings(estimator: Any, penalty: Penalty, tau: Any, pool: Any) -> PlaneSettings:
-    """The planes' settings from an estimator's parameters, checked.
-
-    Where the number of features is given and tau or pool is not, the planes are refitted with
-    what is the default otherwise.
-    """
-    to_size = estimator.n_features is not None
-    return PlaneSettings(
-        penalty=penalty,
-        tau=tau,
-        pool=pool,
-        refit_tau=TAU if to_size and estimator.tau is None else None,
-        refit_pool=POOL if to_size and estimator.pool is None else None,
-        tol=estimator.tol,
-        max_iter=estimator.max_iter,
-        selection=estimator.selection,
-        refit=bool(estimator.refit),
-    )
-
-
-def given_penalty(estimator: Any) -> Penalty | None:
-    """The penalty an estimator was given as an object; None for "l1", that of q and eps."""
-    given = estimator.penalty
-    return None if isinstance(given, str) and given == "l1" else given
-
-
-def validate_rows(
-    estimator: Any, X: Any, y: Any, sample_weight: Any
-) -> tuple[Matrix, IntArray, Float64Array | None]:
-    """Checked rows, class codes and weights; sets ``classes_`` on the estimator, and that alone."""
-    forget_fit(estimator)
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+    def _set_decision(
+        self,
+        rows: Rows,
+        codes: IntArray,
+        weight: Float64Array,
+        key: Float64Array,
+        n_samples: int,
+        center: Float64Array,
+        scale: Float64Array,
+    ) -> None:
+        """Fit a decision that needs rows, on the panel's columns as they were clipped."""
+        self.decision_ = self.decision
+        if self.decision_ not in ("logistic", "calibrated"):
+            return
+        counted = np.flatnonzero(weight > 0.0)
+        sample = counted[balanced_sample(codes[counted], key[counted])]
+        columns = rows.columns(np.arange(rows.shape[1]), sample)
+        n_classes = len(self.classes_)
+        if self.decision_ == "calibrated":
+            planes = self.planes_[:, self.support_]
+            features = log_distances(columns @ planes.T + self.plane_intercepts_, self.scale_)
+        else:
+            features = (columns - center) / scale
+        coef, intercept = fit_logistic(
+            features, codes[sample], n_classes, weight[sample], min(n_samples, len(sample))
         )
-    y, sample_weight = in_memory(y), in_memory(sample_weight)
-    matrix = read_matrix(X, estimator=estimator, ensure_min_samples=2)
-    y = _check_y(y, estimator=estimator)
-    check_consistent_length(np.broadcast_to(0.0, matrix.shape), y)
-    check_classification_targets(y)
-    matrix.check_values("X")
-    classes, codes = np.unique(y, return_inverse=True)
-    codes = codes.astype(np.intp)
-    weight = None
-    if sample_weight is not None:
-        weight = _check_sample_weight(
-            sample_weight, codes[:, None], dtype=np.float64, ensure_non_negative=True
-        )
-        weightless = np.bincount(codes, weight, minlength=len(classes)) == 0.0
-        if weightless.any():
-            raise ValueError(
-                f"all samples of class {classes[weightless].tolist()[0]!r} have weight zero: "
-                "drop the class or weigh it"
-            )
-    check_class_sizes(classes, np.bincount(codes))
-    estimator.classes_ = classes
-    return matrix, codes, weight
+        if self.decision_ == "logistic":
+            coef = coef / scale
+            intercept = intercept - coef @ center
+        self._set_linear(coef, intercept)
+
+    def _set_linear(self, coef: Float64Array, intercept: Float64Array) -> None:
+        """Set a decision that is linear on the panel; on X too where nothing is clipped."""
+        self.panel_coef_, self.panel_intercept_ = coef, intercept
+        if self.decision_ in LINEAR and self.limits_ is None:
+            self.coef_ = np.zeros((len(coef), self.n_features_in_))
+            self.coef_[:, self.support_] = coef
+            self.intercept_ = intercept
 
 
-def check_class_sizes(classes: np.ndarray, counts: np.ndarray) -> None:
-    """Refuse fewer than two classes, or fewer than two rows in one."""
-    if len(classes) < 2:
-        raise ValueError(
-            f"the labels hold one class only ({classes.tolist()[0]!r}): "
-            "a classifier needs at least two"
-        )
-    for label, count in zip(classes.tolist(), counts.tolist()):
-        if count < 2:
-            raise ValueError(
-                f"class {label!r} has {'one sample' if count else 'no samples'}: every class "
-                "needs at least two. Add samples or drop the class"
-            )
-
-
-def _warn_constant(varying: BoolArray, factors: Float64Array, names: np.ndarray | None) -> None:
-    """Warn of constant features, by themselves of those that were to be in the panel."""
-    for what, which in (
-        ("constant feature(s) are left out", (factors > 0.0) & (factors < np.inf)),
-        ("feature(s) of penalty_factor 0 are constant, so no plane can use them", factors == 0.0),
-    ):
-        constant = np.flatnonzero(~varying & which)
-        if len(constant) == 0:
-            continue
-        shown = first_few(constant if names is None else (names[i] for i in constant))
-        warnings.warn(f"{len(constant)} {what}: {shown}", UserWarning, stacklevel=5)
+def clip_values(columns: Float64Array, limits: Float64Array) -> Float64Array:
+    """Values moved into the limits (2, n_columns); a zero stays zero, as in training."""
+    return np.where(columns == 0.0, 0.0, np.clip(columns, *limits))

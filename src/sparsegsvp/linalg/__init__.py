@@ -1,23 +1,9 @@
 """Products and moments of class blocks, and exact decompositions."""
 
-from .covariances import Covariances, DataCovariances, MomentCovariances, Standardization
+from .covariances import Covariances, MomentCovariances
 from .gsvd import gsvd
 from .hogsvd import hogsvd
-from .matrix import DenseMatrix, Matrix, SparseMatrix, as_matrix
 from .moments import ClassMoments
-from .stacked import StackedMatrix
+from .rows import DenseRows, Rows, SparseRows, as_rows
 
-__all__ = [
-    "ClassMoments",
-    "Covariances",
-    "DataCovariances",
-    "DenseMatrix",
-    "Matrix",
-    "MomentCovariances",
-    "SparseMatrix",
-    "StackedMatrix",
-    "Standardization",
-    "as_matrix",
-    "gsvd",
-    "hogsvd",
-]
+__all__ = ["ClassMoments", "Covariances", "MomentCovariances", "DenseRows", "Rows", "SparseRows", "as_rows", "gsvd", "hogsvd"]

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from .._typing import Float64Array, IntArray
-from .matrix import Matrix, read_matrix
+from .rows import Rows, read_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +98,8 @@ class ClassMoments:
         -------
         ClassMoments
         """
-        names = _names_of(X)
-        matrix = read_matrix(X)
+        names = names_of(X)
+        matrix = read_rows(X)
         n = matrix.shape[0]
         labels = np.zeros(n, dtype=int) if y is None else column_or_1d(y, warn=True)
         if len(labels) != n:
@@ -289,7 +289,8 @@ class ClassMoments:
         return cls(classes, counts.astype(np.intp), weights, means, scatters, names)
 
 
-def _names_of(X: Any) -> np.ndarray | None:
+def names_of(X: Any) -> np.ndarray | None:
+    """The names of a data frame's columns, where all are text."""
     columns = getattr(X, "columns", None)
     if columns is None:
         return None
@@ -298,7 +299,7 @@ def _names_of(X: Any) -> np.ndarray | None:
 
 
 def class_moments(
-    matrix: Matrix, codes: IntArray, weight: Float64Array | None, n_classes: int
+    matrix: Rows, codes: IntArray, weight: Float64Array | None, n_classes: int
 ) -> ClassMoments:
     """Moments of rows of the classes 0, 1, ..., in one pass."""
     visit = partial(add_rows, n_classes=n_classes)

@@ -1,6 +1,5 @@
 """The sparse generalized singular vector problem and the ways to solve it."""
 
-from .api import GSVPResult, sparse_gsvp, sparse_gsvp_path
-from .penalties import L1, Lq
+from .subset import SubsetResult, subset_gsvp
 
-__all__ = ["L1", "GSVPResult", "Lq", "sparse_gsvp", "sparse_gsvp_path"]
+__all__ = ["SubsetResult", "subset_gsvp"]

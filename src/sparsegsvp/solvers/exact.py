@@ -7,6 +7,7 @@ eigenvalue of the pair (M_i, M_j), and its eigenvector holds w and b.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from .quotient import (
     Bias,
     GramQuotient,
     OneVsRest,
+    best_bias,
     evaluate,
     single_feature_ratios,
 )
@@ -132,8 +134,109 @@ def _smallest_generalized_vector(A: Float64Array, B: Float64Array) -> Float64Arr
 def _factor(cov: Float64Array, mean: Float64Array) -> Float64Array:
     """F with F'F = [[cov + mean mean', mean], [mean', 1]]."""
     values, vectors = eigh(cov)
-    top = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    # the root of what rounding leaves of a zero would count as a dimension
+    noise = 4 * len(mean) * np.finfo(np.float64).eps * max(values[-1], 0.0)
+    top = np.sqrt(np.where(values > noise, values, 0.0))[:, None] * vectors.T
     return np.block([[top, np.zeros((len(mean), 1))], [mean[None, :], np.ones((1, 1))]])
+
+
+def panel_planes(
+    means: Float64Array, covariances: Float64Array, share: Float64Array, tau: float, pool: float
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """The best plane of each class against the others on a panel, without a penalty.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n_classes, n_selected)
+        Class means of the panel's features, standardised.
+    covariances : ndarray of shape (n_classes, n_selected, n_selected)
+        Covariances within the classes.
+    share : ndarray of shape (n_classes,)
+        Weight of each class in the pooled covariance.
+    tau : float
+        Floor on squared distances; 0 goes by the GSVD.
+    pool : float
+        How far each class's spread is shrunk toward the pooled one, from 0 to 1.
+
+    Returns
+    -------
+    w : ndarray of shape (n_classes, n_selected)
+        Unit normals; the mean of the other classes lies on the positive side.
+    b : ndarray of shape (n_classes,)
+        Biases.
+    scale : ndarray of shape (n_classes,)
+        Root of the mean over all classes of their mean squared distance to each plane, 1 where
+        that is 0.
+
+    Warns
+    -----
+    RuntimeWarning
+        The best plane of a class lies at infinity, because the class is the wider one and the
+        means coincide. Its plane for ``pool=1``, which is always near, stands in for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.solvers.exact import panel_planes
+    >>> means = np.array([[0.0, 0.0], [3.0, 0.0]])
+    >>> w, b, scale = panel_planes(means, np.array([np.eye(2)] * 2), np.ones(2), 0.0, 0.5)
+    >>> w.round(6) + 0.0, b.round(3)
+    (array([[ 1.,  0.],
+           [-1.,  0.]]), array([0.303, 3.303]))
+    """
+    share = share / share.sum()
+    n_classes = len(means)
+    w, b = np.empty(means.shape), np.empty(n_classes)
+    far = []
+    for i in range(n_classes):
+        found = _panel_plane(means, covariances, OneVsRest.of_class(i, share, pool), tau)
+        if found is None:
+            far.append(i)
+            found = _panel_plane(means, covariances, OneVsRest.of_class(i, share, 1.0), tau)
+        w[i], b[i] = found if found is not None else (np.eye(means.shape[1])[0], 0.0)
+    if far:
+        warnings.warn(
+            f"the best plane of {len(far)} of {n_classes} classes lies at infinity, because its "
+            "class is wider than the others and the means coincide: the plane of the pooled "
+            "spread stands in for it. Try a larger pool or tau",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    # variances and distances of the classes (columns) along the planes (rows)
+    variances = np.einsum("if,kfg,ig->ik", w, covariances, w, optimize=True)
+    squares = np.maximum(variances, 0.0) + (w @ means.T + b[:, None]) ** 2
+    scale = np.sqrt(squares.mean(axis=1))
+    return w, b, np.where(scale > 0.0, scale, 1.0)
+
+
+def _panel_plane(
+    means: Float64Array, covariances: Float64Array, plane: OneVsRest, tau: float
+) -> tuple[Float64Array, float] | None:
+    """Unit normal and bias of one plane; None where it lies at infinity."""
+    own, other = np.tensordot((plane.own, plane.other), covariances, axes=1)
+    own_mean, other_mean = plane.own_mean @ means, plane.other_mean @ means
+    if plane.between is not None:
+        spread = plane.between @ means
+        other += spread.T @ spread
+    forms = [(own, own_mean), (other, other_mean)]
+    if tau > 0.0:
+        z = _smallest_eigenvector(*(_bordered(*form, tau) for form in forms))
+    else:
+        z = _smallest_generalized_vector(*(_factor(*form) for form in forms))
+    norm = float(np.linalg.norm(z[:-1]))
+    if norm <= 1e-8 * abs(float(z[-1])):
+        return None
+    w = z[:-1] / norm
+    # the bias in closed form, which the eigenvector has to fewer digits
+    bias = best_bias(
+        max(float(w @ own @ w), 0.0) + tau,
+        max(float(w @ other @ w), 0.0) + tau,
+        float(w @ (other_mean - own_mean)),
+    )
+    if bias.clipped:
+        return None
+    sign = -1.0 if bias.other < 0.0 else 1.0
+    return sign * w, sign * (bias.own - float(w @ own_mean))
 
 
 # -------------------------------------------------------------------------- where paths start

@@ -1,0 +1,384 @@
+"""Rows in the chunks of a Dask array: every product is a pass over them, nothing is gathered.
+
+A pass is one task per chunk and a tree of merges whose shape depends on the chunks alone,
+so the scheduler and the number of workers change nothing, not even the last bit.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._typing import Float64Array, IntArray
+from .rows import Merge, Rows, Spread, State, Visit, as_rows, check_extremes, is_dask
+
+# States that are merged by one task.
+_FAN_IN = 8
+# Largest band of rows that is put together from several chunks of columns.
+_BAND_BYTES = 1 << 27
+
+
+class DaskRows(Rows):
+    """A Dask array of dense or SciPy-sparse chunks, by rows, by columns or both.
+
+    The sizes of the chunks must be known; ``name`` is what errors call the array, ``names`` are
+    those of its columns. The first pass also looks for NaN, infinity and values that overflow.
+    """
+
+    lazy = True
+
+    def __init__(self, X: Any, name: str = "X", names: Sequence[str] | None = None) -> None:
+        _check_array(X, name)
+        self.names = names
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        self.array, self.name = X, name
+        self.shape = (int(X.shape[0]), int(X.shape[1]))
+        self.dtype = X.dtype
+        self.passes = [0.0]  # chunks read so far, as a multiple of all; shared with clipped rows
+        self._rows, self._cols = (_bounds(sizes) for sizes in X.chunks)
+        self._chunks = X.to_delayed()
+        self._limits: tuple[Float64Array, Float64Array, IntArray] | None = None
+        self._checked = False
+
+    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+        bands = self._each(lambda rows, cols: ("dot", (v[cols],), {"exact": exact}))
+        return np.concatenate([sum(band) for band in self._compute(bands)])
+
+    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+        bands = self._each(lambda rows, cols: ("tdot", (u[..., rows],), {"exact": exact}))
+        columns = [_tree(np.add, list(column)) for column in zip(*bands)]
+        return np.concatenate(self._compute(columns), axis=-1)
+
+    def cross(
+        self,
+        index: IntArray,
+        centers: Float64Array,
+        codes: IntArray,
+        weight: Float64Array,
+        *,
+        exact: bool = False,
+    ) -> Float64Array:
+        parts = []
+        for i, rows in enumerate(self._rows):
+            held = [j for j, cols in enumerate(self._cols) if _inside(index, cols).any()]
+            local = [index[_inside(index, self._cols[j])] - self._cols[j].start for j in held]
+            place = [np.flatnonzero(_inside(index, self._cols[j])) for j in held]
+            v = _task(
+                _centred_columns, [self._chunk(i, j) for j in held], local, place,
+                centers, _compact(codes[rows]), weight[:, rows],
+            )  # fmt: skip
+            parts.append(
+                [
+                    _task(_ask, self._chunk(i, j), "tdot", v, exact=exact)
+                    for j in range(len(self._cols))
+                ]
+            )
+        columns = [_tree(np.add, list(column)) for column in zip(*parts)]
+        return np.concatenate(self._compute(columns), axis=-1)
+
+    def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
+        if self._limits is not None:
+            raise NotImplementedError("single columns are read before clipping")
+        self.passes[0] += len(index) / self.shape[1]
+        part = self.array[:, np.asarray(index)]
+        block = (part if isinstance(rows, slice) else part[rows]).compute()
+        return np.asarray(_dense(block), dtype=np.float64)
+
+    def take(self, index: IntArray) -> Rows:
+        taken = DaskRows(self.array[:, np.asarray(index)], self.name)
+        taken._checked, taken.passes = self._checked, self.passes
+        if self._limits is not None:
+            low, high, codes = self._limits
+            taken._limits = (low[:, index], high[:, index], codes)
+        return taken
+
+    def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
+        """The same chunks, each clipped whenever it is read."""
+        rows = DaskRows(self.array, self.name, self.names)
+        rows._limits, rows._checked, rows.passes = (low, high, codes), self._checked, self.passes
+        return rows
+
+    def corrected(
+        self, mean: Float64Array, variance: Float64Array, codes: IntArray, weight: Float64Array
+    ) -> tuple[Float64Array, Float64Array]:
+        return self.class_statistics(codes, weight, len(mean))
+
+    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+        source = self._by_bands()
+        for i, rows in enumerate(source._rows):
+            band = [source._chunk(i, j) for j in range(len(source._cols))]
+            (chunk,) = self._compute([_task(_join, *band)], share=1 / len(source._rows))
+            for inner, block in as_rows(chunk).row_blocks():
+                yield slice(rows.start + inner.start, rows.start + inner.stop), block
+
+    def map_rows(self, function: Callable[[Float64Array], Float64Array]) -> Float64Array:
+        source = self._by_bands()
+        parts = [
+            _task(_map, function, *(source._chunk(i, j) for j in range(len(source._cols))))
+            for i in range(len(source._rows))
+        ]
+        return np.concatenate(self._compute(parts))
+
+    def reduce_rows(
+        self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray | None] = ()
+    ) -> State:
+        source = self._by_bands()
+        compact = [_compact(array) for array in per_row]
+        shared = _task(_same, (visit, merge))
+        parts = [
+            _task(
+                _reduce, shared, [None if a is None else a[rows] for a in compact],
+                *(source._chunk(i, j) for j in range(len(source._cols))),
+            )
+            for i, rows in enumerate(source._rows)
+        ]  # fmt: skip
+        ((state, low, high),) = self._compute([_tree(_MergeChecked(merge), parts)])
+        self._check(low, high)
+        return state
+
+    def class_statistics(
+        self, codes: IntArray, weight: Float64Array, n_classes: int
+    ) -> tuple[Float64Array, Float64Array]:
+        compact = _compact(codes)
+        merge = _MergeChecked(Spread.merged)
+        columns = [
+            _tree(
+                merge,
+                [
+                    _task(_spread, self._chunk(i, j), compact[rows], weight[rows], n_classes)
+                    for i, rows in enumerate(self._rows)
+                ],
+            )
+            for j in range(len(self._cols))
+        ]
+        parts = self._compute(columns)
+        self._check(*_widest([(low, high) for _, low, high in parts]))
+        total = np.where(parts[0][0].total > 0.0, parts[0][0].total, 1.0)[:, None]
+        mean = np.concatenate([part.mean for part, _, _ in parts], axis=1)
+        return mean, np.concatenate([part.spread for part, _, _ in parts], axis=1) / total
+
+    def extremes(self) -> tuple[float, float]:
+        bands = self._each(lambda rows, cols: ("extremes", (), {}))
+        return _widest([pair for band in self._compute(bands) for pair in band])
+
+    def check_values(self, name: str) -> None:
+        self.name = name  # the first pass over all rows looks at the values, see `_check`
+
+    def _check(self, low: float, high: float) -> None:
+        if not self._checked:
+            check_extremes(low, high, self.dtype, self.name)
+            self._checked = True
+
+    def _chunk(self, i: int, j: int) -> Any:
+        """The chunk of band i and column chunk j, clipped where there are limits."""
+        chunk = self._chunks[i, j]
+        if self._limits is None:
+            return chunk
+        low, high, codes = self._limits
+        cols = self._cols[j]
+        limits = (low[:, cols], high[:, cols], _compact(codes[self._rows[i]]))
+        return _task(_clip, chunk, *limits)
+
+    def _each(self, call: Callable[[slice, slice], tuple[str, Any, Any]]) -> list[list[Any]]:
+        """A task for every chunk, which asks it for ``method(*args, **options)``."""
+        return [
+            [
+                _task(_ask, self._chunk(i, j), method, *args, **options)
+                for j, cols in enumerate(self._cols)
+                for method, args, options in [call(rows, cols)]
+            ]
+            for i, rows in enumerate(self._rows)
+        ]
+
+    def _by_bands(self) -> DaskRows:
+        """The same rows in bands that are small enough to be put together."""
+        row_bytes = self.shape[1] * self.dtype.itemsize
+        tallest = max(rows.stop - rows.start for rows in self._rows)
+        if len(self._cols) == 1 or tallest * row_bytes <= _BAND_BYTES:
+            return self
+        bands = self.array.rechunk({0: max(1, _BAND_BYTES // row_bytes), 1: -1})
+        rows = DaskRows(bands, self.name)
+        rows._limits = self._limits
+        return rows
+
+    def _compute(self, tasks: list[Any], share: float = 1.0) -> list[Any]:
+        """Compute tasks that read a share of the chunks between them."""
+        import dask
+
+        self.passes[0] += share
+        with warnings.catch_warnings():
+            # what goes with the chunks, a few bytes per row, is no mistake
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            return list(dask.compute(*tasks))
+
+
+def read_dask(X: Any, name: str = "X") -> DaskRows:
+    """Wrap a Dask array, or a data frame of numbers in partitions of rows.
+
+    Partitions do not know their lengths; counting them is a pass of its own, unless the storage
+    knows them.
+    """
+    if not hasattr(X, "to_dask_array"):
+        return DaskRows(X, name)
+    kinds = X.dtypes
+    other = [str(c) for c, kind in kinds.items() if getattr(kind, "kind", "O") not in "fiub"]
+    if other:
+        raise ValueError(
+            f"column {other[0]!r} of {name} holds {kinds[other[0]]}, not numbers: drop or encode it"
+        )
+    lengths = X.map_partitions(len, meta=(None, "i8")).compute()
+    rows = DaskRows(X.to_dask_array(lengths=list(lengths)), name, list(X.columns))
+    rows.passes[0] = 1.0
+    return rows
+
+
+def _check_array(X: Any, name: str) -> None:
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array for {name} instead")
+    if not all(np.isfinite(size) for sizes in X.chunks for size in sizes):
+        raise ValueError(
+            f"the sizes of {name}'s chunks are not known: call {name}.compute_chunk_sizes(), or "
+            "pass lengths=True where the array is made from a data frame"
+        )
+    if np.dtype(X.dtype).kind not in "fiub":
+        raise ValueError(f"{name} holds {X.dtype}, not numbers: convert it to float first")
+    if 0 in X.shape:
+        raise ValueError(
+            f"Found array with {'0 sample(s)' if X.shape[0] == 0 else '0 feature(s)'} "
+            f"(shape={X.shape}) while a minimum of 1 is required."
+        )
+
+
+# --- graphs ----------------------------------------------------------------------------
+
+
+def _task(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    from dask import delayed
+
+    lists = any(isinstance(a, list) and a and is_dask(a[0]) for a in args)
+    return delayed(function, pure=False, traverse=lists)(*args, **options)
+
+
+def _tree(merge: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
+    """Merge parts by a tree whose shape depends on their number alone."""
+    while len(parts) > 1:
+        parts = [
+            _task(_fold, merge, *parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)
+        ]
+    return parts[0]
+
+
+def _fold(merge: Callable[[Any, Any], Any], *parts: Any) -> Any:
+    return reduce(merge, parts)
+
+
+class _MergeChecked:
+    """Merge two values that come with their extremes, and the extremes."""
+
+    def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
+        self.merge = merge
+
+    def __call__(self, a: tuple[Any, float, float], b: tuple[Any, float, float]) -> Any:
+        with np.errstate(all="ignore"):
+            return (self.merge(a[0], b[0]), *_widest([a[1:], b[1:]]))
+
+
+def _widest(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The smallest and the largest of several extremes."""
+    # np.min, unlike min, carries a NaN through
+    return float(np.min([low for low, _ in pairs])), float(np.max([high for _, high in pairs]))
+
+
+def _bounds(sizes: Sequence[int]) -> list[slice]:
+    stops = np.cumsum(sizes)
+    return [slice(int(stop - size), int(stop)) for size, stop in zip(sizes, stops)]
+
+
+def _inside(index: IntArray, cols: slice) -> np.ndarray:
+    return (index >= cols.start) & (index < cols.stop)
+
+
+def _compact(array: Any) -> Any:
+    """Non-negative integers in as few bytes as they need, for they travel with the tasks."""
+    if array is None or array.dtype.kind not in "iu" or not len(array) or array.min() < 0:
+        return array
+    return array.astype(np.min_scalar_type(int(array.max())))
+
+
+def _as_index(array: Any) -> Any:
+    """Compact integers as numpy's index type again."""
+    return array.astype(np.intp) if array is not None and array.dtype.kind in "iu" else array
+
+
+# --- what is done to a chunk, wherever it is ---------------------------------------------
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _dense(values: Any) -> np.ndarray:
+    return values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+
+
+def _ask(chunk: Any, method: str, *args: Any, **options: Any) -> Any:
+    """The answer of a chunk to a method of `Rows`."""
+    with np.errstate(all="ignore"):
+        return getattr(as_rows(chunk), method)(*args, **options)
+
+
+def _clip(chunk: Any, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
+    return as_rows(chunk).clipped(low, high, _as_index(codes))
+
+
+def _centred_columns(
+    chunks: list[Any],
+    local: list[IntArray],
+    place: list[IntArray],
+    centers: Float64Array,
+    codes: IntArray,
+    weight: Float64Array,
+) -> Float64Array:
+    """Weighted and centred columns of a band, one a row; their chunks and places are given."""
+    v = np.empty(weight.shape)
+    for chunk, index, at in zip(chunks, local, place):
+        v[at] = as_rows(chunk).columns(index).T
+    v -= centers[:, _as_index(codes)]
+    v *= weight
+    return v
+
+
+def _spread(
+    chunk: Any, codes: IntArray, weight: Float64Array, n_classes: int
+) -> tuple[Spread, float, float]:
+    rows = as_rows(chunk)
+    with np.errstate(all="ignore"):
+        return (Spread.of(rows, _as_index(codes), weight, n_classes), *rows.extremes())
+
+
+def _reduce(shared: tuple[Any, Any], per_row: list[Any], *chunks: Any) -> tuple[Any, float, float]:
+    rows = as_rows(_join(*chunks))
+    visit, merge = shared
+    with np.errstate(all="ignore"):
+        state = rows.reduce_rows(visit, merge, [_as_index(array) for array in per_row])
+        return (state, *rows.extremes())
+
+
+def _map(function: Callable[[Float64Array], Float64Array], *chunks: Any) -> Float64Array:
+    return as_rows(_join(*chunks)).map_rows(function)
+
+
+def _join(*chunks: Any) -> Any:
+    if len(chunks) == 1:
+        return chunks[0]
+    if any(isinstance(chunk, Rows) for chunk in chunks):  # clipped
+        return np.concatenate([c.columns(np.arange(c.shape[1])) for c in map(as_rows, chunks)], 1)
+    if any(sp.issparse(chunk) for chunk in chunks):
+        return sp.hstack(chunks, format="csr")
+    return np.concatenate(chunks, axis=1)

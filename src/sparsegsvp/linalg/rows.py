@@ -1,0 +1,529 @@
+"""Samples in rows, of any storage, behind one contract.
+
+The mathematics asks little of a table: a product with X, a product with X', a few columns, and
+means and variances of classes. A kind of storage is one subclass of `Rows` that offers these;
+none of them copies X. Dask's chunks are in `chunks`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_array,
+    check_consistent_length,
+    validate_data,
+)
+
+from .._typing import Float64Array, IntArray
+from .._validate import LARGEST
+
+# Elements of a block that is converted or centred at a time: small enough to stay in cache.
+BLOCK = 1 << 17
+
+State = TypeVar("State")
+# visit(state or None, block of rows, further arrays of these rows) -> state
+Visit = Callable[..., State]
+# merge(state of earlier rows, state of later rows) -> state
+Merge = Callable[[State, State], State]
+
+
+class Rows(ABC):
+    """Samples in rows, features in columns."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    names: Sequence[str] | None = None  # of the columns, where the storage knows any
+    lazy = False  # whether every product reads the data anew
+
+    @abstractmethod
+    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+        """X v in float64; ``exact`` accumulates in float64 whatever the data's type."""
+
+    @abstractmethod
+    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+        """X'u in float64, one row for each row of u; ``exact`` as in `dot`."""
+
+    @abstractmethod
+    def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
+        """The columns at ``index``, of all rows or some, dense in float64."""
+
+    @abstractmethod
+    def take(self, index: IntArray) -> Rows:
+        """The columns at ``index`` as rows of their own."""
+
+    @abstractmethod
+    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+        """All rows, dense in float64, a block at a time."""
+
+    @abstractmethod
+    def class_statistics(
+        self, codes: IntArray, weight: Float64Array, n_classes: int
+    ) -> tuple[Float64Array, Float64Array]:
+        """Mean and variance of each feature in each class; of a class without weight, zeros."""
+
+    @abstractmethod
+    def extremes(self) -> tuple[float, float]:
+        """Smallest and largest value; NaN where there is one."""
+
+    @abstractmethod
+    def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
+        """The rows with values moved into the limits of their class, (n_classes, n_features).
+
+        A zero stays zero, so that sparse rows stay sparse and equal dense ones.
+        """
+
+    def corrected(
+        self, mean: Float64Array, variance: Float64Array, codes: IntArray, weight: Float64Array
+    ) -> tuple[Float64Array, Float64Array]:
+        """The statistics of these rows, from those of the rows before they were clipped."""
+        return mean, variance
+
+    def check_values(self, name: str) -> None:
+        """Refuse NaN, infinity and overflow; lazy rows do so in their first pass."""
+        check_extremes(*self.extremes(), self.dtype, name)
+
+    def cross(
+        self,
+        index: IntArray,
+        centers: Float64Array,
+        codes: IntArray,
+        weight: Float64Array,
+        *,
+        exact: bool = False,
+    ) -> Float64Array:
+        """X'v for columns ``v = weight * (x_f - center of the row's class)``, in one pass.
+
+        ``index`` has a feature for each product, ``centers`` a row of class centers, ``weight``
+        a row of weights.
+        """
+        v = (self.columns(index) - centers.T[codes]).T
+        v *= weight
+        return self.tdot(v, exact=exact)
+
+    def map_rows(self, function: Callable[[Float64Array], Float64Array]) -> Float64Array:
+        """What a function gives for blocks of rows, one row for each."""
+        return np.concatenate([function(block) for _, block in self.row_blocks()])
+
+    def reduce_rows(
+        self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray | None] = ()
+    ) -> State:
+        """Show every row once to ``visit``, a block at a time, and return the last state.
+
+        ``visit(state, block, *parts) -> state`` gets None as its first state, and as parts the
+        block's rows of the arrays ``per_row``. Rows that are stored apart may be visited apart;
+        ``merge`` joins the states, earlier rows first.
+        """
+        state: Any = None
+        for rows, block in self.row_blocks():
+            state = visit(state, block, *(None if a is None else a[rows] for a in per_row))
+        return state
+
+
+def as_rows(X: Any) -> Rows:
+    """Wrap an array in the class that knows its storage."""
+    if isinstance(X, Rows):
+        return X
+    if sp.issparse(X):
+        return SparseRows(X)
+    if isinstance(X, np.ndarray):
+        return DenseRows(X)
+    if is_dask(X):
+        from .chunks import DaskRows
+
+        return DaskRows(X)
+    raise TypeError(
+        f"cannot use an array of type {type(X).__name__}: pass a NumPy array, a SciPy "
+        "CSR or CSC matrix, or a Dask array"
+    )
+
+
+def read_rows(
+    X: Any, name: str = "X", *, estimator: Any = None, reset: bool = True, **checks: Any
+) -> Rows:
+    """Check rows as scikit-learn does and wrap them.
+
+    Of Dask collections, what is known without reading them is checked. Names and number of
+    features are compared with the estimator's or, with ``reset``, set. ``checks`` are options
+    of ``sklearn.utils.check_array`` for rows in memory.
+    """
+    if is_dask(X):
+        from .chunks import read_dask
+
+        X = read_dask(X, name)
+    if isinstance(X, Rows):
+        if estimator is not None:
+            validate_data(estimator, _header(X), reset=reset, skip_check_array=True)
+        return X
+    checks = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32), **checks}
+    if estimator is None:
+        return as_rows(check_array(X, input_name=name, **checks))
+    return as_rows(validate_data(estimator, X, reset=reset, **checks))
+
+
+def read_classes(
+    X: Any, y: Any, sample_weight: Any = None, *, estimator: Any = None
+) -> tuple[Rows, np.ndarray, IntArray, Float64Array]:
+    """Checked rows, class labels, the class of each row as a code, and weights.
+
+    Every class needs two rows of positive weight: one row has no spread.
+    """
+    name = "this function" if estimator is None else type(estimator).__name__
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None")
+    y, sample_weight = in_memory(y), in_memory(sample_weight)
+    rows = read_rows(X, estimator=estimator, ensure_min_samples=2)
+    y = _check_y(y, estimator=estimator)
+    check_consistent_length(np.broadcast_to(0.0, rows.shape), y)
+    check_classification_targets(y)
+    rows.check_values("X")
+    classes, codes = np.unique(y, return_inverse=True)
+    weight = np.ones(len(codes))
+    if sample_weight is not None:
+        weight = _check_sample_weight(
+            sample_weight, codes[:, None], dtype=np.float64, ensure_non_negative=True
+        )
+    check_class_sizes(classes, np.bincount(codes, weight > 0.0).astype(int))
+    return rows, classes, codes.astype(np.intp), weight
+
+
+def check_class_sizes(classes: np.ndarray, counts: np.ndarray) -> None:
+    """Refuse fewer than two classes, or fewer than two rows in one."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"the labels hold one class only ({classes.tolist()[0]!r}): "
+            "a classifier needs at least two"
+        )
+    for label, count in zip(classes.tolist(), counts.tolist()):
+        if count < 2:
+            raise ValueError(
+                f"class {label!r} has {'one sample' if count else 'no samples'} of positive weight: "
+                "every class needs at least two. Add samples or drop the class"
+            )
+
+
+def _header(rows: Rows) -> Any:
+    """Return what scikit-learn reads names and the number of features from."""
+    if rows.names is None:
+        return rows
+    import pandas as pd
+
+    return pd.DataFrame(columns=list(rows.names))
+
+
+def in_memory(values: Any) -> Any:
+    """Labels or weights as they are, computed if Dask holds them."""
+    return values.compute() if is_dask(values) else values
+
+
+def is_dask(X: Any) -> bool:
+    """Whether this is a Dask collection, found out without importing Dask."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def check_extremes(low: float, high: float, dtype: np.dtype[Any], name: str) -> None:
+    """Refuse NaN, infinity and values whose powers overflow, by the extreme values."""
+    if not (np.isfinite(low) and np.isfinite(high)):
+        kind = "NaN" if np.isnan(low) or np.isnan(high) else "infinity"
+        raise ValueError(
+            f"{name} contains {kind}: remove or impute those values first "
+            "(for instance with sklearn.impute.SimpleImputer)"
+        )
+    limit = LARGEST.get(np.dtype(dtype).name, LARGEST["float64"])
+    largest = max(abs(low), abs(high))
+    if largest > limit:
+        raise ValueError(
+            f"{name} contains values up to {largest:.3g}, whose squares overflow: "
+            f"rescale the columns to magnitudes below {limit:.0e}"
+        )
+
+
+def spans(total: int, size: int) -> Iterator[slice]:
+    """Slices of at most ``size`` that cover ``total``."""
+    for start in range(0, total, size):
+        yield slice(start, min(start + size, total))
+
+
+class DenseRows(Rows):
+    """A NumPy array, float32 or float64, of any memory order."""
+
+    def __init__(self, X: np.ndarray) -> None:
+        self.X = X
+        self.shape = (X.shape[0], X.shape[1])
+        self.dtype = X.dtype
+        # BLAS takes one unit stride and a positive leading dimension; anything else
+        # would be copied whole by every product
+        item = X.itemsize
+        self._blas = item in X.strides and all(s >= item and s % item == 0 for s in X.strides)
+
+    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+        if not self._blas or (exact and self.dtype != np.float64):
+            return np.concatenate([block @ v for _, block in self.row_blocks()])
+        return (self.X @ v.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+        if self._blas and not (exact and self.dtype != np.float64):
+            return (u.astype(self.dtype, copy=False) @ self.X).astype(np.float64, copy=False)
+        out = np.empty((*u.shape[:-1], self.shape[1]))
+        for cols in spans(self.shape[1], max(1, BLOCK // max(1, self.shape[0]))):
+            out[..., cols] = u @ self.X[:, cols].astype(np.float64)
+        return out
+
+    def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
+        part = self.X[rows] if isinstance(rows, slice) else self.X.take(rows, axis=0)
+        return part[:, index].astype(np.float64)
+
+    def take(self, index: IntArray) -> Rows:
+        return DenseRows(self.columns(index))
+
+    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+        for rows in spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
+            yield rows, self.X[rows].astype(np.float64, copy=False)
+
+    def class_statistics(
+        self, codes: IntArray, weight: Float64Array, n_classes: int
+    ) -> tuple[Float64Array, Float64Array]:
+        n, m = self.shape
+        mean, spread = np.zeros((n_classes, m)), np.zeros((n_classes, m))
+        # relative to the first row a constant column is exactly zero, and stays so
+        pilot = self.X[0].astype(np.float64)
+        width = min(m, 512)
+        seen = np.zeros(n_classes)
+        for rows in spans(n, max(1, BLOCK // width)):
+            code = codes[rows]
+            member = np.zeros((n_classes, len(code)))
+            member[code, np.arange(len(code))] = weight[rows]
+            total = member.sum(axis=1)
+            share = member / np.where(total > 0.0, total, 1.0)[:, None]
+            for cols in spans(m, width):
+                block = np.subtract(self.X[rows, cols], pilot[cols], dtype=np.float64)
+                block_mean = share @ block
+                block -= block_mean[code]
+                np.square(block, out=block)
+                _merge_statistics(
+                    mean[:, cols], spread[:, cols], seen, block_mean, member @ block, total
+                )
+            seen += total
+        mean[seen > 0.0] += pilot
+        return mean, spread / np.where(seen > 0.0, seen, 1.0)[:, None]
+
+    def extremes(self) -> tuple[float, float]:
+        return float(self.X.min()), float(self.X.max())
+
+    def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
+        parts = []
+        for rows in spans(self.shape[0], max(1, BLOCK // self.shape[1])):
+            block, code = self.X[rows], codes[rows]
+            i, j = np.nonzero((block > high[code]) | (block < low[code]))
+            x = block[i, j]
+            keep = x != 0.0
+            i, j, x = i[keep], j[keep], x[keep]
+            c = code[i]
+            moved = np.clip(x, low[c, j], high[c, j])
+            parts.append((i + rows.start, j, x, moved.astype(np.float64)))
+        return _clipped(self, parts)
+
+
+class SparseRows(Rows):
+    """A SciPy CSR or CSC matrix; implicit zeros are never written out."""
+
+    def __init__(self, X: Any) -> None:
+        if X.format not in ("csr", "csc"):
+            X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        self.X = X
+        self.shape = (X.shape[0], X.shape[1])
+        self.dtype = X.dtype
+
+    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+        if exact and self.dtype != np.float64:
+            return np.concatenate([self.X[rows].astype(np.float64) @ v for rows in self._spans()])
+        # SciPy would convert the stored values to the vector's type, which copies X
+        return np.asarray(self.X @ v.astype(self.dtype, copy=False), dtype=np.float64)
+
+    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+        if exact and self.dtype != np.float64:
+            out = np.zeros((self.shape[1], *u.shape[:-1]))
+            for rows in self._spans():
+                out += self.X[rows].astype(np.float64).T @ u[..., rows].T
+            return out.T
+        return np.asarray(self.X.T @ u.T.astype(self.dtype, copy=False), dtype=np.float64).T
+
+    def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
+        return self.X[rows][:, index].toarray().astype(np.float64, copy=False)
+
+    def take(self, index: IntArray) -> Rows:
+        return DenseRows(self.columns(index))
+
+    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+        for rows in self._spans():
+            yield rows, self.X[rows].toarray().astype(np.float64, copy=False)
+
+    def class_statistics(
+        self, codes: IntArray, weight: Float64Array, n_classes: int
+    ) -> tuple[Float64Array, Float64Array]:
+        m = self.shape[1]
+        size = n_classes * m
+        totals = np.bincount(codes, weight, minlength=n_classes)
+        weight = weight / np.where(totals > 0.0, totals, 1.0)[codes]
+        mean, share, drift, spread = (np.zeros(size) for _ in range(4))
+        stored = np.zeros(size, dtype=np.intp)
+        for row, col, x in self._entries():
+            at, w = codes[row] * m + col, weight[row]
+            mean += np.bincount(at, w * x, minlength=size)
+            share += np.bincount(at, w, minlength=size)
+            stored += np.bincount(at, minlength=size)
+        for row, col, x in self._entries():
+            at, w = codes[row] * m + col, weight[row]
+            x = x - mean[at]
+            drift += np.bincount(at, w * x, minlength=size)
+            spread += np.bincount(at, w * x * x, minlength=size)
+        # the implicit zeros lie a mean away from the mean; a full column has none, whatever
+        # rounding has left of its weights
+        full = stored == np.repeat(np.bincount(codes, minlength=n_classes), m)
+        implicit = np.where(full, 0.0, np.maximum(1.0 - share, 0.0))
+        drift -= implicit * mean
+        spread += implicit * mean**2
+        # what the first pass missed of the mean, the second one measures
+        var = np.maximum(spread - drift**2, 0.0)
+        return (mean + drift).reshape(n_classes, m), var.reshape(n_classes, m)
+
+    def extremes(self) -> tuple[float, float]:
+        if self.X.nnz == 0:
+            return 0.0, 0.0
+        return float(min(self.X.data.min(), 0.0)), float(max(self.X.data.max(), 0.0))
+
+    def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
+        parts = []
+        for row, col, x in self._entries():
+            code = codes[row]
+            at = np.flatnonzero(((x > high[code, col]) | (x < low[code, col])) & (x != 0.0))
+            i, j, x = row[at], col[at], x[at]
+            parts.append((i, j, x, np.clip(x, low[code[at], j], high[code[at], j])))
+        return _clipped(self, parts)
+
+    def _spans(self) -> Iterator[slice]:
+        return spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1])))
+
+    def _entries(self) -> Iterator[tuple[IntArray, IntArray, Float64Array]]:
+        """Row, column and value of the stored values, some at a time."""
+        for span in spans(self.X.nnz, 8 * BLOCK):
+            first, last = np.searchsorted(self.X.indptr, [span.start, span.stop - 1], "right") - 1
+            bounds = np.clip(self.X.indptr[first : last + 2], span.start, span.stop)
+            major = np.repeat(np.arange(first, last + 1), np.diff(bounds))
+            minor = self.X.indices[span]
+            row, col = (major, minor) if self.X.format == "csr" else (minor, major)
+            yield row, col, self.X.data[span].astype(np.float64)
+
+
+def _clipped(base: Rows, parts: list[tuple[IntArray, IntArray, Any, Float64Array]]) -> Rows:
+    """Return the rows with single values replaced; parts hold row, column, value, new value."""
+    row, col, before, after = (np.concatenate(arrays) for arrays in zip(*parts))
+    return ClippedRows(base, row, col, before.astype(np.float64), after) if len(row) else base
+
+
+class ClippedRows(Rows):
+    """Rows of which single values were moved: products with X and a sparse correction."""
+
+    def __init__(
+        self, base: Rows, row: IntArray, col: IntArray, before: Float64Array, after: Float64Array
+    ) -> None:
+        self.base, self.shape, self.dtype = base, base.shape, base.dtype
+        self._entries = (row, col, before, after)
+        self._change = sp.csr_array((after - before, (row, col)), shape=base.shape)
+
+    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+        return self.base.dot(v, exact=exact) + self._change @ v
+
+    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+        out = self.base.tdot(u, exact=exact)
+        out += (self._change.T @ u.T).T
+        return out
+
+    def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
+        return self.base.columns(index, rows) + self._change[rows][:, index].toarray()
+
+    def take(self, index: IntArray) -> Rows:
+        return DenseRows(self.columns(index))
+
+    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+        for rows, block in self.base.row_blocks():
+            yield rows, block + self._change[rows].toarray()
+
+    def class_statistics(
+        self, codes: IntArray, weight: Float64Array, n_classes: int
+    ) -> tuple[Float64Array, Float64Array]:
+        statistics = self.base.class_statistics(codes, weight, n_classes)
+        return self.corrected(*statistics, codes, weight)
+
+    def corrected(
+        self, mean: Float64Array, variance: Float64Array, codes: IntArray, weight: Float64Array
+    ) -> tuple[Float64Array, Float64Array]:
+        n_classes, m = mean.shape
+        row, col, before, after = self._entries
+        totals = np.bincount(codes, weight, minlength=n_classes)
+        at = codes[row] * m + col
+        w = weight[row] / np.where(totals > 0.0, totals, 1.0)[codes[row]]
+        center = mean.reshape(-1)[at]
+        shift = np.bincount(at, w * (after - before), minlength=n_classes * m)
+        square = np.bincount(
+            at, w * ((after - center) ** 2 - (before - center) ** 2), minlength=n_classes * m
+        )
+        shift, square = shift.reshape(n_classes, m), square.reshape(n_classes, m)
+        return mean + shift, np.maximum(variance + square - shift**2, 0.0)
+
+    def extremes(self) -> tuple[float, float]:
+        return self.base.extremes()
+
+    def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
+        raise NotImplementedError("rows are clipped once")
+
+
+def _merge_statistics(
+    mean: Float64Array,
+    spread: Float64Array,
+    seen: Float64Array,
+    block_mean: Float64Array,
+    block_spread: Float64Array,
+    total: Float64Array,
+) -> None:
+    """Merge a block's means and sums of squares into the running ones, in place.
+
+    The update of Chan, Golub and LeVeque (1983): nothing is subtracted that is large.
+    """
+    share = (total / np.where(seen + total > 0, seen + total, 1.0))[:, None]
+    step = block_mean - mean
+    spread += block_spread + step**2 * (seen[:, None] * share)
+    mean += step * share
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Weight, mean and sum of squared deviations of each feature in each class."""
+
+    total: Float64Array
+    mean: Float64Array
+    spread: Float64Array
+
+    @classmethod
+    def of(cls, part: Rows, codes: IntArray, weight: Float64Array, n_classes: int) -> Spread:
+        """The statistics of some rows."""
+        total = np.bincount(codes, weight, minlength=n_classes).astype(np.float64)
+        mean, var = part.class_statistics(codes, weight, n_classes)
+        return cls(total, mean, var * total[:, None])
+
+    def merged(self, later: Spread) -> Spread:
+        """The statistics of these rows and later ones."""
+        mean, spread = self.mean.copy(), self.spread.copy()
+        _merge_statistics(mean, spread, self.total, later.mean, later.spread, later.total)
+        return Spread(self.total + later.total, mean, spread)
