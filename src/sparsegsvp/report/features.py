@@ -123,7 +123,7 @@ def samples_of(table: Any, model: Any) -> SampleTable:
     if len(classes) == 2:
         given = getattr(table, "positive", None)
         positive = str(getattr(table, "positive_class", classes[-1]) if given is None else given)
-    ids = getattr(table, "ids", None)
+    ids = getattr(table, "sample_names", None)
     return SampleTable(table.X, codes, classes, table.feature_names, ids, positive)
 
 
