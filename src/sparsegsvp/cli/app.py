@@ -151,7 +151,7 @@ def _explain(error: BaseException, name: str) -> tuple[str, int]:
         where = f"{error.filename}: " if error.filename else ""
         advice = _ADVICE.get(error.errno)
         return f"{where}{error.strerror or error}{f'; {advice}' if advice else ''}", 2
-    if isinstance(error, ImportError):
+    if isinstance(error, ImportError) and not (error.name or "").startswith("sparsegsvp"):
         return str(error), 1
     if isinstance(error, MemoryError):
         return "there is not enough memory; try --jobs 1 or a smaller table", 1

@@ -13,7 +13,6 @@ from typing import Any
 from .._typing import Progress
 from ..datasets import load_breast_cancer
 from ..evaluation import (
-    SIZES,
     EvaluationResult,
     compare,
     default_methods,
@@ -22,7 +21,7 @@ from ..evaluation import (
     paired_difference,
     validate_external,
 )
-from ..evaluation.procedure import only_with
+from ..evaluation.procedure import SIZES, only_with
 from ..io import InputError, Table, check_cohort, make_table
 from ..io.errors import option
 from ..report import GivenPanel, build_comparison, build_document, describe_cohort
