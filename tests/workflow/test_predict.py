@@ -111,8 +111,9 @@ def test_labels_validate_the_model(model, frame):
     table = make_table(frame, target="class")
     cohort = validate_table(model, table, positive="ill")
     right = model.predict(frame.drop(columns="class")) == frame["class"]
-    assert cohort["scores"]["accuracy"]["value"] == pytest.approx(right.mean())
-    assert cohort["positive"] == "ill" and cohort["n_samples"] == len(frame)
+    assert cohort.scores["accuracy"].value == pytest.approx(right.mean())
+    assert cohort.positive == "ill" and cohort.n_samples == len(frame)
+    assert not any(feature.shifted for feature in cohort.shift)
     strange = make_table(frame.replace({"class": {"ill": "sick"}}), target="class")
     with pytest.raises(InputError, match="sick"):
         validate_table(model, strange)

@@ -147,7 +147,7 @@ def test_methods_side_by_side(frame, tmp_path):
     assert "seconds" not in written.columns and len(written) == len(rows)
     again = compare_table(table, cache=tmp_path / "cache", **asked)
     assert again.document == result.document
-    with pytest.raises(InputError, match="did you mean 'F test'"):
+    with pytest.raises(InputError, match="Did you mean 'F test'"):
         compare_table(table, methods=["F tset"])
     for sizes in ((99,), (0, 2)):
         with pytest.raises(InputError, match="there are 40 features"):

@@ -190,6 +190,7 @@ def predict(
     Only the columns of the model's panel are needed, in any order; others are ignored.
     """
     from ..io import guess_positive, load_model, prepare_output, read_table, write_atomic
+    from ..report import describe_cohort
     from ..workflow import needed_features, predict_table, validate_table
 
     screen = Screen()
@@ -221,7 +222,7 @@ def predict(
         if target is not None:
             number = share if isinstance(share, float) else None
             cohort = validate_table(fitted, data, positive=of_interest, prevalence=number)
-            screen.show_cohort(cohort, aside=out is None)
+            screen.show_cohort(describe_cohort(cohort, source=data.source), aside=out is None)
 
 
 def _share(text: str | None) -> float | str | None:

@@ -188,7 +188,7 @@ class Screen:
             grid.add_row(line["role"], *cells, style="yellow" if out else "")
         self.say()
         self.out.print(grid)
-        doubted = {line["role"] for line in lines if line["reason"] != "asked for"}
+        doubted = {line["role"] for line in lines if "asked" not in line["reason"]}
         if doubted.intersection(_LEFT_OUT):
             self.say(
                 "--set keep=COLUMNS uses as features what is left out, --drop COLUMNS leaves out "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,16 @@ from sklearn.impute import SimpleImputer
 
 from .._typing import Float64Array
 from ..estimators.pipeline import last_step, prepared_rows
-from ..evaluation import FeatureShift, check_shift, estimator_prior, validate_external
+from ..evaluation import (
+    ExternalValidation,
+    FeatureShift,
+    check_shift,
+    estimator_prior,
+    validate_external,
+)
 from ..io import InputError, Table, csv_text, known_labels
 from ..io.errors import listed, option, quote
 from ..metrics import move_prior
-from ..report import describe_cohort
 
 
 def needed_features(model: Any) -> list[str]:
@@ -185,17 +190,13 @@ def predict_table(
         trained = _training_shares(last) if shares is None else shares
         proba, shares = move_prior(proba, trained, wanted), wanted
         labels = np.array(classes)[proba.argmax(axis=1)]
-    values = np.concatenate(
-        [rows[:, last.get_support()] for rows in prepared_rows(model, frame.to_numpy())]
-    )
-    known = None if table.y is None else table.labels
-    shift = check_shift(model, np.where(gaps, np.nan, values), known)
+    shift = _shift(model, frame, None if table.y is None else table.labels)
     return Predictions(classes, labels, proba, shares, imputed, shift, table)
 
 
 def validate_table(
     model: Any, table: Table, *, positive: str | None = None, prevalence: float | None = None
-) -> dict[str, Any]:
+) -> ExternalValidation:
     """Validate a model on a table with labels.
 
     Parameters
@@ -209,14 +210,25 @@ def validate_table(
 
     Returns
     -------
-    dict
-        What ``results.json`` holds of an independent cohort.
+    ExternalValidation
+        With what differs from the training samples in its ``shift``.
     """
     table = known_labels(table, [str(c) for c in last_step(model).classes_], "the model")
+    frame = panel_frame(model, table)
     validation = validate_external(
-        model, panel_frame(model, table), table.labels, pos_label=positive, prevalence=prevalence
+        model, frame, table.labels, pos_label=positive, prevalence=prevalence
     )
-    return describe_cohort(validation, source=table.source, digest=table.digest)
+    shift = _shift(model, frame, table.labels)
+    return replace(validation, shift=None if shift is None else tuple(shift))
+
+
+def _shift(model: Any, frame: Any, labels: Any) -> list[FeatureShift] | None:
+    """Compare the panel's values, as the last step takes them, with those of training."""
+    values = frame.to_numpy()
+    gaps = np.isnan(values)
+    if hasattr(model, "steps"):
+        values = prepared_rows(model, values)[:, last_step(model).get_support()]
+    return check_shift(model, np.where(gaps, np.nan, values), labels)
 
 
 def panel_frame(model: Any, table: Table) -> Any:

@@ -19,12 +19,12 @@ from ..evaluation import (
     find_method,
     nested_evaluate,
     paired_difference,
-    validate_external,
 )
 from ..evaluation.procedure import SIZES, only_with
 from ..io import InputError, Table, check_cohort, make_table
 from ..io.errors import option
 from ..report import GivenPanel, build_comparison, build_document, describe_cohort
+from .predict import validate_table
 from .procedure import columns_of, complete, make_procedure, steering_notices, values_of
 from .results import ComparedMethods, Selection
 from .settings import Settings, check_two_classes, outer_folds
@@ -269,11 +269,10 @@ class Run:
             model = complete(evaluation.model, table, settings, self.values)
             validation = described = None
             if cohort is not None:
-                validation = validate_external(
+                validation = validate_table(
                     model,
-                    cohort.X,
-                    cohort.labels,
-                    pos_label=table.positive_class,
+                    cohort,
+                    positive=table.positive_class,
                     prevalence=settings.prevalence,
                 )
                 described = describe_cohort(validation, source=cohort.source, digest=cohort.digest)
@@ -399,7 +398,10 @@ def compare_table(
             remedy="fill them before, or leave out the features",
         )
     known = default_methods()
-    chosen = [find_method(name) for name in methods] or list(known)
+    try:
+        chosen = [find_method(name) for name in methods] or list(known)
+    except ValueError as error:
+        raise InputError(str(error)) from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         comparison = compare(
