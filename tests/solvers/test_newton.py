@@ -119,7 +119,7 @@ def test_identical_columns(reference, classes):
     np.testing.assert_allclose(w[0], w[1], atol=1e-9)
 
 
-def test_starting_at_the_solution_takes_no_iteration(classes):
+def test_starting_at_the_solution_takes_no_iteration_and_limits_hold(classes):
     problem = _problem(classes(25, 30, seed=4), q=0.5)
     w = np.zeros(30)
     w[0] = 1.0
@@ -127,14 +127,8 @@ def test_starting_at_the_solution_takes_no_iteration(classes):
     again, history = problem.minimize(0.01, np.arange(30), it.w, 1e-7, 1000)
     assert len(history) == 1
     np.testing.assert_array_equal(again.w, it.w)
-
-
-def test_the_limit_on_iterations_holds(classes):
-    problem = _problem(classes(25, 30, seed=4), tau=0.1)
-    w = np.zeros(30)
-    w[0] = 1.0
     for most in (1, 3):
-        _, history = problem.minimize(1e-3, np.arange(30), w, 1e-12, most)
+        _, history = problem.minimize(1e-4, np.arange(30), w, 1e-14, most)
         assert len(history) == most + 1
 
 

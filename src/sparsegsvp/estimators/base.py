@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -254,16 +253,6 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
             self.coef_ = np.zeros((len(coef), self.n_features_in_))
             self.coef_[:, self.support_] = coef
             self.intercept_ = intercept
-
-
-def warn_constant(constant: np.ndarray, names: np.ndarray | None) -> None:
-    """Warn of the features that are left out because they are constant."""
-    index = np.flatnonzero(constant)
-    if len(index):
-        shown = first_few(index if names is None else (names[i] for i in index))
-        warnings.warn(
-            f"{len(index)} constant feature(s) are left out: {shown}", UserWarning, stacklevel=3
-        )
 
 
 def clip_values(columns: Float64Array, limits: Float64Array) -> Float64Array:

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from .._typing import Float64Array, IntArray
-from .._validate import check_choice, check_integer, check_real, first_few, forget_fit
+from .._validate import check_choice, check_integer, check_real, forget_fit, warn_constant
 from ..linalg import ClassMoments
 from ..linalg.moments import class_moments
 from ..linalg.rows import Rows, check_class_sizes, read_classes
@@ -210,7 +210,7 @@ class GSVPSVM(PanelClassifier):
         covariances = RowCovariances(
             rows, codes, weight, len(classes), clip=self.clip, standardize=bool(self.standardize)
         )
-        _warn_constant(covariances.spread.varying[0], names)
+        warn_constant(np.flatnonzero(~covariances.spread.varying[0]), names)
         factor = np.ones(rows.shape[1]) if factor is None else factor
         return _Table(rows, classes, codes, weight, names, factor, covariances)
 
@@ -274,7 +274,7 @@ class GSVPSVM(PanelClassifier):
         names = moments.feature_names
         factor = penalty_factors(self.penalty_factor, moments.n_features, names)
         covariances = MomentCovariances(moments, bool(self.standardize))
-        _warn_constant(covariances.spread.varying[0], names)
+        warn_constant(np.flatnonzero(~covariances.spread.varying[0]), names)
         k = check_panel(self.n_features, covariances.spread.varying[0], factor)
         [path] = forward(
             covariances, k, tau=self.tau, max_correlation=self.max_correlation,
@@ -376,12 +376,3 @@ class GSVPSVM(PanelClassifier):
         if len(self.classes_) == 2:
             weights, offsets = weights[1:] - weights[:1], offsets[1:] - offsets[:1]
         self._set_linear(weights, offsets)
-
-
-def _warn_constant(varying: np.ndarray, names: np.ndarray | None) -> None:
-    constant = np.flatnonzero(~varying)
-    if len(constant):
-        shown = first_few(constant if names is None else (names[i] for i in constant))
-        warnings.warn(
-            f"{len(constant)} constant feature(s) are left out: {shown}", UserWarning, stacklevel=4
-        )

@@ -10,7 +10,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import Float64Array, IntArray
-from .._validate import check_choice, check_integer, check_real, first_few, forget_fit
+from .._validate import (
+    check_choice,
+    check_integer,
+    check_real,
+    first_few,
+    forget_fit,
+    warn_constant,
+)
 from ..linalg.covariances import Part, covariances_of
 from ..linalg.moments import class_moments
 from ..linalg.rows import read_classes
@@ -20,7 +27,7 @@ from ..solvers.path import Path
 from ..solvers.penalties import Penalty, penalty_factors
 from ..solvers.quotient import OneVsRest, check_definite
 from ..solvers.subset import row_identity
-from .base import PanelClassifier, warn_constant
+from .base import PanelClassifier
 from .decision import DECISIONS
 from .elbow import elbow_features
 
@@ -193,7 +200,7 @@ class LqGSVPSVM(PanelClassifier):
         cov = covariances_of(
             [Part(rows, codes, weight)], n_classes, standardize=bool(self.standardize)
         )
-        warn_constant(~cov.varying & (factors < np.inf), names)
+        warn_constant(np.flatnonzero(~cov.varying & (factors < np.inf)), names)
         planes = [OneVsRest.of_class(i, cov.share, self.pool) for i in range(n_classes)]
         problems = [Problem(cov, plane, self.tau, penalty, factors) for plane in planes]
         if not problems[0].eligible.any():

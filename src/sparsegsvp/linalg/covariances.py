@@ -69,11 +69,12 @@ class ClassCovariances:
         """
         raise NotImplementedError
 
-    def row_space(self, features: IntArray) -> tuple[ClassCovariances, Lift]:
-        """The rows in an orthonormal basis of their span, and the map from the basis back."""
-        raise ValueError(
-            f"the moments of {self.n_samples} rows hold more features than rows: pass the rows"
-        )
+    def row_space(self, features: IntArray) -> tuple[ClassCovariances, Lift] | None:
+        """The rows in an orthonormal basis of their span, and the map from the basis back.
+
+        None where there are no rows, or no more features than rows.
+        """
+        return None
 
 
 class CovariancesOfRows(ClassCovariances):
@@ -169,7 +170,9 @@ class CovariancesOfRows(ClassCovariances):
         out *= self.inverse
         return out
 
-    def row_space(self, features: IntArray) -> tuple[ClassCovariances, Lift]:
+    def row_space(self, features: IntArray) -> tuple[ClassCovariances, Lift] | None:
+        if len(features) <= self.n_samples:
+            return None
         # the Gram matrix of the rows is summed over blocks of columns: no copy of X
         step = max(1, BLOCK // self.n_samples)
         parts = [features[start : start + step] for start in range(0, len(features), step)]

@@ -155,7 +155,7 @@ class RowSpace:
 
 
 @dataclass(frozen=True)
-class Problem:
+class ClassBlocks:
     """The samples of each class on standardised features, without those that are constant.
 
     A constant feature says nothing about the classes and would only duplicate the bias.
@@ -266,7 +266,7 @@ class PanelMethod(SupportSelector):
         self._fit(self._read(X, y))
         return self
 
-    def _read(self, X: ArrayLike, y: ArrayLike) -> Problem:
+    def _read(self, X: ArrayLike, y: ArrayLike) -> ClassBlocks:
         """Validate training data and set what scikit-learn sets, ``classes_`` included."""
         table, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(labels)
@@ -294,7 +294,7 @@ class PanelMethod(SupportSelector):
                 f"class {classes.tolist()[counts.argmin()]!r} has one sample only, and {name} "
                 "needs at least two in each class: add samples of it, or use fewer folds"
             )
-        problem = Problem.of(table, codes, self.standardize)
+        problem = ClassBlocks.of(table, codes, self.standardize)
         if not len(problem.features):
             raise ValueError(
                 f"every feature of X is constant, so {name} has nothing to separate the classes "
@@ -308,16 +308,16 @@ class PanelMethod(SupportSelector):
     def _check_parameters(self) -> None:
         """Raise ValueError for parameters of the method that make no sense."""
 
-    def _fit(self, problem: Problem) -> None:
+    def _fit(self, problem: ClassBlocks) -> None:
         """Set the fitted attributes."""
         raise NotImplementedError
 
-    def _panel_size(self, problem: Problem) -> int | None:
+    def _panel_size(self, problem: ClassBlocks) -> int | None:
         """Return the size of the panel, or None where the method is to choose it."""
         n_varying = len(problem.features)
         return None if self.n_features is None else check_n_features(self.n_features, n_varying)
 
-    def _set_panel(self, problem: Problem, order: IntArray, chosen: IntArray) -> None:
+    def _set_panel(self, problem: ClassBlocks, order: IntArray, chosen: IntArray) -> None:
         """Store ``support_`` and ``feature_order_`` in terms of the input's features.
 
         `order` holds all columns of the problem, most important first (constant features follow
@@ -418,7 +418,7 @@ class PlanePairClassifier(PanelMethod, NearerPlane, ClassifierMixin, BaseEstimat
         """Return planes on the panel's columns; by default by the method itself."""
         return self._fit_planes(A, B)
 
-    def _fit(self, problem: Problem) -> None:
+    def _fit(self, problem: ClassBlocks) -> None:
         A, B = problem.blocks
         size = self._panel_size(problem)
         planes = kept = self._fit_planes(A, B)

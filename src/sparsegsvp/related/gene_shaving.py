@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from .._typing import BoolArray, IntArray
 from .._typing import Float64Array as Array
 from .._validate import check_integer, check_real
-from .base import PanelMethod, Problem, eigenpair, order_features, second_moment, with_bias
+from .base import PanelMethod, ClassBlocks, eigenpair, order_features, second_moment, with_bias
 
 
 class Shaving(NamedTuple):
@@ -178,7 +178,7 @@ class GeneShaving(PanelMethod, BaseEstimator):
         check_real("tau", self.tau, least=1e-8)
         check_integer("n_permutations", self.n_permutations, least=1)
 
-    def _fit(self, problem: Problem) -> None:
+    def _fit(self, problem: ClassBlocks) -> None:
         size = self._panel_size(problem)
         table = np.concatenate(problem.centred())
         second = np.repeat([False, True], [len(block) for block in problem.blocks])

@@ -12,7 +12,7 @@ from .._typing import BoolArray
 from .._typing import Float64Array as Array
 from .._validate import check_real
 from ..linalg import gsvd
-from .base import PanelMethod, Problem, RowSpace, moment_factor, order_features
+from .base import PanelMethod, ClassBlocks, RowSpace, moment_factor, order_features
 
 # Left factors, sigma (n_classes, r), the right factor, and what tells its r columns apart.
 Decomposition = tuple[list[Array], Array, Array, Array]
@@ -115,7 +115,7 @@ class GSVDSelector(PanelMethod, BaseEstimator):
         size = np.abs(values)
         return size >= min(self.threshold, size.max())
 
-    def _fit(self, problem: Problem) -> None:
+    def _fit(self, problem: ClassBlocks) -> None:
         size = self._panel_size(problem)
         significance, loadings, values = self._components(problem.centred())
         kept = self._keep(values)

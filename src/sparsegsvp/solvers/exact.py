@@ -24,11 +24,12 @@ def solve_unpenalized(
 
     None where the smallest quotient is that of a plane infinitely far away.
     """
-    if tau > 0.0 and len(features) > cov.n_samples:
+    reduced = cov.row_space(features) if tau > 0.0 else None
+    if reduced is not None:
         # tau counts against any part of w outside the row space, so the minimiser lies in it:
         # the problem shrinks to as many dimensions as there are rows
-        reduced, lift = cov.row_space(features)
-        result = solve_unpenalized(reduced, plane, tau, np.arange(reduced.means.shape[1]))
+        small, lift = reduced
+        result = solve_unpenalized(small, plane, tau, np.arange(small.means.shape[1]))
         if result is None:
             return None
         w = lift(result[0])
