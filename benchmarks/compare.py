@@ -224,7 +224,7 @@ def found(pages: dict[str, dict[str, Any]]) -> list[str]:
             lines.append(f"| {rival} | {np.mean(gaps):+.3f} | {len(gaps)} |")
     lines += [
         "",
-        "L1ReGEC, SparsePSVM and GeneShaving are reconstructions from later descriptions, as their "
+        "L1ReGEC, SparsePSVM, GeneShaving, HOGSVDSelector and IRQM are reconstructions, as their "
         "texts were not at hand: what is said of them here is said of these.",
     ]
     return [*lines, ""]

@@ -15,6 +15,7 @@ __version__ = "0.2.0"
 _EXPORTS = {
     "GSVPSVM": ".estimators",
     "GSVPSVMCV": ".estimators",
+    "LqGSVPSVM": ".estimators",
     "PGDGSVPSVM": ".estimators",
     "Panel": ".estimators",
     "subset_gsvp": ".solvers",
@@ -40,6 +41,7 @@ __all__ = [
     "PGDGSVPSVM",
     "ClassMoments",
     "GSVPResult",
+    "LqGSVPSVM",
     "Panel",
     "Selection",
     "StabilitySelection",

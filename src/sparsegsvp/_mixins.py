@@ -26,18 +26,19 @@ class SupportSelector(SelectorMixin):
 
 
 class NearerPlane:
-    """A classifier by two planes, ``coef_`` and ``intercept_``, the nearer of which wins.
+    """A classifier by two planes, ``planes_`` and ``plane_intercepts_``: the nearer one decides.
 
-    The planes have unit normals in standardised units, so that ``X @ coef_.T + intercept_`` are
-    signed distances there.
+    The planes have unit normals in standardised units, so that ``X @ planes_.T +
+    plane_intercepts_`` are signed distances there. The decision is not linear in X, so there is
+    no ``coef_``.
     """
 
     classes_: NDArray[Any]
-    coef_: Float64Array
-    intercept_: Float64Array
+    planes_: Float64Array
+    plane_intercepts_: Float64Array
 
     def _signed_distances(self, table: NDArray[Any]) -> Float64Array:
-        return table @ self.coef_.T + self.intercept_
+        return table @ self.planes_.T + self.plane_intercepts_
 
     def decision_function(self, X: ArrayLike) -> Float64Array:
         """Return the distance to the first class's plane minus that to the second's.

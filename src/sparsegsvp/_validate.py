@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import operator
+import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
@@ -85,23 +86,43 @@ def _bounded(
     return number
 
 
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line outside of the package that led here."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("sparsegsvp."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
 def check_n_features(n_features: int, n_varying: int) -> int:
-    """Return how many features can be selected; warn where that is fewer than asked for.
+    """Return how many features to select; with a warning all that vary, if these are fewer.
 
     Examples
     --------
     >>> from sparsegsvp._validate import check_n_features
     >>> check_n_features(5, 7)
     5
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     check_n_features(12, 7)
+    7
+    >>> str(caught[0].message)
+    'n_features=12 is more than the 7 features that vary: all of them are selected'
     """
+    n_features = check_integer("n_features", n_features, least=1)
     if n_features > n_varying:
-        warnings.warn(
-            f"n_features={n_features} is more than the {n_varying} features that vary: all of "
-            "them are selected",
-            UserWarning,
-            stacklevel=3,
+        warn_caller(
+            f"n_features={n_features} is more than the {n_varying} features that vary: "
+            "all of them are selected"
         )
     return min(n_features, n_varying)
+
+
+def warn_constant(constant: Sequence[int], names: Sequence[Any] | None = None) -> None:
+    """Warn of features that are left out because they do not vary, by name or number."""
+    if len(constant):
+        shown = first_few(constant if names is None else [names[i] for i in constant])
+        warn_caller(f"{len(constant)} constant feature(s) are left out: {shown}")
 
 
 def check_choice(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:

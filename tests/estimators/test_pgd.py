@@ -122,7 +122,7 @@ def test_attributes_agree_with_each_other(model: PGDGSVPSVM, planted) -> None:
     for k in (0, 1):
         order = np.argsort(-np.abs(model.weights_[k]), kind="stable")
         assert_array_equal(model.features_[k], order[: model.elbows_[k]])
-        assert set(np.flatnonzero(model.coef_[k])) == set(model.features_[k])
+        assert set(np.flatnonzero(model.planes_[k])) == set(model.features_[k])
         history = model.history_[k]
         assert_allclose(history["objective"], history["fidelity"] + history["penalty"])
     union = sorted(set(model.features_[0]) | set(model.features_[1]))
@@ -140,7 +140,7 @@ def test_coefficients_give_the_papers_distances(model: PGDGSVPSVM, planted) -> N
         w = np.zeros(X.shape[1])
         w[model.features_[k]] = model.weights_[k][model.features_[k]]
         distances.append(np.abs(Z @ w + model.biases_[k]) / np.linalg.norm(w))
-    assert_allclose(np.abs(X @ model.coef_.T + model.intercept_), np.transpose(distances))
+    assert_allclose(np.abs(X @ model.planes_.T + model.plane_intercepts_), np.transpose(distances))
     assert_array_equal(model.predict(X), np.where(distances[0] <= distances[1], 0, 1))
     assert model.score(X, y) > 0.8
 
@@ -164,7 +164,7 @@ def test_shifting_and_scaling_features_changes_nothing(planted) -> None:
     plain = _fit(PGDGSVPSVM(0.3, step_size=0.01, max_iter=100), X, y)
     moved = _fit(PGDGSVPSVM(0.3, step_size=0.01, max_iter=100), X * scale + 5.0, y)
     assert_allclose(moved.weights_, plain.weights_, rtol=1e-6)
-    assert_allclose(moved.coef_ * scale, plain.coef_, rtol=1e-6)
+    assert_allclose(moved.planes_ * scale, plain.planes_, rtol=1e-6)
     assert_allclose(moved.decision_function(X * scale + 5.0), plain.decision_function(X), atol=1e-8)
 
 

@@ -62,7 +62,7 @@ def test_predicts_identically(data, tmp_path):
     np.testing.assert_array_equal(again.decision_function(frame), model.decision_function(frame))
     assert list(again.feature_names_in_) == list(model.feature_names_in_)
     assert again.get_params(deep=False).keys() == model.get_params(deep=False).keys()
-    np.testing.assert_array_equal(again[-1].coef_, model[-1].coef_)
+    np.testing.assert_array_equal(again[-1].planes_, model[-1].planes_)
 
 
 def test_equal_models_are_equal_bytes(data, tmp_path):
@@ -289,9 +289,9 @@ def _resized(name, change):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("coef_", lambda a: a[:, :-1]),
-        ("coef_", lambda a: a.ravel()[:1]),
-        ("intercept_", lambda a: np.append(a, a)[:3]),
+        ("planes_", lambda a: a[:, :-1]),
+        ("planes_", lambda a: a.ravel()[:1]),
+        ("plane_intercepts_", lambda a: np.append(a, a)[:3]),
         ("support_", lambda a: np.append(a, a)),
         ("support_", lambda a: a[:2]),
         ("support_", lambda a: np.zeros_like(a)),

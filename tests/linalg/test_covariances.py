@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sparsegsvp.linalg import ClassMoments, DataCovariances, MomentCovariances, as_matrix
+from sparsegsvp.linalg import ClassMoments, as_rows
+from sparsegsvp.linalg.covariances import CovariancesOfMoments, CovariancesOfRows, Part
 
 
 def _data(n=60, m=9, n_classes=3, offset=0.0):
@@ -30,12 +31,15 @@ def _explicit(X, codes, weight, standardize):
 
 
 def _from_moments(X, codes, weight, standardize):
-    return MomentCovariances(ClassMoments.from_data(X, codes, sample_weight=weight), standardize)
+    moments = ClassMoments.from_data(X, codes, sample_weight=weight)
+    return CovariancesOfMoments.of(moments, standardize)
 
 
-def _from_rows(kind):
+def _from_rows(kind, split=False):
     def make(X, codes, weight, standardize):
-        return DataCovariances(as_matrix(kind(X)), codes, weight, int(codes.max()) + 1, standardize)
+        where = [codes == k for k in np.unique(codes)] if split else [slice(None)]
+        parts = [Part(as_rows(kind(X[rows])), codes[rows], weight[rows]) for rows in where]
+        return CovariancesOfRows(parts, int(codes.max()) + 1, standardize)
 
     return make
 
@@ -46,6 +50,7 @@ SOURCES = {
     "fortran": _from_rows(np.asfortranarray),
     "csr": _from_rows(sp.csr_array),
     "csc": _from_rows(sp.csc_array),
+    "parts": _from_rows(np.asarray, split=True),
 }
 
 
@@ -59,107 +64,79 @@ def source(request):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_folded_standardisation_is_the_explicit_one(source, standardize, weighted, n_classes):
     X, codes = _data(n_classes=n_classes)
-    weight = np.random.default_rng(1).integers(1, 5, len(X)) / 2 if weighted else np.ones(len(X))
+    weight = np.random.default_rng(1).integers(0, 5, len(X)) / 2 if weighted else np.ones(len(X))
     _, means, covs = _explicit(X, codes, weight, standardize)
-    cov = source(X, codes, weight if weighted else None, standardize)
+    cov = source(X, codes, weight, standardize)
+    assert cov.n_samples == np.count_nonzero(weight)
     np.testing.assert_allclose(cov.share, np.bincount(codes, weight) / weight.sum())
     np.testing.assert_allclose(cov.means, means, atol=1e-12)
     np.testing.assert_allclose(cov.variances, np.einsum("kff->kf", covs), rtol=1e-11)
-
-    features = np.array([1, 4, 5, 8])
-    cov.extend(features[:2])
-    cov.extend(features)  # the second block joins the first
+    features, w = np.array([1, 4, 5, 8]), np.array([0.5, -0.1, 0.7, 0.2])
     coef = np.random.default_rng(2).normal(size=(2, n_classes))
     expected = np.tensordot(coef, covs, axes=1)
-    np.testing.assert_allclose(
-        cov.blocks(features, coef), expected[:, features[:, None], features], atol=1e-11
-    )
-    w = np.array([0.5, -0.1, 0.7, 0.2])
-    np.testing.assert_allclose(
-        cov.products([(coef[0], features, w)])[0], expected[0][:, features] @ w, atol=1e-11
-    )
-    # a vector on features that were never asked for takes another way
-    np.testing.assert_allclose(
-        cov.products([(coef[1], np.arange(9), np.ones(9))])[0], expected[1].sum(axis=1), atol=1e-11
-    )
+    for _ in range(2):  # first from the rows, then from columns in memory
+        products = cov.products(features, w, coef)
+        np.testing.assert_allclose(products, expected[:, :, features] @ w, atol=1e-11)
+        for some in (features[:2], features):  # the second block joins the first
+            block = expected[:, some[:, None], some]
+            np.testing.assert_allclose(cov.blocks(some, coef), block, atol=1e-11)
 
 
 def test_cached_blocks_may_grow_many_times():
     X, codes = _data(n=40, m=200)
     _, _, covs = _explicit(X, codes, np.ones(40), True)
-    cov = DataCovariances(as_matrix(X), codes, None, 3, True)
+    cov = SOURCES["float64"](X, codes, np.ones(40), True)
     order = np.random.default_rng(3).permutation(200)
     for end in (1, 3, 70, 71, 140, 200):
-        cov.extend(order[:end])
-    np.testing.assert_allclose(
-        cov.blocks(order, np.eye(3)), covs[:, order[:, None], order], atol=1e-11
-    )
-
-
-def test_rows_come_centred_by_class_and_standardised():
-    X, codes = _data()
-    Z, means, _ = _explicit(X, codes, np.ones(len(X)), True)
-    cov = DataCovariances(as_matrix(X), codes, None, 3, True)
-    rows, row_codes, weight = cov.factor(np.array([2, 7]))
-    np.testing.assert_allclose(rows, (Z - means[codes])[:, [2, 7]], atol=1e-12)
-    np.testing.assert_array_equal(row_codes, codes)
-    np.testing.assert_allclose(np.bincount(codes, weight), 1.0)
-    assert _from_moments(X, codes, None, True).factor(np.array([2, 7])) is None
+        some = order[:end]
+        block = covs[:, some[:, None], some]
+        np.testing.assert_allclose(cov.blocks(some, np.eye(3)), block, atol=1e-11)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array])
 def test_float32_with_a_mean_far_above_the_spread(kind):
-    """The mean is 4000 spreads away: products in float32 would leave three digits."""
-    X, codes = _data(n=400, offset=2.0**12)
-    assert np.array_equal(X.astype(np.float32), X)
-    _, means, covs = _explicit(X, codes, np.ones(len(X)), True)
-    cov = DataCovariances(as_matrix(kind(X.astype(np.float32))), codes, None, 3, True)
-    np.testing.assert_allclose(cov.means, means, atol=1e-9)
-    coef, w = np.array([1.0, -0.4, 0.2]), np.linspace(-1, 1, 9)
-    expected = np.tensordot(coef, covs, axes=1) @ w
-    np.testing.assert_allclose(cov.products([(coef, np.arange(9), w)])[0], expected, atol=1e-8)
-    cov.extend(np.arange(9))
-    np.testing.assert_allclose(cov.products([(coef, np.arange(9), w)])[0], expected, atol=1e-8)
+    X, codes = _data(offset=4096.0)  # exact in float32
+    _, _, covs = _explicit(X, codes, np.ones(60), True)
+    cov = _from_rows(lambda X: kind(np.float32(X)))(X, codes, np.ones(60), True)
+    features, w = np.array([1, 4]), np.array([0.6, -0.8])
+    products = cov.products(features, w, np.eye(3))
+    np.testing.assert_allclose(products, covs[:, :, features] @ w, atol=1e-8)
 
 
-def test_constant_columns_vanish(source):
-    X, codes = _data(n=3000)
-    X[:, 2], X[:, 6] = 0.1, -1e5 / 3
-    cov = source(X, codes, None, True)
-    np.testing.assert_array_equal(np.flatnonzero(~cov.standardization.varying), [2, 6])
-    np.testing.assert_array_equal(cov.standardization.inverse[[2, 6]], 0.0)
-    np.testing.assert_array_equal(cov.means[:, [2, 6]], 0.0)
-    np.testing.assert_array_equal(cov.variances[:, [2, 6]], 0.0)
-    product = cov.products([(np.ones(3), np.arange(9), np.ones(9))])[0]
-    np.testing.assert_array_equal(product[[2, 6]], 0.0)
-
-
-def test_a_small_spread_around_a_large_mean_is_not_constant(source):
-    X, codes = _data(n=300)
-    X[:, 3] = 1e6 + np.round(np.random.default_rng(4).normal(size=300) * 64) * 2.0**-20
-    cov = source(X, codes, None, True)
-    assert cov.standardization.varying.all()
-    total = cov.share @ (cov.variances + cov.means**2)
-    np.testing.assert_allclose(total, 1.0, rtol=1e-6)
+def test_constant_columns_vanish_and_small_spreads_do_not(source):
+    X, codes = _data()
+    X[:, 2], X[:, 6] = 0.1, 1e6 / 3
+    X[:, 4] = 1e6 + np.arange(60) / 1e3
+    cov = source(X, codes, np.ones(60), True)
+    assert np.flatnonzero(~cov.varying).tolist() == [2, 6]
+    assert not cov.means[:, [2, 6]].any() and not cov.variances[:, [2, 6]].any()
+    block = cov.blocks(np.array([2, 4, 6]), cov.share[None])[0]
+    assert block[1, 1] > 0.5 and np.count_nonzero(block) == 1
+    assert not cov.products(np.array([4]), np.ones(1), np.eye(3))[:, [2, 6]].any()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_row_space_keeps_all_inner_products(weighted):
-    X, codes = _data(n=30, m=80)
-    X[:, 11] = 2.5
-    weight = np.random.default_rng(5).integers(1, 4, 30).astype(float) if weighted else np.ones(30)
-    Z, means, covs = _explicit(np.delete(X, 11, axis=1), codes, weight, True)
-    cov = DataCovariances(as_matrix(X), codes, weight if weighted else None, 3, True)
-    reduced, lift = cov.row_space(np.arange(80))
-    rank = reduced.means.shape[1]
-    assert rank <= 30
-    basis = np.array([lift(e) for e in np.eye(rank)])
-    np.testing.assert_allclose(basis @ basis.T, np.eye(rank), atol=1e-9)
-    np.testing.assert_array_equal(basis[:, 11], 0.0)
-    basis = np.delete(basis, 11, axis=1)
-    np.testing.assert_allclose(Z @ basis.T @ basis, Z, atol=1e-9)
-    np.testing.assert_allclose(reduced.means, means @ basis.T, atol=1e-9)
-    reduced.extend(np.arange(rank))
-    np.testing.assert_allclose(
-        reduced.blocks(np.arange(rank), np.eye(3)), basis @ covs @ basis.T, atol=1e-9
-    )
+def test_the_row_space_keeps_means_covariances_and_norms(weighted):
+    X, codes = _data(n=20, m=50)
+    weight = np.random.default_rng(1).integers(0, 4, 20) / 2 if weighted else np.ones(20)
+    cov = SOURCES["csr"](X, codes, weight, True)
+    _, means, covs = _explicit(X, codes, weight, True)
+    assert cov.row_space(np.arange(cov.n_samples)) is None
+    features = np.delete(np.arange(50), [0, 7])
+    small, lift = cov.row_space(features)
+    size = small.means.shape[1]
+    assert size <= cov.n_samples
+    u = np.random.default_rng(2).normal(size=size)
+    w = lift(u)
+    assert np.linalg.norm(w) == pytest.approx(np.linalg.norm(u))
+    # the basis has a centre of its own, which shifts all means alike
+    contrast = np.array([1.0, -2.0, 1.0])
+    assert contrast @ small.means @ u == pytest.approx(contrast @ means[:, features] @ w)
+    blocks = small.blocks(np.arange(size), np.eye(3))
+    expected = covs[:, features[:, None], features]
+    np.testing.assert_allclose(u @ blocks @ u, w @ expected @ w)
+
+
+def test_moments_have_no_row_space():
+    X, codes = _data(n=20, m=50)
+    assert _from_moments(X, codes, np.ones(20), True).row_space(np.arange(50)) is None

@@ -30,17 +30,6 @@ def table(blocks):
 
 
 @pytest.fixture
-def moments():
-    """``G = [A e]'[A e] / n_A`` formed in full, as a check on everything that does not."""
-
-    def make(A):
-        Ae = np.column_stack([A, np.ones(len(A))])
-        return Ae.T @ Ae / len(A)
-
-    return make
-
-
-@pytest.fixture
 def planted():
     """A table with its first features shifted in the second class, and its labels."""
 

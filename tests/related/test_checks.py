@@ -1,16 +1,24 @@
-"""scikit-learn's own checks, on every method of the package, and how a method joins it."""
+"""What every related method promises: scikit-learn's checks, labels, constant columns, memory."""
 
 import subprocess
 import sys
-from pathlib import Path
+import tracemalloc
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparsegsvp import load_model, related
+from sparsegsvp import related
+from sparsegsvp.related import GEPSVM, HOGSVDSelector
 
-SAVED = Path(__file__).parent / "saved_by_0.1"
+METHODS = [
+    *("GEPSVM", "IGEPSVM", "IRQM", "NPSVM", "GSVDSelector", "GeneShaving", "HOGSVDSelector"),
+    *("L1ReGEC", "ReGEC", "SparsePSVM", "TruncatedRayleighFlow"),
+]
+each = pytest.mark.parametrize("name", METHODS)
 
 
 @parametrize_with_checks([getattr(related, name)() for name in related.__all__])
@@ -18,70 +26,20 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-METHODS = [
-    "GEPSVM",
-    "IGEPSVM",
-    "NPSVM",
-    "GSVDSelector",
-    "GeneShaving",
-    "L1ReGEC",
-    "ReGEC",
-    "SparsePSVM",
-    "TruncatedRayleighFlow",
-]
-
-
-def test_the_methods_of_the_paper_are_there():
+def test_the_methods_of_the_paper_are_there_and_documented():
     assert related.__all__ == METHODS
-
-
-def test_docstrings_are_whole():
-    for name in related.__all__:
+    for name in METHODS:
         text = getattr(related, name).__doc__
         assert "%(" not in text
         for entry in ("standardize : bool", "support_ : ndarray", "classes_ : ndarray"):
             assert f"\n{entry}" in text, (name, entry)
 
 
-@pytest.mark.parametrize("file", sorted(SAVED.glob("*.skops")), ids=lambda file: file.stem)
-def test_models_saved_by_the_first_version_load(file):
-    """They name modules such as ``sparsegsvp.related._gepsvm``, which are gone."""
-    model = load_model(file)
-    kind = getattr(related, file.stem)
-    assert type(model) is kind
-    assert model.get_params().keys() == kind().get_params().keys()
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 12)), np.repeat([0, 1], 20)
-    X[20:, :3] += 1.5
-    again = kind().fit(X, y)
-    assert vars(model).keys() == vars(again).keys()
-    if kind is related.SparsePSVM:  # its ridge is in another unit since; what it saved still works
-        assert (
-            model.predict(X) == model.classes_[(model.decision_function(X) > 0).astype(int)]
-        ).all()
-        return
-    np.testing.assert_array_equal(model.support_, again.support_)
-    np.testing.assert_array_equal(model.transform(X), X[:, model.support_])
-    if hasattr(model, "predict"):
-        np.testing.assert_allclose(model.coef_, again.coef_, atol=1e-6)
-        np.testing.assert_array_equal(model.predict(X), again.predict(X))
-
-
-def test_every_method_of_the_first_version_has_a_saved_model():
-    assert {file.stem for file in SAVED.glob("*.skops")} >= set(METHODS) - {"IGEPSVM"}
-
-
-NEW_METHOD = """
-from sparsegsvp.related.gepsvm import GEPSVM
-
-class MadeUp(GEPSVM):
-    '''A method of one file.'''
-"""
-
-
 def test_a_file_is_all_that_a_new_method_takes(tmp_path):
     """A module beside the others is found by the package and by the comparison."""
-    (tmp_path / "made_up.py").write_text(NEW_METHOD)
+    (tmp_path / "made_up.py").write_text(
+        "from sparsegsvp.related.gepsvm import GEPSVM\n\n\nclass MadeUp(GEPSVM):\n    pass\n"
+    )
     script = f"""
 import importlib.machinery, sys
 
@@ -100,3 +58,82 @@ from sparsegsvp.related import MadeUp
 assert type(default_methods()["MadeUp"]) is MadeUp
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=100)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 0, 0, 0, 0, 0], "one class only, .*add samples"),
+        ([0, 1, 1, 1, 1, 1], "has one sample only, .*fewer folds"),
+        ([0, 0, 1, 1, 2, 2], "3 classes.*OneVsRestClassifier"),
+        ([0, 0, 0.5, 0.5, 1.5, 1.5], "Unknown label type"),
+        ([0, 0, np.nan, 1, 1, 1], "contains NaN"),
+    ],
+)
+def test_labels_that_are_not_two_classes_are_refused_with_a_remedy(labels, message):
+    X = np.arange(12.0).reshape(6, 2) ** 2
+    with pytest.raises(ValueError, match=message):
+        GEPSVM().fit(X, labels)
+    if "OneVsRest" not in message:
+        with pytest.raises(ValueError, match=message):
+            HOGSVDSelector().fit(X, labels)
+
+
+def test_tables_that_cannot_be_used_are_refused_with_a_remedy():
+    y = [0, 0, 1, 1]
+    with pytest.raises(ValueError, match="every feature of X is constant"):
+        GEPSVM().fit(np.full((4, 3), 0.1), y)
+    with pytest.raises(ValueError, match="squares overflow: rescale"):
+        GEPSVM().fit([[1.0], [2e80], [4.0], [3.0]], y)
+    with pytest.raises(TypeError, match="dense data is required"):
+        GEPSVM().fit(sparse.eye_array(4, format="csr"), y)
+
+
+@each
+def test_constant_columns_are_left_out_and_too_large_a_panel_is_all_that_vary(planted, name):
+    X, y = planted(m=7)
+    frame = pd.DataFrame(X, columns=list("abcdefg"))
+    frame.insert(3, "flat", 0.1)
+    frame.insert(0, "zero", 0.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = getattr(related, name)(n_features=12).fit(frame, y)
+    assert [(str(w.message), w.category, w.filename) for w in caught] == [
+        ("2 constant feature(s) are left out: zero, flat", UserWarning, __file__),
+        (
+            "n_features=12 is more than the 7 features that vary: all of them are selected",
+            UserWarning,
+            __file__,
+        ),
+    ]
+    assert model.get_feature_names_out().tolist() == list("abcdefg")
+    assert sorted(model.feature_order_[-2:]) == [0, 4]
+
+
+N, M = 200, 15_000
+# Rounds of an alternation take the same memory; few are enough to see it.
+QUICK = {"SparsePSVM": {"l1": 0.9, "tol": 1e-2}, "IRQM": {"rho": 0.9, "tol": 1e-2}}
+
+
+@pytest.fixture(scope="module")
+def wide():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], N // 2)
+    X = rng.normal(size=(N, M))
+    X[:, :20] += 1.5 * y[:, None]
+    return X, y
+
+
+@each
+def test_two_hundred_samples_of_fifteen_thousand_features(wide, name):
+    X, y = wide
+    estimator = getattr(related, name)(n_features=20, **QUICK.get(name, {}))
+    tracemalloc.start()
+    try:
+        estimator.fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert estimator.get_support().sum() == 20
+    # a square of the features alone would be 75 times X
+    assert peak < 6 * X.nbytes, f"{peak / X.nbytes:.1f} times X"

@@ -1,180 +1,205 @@
-"""Every penalty is concave, rising, zero at zero, and majorised by its tangent.
-
-A new penalty joins by one entry in PENALTIES of conftest.py.
-"""
-
-import pickle
+"""The penalty: the function p, and factors for features that are in every solution, or in none."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.base import clone
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sparsegsvp import GSVPSVM, GSVPSVMCV, load_model, save_model, sparse_gsvp, sparse_gsvp_path
-from sparsegsvp.datasets import make_planted
-from sparsegsvp.solvers.penalties import L1, Lq, make_penalty
+from sparsegsvp import ClassMoments, sparse_gsvp, sparse_gsvp_path
+from sparsegsvp.solvers.penalties import Penalty, penalty_factors
 
-T = np.linspace(0.0, 1.0, 101)
-
-
-def test_value_is_zero_at_zero_and_increases(any_penalty):
-    """Everywhere, or up to where its slope is zero for good."""
-    value, slope = any_penalty.value(T), any_penalty.slope(T)
-    assert value[0] == 0.0
-    assert slope[0] > 0.0
-    assert ((np.diff(value) > 0.0) == (slope[:-1] > 0.0)).all()
-    assert (np.diff(value) >= 0.0).all()
+few = settings(max_examples=12, deadline=None, derandomize=True)
+problems = {
+    "seed": st.integers(0, 1000),
+    "tau": st.sampled_from([0.3, 1.0, 10.0]),
+    "pool": st.sampled_from([0.0, 0.5, 1.0]),
+    "q": st.sampled_from([1.0, 0.5]),
+    "m": st.sampled_from([14, 210]),  # moments and rows
+}
 
 
-def test_slope_and_curvature_by_finite_differences(any_penalty):
-    t, step = np.linspace(0.01, 1.0, 50), 1e-6
-    slope = (any_penalty.value(t + step) - any_penalty.value(t - step)) / (2 * step)
-    np.testing.assert_allclose(any_penalty.slope(t), slope, rtol=1e-7)
-    bend = (any_penalty.slope(t + step) - any_penalty.slope(t - step)) / (2 * step)
-    np.testing.assert_allclose(any_penalty.curvature(t), bend, rtol=1e-6, atol=1e-12)
+@pytest.mark.parametrize(("q", "eps"), [(1.0, 1e-3), (0.5, 1e-3), (0.1, 1e-2), (0.9, 1e-6)])
+def test_p_is_concave_and_below_its_tangents(q, eps):
+    p, t, step = Penalty(q, eps), np.linspace(0.01, 1.0, 50), 1e-6
+    assert p.value(np.zeros(1)) == 0.0
+    np.testing.assert_allclose(p.slope(np.zeros(1)), p.slope_at_zero)
+    difference = (p.value(t + step) - p.value(t - step)) / (2 * step)
+    np.testing.assert_allclose(p.slope(t), difference, rtol=1e-7)
+    difference = (p.slope(t + step) - p.slope(t - step)) / (2 * step)
+    np.testing.assert_allclose(p.curvature(t), difference, rtol=1e-6, atol=1e-12)
+    tangents = p.value(t) + p.slope(t) * (t[:, None] - t)
+    assert (p.value(t)[:, None] <= tangents + 1e-12).all()
+    if q == 1.0:
+        np.testing.assert_array_equal(p.value(t), t)
+    else:
+        np.testing.assert_allclose(p.value(t), (t + eps) ** q - eps**q)
 
 
-def test_every_tangent_lies_above(any_penalty):
-    assert (any_penalty.curvature(T) <= 0.0).all()
-    for t in T:
-        at = np.array([t])
-        tangent = any_penalty.value(at) + any_penalty.slope(at) * (T - t)
-        assert (any_penalty.value(T) <= tangent + 1e-12).all()
+def _factors(m, seed, n_must=2, n_banned=3):
+    """Costs between 1/2 and 2, and who must be in and who may not."""
+    rng = np.random.default_rng(seed)
+    factors = rng.uniform(0.5, 2.0, m)
+    special = rng.permutation(m)[: n_must + n_banned]
+    factors[special[:n_must]], factors[special[n_must:]] = 0.0, np.inf
+    return factors
 
 
-def test_the_slope_at_zero_is_finite(any_penalty):
-    assert np.isfinite(any_penalty.slope(np.zeros(1))).all()
+@few
+@given(**problems)
+def test_every_solution_has_its_certificate(reference, classes, seed, tau, pool, q, m):
+    A, B = classes(25, m, seed=seed)
+    factors = _factors(m, seed)
+    must, there = factors == 0.0, np.isfinite(factors)
+    options = {"q": q, "tau": tau, "pool": pool, "n_deltas": 4, "ratio": 0.05, "max_features": m}
+    path = sparse_gsvp_path(A, B, penalty_factor=factors, **options)
+    ref = reference(A[:, there], B[:, there], tau=tau, pool=pool)
+    exact = sparse_gsvp(A[:, must], B[:, must], 0.0, tau=tau, pool=pool)
+    if exact.clipped:
+        return
+    # the start is the best plane on what must be in, and costs nothing
+    np.testing.assert_array_equal(path[0].support, np.flatnonzero(must))
+    np.testing.assert_allclose(path[0].w[must], exact.w, atol=1e-7)
+    assert path[0].objective == path[0].quotient == pytest.approx(exact.quotient, rel=1e-10)
+    for result in path:
+        assert result.converged
+        assert not result.w[~there].any()
+        if result.clipped:
+            continue
+        w = result.w[there]
+        worst = ref.certificate(w, result.b, result.delta, factors[there], q=q)
+        assert worst <= 1e-6 * result.delta_max + 1e-9
+        assert result.kkt_residual == pytest.approx(worst, abs=1e-8)
+        expected = ref.objective(w, result.delta, factors[there], q=q)
+        assert result.objective == pytest.approx(expected, rel=1e-9)
+    # a banned feature is as good as absent
+    absent = sparse_gsvp_path(A[:, there], B[:, there], penalty_factor=factors[there], **options)
+    for one, two in zip(path, absent, strict=True):
+        assert one.objective == pytest.approx(two.objective, rel=1e-6)
 
 
-def test_linear_means_that_one_tangent_serves_everywhere(any_penalty):
-    assert any_penalty.linear == bool(np.ptp(any_penalty.slope(T)) == 0.0)
-    assert any_penalty.linear == bool((any_penalty.slope(T) == 1.0).all())
+def test_equal_factors_are_another_delta(classes):
+    for m in (20, 300):
+        for q in (1.0, 0.5):
+            A, B = classes(25, m, seed=m)
+            options = {"q": q, "pool": 0.5, "n_deltas": 5, "ratio": 0.1}
+            plain = sparse_gsvp_path(A, B, **options)
+            fours = sparse_gsvp_path(A, B, penalty_factor=np.full(m, 4.0), **options)
+            for one, four in zip(plain, fours, strict=True):
+                assert four.delta == pytest.approx(one.delta / 4.0, rel=1e-12)
+                np.testing.assert_allclose(four.w, one.w, atol=1e-6)
 
 
-def test_the_formula_of_lq():
-    np.testing.assert_allclose(Lq(0.5, 0.01).value(np.array([0.15])), [0.4 - 0.1])
-    np.testing.assert_allclose(Lq(0.5, 0.01).slope(np.array([0.15])), [0.5 / 0.4])
-    for q, eps in ((0.5, 1e-3), (0.3, 0.02)):
-        np.testing.assert_allclose(Lq(q, eps).value(T), (T + eps) ** q - eps**q)
-        np.testing.assert_allclose(Lq(q, eps).slope(T), q * (T + eps) ** (q - 1))
-    np.testing.assert_array_equal(L1().value(T), T)
-    np.testing.assert_array_equal(L1().slope(T), np.ones_like(T))
+@pytest.mark.parametrize("m", [150, 400])
+def test_more_features_that_must_be_in_than_rows(classes, reference, m):
+    A, B = classes(12, m, seed=2)
+    factors = np.where(np.arange(m) < 90, 0.0, 1.0)
+    for delta in (1e9, 0.02):
+        result = sparse_gsvp(A, B, delta, penalty_factor=factors, pool=0.5)
+        assert result.converged and set(range(90)) <= set(result.support)
+        ref = reference(A, B, pool=0.5)
+        assert ref.certificate(result.w, result.b, delta, factors) <= 1e-6
 
 
-@pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-6])
-def test_lq_goes_to_l1_as_q_goes_to_1(gap):
-    near = Lq(1.0 - gap, 1e-3)
-    np.testing.assert_allclose(near.value(T), T, atol=8 * gap)
-    np.testing.assert_allclose(near.slope(T), 1.0, atol=8 * gap)
+def test_without_a_floor_what_must_be_in_may_not_settle_everything(classes):
+    """A covariate that is constant within the class has a quotient of 0 by itself."""
+    A, B = classes(30, 6)
+    A[:, 2], B[:, 2] = 1.0, 2.0
+    factors = np.where(np.arange(6) == 2, 0.0, 1.0)
+    with pytest.raises(ValueError, match=r"features of penalty 0 leave no distance .*Use tau > 0"):
+        sparse_gsvp(A, B, 0.1, tau=0.0, penalty_factor=factors)
+    # and only what may be used has to be definite
+    A, B = classes(30, 5, seed=1)
+    A[:, 4], B[:, 4] = A[:, 3], B[:, 3]
+    with pytest.raises(ValueError, match="tau = 0 leaves the quotient 0/0"):
+        sparse_gsvp(A, B, 0.1, tau=0.0)
+    assert sparse_gsvp(A, B, 0.01, tau=0.0, penalty_factor=[0, 1, 1, 1, np.inf]).converged
 
 
-def test_make_penalty_picks_by_q():
-    assert make_penalty(1.0, 1e-3) == L1()
-    assert make_penalty(1, 1e-3) == L1()
-    assert make_penalty(0.5, 1e-3) == Lq(0.5, 1e-3)
+def test_what_must_be_in_may_have_its_plane_at_infinity():
+    """The own class is the wider one and the means coincide: the bias runs off."""
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(40, 6)), rng.normal(size=(40, 6))
+    A[:, 0] *= 5.0
+    A[:, 0] -= A[:, 0].mean()
+    B[:, 0] -= B[:, 0].mean()
+    B[:, 1] += 3.0
+    factors = np.array([0.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    with pytest.warns(RuntimeWarning, match="ran off to infinity"):
+        top = sparse_gsvp(A, B, 1e9, penalty_factor=factors)
+    assert top.support.tolist() == [0] and top.clipped
+    result = sparse_gsvp(A, B, 0.05, penalty_factor=factors)
+    assert result.converged and not result.clipped and 1 in result.support
+    assert result.objective < top.objective - 0.1
 
 
-@pytest.mark.parametrize("q", [0.0, -0.5, 1.0001, np.nan, np.inf])
-def test_q_outside_its_range_is_refused(q):
-    with pytest.raises(ValueError, match="q must be a number above 0 and at most 1"):
-        make_penalty(q, 1e-3)
+@pytest.mark.parametrize("pool", [0.5, 1.0])
+@pytest.mark.parametrize("spread", [0.7, 1.0, 1.4])
+@pytest.mark.parametrize("q", [1.0, 0.5])
+def test_a_covariate_that_tells_nothing_does_not_hide_the_others(classes, q, pool, spread):
+    """The classes were matched by it: means, and with them the gradient there, coincide."""
+    A, B = (X[:40] for X in classes(40, 20, shift=1.5, seed=1))
+    covariate = np.random.default_rng(0).normal(size=40)
+    A[:, 0] = covariate - covariate.mean()
+    B[:, 0] = spread * A[:, 0]
+    factors = np.where(np.arange(20) == 0, 0.0, 1.0)
+    options = {"pool": pool, "q": q, "n_deltas": 8, "ratio": 0.05}
+    plain = sparse_gsvp_path(A, B, **options)
+    path = sparse_gsvp_path(A, B, penalty_factor=factors, **options)
+    assert path[0].delta_max > 0.3 * plain[0].delta_max
+    assert path[0].support.tolist() == [0] and len(path[1].support) < 10
+    for result in path[1:]:
+        assert result.converged and result.objective < path[0].objective
 
 
-@pytest.mark.parametrize("eps", [0.0, -1.0, np.nan, np.inf])
-def test_eps_outside_its_range_is_refused(eps):
-    with pytest.raises(ValueError, match="eps must be a number above 0"):
-        make_penalty(0.5, eps)
+def test_a_sign_may_change_where_there_is_no_penalty(classes):
+    """Without a kink at zero the weight goes through it: no zero is left behind."""
+    changed = 0
+    for seed in range(12):
+        A, B = classes(25, 12, seed=seed)
+        factors = np.where(np.arange(12) < 4, 0.0, 1.0)
+        options = {"penalty_factor": factors, "pool": 0.5}
+        top, low = (sparse_gsvp(A, B, delta, **options) for delta in (1e9, 1e-3))
+        again = sparse_gsvp(A, B, 1e-3, w0=-top.w, **options)
+        assert low.converged and again.converged
+        assert again.objective == pytest.approx(low.objective, rel=1e-6)
+        changed += bool((top.w[:4] * low.w[:4] < 0.0).any())
+    assert changed > 2
 
 
-# --- objects and their shorthand
+def test_factors_by_name(classes):
+    names = ["a", "b", "c"]
+    np.testing.assert_array_equal(penalty_factors({"b": 0}, 3, names), [1.0, 0.0, 1.0])
+    series = pd.Series([2.0, np.inf], index=["c", "a"])
+    np.testing.assert_array_equal(penalty_factors(series, 3, names), [np.inf, 1.0, 2.0])
+    np.testing.assert_array_equal(penalty_factors(pd.Series([1, 2, 3]), 3, names), [1, 2, 3])
+    np.testing.assert_array_equal(penalty_factors(None, 3), np.ones(3))
+    given = np.ones(3)
+    assert penalty_factors(given, 3) is not given
+    for wrong, message in (
+        ({"bb": 0, "A": 1}, r"not there: 'bb', 'A'; did you mean 'b'\?"),
+        ({"zzz": 0}, "not there: 'zzz'; check the spelling"),
+        ({"a": -1}, "got -1 for feature 'a'"),
+        ({"a": "much"}, "must be one number per feature, or a mapping"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            penalty_factors(wrong, 3, names)
+    A, B = (pd.DataFrame(X, columns=list("abcdefgh")) for X in classes(25, 8))
+    expected = sparse_gsvp(A, B, 0.05, penalty_factor=[1, 1, 0, 1, 1, 1, 1, np.inf])
+    for pair in ((A, B), [ClassMoments.from_data(X) for X in (A, B)]):
+        result = sparse_gsvp(*pair, 0.05, penalty_factor={"c": 0.0, "h": np.inf})
+        np.testing.assert_allclose(result.w, expected.w, atol=1e-8)
 
 
-@pytest.fixture(scope="module")
-def table():
-    return make_planted(50, 30, 4, effect=1.5, random_state=2, return_X_y=True)
-
-
-def test_an_object_is_what_q_and_eps_stand_for(table):
-    X, y = table
-    A, B = X[y == 0], X[y == 1]
-    for q, eps, penalty in ((1.0, 1e-3, L1()), (0.5, 1e-3, Lq(0.5)), (0.3, 0.01, Lq(0.3, 0.01))):
-        short, long = {"q": q, "eps": eps}, {"penalty": penalty}
-        np.testing.assert_array_equal(
-            sparse_gsvp(A, B, 0.05, **short).w, sparse_gsvp(A, B, 0.05, **long).w
-        )
-        for one, two in zip(
-            sparse_gsvp_path(A, B, n_deltas=3, **short), sparse_gsvp_path(A, B, n_deltas=3, **long)
-        ):
-            np.testing.assert_array_equal(one.w, two.w)
-        for model in (GSVPSVM(delta=0.05), GSVPSVMCV(tau=1.0, n_deltas=4, cv=3)):
-            one, two = (clone(model).set_params(**options).fit(X, y) for options in (short, long))
-            np.testing.assert_array_equal(one.coef_, two.coef_)
-        assert two.q_ == q
-
-
-def test_an_estimator_takes_any_penalty(penalty, table):
-    X, y = table
-    found = GSVPSVM(delta=0.3, penalty=penalty).fit(X, y)
-    assert 0 < found.support_.sum() < X.shape[1]
-    assert (found.kkt_residual_ < 1e-4).all()
-    search = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3, penalty=penalty).fit(X, y)
-    assert len(search.cv_results_["param_q"]) == 5
-    np.testing.assert_equal(search.q_, float(getattr(penalty, "q", np.nan)))
-    assert search.score(X, y) > 0.8
-    again = clone(search).fit(X, y)
-    np.testing.assert_array_equal(again.coef_, search.coef_)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"q": 0.5, "penalty": L1()}, r"q=0.5 contradicts penalty=L1\(\)"),
-        ({"q": 0.5, "penalty": Lq(0.4)}, "q=0.5 contradicts penalty=Lq"),
-        ({"eps": 0.1, "penalty": Lq(0.4)}, "eps=0.1 contradicts penalty=Lq"),
-        ({"penalty": "l2"}, "penalty must be an object with value, slope, curvature, linear"),
-        ({"penalty": L1}, "penalty must be an object"),
-    ],
-)
-def test_contradictions_and_what_is_no_penalty_are_refused(table, options, message):
-    X, y = table
-    with pytest.raises(ValueError, match=message):
-        sparse_gsvp(X[y == 0], X[y == 1], 0.1, **options)
-    with pytest.raises(ValueError, match=message):
-        GSVPSVM(**options).fit(X, y)
-    with pytest.raises(ValueError, match=message):
-        GSVPSVMCV(**options).fit(X, y)
-
-
-def test_shorthand_that_says_the_same_is_no_contradiction(table):
-    X, y = table
-    same = GSVPSVM(q=0.5, eps=0.01, penalty=Lq(0.5, 0.01)).fit(X, y)
-    np.testing.assert_array_equal(same.coef_, GSVPSVM(q=0.5, eps=0.01).fit(X, y).coef_)
-    with pytest.raises(ValueError, match=r"q=\(1.0, 0.5\) contradicts penalty"):
-        GSVPSVMCV(q=(1.0, 0.5), penalty=L1()).fit(X, y)
-
-
-def test_q_of_an_object_outside_its_range_is_refused():
-    for q in (0.0, 1.0, np.nan):
-        with pytest.raises(ValueError, match="q must be a number above 0 and below 1"):
-            Lq(q)
-    with pytest.raises(ValueError, match="eps must be a number above 0"):
-        Lq(0.5, 0.0)
-
-
-def test_a_model_with_a_penalty_is_saved_and_loaded(table, tmp_path):
-    pytest.importorskip("skops")
-    X, y = table
-    for model in (GSVPSVM(penalty=Lq(0.5)), GSVPSVMCV(tau=1.0, n_deltas=3, cv=3, penalty=L1())):
-        model.fit(X, y)
-        again = load_model(save_model(model, tmp_path / "model.skops"))
-        assert again.penalty == model.penalty
-        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-        np.testing.assert_array_equal(again.fit(X, y).coef_, model.coef_)
-    assert pickle.loads(pickle.dumps(Lq(0.5))) == Lq(0.5)
-
-
-def test_a_model_saved_before_there_were_penalties_is_still_whole(table):
-    X, y = table
-    model = GSVPSVM().fit(X, y)
-    del model.__dict__["penalty"]
-    assert model.get_params() == GSVPSVM().get_params()
-    np.testing.assert_array_equal(clone(model).fit(X, y).coef_, model.coef_)
+def test_constant_features_that_must_be_in_are_left_out_with_a_warning(classes):
+    A, B = classes(25, 8)
+    A[:, 2] = B[:, 2] = 1.0
+    factors = np.ones(8)
+    factors[[2, 5]] = 0.0
+    with pytest.warns(UserWarning, match=r"1 feature\(s\) of penalty_factor 0 are constant"):
+        result = sparse_gsvp(A, B, 0.05, penalty_factor=factors)
+    assert 5 in result.support and 2 not in result.support
+    factors[:] = np.inf
+    factors[2] = 1.0
+    with pytest.raises(ValueError, match="all features of finite penalty_factor are constant"):
+        sparse_gsvp(A, B, 0.05, penalty_factor=factors)

@@ -89,7 +89,8 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[winners(self.decision_function(X))]
+        decision = self.decision_function(X)
+        return self.classes_[winners(decision)]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Float64Array:
@@ -125,7 +126,7 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
             panel = np.flatnonzero(self.support_)
             return X.iloc[:, panel] if hasattr(X, "iloc") else X[:, panel]
         assay = self._assay(X)
-        return super().transform(X) if assay is None else read_rows(assay).columns(slice(None))
+        return super().transform(X) if assay is None else np.asarray(assay)
 
     def _panel_rows(self, X: Any) -> Rows:
         """The panel's columns of checked rows."""
@@ -189,8 +190,12 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         center: Float64Array,
         scale: Float64Array,
         limits: Float64Array | None,
+        planes: tuple[Float64Array, Float64Array, Float64Array] | None = None,
     ) -> None:
-        """Set the planes on a panel (sorted), from its class moments in the units of X."""
+        """Set the planes on a panel (sorted), from its class moments in the units of X.
+
+        ``planes`` are what `panel_planes` returns, where they are known already.
+        """
         n_classes, m = len(self.classes_), self.n_features_in_
         self.support_ = np.zeros(m, dtype=bool)
         self.support_[panel] = True
@@ -200,10 +205,12 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         self.class_counts_ = moments.weights / moments.weights.sum() * moments.counts.sum()
         self.panel_means_ = moments.means
         self.panel_variances_ = np.einsum("kff->kf", covariances).copy()
-        w, b, self.scale_ = panel_planes(
-            (moments.means - center) / scale, covariances / np.multiply.outer(scale, scale),
-            moments.weights, TAU, POOL,
-        )  # fmt: skip
+        if planes is None:
+            planes = panel_planes(
+                (moments.means - center) / scale, covariances / np.multiply.outer(scale, scale),
+                moments.weights, TAU, POOL,
+            )  # fmt: skip
+        w, b, self.scale_ = planes
         self.planes_ = np.zeros((n_classes, m))
         self.planes_[:, panel] = w / scale
         self.plane_intercepts_ = b - (w / scale) @ center

@@ -6,6 +6,7 @@ import copy
 import inspect
 import warnings
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -133,32 +134,16 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         known = self
         if batch is None:
             names = np.full(X.shape[0], "")
-            known = self.adapted(X, names)
+            known = self._adapted(X, names)
         else:
             names = _texts(batch, X)
             new = ~np.isin(names, self.batches_)
             if new.any():
-                known = self.adapted(X[new], names[new])
+                known = self._adapted(X[new], names[new])
         return known._shifted(X, names)
 
-    def adapted(
-        self, X: Any, batch: NDArray[np.str_], columns: NDArray[Any] | None = None
-    ) -> BatchCenterer:
-        """Return a copy that knows some batches by these rows, of which it may be given columns.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_columns)
-            Rows of the batches.
-        batch : ndarray of str of shape (n_samples,)
-            The batch of each row; one of training that occurs here is replaced.
-        columns : ndarray of int of shape (n_columns,), optional
-            Which columns X has; by default all. The others are not shifted.
-
-        Returns
-        -------
-        BatchCenterer
-        """
+    def _adapted(self, X: Any, batch: NDArray[np.str_]) -> BatchCenterer:
+        """A copy that knows some batches by these rows."""
         names, member, counts = np.unique(batch, return_inverse=True, return_counts=True)
         if counts.min() < FEWEST_ROWS:
             warnings.warn(
@@ -167,15 +152,11 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 UserWarning,
                 stacklevel=3,
             )
-        means = np.tile(self.mean_, (names.size, 1))
-        for b in range(names.size):
-            rows = X[member == b].mean(axis=0, dtype=np.float64)
-            means[b, slice(None) if columns is None else columns] = rows
-        kept = ~np.isin(self.batches_, names)
-        found = copy.copy(self)
-        found.batches_ = np.concatenate([self.batches_[kept], names])
-        found.means_ = np.concatenate([self.means_[kept], means])
-        return found
+        means = [X[member == b].mean(axis=0, dtype=np.float64) for b in range(names.size)]
+        adapted = copy.copy(self)
+        adapted.batches_ = np.concatenate([self.batches_, names])
+        adapted.means_ = np.concatenate([self.means_, means])
+        return adapted
 
     def _shifted(self, X: NDArray[Any], batch: NDArray[np.str_]) -> NDArray[Any]:
         centred = X.copy()
@@ -187,12 +168,12 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _texts(batch: ArrayLike, X: Any) -> NDArray[np.str_]:
-    """Batches as text, one for each row."""
-    names = np.asarray(batch).astype(str)
-    if names.ndim != 1:
-        raise ValueError(f"batch must have one value for each row, got shape {names.shape}")
-    check_consistent_length(X, names)
-    return names
+    """Batches as text, one for each row; a number is the same text as integer and as float."""
+    values = np.asarray(batch)
+    if values.ndim != 1:
+        raise ValueError(f"batch must have one value for each row, got shape {values.shape}")
+    check_consistent_length(X, values)
+    return np.array([f"{v:.15g}" if isinstance(v, Real) else str(v) for v in values.tolist()])
 
 
 def takes_batch(step: Any) -> bool:

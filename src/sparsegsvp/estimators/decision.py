@@ -18,6 +18,8 @@ SAMPLE = 20_000
 
 # Scaled distances below this are all "on the plane"; their logarithm must not run away.
 _FLOOR = 0.05
+# Inverse strength of the ridge, for two classes and for more (docs/panels.md).
+_STRENGTH_PAIR, _STRENGTH_MANY = 0.3, 1.0
 # Coefficients up to which the matrix of second derivatives is formed, which is exact and fast.
 _FEW = 400
 
@@ -33,7 +35,6 @@ def fit_logistic(
     n_classes: int,
     weight: Float64Array,
     n_samples: int,
-    strength: float = 1.0,
 ) -> tuple[Float64Array, Float64Array]:
     """Coefficients and intercepts of a ridge logistic regression on standardised features.
 
@@ -45,7 +46,7 @@ def fit_logistic(
     balanced = weight * n_samples / (n_classes * totals[codes])
     few = features.shape[1] * (1 if n_classes == 2 else n_classes) <= _FEW
     model = LogisticRegression(
-        C=strength,
+        C=_STRENGTH_PAIR if n_classes == 2 else _STRENGTH_MANY,
         solver="newton-cholesky" if few else "lbfgs",
         tol=1e-8 if few else 1e-5,
         max_iter=200 if few else 500,

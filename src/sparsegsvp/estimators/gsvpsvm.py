@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,28 @@ from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from .._validate import check_choice, check_integer, check_real, first_few, forget_fit
+from .._typing import Float64Array, IntArray
+from .._validate import check_choice, check_integer, check_real, forget_fit, warn_constant
 from ..linalg import ClassMoments
 from ..linalg.moments import class_moments
-from ..linalg.rows import check_class_sizes, read_classes
+from ..linalg.rows import Rows, check_class_sizes, read_classes
 from ..solvers.penalties import penalty_factors
 from ..solvers.subset import MomentCovariances, Path, RowCovariances, check_panel, forward
 from .base import PanelClassifier
 from .decision import DECISIONS
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Checked rows and labels, and the covariances of all rows."""
+
+    rows: Rows
+    classes: np.ndarray
+    codes: IntArray
+    weight: Float64Array
+    names: np.ndarray | None
+    factor: Float64Array
+    covariances: RowCovariances
 
 
 class GSVPSVM(PanelClassifier):
@@ -116,10 +130,10 @@ class GSVPSVM(PanelClassifier):
     >>> from sparsegsvp import GSVPSVM
     >>> from sparsegsvp.datasets import load_breast_cancer
     >>> data = load_breast_cancer()
-    >>> model = GSVPSVM(n_features=3).fit(data.data, data.target)
+    >>> model = GSVPSVM(n_features=3).fit(data.X, data.y)
     >>> [str(data.feature_names[f]) for f in model.feature_order_]
     ['worst concave points', 'worst radius', 'worst texture']
-    >>> model.score(data.data, data.target) > 0.95
+    >>> model.score(data.X, data.y) > 0.95
     True
     """
 
@@ -160,8 +174,10 @@ class GSVPSVM(PanelClassifier):
         self : GSVPSVM
             The fitted estimator.
         """
-        models = self._fit_sizes(X, y, sample_weight, [self.n_features], [self])
-        return models[0]
+        table = self._read(X, y, sample_weight)
+        forget_fit(self)
+        self._fit_sizes(table, [self])
+        return self
 
     def fit_path(
         self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None
@@ -180,38 +196,41 @@ class GSVPSVM(PanelClassifier):
         dict of int to GSVPSVM
             Fitted models by size; this estimator itself is not fitted.
         """
-        models = [clone(self).set_params(n_features=size) for size in sizes]
-        return dict(zip(sizes, self._fit_sizes(X, y, sample_weight, sizes, models)))
+        models = {size: clone(self).set_params(n_features=size) for size in sizes}
+        self._fit_sizes(self._read(X, y, sample_weight), list(models.values()))
+        return models
 
-    def _fit_sizes(
-        self, X: Any, y: Any, sample_weight: Any, sizes: Sequence[int], models: list[Any]
-    ) -> list[Any]:
-        """Fit each model with its size; all share one path."""
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> _Table:
+        """Check the parameters and the rows, and take their covariances."""
         self._check_parameters()
-        for model in models:
-            forget_fit(model)
-        first = models[0]
-        rows, classes, codes, weight = read_classes(X, y, sample_weight, estimator=first)
-        names = getattr(first, "feature_names_in_", None)
+        header = clone(self)  # is told names and number of features
+        rows, classes, codes, weight = read_classes(X, y, sample_weight, estimator=header)
+        names = getattr(header, "feature_names_in_", None)
         factor = penalty_factors(self.penalty_factor, rows.shape[1], names)
         covariances = RowCovariances(
             rows, codes, weight, len(classes), clip=self.clip, standardize=bool(self.standardize)
         )
+        warn_constant(np.flatnonzero(~covariances.spread.varying[0]), names)
+        factor = np.ones(rows.shape[1]) if factor is None else factor
+        return _Table(rows, classes, codes, weight, names, factor, covariances)
+
+    def _fit_sizes(self, table: _Table, models: list[GSVPSVM]) -> None:
+        """Fit models that differ in size alone; all share one path."""
+        covariances, codes, weight = table.covariances, table.codes, table.weight
         varying = covariances.spread.varying[0]
-        _warn_constant(varying, names)
-        ks = [check_panel(size, varying, factor) for size in sizes]
+        sizes = [check_panel(model.n_features, varying, table.factor) for model in models]
         [path] = forward(
-            covariances, max(ks), tau=self.tau, max_correlation=self.max_correlation,
-            penalty_factor=factor,
+            covariances, max(sizes), tau=self.tau, max_correlation=self.max_correlation,
+            penalty_factor=table.factor,
         )  # fmt: skip
-        for model, k in zip(models, ks):
-            model.classes_, model.n_features_in_ = classes, rows.shape[1]
-            if names is not None:
-                model.feature_names_in_ = names
+        for model, k in zip(models, sizes):
+            model.classes_, model.n_features_in_ = table.classes, table.rows.shape[1]
+            if table.names is not None:
+                model.feature_names_in_ = table.names
             chosen = np.argsort(path.order[:k])
-            panel, center, scale = (a[chosen] for a in (path.order, path.center, path.scale))
+            panel, center, scale = path.order[chosen], path.center[chosen], path.scale[chosen]
             columns = covariances.rows.take(panel)
-            moments = class_moments(columns, codes, weight, len(classes))
+            moments = class_moments(columns, codes, weight, len(table.classes))
             limits = None if covariances.limits is None else covariances.limits[:, panel]
             model._set_panel(panel, moments, center, scale, limits)
             model._set_path(path, k)
@@ -221,7 +240,6 @@ class GSVPSVM(PanelClassifier):
             )  # fmt: skip
             if model.decision_ == "discriminant":
                 model._set_scores(path, k)
-        return models
 
     def fit_moments(self, moments: ClassMoments) -> GSVPSVM:
         """Fit from per-class moments alone: no rows are needed, and none is clipped.
@@ -256,7 +274,7 @@ class GSVPSVM(PanelClassifier):
         names = moments.feature_names
         factor = penalty_factors(self.penalty_factor, moments.n_features, names)
         covariances = MomentCovariances(moments, bool(self.standardize))
-        _warn_constant(covariances.spread.varying[0], names)
+        warn_constant(np.flatnonzero(~covariances.spread.varying[0]), names)
         k = check_panel(self.n_features, covariances.spread.varying[0], factor)
         [path] = forward(
             covariances, k, tau=self.tau, max_correlation=self.max_correlation,
@@ -358,12 +376,3 @@ class GSVPSVM(PanelClassifier):
         if len(self.classes_) == 2:
             weights, offsets = weights[1:] - weights[:1], offsets[1:] - offsets[:1]
         self._set_linear(weights, offsets)
-
-
-def _warn_constant(varying: np.ndarray, names: np.ndarray | None) -> None:
-    constant = np.flatnonzero(~varying)
-    if len(constant):
-        shown = first_few(constant if names is None else (names[i] for i in constant))
-        warnings.warn(
-            f"{len(constant)} constant feature(s) are left out: {shown}", UserWarning, stacklevel=4
-        )

@@ -13,9 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_seed, forget_fit
-from ..linalg.rows import Rows, in_memory, read_classes
-from ..solvers.penalties import penalty_factors
-from ..solvers.subset import Path, RowCovariances, check_panel, forward, row_identity
+from ..linalg.rows import Rows, in_memory
+from ..solvers.subset import Path, check_panel, forward
 from .base import PanelClassifier, clip_values
 from .gsvpsvm import GSVPSVM
 
@@ -78,6 +77,8 @@ class GSVPSVMCV(PanelClassifier):
     True
     """
 
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+
     def __init__(
         self,
         max_features: int | None = None,
@@ -123,14 +124,7 @@ class GSVPSVMCV(PanelClassifier):
             The fitted estimator.
         """
         with nullcontext() if self.n_jobs is None else threadpool_limits(self.n_jobs):
-            forget_fit(self)
-            path, size = self._search(X, y, sample_weight, groups)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # the search has warned already
-                model = self._of_size(size).fit(X, y, sample_weight)
-        self.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_")})
-        self.path_, self.n_features_ = path, size
-        return self
+            return self._search(X, y, sample_weight, groups)
 
     def fit_path(
         self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None
@@ -157,38 +151,45 @@ class GSVPSVMCV(PanelClassifier):
             standardize=self.standardize,
         )  # fmt: skip
 
-    def _search(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any
-    ) -> tuple[dict[str, np.ndarray], int]:
-        """Out-of-fold losses by size, and the size that the rule takes."""
+    def _search(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> GSVPSVMCV:
+        """Choose the size by the out-of-fold losses, and take the model of that size."""
         check_choice("rule", self.rule, RULES)
         check_choice("scoring", self.scoring, SCORINGS)
         seed = check_seed(self.random_state)
         if self.max_features is not None:
             check_integer("max_features", self.max_features, least=1)
-        self._of_size(1)._check_parameters()
-        rows, classes, codes, weight = read_classes(X, y, sample_weight, estimator=self)
-        names = getattr(self, "feature_names_in_", None)
-        factor = penalty_factors(self.penalty_factor, rows.shape[1], names)
-        identity = row_identity(rows)
-        folds = list(_folds(self.cv, codes, weight, identity[1], in_memory(groups), seed))
+        model = self._of_size(1)
+        table = model._read(X, y, sample_weight)
+        codes, weight, everything = table.codes, table.weight, table.covariances
+        folds = list(_folds(self.cv, codes, weight, everything.rank, in_memory(groups), seed))
         train = np.zeros((len(folds), len(codes)), dtype=bool)
+        n_classes = len(table.classes)
         for mask, (inside, _) in zip(train, folds):
             mask[inside] = True
-        covariances = RowCovariances(
-            rows, codes, weight, len(classes), train=train, clip=self.clip,
-            standardize=bool(self.standardize), identity=identity,
-        )  # fmt: skip
-        most = self.max_features or 30 + 5 * (len(classes) - 2)
-        varying = covariances.spread.varying.all(axis=0)
-        most = min(most, int(np.count_nonzero(varying & np.isfinite(1.0 if factor is None else factor))))
+            absent = np.bincount(codes[inside], minlength=n_classes) == 0
+            if absent.any():
+                label = table.classes[absent].tolist()[0]
+                raise ValueError(
+                    f"a training fold has no sample of class {label!r}: use fewer folds, other "
+                    "groups, or add samples"
+                )
+        sets = everything.folds(train)
+        candidates = sets.spread.varying.all(axis=0) & np.isfinite(table.factor)
+        most = self.max_features or 30 + 5 * (n_classes - 2)
+        most = check_panel(min(most, int(candidates.sum())), candidates, table.factor)
         paths = forward(
-            covariances, check_panel(most, varying, factor), tau=self.tau,
-            max_correlation=self.max_correlation, penalty_factor=factor,
+            sets, most, tau=self.tau, max_correlation=self.max_correlation,
+            penalty_factor=table.factor,
         )  # fmt: skip
-        wrong, counted = _held_out(rows, codes, weight, folds, paths, covariances.limits)
-        least = 1 if factor is None else max(1, int(np.count_nonzero(factor == 0.0)))
-        return _choose(wrong, codes, counted, len(classes), least, self.scoring, self.rule)
+        wrong, counted = _held_out(table.rows, codes, weight, folds, paths, everything.limits)
+        least = max(1, int(np.count_nonzero(table.factor == 0.0)))
+        path, size = _choose(wrong, codes, counted, n_classes, least, self.scoring, self.rule)
+        model.n_features = size
+        model._fit_sizes(table, [model])
+        forget_fit(self)
+        self.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_")})
+        self.path_, self.n_features_ = path, size
+        return self
 
 
 def _folds(
@@ -229,7 +230,7 @@ def _held_out(
     limits: Float64Array | None,
 ) -> tuple[Float64Array, Float64Array]:
     """How often each row was classified wrongly with each size when held out, and its weight."""
-    wrong = np.zeros((len(paths[0].order), len(codes)), dtype=np.float32)
+    wrong = np.zeros((len(paths[0].order), len(codes)), dtype=np.float64)
     times = np.zeros(len(codes))
     for path, (_, outside) in zip(paths, folds):
         columns = rows.columns(path.order, outside)
@@ -254,7 +255,6 @@ def _choose(
     totals = np.bincount(codes, weight, minlength=n_classes)
     balanced = weight / (n_classes * np.where(totals > 0.0, totals, 1.0)[codes])
     share = balanced if scoring == "balanced_error" else weight / weight.sum()
-    n = np.count_nonzero(weight)
 
     def mean_and_error(values: Float64Array, w: Float64Array) -> tuple[Float64Array, Float64Array]:
         mean = values @ w

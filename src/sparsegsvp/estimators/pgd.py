@@ -17,8 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from .._mixins import NearerPlane, SupportSelector
 from .._validate import forget_fit
-from ..solvers.pgd import PGDPlane, PGDResult, pgd_planes
-from ..solvers.proximal import make_pgd_penalty
+from ..solvers.pgd import PGDPlane, PGDResult, make_pgd_penalty, pgd_planes
 from .elbow import elbow_features
 
 
@@ -76,8 +75,9 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
         Their numbers.
     support_ : ndarray of shape (n_features,), bool
         The features kept by either plane.
-    coef_, intercept_ : ndarrays of shape (2, n_features) and (2,)
-        The cut planes, as in `GSVPSVM`.
+    planes_, plane_intercepts_ : ndarrays of shape (2, n_features) and (2,)
+        The cut planes in the units of X; ``X @ planes_.T + plane_intercepts_`` are signed
+        distances in standardised units.
     mean_, scale_ : ndarray of shape (n_features,)
         The standardisation.
     history_ : list of dict
@@ -224,12 +224,12 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
             self.support_[features] = True
             cut[k, features] = self.weights_[k, features]
         norms = np.linalg.norm(cut, axis=1)
-        self.coef_ = cut / (norms[:, np.newaxis] * self.scale_)
-        self.intercept_ = self.biases_ / norms - self.coef_ @ self.mean_
+        self.planes_ = cut / (norms[:, np.newaxis] * self.scale_)
+        self.plane_intercepts_ = self.biases_ / norms - self.planes_ @ self.mean_
 
     def _signed_distances(self, table: NDArray[Any]) -> NDArray[np.float64]:
         panel = np.flatnonzero(self.support_)
-        return table[:, panel] @ self.coef_[:, panel].T + self.intercept_
+        return table[:, panel] @ self.planes_[:, panel].T + self.plane_intercepts_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

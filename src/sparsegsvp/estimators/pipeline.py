@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, Self
 
@@ -19,8 +19,6 @@ from sklearn.utils.validation import validate_data
 from .._mixins import SupportSelector
 from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import close_names, find_columns, first_few, forget_fit
-from .base import panel_columns
-from .center import takes_batch
 
 _BLOCK = 4_000_000  # numbers built at a time
 
@@ -46,12 +44,13 @@ class PanelPipeline(Pipeline):
     Examples
     --------
     >>> import pandas as pd
+    >>> from sklearn.impute import SimpleImputer
     >>> from sparsegsvp import GSVPSVM
     >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.estimators import MedianImputer, PanelPipeline
+    >>> from sparsegsvp.estimators import PanelPipeline
     >>> X, y = make_planted(60, 20, 2, effect=2.5, return_X_y=True)
     >>> frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(20)])
-    >>> steps = [("impute", MedianImputer()), ("model", GSVPSVM(n_features=2))]
+    >>> steps = [("impute", SimpleImputer(strategy="median")), ("model", GSVPSVM(n_features=2))]
     >>> model = PanelPipeline(steps).fit(frame, y)
     >>> panel = frame.columns[model.get_support()]
     >>> len(panel)
@@ -151,12 +150,11 @@ class PanelPipeline(Pipeline):
 
     def _answer(self, method: str, X: Any, params: dict[str, Any]) -> Any:
         """What the pipeline says of X or, where X has other columns, its last step of the panel."""
-        assay = panel_columns(self, X) if hasattr(X, "columns") else None
+        assay = panel_columns(self, X)
         if assay is None:
             return getattr(super(), method)(X, **params)
         values = check_array(assay, accept_sparse="csr", ensure_all_finite="allow-nan")
-        apply = getattr(last_step(self), method)
-        return np.concatenate([apply(rows) for rows in prepared_rows(self, values)])
+        return getattr(last_step(self), method)(prepared_rows(self, values))
 
 
 def last_step(model: Any) -> Any:
@@ -164,43 +162,58 @@ def last_step(model: Any) -> Any:
     return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
-def prepared_rows(model: Any, X: Any, batch: Any = None) -> Iterator[Any]:
-    """Rows as the last step of a pipeline sees them, from the panel's columns, in blocks.
+def panel_columns(model: Any, X: Any) -> Any:
+    """The panel's columns of a data frame with other columns than the model's, in its order.
 
-    X is an array or a CSR matrix of these columns, in the model's order; ``model`` may be the
-    last step itself. The columns that are not in the panel have no weight: any number that the
-    steps take will do, and they are ones. A step that centres batches takes the means from these
-    very rows, as the batches that ``batch`` names or, without it, as one.
+    None where there is nothing to look up: X is no data frame, has the very columns of training
+    or repeats a name, or the model knows no names.
     """
-    steps = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
+    names, given = getattr(model, "feature_names_in_", None), list(getattr(X, "columns", ()))
+    if names is None or not given or given == names.tolist() or len(set(given)) < len(given):
+        return None
+    panel = names[model.get_support()].tolist()
+    absent = set(panel).difference(given)
+    if absent:
+        raise ValueError(f"columns of the panel are missing: {first_few(sorted(absent), 10)}")
+    return X[panel]
+
+
+def prepared_rows(model: Any, X: Any) -> Any:
+    """Rows as the last step of a pipeline sees them, from the panel's columns alone.
+
+    X is an array or a CSR matrix of these columns, in the model's order. The other columns have
+    no weight, so any number will do, as long as every step treats each column by itself: the
+    rows are made twice, with other numbers, and refused where the panel's columns come out
+    differently.
+    """
+    steps = [step for _, step in model.steps[:-1]]
     panel = np.flatnonzero(last_step(model).get_support())
     m = int(last_step(model).n_features_in_)
-    names = np.full(X.shape[0], "") if batch is None else np.asarray(batch).astype(str)
-    for i, step in enumerate(steps):
-        if takes_batch(step):
-            # from all rows, before they are looked at block by block
-            seen = [rows[:, panel] for rows in _blocks(steps[:i], X, panel, m, names)]
-            steps[i] = step.adapted(np.concatenate(seen), names, panel)
-    yield from _blocks(steps, X, panel, m, names)
+    blocks = []
+    for start in range(0, X.shape[0], max(1, _BLOCK // m)):
+        rows = X[start : start + max(1, _BLOCK // m)]
+        rows = rows.toarray() if sparse.issparse(rows) else rows
+        made = [_transformed(steps, rows, panel, m, filler) for filler in (1.0, 2.0)]
+        if not np.array_equal(made[0][:, panel], made[1][:, panel], equal_nan=True):
+            raise ValueError(
+                "a step before the last mixes columns, so the panel's columns alone are not "
+                "enough: pass all columns"
+            )
+        blocks.append(made[0])
+    return np.concatenate(blocks)
 
 
-def _blocks(
-    steps: list[Any], X: Any, panel: IntArray, m: int, batch: NDArray[np.str_]
-) -> Iterator[Any]:
-    """Rows of all columns, ones where the panel has none, transformed a block at a time."""
-    step = max(1, _BLOCK // m)
-    for start in range(0, X.shape[0], step):
-        rows = X[start : start + step]
-        # The model's own order of columns in one memory layout, whatever that of X, so that
-        # the same operations give the same bits.
-        full = np.ones((rows.shape[0], m))
-        full[:, panel] = rows.toarray() if sparse.issparse(rows) else rows
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-            for transformer in steps:
-                more = {"batch": batch[start : start + step]} if takes_batch(transformer) else {}
-                full = transformer.transform(full, **more)
-        yield full
+def _transformed(
+    steps: list[Any], rows: NDArray[Any], panel: IntArray, m: int, filler: float
+) -> NDArray[Any]:
+    """Rows of all m columns, of which the panel's are given, as the steps transform them."""
+    full = np.full((len(rows), m), filler)
+    full[:, panel] = rows
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        for step in steps:
+            full = step.transform(full)
+    return full
 
 
 class Panel(SupportSelector, BaseEstimator):
@@ -235,9 +248,9 @@ class Panel(SupportSelector, BaseEstimator):
     >>> from sparsegsvp.datasets import make_planted
     >>> X, y = make_planted(60, 200, 3, effect=2.0, random_state=0, return_X_y=True)
     >>> published = make_pipeline(Panel([0, 1, 2]), GSVPSVM(n_features=3))
-    >>> found = nested_evaluate(published, X, y, n_repeats=1, n_permutations=0)
-    >>> found.final_panel
-    (0, 1, 2)
+    >>> result = nested_evaluate(published, X, y, n_repeats=1, n_permutations=0)
+    >>> result.scores["balanced_accuracy"].value > 0.8
+    True
     """
 
     def __init__(self, names: Sequence[str | int]) -> None:

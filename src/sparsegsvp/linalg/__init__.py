@@ -1,9 +1,8 @@
 """Products and moments of class blocks, and exact decompositions."""
 
-from .covariances import Covariances, MomentCovariances
 from .gsvd import gsvd
 from .hogsvd import hogsvd
 from .moments import ClassMoments
 from .rows import DenseRows, Rows, SparseRows, as_rows
 
-__all__ = ["ClassMoments", "Covariances", "MomentCovariances", "DenseRows", "Rows", "SparseRows", "as_rows", "gsvd", "hogsvd"]
+__all__ = ["ClassMoments", "DenseRows", "Rows", "SparseRows", "as_rows", "gsvd", "hogsvd"]

@@ -83,19 +83,20 @@ class DaskRows(Rows):
         return np.concatenate(self._compute(columns), axis=-1)
 
     def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
-        if self._limits is not None:
-            raise NotImplementedError("single columns are read before clipping")
-        self.passes[0] += len(index) / self.shape[1]
-        part = self.array[:, np.asarray(index)]
-        block = (part if isinstance(rows, slice) else part[rows]).compute()
-        return np.asarray(_dense(block), dtype=np.float64)
+        part = self.take(index, rows)
+        bands = [
+            _task(_join, *(part._chunk(i, j) for j in range(len(part._cols))))
+            for i in range(len(part._rows))
+        ]
+        blocks = self._compute(bands, share=len(index) / self.shape[1])
+        return np.concatenate([np.asarray(_dense(block), dtype=np.float64) for block in blocks])
 
-    def take(self, index: IntArray) -> Rows:
-        taken = DaskRows(self.array[:, np.asarray(index)], self.name)
+    def take(self, index: IntArray, rows: IntArray | slice = slice(None)) -> DaskRows:
+        taken = DaskRows(self.array[:, np.asarray(index)][rows], self.name)
         taken._checked, taken.passes = self._checked, self.passes
         if self._limits is not None:
             low, high, codes = self._limits
-            taken._limits = (low[:, index], high[:, index], codes)
+            taken._limits = (low[:, index], high[:, index], codes[rows])
         return taken
 
     def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
@@ -324,6 +325,8 @@ def _same(value: Any) -> Any:
 
 
 def _dense(values: Any) -> np.ndarray:
+    if isinstance(values, Rows):  # clipped
+        return values.columns(np.arange(values.shape[1]))
     return values.toarray() if hasattr(values, "toarray") else np.asarray(values)
 
 
@@ -377,8 +380,8 @@ def _map(function: Callable[[Float64Array], Float64Array], *chunks: Any) -> Floa
 def _join(*chunks: Any) -> Any:
     if len(chunks) == 1:
         return chunks[0]
-    if any(isinstance(chunk, Rows) for chunk in chunks):  # clipped
-        return np.concatenate([c.columns(np.arange(c.shape[1])) for c in map(as_rows, chunks)], 1)
+    if any(isinstance(chunk, Rows) for chunk in chunks):
+        return np.concatenate([_dense(chunk) for chunk in chunks], axis=1)
     if any(sp.issparse(chunk) for chunk in chunks):
         return sp.hstack(chunks, format="csr")
     return np.concatenate(chunks, axis=1)

@@ -1,23 +1,17 @@
-"""The generalized singular value decomposition of a pair of dense matrices.
-
-What it shares with the higher-order one, checked input and a basis of stacked blocks, is
-below it.
-"""
+"""The generalized SVD of a pair of dense matrices, and what the higher-order one shares."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse
 from numpy.typing import ArrayLike
+from sklearn.utils import check_array
 
 from .._typing import Float64Array as Array
-from .._validate import check_real
 
-_EPS = float(np.finfo(np.float64).eps)
 # Above this the sum of squares of even a large matrix may leave the range of float64.
 _LARGEST = float(np.sqrt(np.finfo(np.float64).max) / 1e6)
 
@@ -27,18 +21,14 @@ class GSVDResult(NamedTuple):
 
     Attributes
     ----------
-    U : array of shape (p, r)
-        Left vectors of A. Orthonormal columns if p >= r; otherwise the first p columns are
-        orthonormal and the other r - p, where alpha is 0, are zero.
-    V : array of shape (q, r)
-        Left vectors of B. Orthonormal columns if q >= r; otherwise the last q columns are
-        orthonormal and the other r - q, where beta is 0, are zero.
-    alpha : array of shape (r,)
-        In [0, 1], descending.
-    beta : array of shape (r,)
-        In [0, 1], ascending; ``alpha**2 + beta**2 == 1`` to rounding.
+    U, V : arrays of shape (p, r) and (q, r)
+        Left vectors of A and B, one column for each of X's. They are orthonormal where there is
+        room: if p < r the last r - p columns of U, where alpha is 0, are zero, and if q < r the
+        first r - q of V, where beta is 0.
+    alpha, beta : arrays of shape (r,)
+        In [0, 1], descending and ascending; ``alpha**2 + beta**2 == 1`` to rounding.
     X : array of shape (m, r)
-        The shared right factor, of full column rank.
+        The shared right factor, of full column rank; the largest entry of a column is positive.
     """
 
     U: Array
@@ -48,7 +38,7 @@ class GSVDResult(NamedTuple):
     X: Array
 
 
-def gsvd(A: ArrayLike, B: ArrayLike, *, rtol: float | None = None) -> GSVDResult:
+def gsvd(A: ArrayLike, B: ArrayLike) -> GSVDResult:
     """Generalized singular value decomposition of two matrices with the same columns.
 
     Finds U, V, X and non-negative alpha, beta with::
@@ -65,43 +55,23 @@ def gsvd(A: ArrayLike, B: ArrayLike, *, rtol: float | None = None) -> GSVDResult
     ----------
     A : array-like of shape (p, m)
     B : array-like of shape (q, m)
-    rtol : float, optional
-        Singular values of the stacked pair, each matrix scaled to norm about one, count as zero
-        when they are at most ``rtol`` times the largest. By default only what rounding cannot
-        tell from zero. A larger value removes noise, and the reconstructions then hold to
-        ``rtol`` instead of to rounding.
 
     Returns
     -------
     GSVDResult
-        With fields U (p, r), V (q, r), alpha (r,), beta (r,) and X (m, r).
-
-    Raises
-    ------
-    ValueError
-        If a matrix is empty, not 2-d, not finite or so large that squares overflow, or if the
-        numbers of columns differ.
+        U (p, r), V (q, r), alpha (r,), beta (r,) and X (m, r).
 
     Notes
     -----
-    Neither A'A nor B'B is formed. With each matrix scaled to norm about one, the stacked pair is
-    factored as Q S W' by an SVD, and the two blocks of Q get a cosine-sine decomposition in the
-    manner of [1]_: small alphas come from an SVD of the upper block and small betas from one of
-    the lower block, so that both are accurate to rounding. Values of alpha or beta at the level
-    of rounding are set to exactly zero.
-
-    U and V have one column for each column of X, so that the products above hold as written. A
-    matrix with p rows cannot have more than p orthonormal columns: if p < r the last r - p
-    columns of U, which meet alpha = 0, are zero (then U U' = I); V likewise with its first r - q.
-
-    Signs are chosen so that the largest entry of each column of X is positive.
+    Neither A'A nor B'B is formed. With each matrix scaled to norm one, the stacked pair is factored
+    as Q S W' by an SVD, and the blocks of Q get a cosine-sine decomposition in the manner of [1]_:
+    small alphas come from an SVD of the upper block and small betas from one of the lower, so that
+    both are accurate to rounding. What is zero up to rounding is set to zero.
 
     References
     ----------
     .. [1] C. F. Van Loan, "Computing the CS and the generalized singular value decompositions",
        Numerische Mathematik 46, 479-491, 1985.
-    .. [2] C. C. Paige and M. A. Saunders, "Towards a generalized singular value decomposition",
-       SIAM Journal on Numerical Analysis 18, 398-405, 1981.
 
     Examples
     --------
@@ -115,32 +85,18 @@ def gsvd(A: ArrayLike, B: ArrayLike, *, rtol: float | None = None) -> GSVDResult
     >>> bool(np.allclose(U * alpha @ X.T, A) and np.allclose(V * beta @ X.T, B))
     True
     """
-    if rtol is not None:
-        check_real("rtol", rtol, least=0, below=1)
-    A, B = as_dense(A, "A"), as_dense(B, "B")
-    check_same_width((A, B), ("A", "B"))
+    A, B = check_blocks([A, B], ["A", "B"])
     # Each matrix is scaled by itself: neither can hide the other in the decision on the rank.
-    scale_A, scale_B = binary_scale(A), binary_scale(B)
-    if max(scale_A, scale_B) / 1e290 > min(scale_A, scale_B):
-        small, large = ("A", "B") if scale_A < scale_B else ("B", "A")
-        raise ValueError(
-            f"{small} is too small beside {large} for their ratio to be represented: "
-            "rescale one of them."
-        )
-    stack = factor_stack((A / scale_A, B / scale_B), rtol)
+    scale_A, scale_B = norm(A), norm(B)
+    stack = factor_stack((A / scale_A, B / scale_B))
     U, V, alpha, beta, Z = _cosine_sine(*stack.Q)
     # Back to the units of A and B: the ratio changes, and X takes what the unit circle leaves.
     alpha, beta = alpha * scale_A, beta * scale_B
     length = np.hypot(alpha, beta)
     X = (stack.Wt.T * stack.singular) @ (Z * length)
     sign = column_signs(X)
-    return GSVDResult(
-        U=lift(stack.bases[0], U) * sign,
-        V=lift(stack.bases[1], V) * sign,
-        alpha=alpha / length,
-        beta=beta / length,
-        X=X * sign,
-    )
+    U, V = (lift(basis, left) * sign for basis, left in zip(stack.bases, (U, V)))
+    return GSVDResult(U, V, alpha / length, beta / length, X * sign)
 
 
 def _cosine_sine(Q1: Array, Q2: Array) -> tuple[Array, Array, Array, Array, Array]:
@@ -171,9 +127,9 @@ def _cosine_sine(Q1: Array, Q2: Array) -> tuple[Array, Array, Array, Array, Arra
     rest = basis[:, r - n_short :]
     P, sines, Yt = svd(rest.T @ (Q2 @ Z[:, short]), full=True)
     Y = Yt.T[:, ::-1]
-    found = slice(n_short - len(sines), n_short)
-    s[found] = sines[::-1]
-    V[:, found] = rest @ P[:, : len(sines)][:, ::-1]
+    last = slice(n_short - len(sines), n_short)
+    s[last] = sines[::-1]
+    V[:, last] = rest @ P[:, : len(sines)][:, ::-1]
     Z[:, short] = Z[:, short] @ Y
     turn, R = qr(c[short, None] * Y)
     c[short] = np.diagonal(R)
@@ -197,89 +153,46 @@ class StackedFactors(NamedTuple):
     Wt: Array  # (r, m), orthonormal rows
 
 
-def as_dense(value: ArrayLike, name: str) -> Array:
-    """Return `value` as a finite, non-empty 2-d float64 array, or say what is wrong with it."""
-    if scipy.sparse.issparse(value):
-        raise ValueError(
-            f"{name} is a sparse matrix, and the exact decompositions are dense: "
-            f"pass {name}.toarray()."
-        )
-    try:
-        raw = np.asarray(value)
-        if np.iscomplexobj(raw):
-            raise TypeError("complex values")
-        matrix = raw.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must hold real numbers in rows of equal length ({error}): "
-            "convert it to a numeric 2-d array."
-        ) from error
-    if matrix.ndim != 2:
-        raise ValueError(
-            f"{name} must be a 2-d array (rows x features), got {matrix.ndim} dimension(s): "
-            "reshape a single row with .reshape(1, -1)."
-        )
-    if 0 in matrix.shape:
-        raise ValueError(
-            f"{name} is empty (shape {matrix.shape}): it needs at least one row and one column."
-        )
-    # Extremes find NaN and infinity without a temporary of the size of the matrix.
-    low, high = float(matrix.min()), float(matrix.max())
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise ValueError(f"{name} contains NaN or infinity: impute or drop those entries first.")
-    if max(-low, high) > _LARGEST:
-        raise ValueError(
-            f"{name} has values so large (up to {max(-low, high):.3g}) that their squares "
-            f"overflow: divide {name} by a constant."
-        )
-    return matrix
-
-
-def check_same_width(matrices: Sequence[Array], names: Sequence[str]) -> None:
-    """Raise unless all matrices have the same number of columns."""
-    width = matrices[0].shape[1]
-    for matrix, name in zip(matrices[1:], names[1:]):
-        if matrix.shape[1] != width:
+def check_blocks(matrices: Sequence[ArrayLike], names: Sequence[str]) -> list[Array]:
+    """Return matrices as finite float64 arrays of one width, or say which is wrong, and how."""
+    blocks: list[Array] = []
+    for value, name in zip(matrices, names):
+        try:
+            block = check_array(value, dtype=np.float64, input_name=name)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} is no dense matrix of finite numbers: {error}") from error
+        largest = float(max(-block.min(), block.max()))
+        if largest > _LARGEST:
             raise ValueError(
-                f"{names[0]} has {width} columns and {name} has {matrix.shape[1]}: "
+                f"{name} has values so large (up to {largest:.3g}) that their squares overflow: "
+                f"divide {name} by a constant."
+            )
+        if blocks and block.shape[1] != blocks[0].shape[1]:
+            raise ValueError(
+                f"{names[0]} has {blocks[0].shape[1]} columns and {name} has {block.shape[1]}: "
                 "both must have the same features, in the same order."
             )
+        blocks.append(block)
+    return blocks
 
 
-def binary_scale(matrix: Array) -> float:
-    """Return the power of two nearest above the Frobenius norm (1 for a zero matrix).
-
-    Dividing by a power of two is exact, so scaling never costs accuracy.
-    """
-    largest = float(max(-matrix.min(), matrix.max()))
-    if largest == 0.0:
-        return 1.0
-    # In two steps, because the squares of very small values vanish.
-    first = float(np.ldexp(1.0, int(np.frexp(largest)[1])))
-    norm = float(np.linalg.norm(matrix / first))
-    return first * float(np.ldexp(1.0, int(np.frexp(norm)[1])))
+def norm(matrix: Array) -> float:
+    """Frobenius norm, in two steps because squares of very small values vanish; 1 for zeros."""
+    largest = float(np.abs(matrix).max())
+    return largest * float(np.linalg.norm(matrix / largest)) if largest else 1.0
 
 
 def svd(matrix: Array, *, full: bool = False) -> tuple[Array, Array, Array]:
     """SVD by divide and conquer, by QR iteration where that fails to converge."""
-    if 0 in matrix.shape:
-        rows, columns = matrix.shape if full else (0, 0)
-        return np.eye(matrix.shape[0], rows), np.zeros(0), np.eye(columns, matrix.shape[1])
     try:
-        return scipy.linalg.svd(matrix, full_matrices=full, check_finite=False)
+        return np.linalg.svd(matrix, full_matrices=full)
     except np.linalg.LinAlgError:
-        return scipy.linalg.svd(
-            matrix, full_matrices=full, check_finite=False, lapack_driver="gesvd"
-        )
+        return scipy.linalg.svd(matrix, full_matrices=full, lapack_driver="gesvd")
 
 
 def qr(matrix: Array, *, full: bool = False) -> tuple[Array, Array]:
-    """QR decomposition with a non-negative diagonal of R; empty matrices allowed."""
-    rows, columns = matrix.shape
-    if 0 in matrix.shape:
-        size = rows if full else 0
-        return np.eye(rows, size), np.zeros((size, columns))
-    Q, R = scipy.linalg.qr(matrix, mode="full" if full else "economic", check_finite=False)
+    """QR decomposition with a non-negative diagonal of R."""
+    Q, R = np.linalg.qr(matrix, mode="complete" if full else "reduced")
     sign = np.where(np.diagonal(R) < 0.0, -1.0, 1.0)
     Q[:, : len(sign)] *= sign
     R[: len(sign)] *= sign[:, None]
@@ -288,50 +201,38 @@ def qr(matrix: Array, *, full: bool = False) -> tuple[Array, Array]:
 
 def rounding_level(size: int) -> float:
     """The size up to which values are rounding, in a matrix of norm one and this (smaller) size."""
-    return _EPS * max(size, 32)
+    return float(np.finfo(np.float64).eps) * max(size, 32)
 
 
 def _shorten(block: Array) -> tuple[Array | None, Array]:
-    """Write a tall block as basis @ square; other blocks are returned as they are."""
-    if block.shape[0] <= block.shape[1]:
-        return None, block
-    return qr(block)
+    """Write a tall block as basis @ square, any other as identity @ block."""
+    return qr(block) if block.shape[0] > block.shape[1] else (None, block)
 
 
-def _compose(first: Array | None, second: Array | None) -> Array | None:
-    if first is None or second is None:
-        return second if first is None else first
-    return first @ second
-
-
-def factor_stack(blocks: Sequence[Array], rtol: float | None = None) -> StackedFactors:
+def factor_stack(blocks: Sequence[Array]) -> StackedFactors:
     """Factor the stacked blocks through an SVD, dropping what is zero to rounding.
 
-    Tall blocks are shortened by QR first, so that the cost beyond one QR per block depends on
-    the number of columns only; wide ones keep their rows, and no columns x columns matrix appears.
+    Tall blocks are shortened by QR first; wide ones keep their rows, so that no m x m matrix
+    appears.
     """
     bases, short = map(list, zip(*(_shorten(block) for block in blocks)))
     left, singular, Wt = svd(np.concatenate(short))
-    if rtol is None:
-        rtol = rounding_level(len(singular))
-    rank = int(np.count_nonzero(singular > rtol * singular[0]))
+    rank = int(np.count_nonzero(singular > rounding_level(len(singular)) * singular[0]))
     cuts = np.cumsum([block.shape[0] for block in short])[:-1]
     Q = []
     for i, part in enumerate(np.split(left[:, :rank], cuts)):
         basis, square = _shorten(part)
-        bases[i] = _compose(bases[i], basis)
+        bases[i] = lift(bases[i], basis)
         Q.append(square)
     return StackedFactors(Q, bases, singular[:rank], Wt[:rank])
 
 
-def lift(basis: Array | None, factor: Array) -> Array:
+def lift(basis: Array | None, factor: Array | None) -> Any:
     """Return basis @ factor, None being the identity."""
-    return factor if basis is None else basis @ factor
+    return factor if basis is None else basis if factor is None else basis @ factor
 
 
 def column_signs(matrix: Array) -> Array:
     """Signs that make the largest entry of each column positive (the first one where tied)."""
-    if matrix.shape[1] == 0:
-        return np.ones(0)
     largest = matrix[np.abs(matrix).argmax(axis=0), np.arange(matrix.shape[1])]
     return np.where(largest < 0.0, -1.0, 1.0)

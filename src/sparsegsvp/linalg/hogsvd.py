@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike
 
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .gsvd import (
-    as_dense,
-    binary_scale,
-    check_same_width,
-    column_signs,
-    factor_stack,
-    lift,
-    rounding_level,
-    svd,
-)
+from .gsvd import check_blocks, column_signs, factor_stack, lift, norm, rounding_level, svd
 
-# The shift for matrices whose inverse is not to be had, as chosen by Kempf et al. in their code.
-_DEFAULT_PI = 1e-3
-# A block of Q whose smallest singular value lies below this is taken to be rank deficient: its
-# inverse square would drown the eigenvalues of the common subspace in rounding.
+_DEFAULT_PI = 1e-3  # as chosen by Kempf et al. in their code
+# A block of Q with a singular value below this counts as rank deficient: its inverse square would
+# drown the eigenvalues of the common subspace in rounding.
 _DEFICIENT = 1e-4
 
 
@@ -51,9 +39,7 @@ class HOGSVDResult(NamedTuple):
     lambda_: Array
 
 
-def hogsvd(
-    matrices: Iterable[ArrayLike], *, pi: float | None = None, rtol: float | None = None
-) -> HOGSVDResult:
+def hogsvd(matrices: Iterable[ArrayLike], *, pi: float | None = None) -> HOGSVDResult:
     """Higher-order generalized singular value decomposition of N matrices.
 
     Writes matrices with the same columns, by one right factor for all, as::
@@ -78,41 +64,28 @@ def hogsvd(
     Parameters
     ----------
     matrices : iterable of N >= 2 array-likes, the i-th of shape (n_i, m)
-        Used as they are: their relative scale matters (for two matrices to sigma and lambda only,
-        for more to V too), and accuracy is relative to the largest. Divide each by its norm if
-        their units differ.
+        Their relative scale matters (for two matrices to sigma and lambda only, for more to V
+        too): divide each by its norm if their units differ.
     pi : float, optional
         The shift, at least 0. By default 0 if every D_i has full column rank within the row space
         of all (no singular value of Q_i below 1e-4), and 1e-3 otherwise.
-    rtol : float, optional
-        Singular values of the stacked matrices at most ``rtol`` times the largest count as zero;
-        by default only what rounding cannot tell from zero.
 
     Returns
     -------
     HOGSVDResult
-        With fields U (list of (n_i, r)), sigma (N, r), V (m, r) and ``lambda_`` (r,), where r is
-        the rank of the stacked matrices, in ascending order of lambda.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two matrices, one of them is empty, not 2-d, not finite or too
-        large, their widths differ, or ``pi = 0`` is asked of rank-deficient matrices.
+        With r the rank of the stacked matrices, in ascending order of lambda.
 
     Notes
     -----
-    For two matrices this is the generalized SVD, in another order: ``sigma[0]`` is alpha,
-    ``sigma[1]`` is beta and V is X. Where eigenvalues of T coincide, the basis of their eigenspace
-    is chosen to separate the matrices as well as one basis can, so this also holds when alpha of
-    one direction is beta of another, and directions that belong to one matrix alone are told
-    apart. Signs are such that the largest entry of each column of V is positive.
+    For two matrices this is the generalized SVD, in another order: sigma holds alpha and beta, and
+    V is X. Where eigenvalues of T coincide, the basis of their eigenspace is chosen to separate
+    the matrices as well as one basis can, so that directions which belong to one matrix alone are
+    told apart. The largest entry of each column of V is positive.
 
     References
     ----------
-    .. [1] S. P. Ponnapalli, M. A. Saunders, C. F. Van Loan and O. Alter, "A higher-order
-       generalized singular value decomposition for comparison of global mRNA expression from
-       multiple organisms", PLoS ONE 6(12): e28072, 2011.
+    .. [1] S. P. Ponnapalli et al., "A higher-order generalized singular value decomposition for
+       comparison of global mRNA expression from multiple organisms", PLoS ONE 6(12), 2011.
     .. [2] I. Kempf, P. J. Goulart and S. R. Duncan, "A higher-order generalized singular value
        decomposition for rank deficient matrices", arXiv:2102.09822, 2021.
 
@@ -128,8 +101,6 @@ def hogsvd(
     >>> result.sigma[:, 0].round(3)
     array([0.577, 0.577, 0.577])
     """
-    if rtol is not None:
-        check_real("rtol", rtol, least=0, below=1)
     if pi is not None:
         check_real("pi", pi, least=0)
     given = list(matrices)
@@ -137,12 +108,9 @@ def hogsvd(
         raise ValueError(
             f"matrices must hold at least two matrices, got {len(given)}: pass them as one list."
         )
-    names = [f"matrices[{i}]" for i in range(len(given))]
-    blocks = [as_dense(matrix, name) for matrix, name in zip(given, names)]
-    check_same_width(blocks, names)
-
-    scale = max((binary_scale(block) for block in blocks if block.any()), default=1.0)
-    stack = factor_stack([block / scale for block in blocks], rtol)
+    blocks = check_blocks(given, [f"matrices[{i}]" for i in range(len(given))])
+    scale = max((norm(block) for block in blocks if block.any()), default=1.0)
+    stack = factor_stack([block / scale for block in blocks])
     t, Z, pi = _shared_basis(stack.Q, pi)
     V = (stack.Wt.T * (stack.singular * scale)) @ Z
     sign = column_signs(V)
@@ -173,34 +141,21 @@ def _shared_basis(Q: Sequence[Array], pi: float | None) -> tuple[Array, Array, f
             f"pi = {pi:g} asks for the inverse of matrices[{int(np.argmin(smallest))}]'s Gram "
             "matrix, which is singular: use pi > 0, or None to let it be chosen."
         )
-    T = np.zeros((r, r))
-    for s, Wt in spectra:
-        # From the singular values of Q_i, not of Q_i'Q_i: small ones keep their digits.
-        T += (Wt.T / (s * s + pi)) @ Wt
-    T /= len(Q)
-    if r == 0:
-        return np.zeros(0), T, pi
-    t, Z = scipy.linalg.eigh(T, check_finite=False)
+    # From the singular values of Q_i, not of Q_i'Q_i: small ones keep their digits.
+    t, Z = np.linalg.eigh(sum((Wt.T / (s * s + pi)) @ Wt for s, Wt in spectra) / len(Q))
     return t, _separate(Q, t, Z), pi
 
 
 def _separate(Q: Sequence[Array], t: Array, Z: Array) -> Array:
     """Choose bases of the eigenspaces of repeated eigenvalues that tell the matrices apart.
 
-    Any orthonormal basis would do for T. Within each eigenspace this one diagonalises
-    sum_i w_i Q_i'Q_i with distinct weights, descending in i: for two matrices that gives the
-    generalized SVD, and where each direction belongs to one matrix only it sorts them by matrix.
+    Within each eigenspace they diagonalise sum_i w_i Q_i'Q_i with distinct weights, descending in
+    i: for two matrices that gives the generalized SVD, and where each direction belongs to one
+    matrix only it sorts them by matrix.
     """
-    Z = Z.copy()
-    n, r = len(Q), len(t)
-    width = 100.0 * rounding_level(r) * t[-1]
-    edges = [0, *(np.flatnonzero(np.diff(t) > width) + 1), r]
-    for start, stop in pairwise(edges):
-        if stop - start > 1:
-            span = Z[:, start:stop]
-            mixed = np.zeros((stop - start, stop - start))
-            for i, block in enumerate(Q):
-                image = block @ span
-                mixed += (n - i) / n * (image.T @ image)
-            Z[:, start:stop] = span @ scipy.linalg.eigh(mixed, check_finite=False)[1][:, ::-1]
+    weighted = sum((len(Q) - i) / len(Q) * (block.T @ block) for i, block in enumerate(Q))
+    width = 100.0 * rounding_level(len(t)) * t.max(initial=0.0)
+    for span in np.split(np.arange(len(t)), np.flatnonzero(np.diff(t) > width) + 1):
+        mixed = Z[:, span].T @ weighted @ Z[:, span]
+        Z[:, span] = Z[:, span] @ np.linalg.eigh(mixed)[1][:, ::-1]
     return Z

@@ -174,7 +174,7 @@ def read_classes(
 ) -> tuple[Rows, np.ndarray, IntArray, Float64Array]:
     """Checked rows, class labels, the class of each row as a code, and weights.
 
-    Every class needs two rows of positive weight: one row has no spread.
+    Every class needs two rows, or the weight of two: one row has no spread.
     """
     name = "this function" if estimator is None else type(estimator).__name__
     if y is None:
@@ -191,7 +191,9 @@ def read_classes(
         weight = _check_sample_weight(
             sample_weight, codes[:, None], dtype=np.float64, ensure_non_negative=True
         )
-    check_class_sizes(classes, np.bincount(codes, weight > 0.0).astype(int))
+    # in units of the lightest row: a row that weighs as much as two stands for two
+    lightest = weight.min(where=weight > 0.0, initial=np.inf)
+    check_class_sizes(classes, np.bincount(codes, weight / lightest).astype(int))
     return rows, classes, codes.astype(np.intp), weight
 
 
@@ -205,8 +207,8 @@ def check_class_sizes(classes: np.ndarray, counts: np.ndarray) -> None:
     for label, count in zip(classes.tolist(), counts.tolist()):
         if count < 2:
             raise ValueError(
-                f"class {label!r} has {'one sample' if count else 'no samples'} of positive weight: "
-                "every class needs at least two. Add samples or drop the class"
+                f"class {label!r} has {'one sample' if count else 'no samples'} of positive "
+                "weight: every class needs at least two. Add samples or drop the class"
             )
 
 
@@ -262,11 +264,15 @@ class DenseRows(Rows):
         # BLAS takes one unit stride and a positive leading dimension; anything else
         # would be copied whole by every product
         item = X.itemsize
-        self._blas = item in X.strides and all(s >= item and s % item == 0 for s in X.strides)
+        strides = np.array(X.strides)
+        self._blas = item in X.strides and bool(((strides >= item) & (strides % item == 0)).all())
 
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
         if not self._blas or (exact and self.dtype != np.float64):
-            return np.concatenate([block @ v for _, block in self.row_blocks()])
+            out = np.zeros(self.shape[0])
+            for cols, rows in self._tiles():
+                out[rows] += self.X[rows, cols].astype(np.float64) @ v[cols]
+            return out
         return (self.X @ v.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
@@ -278,8 +284,8 @@ class DenseRows(Rows):
         return out
 
     def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
-        part = self.X[rows] if isinstance(rows, slice) else self.X.take(rows, axis=0)
-        return part[:, index].astype(np.float64)
+        part = self.X[rows, index] if isinstance(rows, slice) else self.X[np.ix_(rows, index)]
+        return part.astype(np.float64)
 
     def take(self, index: IntArray) -> Rows:
         return DenseRows(self.columns(index))
@@ -291,26 +297,25 @@ class DenseRows(Rows):
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int
     ) -> tuple[Float64Array, Float64Array]:
-        n, m = self.shape
+        m = self.shape[1]
         mean, spread = np.zeros((n_classes, m)), np.zeros((n_classes, m))
         # relative to the first row a constant column is exactly zero, and stays so
         pilot = self.X[0].astype(np.float64)
-        width = min(m, 512)
         seen = np.zeros(n_classes)
-        for rows in spans(n, max(1, BLOCK // width)):
+        for cols, rows in self._tiles():
+            if rows.start == 0:
+                seen[:] = 0.0
             code = codes[rows]
             member = np.zeros((n_classes, len(code)))
             member[code, np.arange(len(code))] = weight[rows]
             total = member.sum(axis=1)
-            share = member / np.where(total > 0.0, total, 1.0)[:, None]
-            for cols in spans(m, width):
-                block = np.subtract(self.X[rows, cols], pilot[cols], dtype=np.float64)
-                block_mean = share @ block
-                block -= block_mean[code]
-                np.square(block, out=block)
-                _merge_statistics(
-                    mean[:, cols], spread[:, cols], seen, block_mean, member @ block, total
-                )
+            block = np.subtract(self.X[rows, cols], pilot[cols], dtype=np.float64)
+            block_mean = (member @ block) / np.where(total > 0.0, total, 1.0)[:, None]
+            block -= block_mean[code]
+            np.square(block, out=block)
+            _merge_statistics(
+                mean[:, cols], spread[:, cols], seen, block_mean, member @ block, total
+            )
             seen += total
         mean[seen > 0.0] += pilot
         return mean, spread / np.where(seen > 0.0, seen, 1.0)[:, None]
@@ -320,16 +325,24 @@ class DenseRows(Rows):
 
     def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
         parts = []
-        for rows in spans(self.shape[0], max(1, BLOCK // self.shape[1])):
-            block, code = self.X[rows], codes[rows]
-            i, j = np.nonzero((block > high[code]) | (block < low[code]))
+        bottom, top = low.astype(self.dtype), high.astype(self.dtype)
+        for cols, rows in self._tiles():
+            block, code = self.X[rows, cols], codes[rows]
+            i, j = np.nonzero((block > top[code, cols]) | (block < bottom[code, cols]))
             x = block[i, j]
             keep = x != 0.0
-            i, j, x = i[keep], j[keep], x[keep]
-            c = code[i]
-            moved = np.clip(x, low[c, j], high[c, j])
-            parts.append((i + rows.start, j, x, moved.astype(np.float64)))
+            i, j, x = i[keep], j[keep] + cols.start, x[keep]
+            moved = np.clip(x.astype(np.float64), low[code[i], j], high[code[i], j])
+            parts.append((i + rows.start, j, x, moved))
         return _clipped(self, parts)
+
+    def _tiles(self) -> Iterator[tuple[slice, slice]]:
+        """Columns and rows of blocks that lie together in memory, row by row for each columns."""
+        n, m = self.shape
+        width = max(1, BLOCK // n) if self.X.flags.f_contiguous else 512
+        for cols in spans(m, width):
+            for rows in spans(n, max(1, BLOCK // min(m, width))):
+                yield cols, rows
 
 
 class SparseRows(Rows):
@@ -428,7 +441,7 @@ class SparseRows(Rows):
 
 def _clipped(base: Rows, parts: list[tuple[IntArray, IntArray, Any, Float64Array]]) -> Rows:
     """Return the rows with single values replaced; parts hold row, column, value, new value."""
-    row, col, before, after = (np.concatenate(arrays) for arrays in zip(*parts))
+    row, col, before, after = map(np.concatenate, zip(*parts))
     return ClippedRows(base, row, col, before.astype(np.float64), after) if len(row) else base
 
 
@@ -440,25 +453,35 @@ class ClippedRows(Rows):
     ) -> None:
         self.base, self.shape, self.dtype = base, base.shape, base.dtype
         self._entries = (row, col, before, after)
-        self._change = sp.csr_array((after - before, (row, col)), shape=base.shape)
+        # one row a feature
+        self._change = sp.csr_array((after - before, (col, row)), shape=base.shape[::-1])
 
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
-        return self.base.dot(v, exact=exact) + self._change @ v
+        return self.base.dot(v, exact=exact) + self._change.T @ v
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
         out = self.base.tdot(u, exact=exact)
-        out += (self._change.T @ u.T).T
+        out += (self._change @ u.T).T
         return out
 
     def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
-        return self.base.columns(index, rows) + self._change[rows][:, index].toarray()
+        out = self.base.columns(index, rows)
+        if not isinstance(rows, slice):
+            return out + self._change[index][:, rows].toarray().T
+        bounds, at, change = self._change.indptr, self._change.indices, self._change.data
+        counts = bounds[index + 1] - bounds[index]
+        column = np.repeat(np.arange(len(index)), counts)
+        first = np.cumsum(counts) - counts
+        entry = np.arange(len(column)) + (bounds[index] - first)[column]
+        out[at[entry], column] += change[entry]
+        return out
 
     def take(self, index: IntArray) -> Rows:
         return DenseRows(self.columns(index))
 
     def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
         for rows, block in self.base.row_blocks():
-            yield rows, block + self._change[rows].toarray()
+            yield rows, block + self._change[:, rows].toarray().T
 
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int

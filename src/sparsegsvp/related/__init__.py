@@ -1,9 +1,8 @@
-"""The methods that the sparse generalised singular value problem grew out of.
+"""The methods that the sparse generalized singular value problem grew out of.
 
-Each is a scikit-learn estimator in a file of its own. A new file joins by being here: every
-estimator that a module of this package defines is a name of the package, and the estimator
-checks, `sparsegsvp.evaluation.default_methods` and with it `compare` go through `__all__`. What
-the methods share is in `problem` (the two classes), `base` (panels, planes) and `lasso`.
+Each is a scikit-learn estimator in a file of its own, and a file is all that a new one takes:
+every estimator defined in a module of this package is listed in `__all__`, which the estimator
+checks and `compare` go through. `base` holds what the methods share.
 """
 
 from importlib import import_module
@@ -15,21 +14,20 @@ from . import base
 
 def _methods() -> dict[str, type]:
     """Return the estimators of the package's modules by name, acronyms first."""
-    found = {}
+    methods = {}
     for entry in iter_modules(__path__):
         module = import_module(f"{__name__}.{entry.name}")
         for name, kind in vars(module).items():
-            own = isinstance(kind, type) and kind.__module__ == module.__name__
-            if own and module is not base and issubclass(kind, base.PanelMethod):
-                found[name] = kind
-    return dict(sorted(found.items(), key=lambda item: (not item[0].isupper(), item[0])))
+            here = isinstance(kind, type) and kind.__module__ == module.__name__
+            if here and module is not base and issubclass(kind, base.PanelMethod):
+                methods[name] = kind
+    return dict(sorted(methods.items(), key=lambda item: (not item[0].isupper(), item[0])))
 
 
-_found = _methods()
-globals().update(_found)
-__all__ = list(_found)
+__all__ = list(_methods())
+globals().update(_methods())
 
 
 def __getattr__(name: str) -> Any:
-    """Raise AttributeError; type checkers take from it that names are added at run time."""
+    """Raise AttributeError; type checkers learn from it that names are added at run time."""
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,15 +1,24 @@
-"""What the related methods are built on: panels of features, and pairs of planes."""
+"""What the related methods share: classes of samples, panels of features, pairs of planes.
+
+Notation, here and in the methods: ``A`` and ``B`` hold the (standardised) samples of the first
+and the second class, ``z = [w; b]`` is a plane ``x'w + b = 0``, and
+
+    G = [A e]'[A e] / n_A ,      H = [B e]'[B e] / n_B .
+
+Both are means per class, so that an unbalanced table tilts no quotient and a ridge means the
+same at every sample size.
+"""
 
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
@@ -19,9 +28,15 @@ from sklearn.utils.validation import validate_data
 from .._mixins import NearerPlane, SupportSelector
 from .._typing import Float64Array as Array
 from .._typing import IntArray
-from .._validate import check_integer, check_real, forget_fit
-from ..linalg.matrix import check_extremes
-from .problem import BinaryProblem
+from .._validate import (
+    LARGEST,
+    check_integer,
+    check_n_features,
+    check_real,
+    forget_fit,
+    warn_caller,
+    warn_constant,
+)
 
 # Written once for the docstrings of all methods, which refer to them as %(name)s.
 _SHARED_DOCS = {
@@ -39,14 +54,24 @@ n_features : int or None, default=None
     "sparse_panel": """\
 n_features : int or None, default=None
     Size of the panel. None keeps the features with a weight in either plane; an integer keeps
-    the heaviest (then those nearest to entering) and solves for both planes anew on these,
-    without the l1 term.""",
+    the heaviest (then those nearest to entering) and solves for both planes again on these,
+    without the penalty.""",
+    "tol": """\
+tol : float, default=1e-6
+    Stop when a step improves the objective by less than this, relatively.""",
+    "components": """\
+entropy_ : ndarray of shape (n_classes,)
+    Of each class's significances: 0 if one component is everything, 1 if all are alike.
+kept_ : ndarray of shape (r,), bool
+    The components that counted.
+scores_ : ndarray of shape (n_features_in_,)
+    Zero for constant features.""",
     "planes": """\
 classes_ : ndarray of shape (2,)
-coef_ : ndarray of shape (2, n_features_in_)
-    One plane per class in the units of X; ``X @ coef_.T + intercept_`` are signed distances
-    in standardised units.
-intercept_ : ndarray of shape (2,)""",
+planes_ : ndarray of shape (2, n_features_in_)
+    One plane per class in the units of X; ``X @ planes_.T + plane_intercepts_`` are signed
+    distances in standardised units.
+plane_intercepts_ : ndarray of shape (2,)""",
     "iterations": """\
 n_iter_ : int
     Steps of the plane that took more.
@@ -61,6 +86,116 @@ n_features_in_ : int
 feature_names_in_ : ndarray of shape (n_features_in_,)
     Only where X has column names.""",
 }
+
+
+# --- linear algebra of class blocks ----------------------------------------------------------
+
+
+def with_bias(A: Array) -> Array:
+    """Append the column of ones that multiplies the bias."""
+    return np.column_stack([A, np.ones(len(A))])
+
+
+def moment_factor(A: Array) -> Array:
+    """``[A e] / sqrt(n_A)``, the factor F of ``G = F'F``."""
+    return with_bias(A) / np.sqrt(len(A))
+
+
+def shorten(F: Array) -> Array:
+    """Return the triangular factor of a tall F, with the same ``F'F``, and any other F itself."""
+    if len(F) <= F.shape[1]:
+        return F
+    return linalg.qr(F, mode="r", check_finite=False)[0][: F.shape[1]]
+
+
+def second_moment(A: Array) -> Array:
+    """``A'A / n``, symmetric to the last bit."""
+    return A.T @ A / len(A)
+
+
+def eigenpair(N: Array, D: Array, index: int) -> tuple[float, Array]:
+    """Return an eigenvalue of ``N z = mu D z``, 0 for the smallest or -1 for the largest, and z."""
+    index %= len(N)
+    mu, Z = linalg.eigh(N, D, subset_by_index=[index, index], check_finite=False)
+    return float(mu[0]), Z[:, 0]
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """Class blocks, with their column of ones or not, in orthonormal coordinates of their rows.
+
+    For ``z = basis @ u``: ``[A e] z = blocks[0] u`` and so on, and ``||z|| = ||u||``. A quotient
+    of functions of ``[A e]z``, ``[B e]z`` and, increasing, ``||z||`` in the numerator has its
+    minimum there, because a component of z outside raises ``||z||`` and nothing else: the
+    reduction is exact. A basis of None is the identity.
+    """
+
+    blocks: list[Array]
+    basis: Array | None
+
+    @classmethod
+    def of(cls, blocks: Sequence[Array], *, bias: bool = True) -> Self:
+        """Reduce blocks, given without their bias column, by one QR factorisation if m > n."""
+        sizes = np.cumsum([len(block) for block in blocks])
+        n, m = int(sizes[-1]), blocks[0].shape[1]
+        if m + bias <= n:
+            return cls([with_bias(block) if bias else block for block in blocks], None)
+        stacked = np.empty((m + bias, n), order="F")
+        np.concatenate([block.T for block in blocks], axis=1, out=stacked[:m])
+        stacked[m:] = 1.0
+        basis, R = linalg.qr(stacked, mode="economic", overwrite_a=True, check_finite=False)
+        return cls([part.T.copy() for part in np.split(R, sizes[:-1], axis=1)], basis)
+
+    def lift(self, u: Array) -> Array:
+        """Return z, bias last, for coordinates u; for several, in columns."""
+        return u if self.basis is None else self.basis @ u
+
+
+# --- panels ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClassBlocks:
+    """The samples of each class on standardised features, without those that are constant.
+
+    A constant feature says nothing about the classes and would only duplicate the bias.
+    `features` is the input feature of each column. `mean` and `scale` are what standardisation
+    took away, zeros and ones where it is off.
+    """
+
+    blocks: list[Array]
+    features: IntArray
+    mean: Array
+    scale: Array
+
+    @classmethod
+    def of(cls, X: Array, codes: IntArray, standardize: bool) -> Self:
+        """Cut a table into class blocks."""
+        mean, sd = X.mean(axis=0), X.std(axis=0)
+        # What rounding leaves of a constant column is no spread, nor is one whose square is no
+        # normal number.
+        noise = np.maximum(16 * np.finfo(np.float64).eps * np.abs(mean), 1.5e-154)
+        varying = (X.max(axis=0) > X.min(axis=0)) & (sd > noise)
+        mean, scale = mean[varying], sd[varying]
+        if not standardize:
+            mean, scale = np.zeros(len(mean)), np.ones(len(scale))
+        blocks = []
+        for k in range(codes.max() + 1):
+            block = X[codes == k]
+            block = block if varying.all() else block[:, varying]
+            block -= mean
+            block /= scale
+            blocks.append(block)
+        return cls(blocks, np.flatnonzero(varying), mean, scale)
+
+    def centred(self) -> list[Array]:
+        """Return the class blocks with the mean of all samples at zero, standardised or not.
+
+        A shift of a feature would move into the bias, but take its loading along.
+        """
+        mean = sum(block.sum(axis=0) for block in self.blocks)
+        mean = mean / sum(len(block) for block in self.blocks)
+        return [block - mean for block in self.blocks]
 
 
 def check_pair(name: str, value: Any, **bounds: float) -> tuple[float, float]:
@@ -89,28 +224,24 @@ def order_features(weight: Array, score: Array | None = None) -> IntArray:
     return np.lexsort((np.arange(len(weight)), -digits(tie_break), -digits(weight), weight == 0))
 
 
-# --- panels ----------------------------------------------------------------------------------
-
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class PanelMethod(SupportSelector):
-    """A supervised method for two classes that ranks all features and selects a panel.
+    """A supervised method that ranks all features and selects a panel.
 
     A method mixes it into BaseEstimator, gives :meth:`_fit`, which ends with :meth:`_set_panel`,
-    and checks its own parameters in :meth:`_check_parameters`. ``n_features`` and ``standardize``
-    are parameters of every method. Transformation, names and masks are scikit-learn's.
+    and checks its parameters in :meth:`_check_parameters`. Parameters are dataclass fields.
     """
 
-    n_features: int | None
-    standardize: bool
-    n_features_in_: int
+    n_features: int | None = None
+    standardize: bool = True
+    _multiclass: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.__doc__:
-            text = inspect.cleandoc(cls.__doc__)
-            for name, shared in _SHARED_DOCS.items():
-                text = text.replace(f"%({name})s", shared)
-            cls.__doc__ = text
+        text = inspect.cleandoc(cls.__doc__ or "")
+        for name, shared in _SHARED_DOCS.items():
+            text = text.replace(f"%({name})s", shared)
+        cls.__doc__ = text
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the method and choose the panel.
@@ -119,7 +250,7 @@ class PanelMethod(SupportSelector):
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Two classes, each with at least two samples.
+            Class labels, each class with at least two samples.
 
         Returns
         -------
@@ -135,66 +266,64 @@ class PanelMethod(SupportSelector):
         self._fit(self._read(X, y))
         return self
 
-    def _read(self, X: ArrayLike, y: ArrayLike) -> BinaryProblem:
+    def _read(self, X: ArrayLike, y: ArrayLike) -> ClassBlocks:
         """Validate training data and set what scikit-learn sets, ``classes_`` included."""
-        table: NDArray[Any]
-        table, labels = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
+        table, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(labels)
-        check_extremes(float(table.min()), float(table.max()), np.dtype(np.float64), "X")
+        largest = max(float(table.max()), -float(table.min()))
+        if largest > LARGEST["float64"]:
+            raise ValueError(
+                f"X contains values up to {largest:.3g}, whose squares overflow: rescale the "
+                f"columns to magnitudes below {LARGEST['float64']:.0e}"
+            )
         classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         name = type(self).__name__
         if len(classes) == 1:
             raise ValueError(
                 f"{name} needs two classes, but y has one class only, {classes.tolist()[0]!r}: "
-                "add samples of the other class."
+                "add samples of the other class"
             )
-        if len(classes) > 2:
+        if len(classes) > 2 and not self._multiclass:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass "
                 f"({len(classes)} classes): keep two of them, or wrap {name} in "
-                "sklearn.multiclass.OneVsRestClassifier."
+                "sklearn.multiclass.OneVsRestClassifier"
             )
         if counts.min() < 2:
             raise ValueError(
                 f"class {classes.tolist()[counts.argmin()]!r} has one sample only, and {name} "
-                "needs at least two in each class: add samples of it, or use fewer folds."
+                "needs at least two in each class: add samples of it, or use fewer folds"
             )
-        problem = BinaryProblem.of(table, codes == 1, self.standardize)
+        problem = ClassBlocks.of(table, codes, self.standardize)
         if not len(problem.features):
             raise ValueError(
                 f"every feature of X is constant, so {name} has nothing to separate the classes "
-                "with: check how X was read and filtered."
+                "with: check how X was read and filtered"
             )
+        constant = np.setdiff1d(np.arange(table.shape[1]), problem.features)
+        warn_constant(constant.tolist(), getattr(self, "feature_names_in_", None))
         self.classes_ = classes
         return problem
 
     def _check_parameters(self) -> None:
         """Raise ValueError for parameters of the method that make no sense."""
 
-    def _fit(self, problem: BinaryProblem) -> None:
+    def _fit(self, problem: ClassBlocks) -> None:
         """Set the fitted attributes."""
         raise NotImplementedError
 
-    def _panel_size(self, available: int) -> int | None:
-        """Return ``n_features``, or with a warning what there is if that is less."""
-        if self.n_features is not None and self.n_features > available:
-            warnings.warn(
-                f"n_features={self.n_features} is more than the {available} features that vary: "
-                "all of those are selected.",
-                UserWarning,
-                stacklevel=4,  # the caller of fit
-            )
-            return available
-        return self.n_features
+    def _panel_size(self, problem: ClassBlocks) -> int | None:
+        """Return the size of the panel, or None where the method is to choose it."""
+        n_varying = len(problem.features)
+        return None if self.n_features is None else check_n_features(self.n_features, n_varying)
 
-    def _set_panel(self, features: IntArray, order: IntArray, chosen: IntArray) -> None:
+    def _set_panel(self, problem: ClassBlocks, order: IntArray, chosen: IntArray) -> None:
         """Store ``support_`` and ``feature_order_`` in terms of the input's features.
 
-        `features` is the input feature of each column, `order` all columns, most important first
-        (constant features follow after them), and `chosen` the columns in the panel.
+        `order` holds all columns of the problem, most important first (constant features follow
+        after them), and `chosen` the columns in the panel.
         """
+        features = problem.features
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         self.support_[features[chosen]] = True
         left_out = np.setdiff1d(np.arange(self.n_features_in_), features, assume_unique=True)
@@ -203,8 +332,8 @@ class PanelMethod(SupportSelector):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        # Also where it is no classifier: its targets are those of a binary one.
-        tags.classifier_tags = ClassifierTags(multi_class=False)
+        # Also where it is no classifier: its targets are those of one.
+        tags.classifier_tags = ClassifierTags(multi_class=self._multiclass)
         return tags
 
 
@@ -213,11 +342,11 @@ class PanelMethod(SupportSelector):
 
 @dataclass(frozen=True)
 class PlaneFit:
-    """A plane ``z = [w; b]`` on the columns of the class blocks, and how it was found.
+    """A plane ``z = [w; b]``, of any scale, on the columns of the class blocks.
 
-    z has any scale. `history` is the objective after each iteration, start included, or the value
-    of a direct solution. `score` ranks the features whose weight is exactly zero (sparse methods):
-    larger is nearer to entering the plane.
+    `history` is the objective after each iteration, start included, or the value of a direct
+    solution. `score` ranks the features whose weight is exactly zero (sparse methods): larger is
+    nearer to entering the plane.
     """
 
     z: Array
@@ -225,6 +354,11 @@ class PlaneFit:
     score: Array | None = None
     n_iter: int = 0
     converged: bool = True
+
+    @classmethod
+    def bias_only(cls, m: int) -> PlaneFit:
+        """The plane w = 0, which `normalized` refuses."""
+        return cls(np.append(np.zeros(m), 1.0), [np.nan])
 
     @property
     def objective(self) -> float:
@@ -244,7 +378,7 @@ class PlaneFit:
         if not np.isfinite(norm) or norm == 0.0 or reach <= 1e-10 * abs(b):
             raise ValueError(
                 "a plane came out without a direction (w = 0): the data leave nothing to choose "
-                "by; lower the penalty, or check for duplicated samples and equal class means."
+                "by; lower the penalty, or check for duplicated samples and equal class means"
             )
         if w[np.abs(w).argmax()] < 0:
             norm = -norm
@@ -258,7 +392,7 @@ def lowest(planes: Iterable[PlaneFit], margin: float) -> PlaneFit:
     """
     best, *others = planes
     for other in others:
-        if other.objective < (1.0 - margin) * best.objective:
+        if other.objective < best.objective - margin * abs(best.objective):
             best = other
     return best
 
@@ -284,35 +418,33 @@ class PlanePairClassifier(PanelMethod, NearerPlane, ClassifierMixin, BaseEstimat
         """Return planes on the panel's columns; by default by the method itself."""
         return self._fit_planes(A, B)
 
-    def _fit(self, problem: BinaryProblem) -> None:
-        A, B = problem.A, problem.B
+    def _fit(self, problem: ClassBlocks) -> None:
+        A, B = problem.blocks
+        size = self._panel_size(problem)
         planes = kept = self._fit_planes(A, B)
         late = " and ".join(str(i) for i, plane in enumerate(planes) if not plane.converged)
         if late:
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__} stopped at max_iter before plane {late} converged: "
-                "raise max_iter or tol, or penalise more.",
+                "raise max_iter or tol, or penalise more",
                 ConvergenceWarning,
-                stacklevel=3,  # the caller of fit
             )
         weight = np.max([np.abs(plane.normalized(A, B)[0]) for plane in planes], axis=0)
         scores = [plane.score for plane in planes if plane.score is not None]
         order = order_features(weight, np.max(scores, axis=0) if scores else None)
-        size = self._panel_size(len(order))
         columns, chosen = np.arange(len(order)), np.flatnonzero(weight)
         if size is not None:
             columns = chosen = np.sort(order[:size])
             A, B = A[:, columns], B[:, columns]
             kept = self._refit_planes(A, B)
-        self.coef_ = np.zeros((2, self.n_features_in_))
         unit = [plane.normalized(A, B) for plane in kept]
-        W = np.zeros((2, len(order)))
-        W[:, columns] = [w for w, _ in unit]
+        W = np.zeros((2, self.n_features_in_))
         # Back from standardised units to those of the input.
-        self.coef_[:, problem.features] = W / problem.scale
-        self.intercept_ = [b for _, b in unit] - self.coef_[:, problem.features] @ problem.mean
+        W[:, problem.features[columns]] = [w / problem.scale[columns] for w, _ in unit]
+        self.planes_ = W
+        self.plane_intercepts_ = [b for _, b in unit] - W[:, problem.features] @ problem.mean
         self.objective_ = np.array([plane.objective for plane in planes])
         if hasattr(self, "max_iter"):
             self.n_iter_ = max(plane.n_iter for plane in planes)
             self.history_ = [np.asarray(plane.history, dtype=np.float64) for plane in planes]
-        self._set_panel(problem.features, order, chosen)
+        self._set_panel(problem, order, chosen)

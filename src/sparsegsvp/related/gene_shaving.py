@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -12,40 +13,24 @@ from sklearn.utils import check_random_state
 from .._typing import BoolArray, IntArray
 from .._typing import Float64Array as Array
 from .._validate import check_integer, check_real
-from .base import PanelMethod, order_features
-from .problem import BinaryProblem, eigenpair, second_moment, spread_per_direction, with_bias
+from .base import PanelMethod, ClassBlocks, eigenpair, order_features, second_moment, with_bias
 
 
-@dataclass(frozen=True)
-class Shaving:
-    """A sequence of nested sets of features.
+class Shaving(NamedTuple):
+    """Nested sets of features: each consists of the first ``size`` entries of `order`."""
 
-    `order` holds all features, the longest kept first: each set consists of its first ``size``
-    entries, `sizes` descending from m to 1. `ratio` is the extreme quotient of each set, oriented
-    to be at least one, `explained` the share of the variance of its signed mean that lies between
-    the classes.
-    """
-
-    order: IntArray
-    sizes: IntArray
-    ratio: Array
-    explained: Array
+    order: IntArray  # all features, the longest kept first
+    sizes: IntArray  # descending from m to 1
+    ratio: Array  # the extreme quotient of each set, oriented to be at least one
+    explained: Array  # share of the variance of its signed mean that lies between the classes
 
 
 def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[float, Array]:
     """Find the most extreme generalized singular vector of two classes, seen from the samples.
 
-    Over planes z = [w; b], the quotient of the classes' mean squared distances
-
-        rho(z) = (mean of (x'w + b)^2 over the first class + floor ||w||^2)
-               / (mean of (x'w + b)^2 over the second class + floor ||w||^2)
-
-    has a largest and a smallest value; the one farther from 1 (by its logarithm) is taken.
-
-    `rows` are samples in any coordinates that keep inner products, for instance a Cholesky factor
-    of the matrix of inner products. Returns the quotient or, where the smallest was taken, one
-    over it; and a vector with which the inner products of the features are their loadings (the
-    vector's column of X in the generalized SVD), up to scale.
+    `rows` are samples in any coordinates that keep inner products. Returns the quotient of
+    `GeneShaving` or, where the smallest was taken, one over it; and a vector with which the inner
+    products of the features are their loadings, up to scale.
     """
     n, r = rows.shape
     G, H = (second_moment(with_bias(rows[members])) for members in (~second, second))
@@ -55,40 +40,30 @@ def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[flo
     ratio, z = largest if largest[0] * smallest[0] >= 1.0 else (1.0 / smallest[0], smallest[1])
     # The vector's column of X is proportional to G z and to H z. Their difference is free of the
     # floor, and so of w: it needs the samples' distances alone.
-    direction = rows @ z[:-1] + z[-1]
     count = np.count_nonzero(second)
-    direction *= np.where(second, 1.0 / count, -1.0 / (n - count))
-    return ratio, direction
+    share = np.where(second, 1.0 / count, -1.0 / (n - count))
+    return ratio, share * (rows @ z[:-1] + z[-1])
 
 
 def explained_by_class(values: Array, second: BoolArray) -> float:
-    """Share of the variance of `values` that lies between the two classes."""
-    total = float(values.var())
-    # What rounding leaves of a variance of zero.
-    if total <= (1e-14 * float(np.abs(values).max(initial=0.0))) ** 2:
+    """Share of the variance of `values` that lies between the classes: a squared correlation."""
+    if np.ptp(values) <= 1e-14 * np.abs(values).max():  # what rounding leaves of no variance
         return 0.0
-    share = float(np.mean(second))
-    difference = float(values[second].mean() - values[~second].mean())
-    return share * (1.0 - share) * difference**2 / total
+    return float(np.corrcoef(values, second)[0, 1] ** 2)
 
 
-def shave(
-    X: Array, second: BoolArray, *, tau: float, fraction: float, gram: Array | None = None
-) -> Shaving:
+def shave(X: Array, gram: Array, second: BoolArray, tau: float, fraction: float) -> Shaving:
     """Shave a table of standardised samples, `second` class or not, down to one feature.
 
-    `tau` is the floor, in units as `GeneShaving` has them, and `gram` is ``X @ X.T`` if that is
-    known. While there are more features than samples a step works on the inner products of the
-    samples and takes the dropped features out of them, so that the whole costs little more than
-    ``X @ X.T`` once and a small eigenproblem per step.
+    While there are more features than samples a step works on the inner products of the samples,
+    at first ``gram = X @ X.T``, and takes the dropped features out of them: the whole costs little
+    more than that product and a small eigenproblem per step.
     """
     n, m = X.shape
-    features = np.ascontiguousarray(X.T)
-    left = np.arange(m)
-    gram = X @ X.T if gram is None else gram.copy()
+    features, left, gram = np.ascontiguousarray(X.T), np.arange(m), gram.copy()
     counts = np.where(second, np.count_nonzero(second), n - np.count_nonzero(second))
     sizes, ratios, explained, dropped = [], [], [], []
-    while True:
+    while len(left):
         k = len(left)
         if k < n:
             rows = features.T
@@ -98,10 +73,7 @@ def shave(
             # Nothing beside the floor, and enough to factor a gram that is only semidefinite.
             jitter = n * np.finfo(np.float64).eps * float(lengths.sum())
             rows = linalg.cholesky(gram + jitter * np.eye(n), lower=True, check_finite=False)
-        first_trace, second_trace = (
-            float((lengths[members] / counts[members]).sum()) for members in (~second, second)
-        )
-        floor = tau * spread_per_direction(first_trace, second_trace, min(k, n))
+        floor = tau * 0.5 * float((lengths / counts).sum()) / min(k, n)
         ratio, direction = extreme_direction(rows, second, floor)
         projection = features @ direction
         sizes.append(k)
@@ -110,8 +82,6 @@ def shave(
         order = order_features(projection)
         keep = k - max(1, int(fraction * k))
         dropped.append(left[order[keep:]])
-        if keep == 0:
-            break
         kept = np.sort(order[:keep])
         if keep >= n:
             gone = features[order[keep:]]
@@ -122,20 +92,20 @@ def shave(
     )
 
 
+@dataclass(eq=False, repr=False)
 class GeneShaving(PanelMethod, BaseEstimator):
     r"""Shave off the features with the smallest projections, again and again. A reconstruction.
 
-    For the features that are left, the direction of the extreme generalized singular value of
-    the two classes is found: of the largest and the smallest value over planes
+    For the features that are left, of the largest and the smallest value over planes
     :math:`z = [w; b]` of
 
     .. math:: \rho(z) = \frac{\|A w + e b\|^2 / n_A + \phi \|w\|^2}
                              {\|B w + e b\|^2 / n_B + \phi \|w\|^2}
 
-    the one farther from one. Each feature is projected on it (its entry in the column of X that
-    belongs to this value in the generalized SVD), the tenth with the smallest absolute projections
-    is dropped, and all is repeated until one feature is left. This gives nested sets
-    :math:`S_m \supset \dots \supset S_1`. Their quality is
+    the one farther from 1 is taken: the extreme generalized singular value, squared. Each feature
+    is projected on its vector (the feature's entry in the column of X in the generalized SVD), the
+    tenth with the smallest absolute projections is dropped, and all is repeated until one feature
+    is left. This gives nested sets :math:`S_m \supset \dots \supset S_1` of quality
 
     .. math:: R^2_k = \text{share of the variance of } \bar{x}_k \text{ between the classes}, \qquad
               \bar{x}_k = \frac{1}{k} \sum_{f \in S_k} \mathrm{sign}(\mathrm{projection}_f)\, x_f ,
@@ -151,7 +121,7 @@ class GeneShaving(PanelMethod, BaseEstimator):
         The floor :math:`\phi`, at least 1e-8, in units of the classes' mean second moment over as
         many directions as there are samples, or features left if these are fewer.
     n_permutations : int, default=10
-        Permuted tables for the gap statistic, at least 1. Not used when `n_features` is given.
+        Permuted tables for the gap statistic. Not used when `n_features` is given.
     n_features : int or None, default=None
         Size of the panel. None takes the one with the largest gap, the smallest if several have.
     %(centred)s
@@ -162,91 +132,69 @@ class GeneShaving(PanelMethod, BaseEstimator):
     ----------
     classes_ : ndarray of shape (2,)
     sizes_ : ndarray of shape (n_steps,), int
-        Sizes of the nested sets, descending. The set of size k is ``feature_order_[:k]``, as
-        features that are kept longer come first.
-    ratios_ : ndarray of shape (n_steps,)
-        Extreme quotient of each set, oriented to be at least one.
-    explained_ : ndarray of shape (n_steps,)
-        :math:`R^2` of each set.
+        Sizes of the nested sets, descending. The set of size k is ``feature_order_[:k]``.
+    ratios_, explained_ : ndarray of shape (n_steps,)
+        Extreme quotient of each set, oriented to be at least one, and its :math:`R^2`.
     gaps_ : ndarray of shape (n_steps,) or None
         Gap statistic of each set; None when `n_features` is given.
     %(panel)s
 
     Notes
     -----
-    This is a reconstruction: the text of [1]_ was not at hand. Taken from descriptions of it are
-    the projection of the features on a direction of the generalized SVD and the repeated removal
-    of the smallest; from [2]_ the tenth, the nested sets, the signed mean and the gap statistic.
-    Chosen here: the samples of the two classes as the pair; the column of ones, which lets a
-    difference of the class means count; the floor, without which every direction is extreme once
-    there are more features than samples; the variance between classes, not samples; and
-    permutation of the labels, which keeps the features' correlations, not of each feature.
+    The text of [1]_ was not at hand. Taken from descriptions of it are the projection on a
+    direction of the generalized SVD and the repeated removal of the smallest; from [2]_ the tenth,
+    the nested sets, the signed mean and the gap statistic. Chosen here: the samples of the two
+    classes as the pair; the column of ones, which lets a difference of the class means count; the
+    floor, without which every direction is extreme once there are more features than samples; and
+    permutation of the labels, which keeps the features' correlations.
 
     References
     ----------
     .. [1] J. A. Berger, S. Hautaniemi, S. K. Mitra and J. Astola, "Jointly analyzing gene
        expression and copy number data in breast cancer using data reduction models", IEEE/ACM
        Transactions on Computational Biology and Bioinformatics 3 (2006) 2-16.
-    .. [2] T. Hastie, R. Tibshirani, M. B. Eisen, A. Alizadeh, R. Levy, L. Staudt, W. C. Chan,
-       D. Botstein and P. Brown, "'Gene shaving' as a method for identifying distinct sets of
-       genes with similar expression patterns", Genome Biology 1(2) (2000) research0003.
+    .. [2] T. Hastie et al., "'Gene shaving' as a method for identifying distinct sets of genes
+       with similar expression patterns", Genome Biology 1(2) (2000) research0003.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import GeneShaving
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> X = rng.normal(size=(40, 200))
-    >>> X[:, :10] += 2.0 * y[:, None]
-    >>> selector = GeneShaving(n_features=10).fit(X, y)
-    >>> np.flatnonzero(selector.get_support())
-    array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-    >>> selector.sizes_[:5]
-    array([200, 180, 162, 146, 132])
+    >>> data = make_planted(40, 200, 10, effect=3.0)
+    >>> model = GeneShaving(n_features=10).fit(data.X, data.y)
+    >>> np.array_equal(model.get_support(indices=True), data.support)
+    True
     """
 
-    def __init__(
-        self,
-        *,
-        fraction: float = 0.1,
-        tau: float = 1.0,
-        n_permutations: int = 10,
-        n_features: int | None = None,
-        standardize: bool = True,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.fraction = fraction
-        self.tau = tau
-        self.n_permutations = n_permutations
-        self.n_features = n_features
-        self.standardize = standardize
-        self.random_state = random_state
+    _: KW_ONLY
+    fraction: float = 0.1
+    tau: float = 1.0
+    n_permutations: int = 10
+    random_state: int | np.random.RandomState | None = 0
 
     def _check_parameters(self) -> None:
         check_real("fraction", self.fraction, above=0, below=1)
         check_real("tau", self.tau, least=1e-8)
         check_integer("n_permutations", self.n_permutations, least=1)
 
-    def _fit(self, problem: BinaryProblem) -> None:
-        second = np.repeat([False, True], [len(problem.A), len(problem.B)])
-        table = problem.centred_table()
+    def _fit(self, problem: ClassBlocks) -> None:
+        size = self._panel_size(problem)
+        table = np.concatenate(problem.centred())
+        second = np.repeat([False, True], [len(block) for block in problem.blocks])
+        settings = self.tau, self.fraction
         gram = table @ table.T
-        found = shave(table, second, tau=self.tau, fraction=self.fraction, gram=gram)
-        size = self._panel_size(len(found.order))
-        gaps = None
+        result = shave(table, gram, second, *settings)
+        self.gaps_ = None
         if size is None:
             rng = check_random_state(self.random_state)
-            chance = np.zeros(len(found.sizes))
-            for _ in range(self.n_permutations):
-                shuffled = rng.permutation(second)
-                chance += shave(
-                    table, shuffled, tau=self.tau, fraction=self.fraction, gram=gram
-                ).explained
-            gaps = found.explained - chance / self.n_permutations
-            size = int(found.sizes[np.flatnonzero(gaps >= gaps.max() - 1e-10)[-1]])
-        self.sizes_ = found.sizes
-        self.ratios_ = found.ratio
-        self.explained_ = found.explained
-        self.gaps_ = gaps
-        self._set_panel(problem.features, found.order, found.order[:size])
+            chance = [
+                shave(table, gram, rng.permutation(second), *settings).explained
+                for _ in range(self.n_permutations)
+            ]
+            self.gaps_ = result.explained - np.mean(chance, axis=0)
+            size = int(result.sizes[np.flatnonzero(self.gaps_ >= self.gaps_.max() - 1e-10)[-1]])
+        self.sizes_ = result.sizes
+        self.ratios_ = result.ratio
+        self.explained_ = result.explained
+        self._set_panel(problem, result.order, result.order[:size])

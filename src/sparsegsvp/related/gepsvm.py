@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .base import PlaneFit, PlanePairClassifier
-from .problem import RowSpace, eigenpair, second_moment
+from .base import PlaneFit, PlanePairClassifier, RowSpace, eigenpair, second_moment
 
 
 def ridge_plane(A: Array, B: Array, delta: float) -> PlaneFit:
     """Minimise ``z'(G + delta I)z / z'Hz`` exactly, in the row space of the two blocks.
 
     H is singular there as soon as there are more features than samples of B, so the inverted
-    pair is solved: ``H z = (1/mu)(G + delta I) z`` for its largest eigenvalue.
-
-    The plane has ``z'(G + delta I)z = 1``.
+    pair is solved: ``H z = (1/mu)(G + delta I) z`` for its largest eigenvalue. The plane has
+    ``z'(G + delta I)z = 1``.
     """
-    space = RowSpace.of(A, B)
-    shifted = second_moment(space.A)
-    shifted.flat[:: len(shifted) + 1] += delta
-    inverse, u = eigenpair(second_moment(space.B), shifted, -1)
+    space = RowSpace.of([A, B])
+    G, H = (second_moment(block) for block in space.blocks)
+    G.flat[:: len(G) + 1] += delta
+    inverse, u = eigenpair(H, G, -1)
     return PlaneFit(space.lift(u), [1.0 / inverse])
 
 
+def ridge_planes(A: Array, B: Array, delta: float) -> tuple[PlaneFit, PlaneFit]:
+    """The planes of GEPSVM, to which sparse methods return on a panel."""
+    return ridge_plane(A, B, delta), ridge_plane(B, A, delta)
+
+
+@dataclass(eq=False, repr=False)
 class GEPSVM(PlanePairClassifier):
     r"""Proximal support vector machine by generalised eigenvalues.
 
@@ -33,10 +39,8 @@ class GEPSVM(PlanePairClassifier):
     .. math:: \min_{z \ne 0} \frac{z^T (G + \delta I) z}{z^T H z} ,
 
     the eigenvector of the smallest eigenvalue; for the second, A and B change roles. A sample
-    belongs to the class whose plane is nearer.
-
-    With more features than samples the problem is solved exactly in the row space of the data,
-    at the cost of one QR factorisation: the ridge keeps the optimum there.
+    belongs to the class whose plane is nearer. With more features than samples the problem is
+    solved exactly in the row space of the data: the ridge keeps the optimum there.
 
     Parameters
     ----------
@@ -56,8 +60,7 @@ class GEPSVM(PlanePairClassifier):
     References
     ----------
     O. L. Mangasarian and E. W. Wild, "Multisurface proximal support vector machine
-    classification via generalized eigenvalues", IEEE Transactions on Pattern Analysis and
-    Machine Intelligence 28 (2006) 69-74.
+    classification via generalized eigenvalues", IEEE TPAMI 28 (2006) 69-74.
 
     Examples
     --------
@@ -69,22 +72,14 @@ class GEPSVM(PlanePairClassifier):
     >>> noise = 0.05 * np.cos(7 * t)
     >>> X = np.vstack([np.column_stack([t, t + noise]), np.column_stack([t, noise - t])])
     >>> y = np.repeat(["rising", "falling"], 20)
-    >>> model = GEPSVM(delta=0.01).fit(X, y)
-    >>> model.score(X, y)
-    1.0
-    >>> model.predict([[2.0, 2.1], [2.0, -2.1]])
+    >>> GEPSVM(delta=0.01).fit(X, y).predict([[2.0, 2.1], [2.0, -2.1]])
     array(['rising', 'falling'], dtype='<U7')
     """
 
-    def __init__(
-        self, delta: float = 1.0, *, n_features: int | None = None, standardize: bool = True
-    ) -> None:
-        self.delta = delta
-        self.n_features = n_features
-        self.standardize = standardize
+    delta: float = 1.0
 
     def _check_parameters(self) -> None:
         check_real("delta", self.delta, above=0)
 
-    def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
-        return ridge_plane(A, B, self.delta)
+    def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
+        return ridge_planes(A, B, self.delta)

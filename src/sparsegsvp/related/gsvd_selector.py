@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,77 +12,13 @@ from .._typing import BoolArray
 from .._typing import Float64Array as Array
 from .._validate import check_real
 from ..linalg import gsvd
-from .base import PanelMethod, order_features
-from .problem import BinaryProblem, RowSpace, moment_factor, spread_per_direction
+from .base import PanelMethod, ClassBlocks, RowSpace, moment_factor, order_features
+
+# Left factors, sigma (n_classes, r), the right factor, and what tells its r columns apart.
+Decomposition = tuple[list[Array], Array, Array, Array]
 
 
-@dataclass(frozen=True)
-class Components:
-    """Directions of two class blocks, from what the first has alone to what the second has alone.
-
-    `angle` is the angular distance in [-pi/4, pi/4], descending: 0 is shared evenly, +-pi/4
-    belongs to the first or the second class alone. `significance` is the share of each class's
-    second moment; its rows sum to one. `loadings` has columns of unit length, but for the entry
-    of the bias, which is left out.
-    """
-
-    angle: Array  # (r,)
-    significance: Array  # (2, r)
-    loadings: Array  # (m, r)
-
-    @property
-    def entropy(self) -> Array:
-        """Shannon entropy of each class's significances, divided by its largest value, log r."""
-        r = len(self.angle)
-        if r == 1:
-            return np.zeros(2)
-        p = self.significance
-        return -np.sum(p * np.log(np.where(p > 0.0, p, 1.0)), axis=1) / math.log(r)
-
-    def feature_scores(self, kept: BoolArray) -> Array:
-        """Return the root of the sum over kept components of squared loading times significance."""
-        weight = self.significance[:, kept].max(axis=0)
-        return np.sqrt(self.loadings[:, kept] ** 2 @ weight)
-
-
-def class_components(A: Array, B: Array, tau: float) -> Components:
-    """Compare two class blocks by the generalized SVD, in their row space.
-
-    tau is a floor under both second moments, in units of their mean over as many directions as
-    there are rows or, if fewer, columns: not their rank, so that rows which repeat others lower
-    the floor. 0 is the plain decomposition.
-    """
-    space = RowSpace.of(A, B, bias=False)  # the bias has no floor, so it stays by itself
-    r = space.A.shape[1]
-    first, second = moment_factor(space.A), moment_factor(space.B)
-    floor = tau * spread_per_direction(
-        float(np.vdot(first[:, :r], first[:, :r])), float(np.vdot(second[:, :r], second[:, :r])), r
-    )
-    # Under the features only: a floor under the bias would tie the planes to the origin. One that
-    # is below rounding is none: its square root would decide what rounding left open.
-    needed = tau > np.finfo(np.float64).eps
-    ridge = math.sqrt(floor) * np.eye(r if needed else 0, r + 1)
-    U, V, alpha, beta, X = gsvd(np.vstack([first, ridge]), np.vstack([second, ridge]))
-    length = np.linalg.norm(X, axis=0)
-    size = np.stack([alpha, beta]) * length
-    if needed:
-        # The floor takes part in the comparison, but is no part of the data.
-        size[0] *= np.linalg.norm(U[: len(A)], axis=0)
-        size[1] *= np.linalg.norm(V[: len(B)], axis=0)
-    else:
-        # Any basis would do for what belongs to one class alone: take its principal directions.
-        for own, alone in enumerate((beta == 0.0, alpha == 0.0)):
-            W, values, _ = np.linalg.svd(X[:, alone], full_matrices=False)
-            X[:, alone] = W * values
-            length[alone] = size[own, alone] = values
-    X /= length
-    return Components(
-        angle=np.arctan2(alpha, beta) - math.pi / 4,
-        significance=size**2 / np.sum(size**2, axis=1, keepdims=True),
-        loadings=space.lift(X[:-1]),
-    )
-
-
+@dataclass(eq=False, repr=False)
 class GSVDSelector(PanelMethod, BaseEstimator):
     r"""Select features by their loadings in the generalized SVD of the two classes.
 
@@ -103,7 +39,7 @@ class GSVDSelector(PanelMethod, BaseEstimator):
     exclusive one if there is none), and feature f is ranked by its loadings on them,
 
     .. math:: \mathrm{score}_f^2 =
-              \textstyle\sum_{k\ \mathrm{kept}} \max(p_{1k}, p_{2k})\, x_{fk}^2 .
+              \textstyle\sum_{k\ \mathrm{kept}} \max_i(p_{ik})\, x_{fk}^2 .
 
     Parameters
     ----------
@@ -125,15 +61,10 @@ class GSVDSelector(PanelMethod, BaseEstimator):
     ----------
     classes_ : ndarray of shape (2,)
     angular_distance_ : ndarray of shape (r,)
-        :math:`\theta`, in descending order; r is one more than that number of directions, or for
-        ``tau=0`` the rank of the stacked blocks.
+        :math:`\theta`, in descending order.
     significance_ : ndarray of shape (2, r)
-    entropy_ : ndarray of shape (2,)
-        Of each class's significances: 0 if one component is everything, 1 if all are alike.
-    kept_ : ndarray of shape (r,), bool
-        The components that counted.
-    scores_ : ndarray of shape (n_features_in_,)
-        Zero for constant features.
+        :math:`p`; its rows sum to one.
+    %(components)s
     %(panel)s
 
     Notes
@@ -163,45 +94,69 @@ class GSVDSelector(PanelMethod, BaseEstimator):
     >>> selector = GSVDSelector(n_features=12).fit(X, y)
     >>> np.flatnonzero(selector.get_support())
     array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11])
-    >>> selector.transform(X).shape
-    (40, 12)
     """
 
-    def __init__(
-        self,
-        *,
-        threshold: float = math.pi / 8,
-        tau: float = 1.0,
-        n_features: int | None = None,
-        standardize: bool = True,
-    ) -> None:
-        self.threshold = threshold
-        self.tau = tau
-        self.n_features = n_features
-        self.standardize = standardize
+    _: KW_ONLY
+    threshold: float = math.pi / 8
+    tau: float = 1.0
 
     def _check_parameters(self) -> None:
         check_real("threshold", self.threshold, least=0, most=math.pi / 4)
         check_real("tau", self.tau, least=0)
 
-    def _fit(self, problem: BinaryProblem) -> None:
-        table, n_first = problem.centred_table(), len(problem.A)
-        found = class_components(table[:n_first], table[n_first:], self.tau)
-        kept = np.abs(found.angle) >= self.threshold
-        if not kept.any():
-            kept[np.abs(found.angle).argmax()] = True
-        scores = found.feature_scores(kept)
+    def _decompose(self, blocks: list[Array]) -> Decomposition:
+        U, V, alpha, beta, X = gsvd(*blocks)
+        angle = np.arctan2(alpha, beta) - math.pi / 4
+        return [U, V], np.stack([alpha, beta]), X, angle
+
+    def _keep(self, values: Array) -> BoolArray:
+        """Store what describes the components, and return which of them count."""
+        self.angular_distance_ = values
+        size = np.abs(values)
+        return size >= min(self.threshold, size.max())
+
+    def _fit(self, problem: ClassBlocks) -> None:
+        size = self._panel_size(problem)
+        significance, loadings, values = self._components(problem.centred())
+        kept = self._keep(values)
+        scores = np.sqrt(loadings[:, kept] ** 2 @ significance[:, kept].max(axis=0))
         order = order_features(scores)
-        size = self._panel_size(len(order))
-        if size is None:
-            # The margin keeps rounding from deciding where all scores are equal.
-            chosen = np.flatnonzero(scores**2 >= np.mean(scores**2) * (1.0 - 1e-10))
-        else:
-            chosen = order[:size]
-        self.angular_distance_ = found.angle
-        self.significance_ = found.significance
-        self.entropy_ = found.entropy
+        # The margin keeps rounding from deciding where all scores are equal.
+        heavy = np.flatnonzero(scores**2 >= np.mean(scores**2) * (1.0 - 1e-10))
+        bits = -significance * np.log(np.where(significance > 0.0, significance, 1.0))
+        self.significance_ = significance
+        self.entropy_ = bits.sum(axis=1) / math.log(max(len(values), 2))
         self.kept_ = kept
         self.scores_ = np.zeros(self.n_features_in_)
         self.scores_[problem.features] = scores
-        self._set_panel(problem.features, order, chosen)
+        self._set_panel(problem, order, heavy if size is None else order[:size])
+
+    def _components(self, blocks: list[Array]) -> tuple[Array, Array, Array]:
+        """Return significances, loadings (unit columns, without the bias) and values.
+
+        The floor goes by the number of rows or, if fewer, of columns: not by their rank, so that
+        rows which repeat others lower it.
+        """
+        space = RowSpace.of(blocks, bias=False)  # the bias has no floor, so it stays by itself
+        r = space.blocks[0].shape[1]
+        moments = [np.vdot(block, block) / len(block) for block in space.blocks]
+        floor = self.tau * float(np.mean(moments)) / r
+        # One below rounding is none: its square root would decide what rounding left open.
+        floored = self.tau > np.finfo(np.float64).eps
+        ridge = math.sqrt(floor) * np.eye(r if floored else 0, r + 1)
+        lefts, sigma, X, values = self._decompose(
+            [np.vstack([moment_factor(block), ridge]) for block in space.blocks]
+        )
+        length = np.linalg.norm(X, axis=0)
+        size = sigma * length
+        for k, (block, left) in enumerate(zip(blocks, lefts)):
+            # The floor takes part in the comparison, but is no part of the data.
+            size[k] *= np.linalg.norm(left[: len(block)], axis=0)
+            alone = ~np.delete(sigma, k, axis=0).any(axis=0)
+            if not floored and alone.any():
+                # Any basis would do for what one class has alone: take its principal directions.
+                W, singular, _ = np.linalg.svd(X[:, alone], full_matrices=False)
+                X[:, alone] = W * singular
+                length[alone] = size[k, alone] = singular
+        significance = size**2 / np.sum(size**2, axis=1, keepdims=True)
+        return significance, space.lift((X / length)[:-1]), values

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from scipy import linalg
 
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .base import PlaneFit, PlanePairClassifier
-from .problem import RowSpace, second_moment
+from .base import PlaneFit, PlanePairClassifier, RowSpace, second_moment
 
 
 def difference_plane(A: Array, B: Array, nu: float) -> PlaneFit:
@@ -16,12 +17,14 @@ def difference_plane(A: Array, B: Array, nu: float) -> PlaneFit:
     Outside of it the form is zero, and ``x'w + b`` with it, for every sample: should the least
     eigenvalue in the row space be positive, the null vectors would be below it and say nothing.
     """
-    space = RowSpace.of(A, B)
-    form = second_moment(space.A) - nu * second_moment(space.B)
+    space = RowSpace.of([A, B])
+    G, H = (second_moment(block) for block in space.blocks)
+    form = G - nu * H
     values, vectors = linalg.eigh(form, subset_by_index=[0, 0], check_finite=False)
     return PlaneFit(space.lift(vectors[:, 0]), [float(values[0])])
 
 
+@dataclass(eq=False, repr=False)
 class IGEPSVM(PlanePairClassifier):
     r"""Improved proximal support vector machine by eigenvalues.
 
@@ -29,17 +32,14 @@ class IGEPSVM(PlanePairClassifier):
 
     .. math:: \min_{\|z\| = 1} z^T (G - \nu H) z ,
 
-    an ordinary eigenvector, so nothing has to be inverted and no ridge is needed; for the second
-    plane, A and B change roles. Many features cost what they cost there.
-
-    The original adds :math:`\delta \|z\|^2`, on unit vectors a constant, which changes no plane:
-    there is no such parameter here.
+    an ordinary eigenvector, so nothing has to be inverted; for the second plane, A and B change
+    roles. The original adds :math:`\delta \|z\|^2`, on unit vectors a constant, which changes no
+    plane: there is no such parameter here.
 
     Parameters
     ----------
     nu : float, default=1.0
-        Weight of the distance to the other class, > 0. It does for the balance of the two what
-        the quotient does by itself, and there is no value that serves all data.
+        Weight of the distance to the other class, > 0. No value serves all data.
     %(dense_panel)s
     %(standardize)s
 
@@ -49,10 +49,6 @@ class IGEPSVM(PlanePairClassifier):
     objective_ : ndarray of shape (2,)
         The two eigenvalues, on all features.
     %(panel)s
-
-    See Also
-    --------
-    GEPSVM : The quotient.
 
     References
     ----------
@@ -64,19 +60,13 @@ class IGEPSVM(PlanePairClassifier):
     >>> import numpy as np
     >>> from sparsegsvp.related import IGEPSVM
     >>> t = np.linspace(-3, 3, 20)
-    >>> noise = 0.05 * np.cos(7 * t)
-    >>> X = np.vstack([np.column_stack([t, t + noise]), np.column_stack([t, noise - t])])
+    >>> X = np.vstack([np.column_stack([t, t]), np.column_stack([t, -t])])
     >>> y = np.repeat(["rising", "falling"], 20)
     >>> IGEPSVM().fit(X, y).predict([[2.0, 2.1], [2.0, -2.1]])
     array(['rising', 'falling'], dtype='<U7')
     """
 
-    def __init__(
-        self, nu: float = 1.0, *, n_features: int | None = None, standardize: bool = True
-    ) -> None:
-        self.nu = nu
-        self.n_features = n_features
-        self.standardize = standardize
+    nu: float = 1.0
 
     def _check_parameters(self) -> None:
         check_real("nu", self.nu, above=0)

@@ -2,112 +2,92 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .base import PlaneFit, PlanePairClassifier, check_pair, lowest
+from .base import (
+    PlaneFit,
+    PlanePairClassifier,
+    RowSpace,
+    check_pair,
+    eigenpair,
+    lowest,
+    moment_factor,
+    second_moment,
+)
 from .lasso import lasso
-from .problem import RowSpace, eigenpair, moment_factor, second_moment, with_bias
+
+
+def dense_plane(A: Array, B: Array, d1: float, d2: float, ridge: float) -> PlaneFit:
+    """Minimise ``z'Nz / z'Dz`` without the l1 term, exactly, in the row space.
+
+    Outside the row space the quotient is 1, which the bias alone already attains or beats
+    unless d1 > d2; the smallest eigenvalue inside is below that.
+    """
+    space = RowSpace.of([A, B])
+    G, H = (second_moment(block) for block in space.blocks)
+    shift = ridge * np.eye(len(G))
+    mu, u = eigenpair(G + d1 * H + shift, H + d2 * G + shift, 0)
+    return PlaneFit(space.lift(u), [mu])
 
 
 @dataclass(frozen=True)
 class ShiftedPair:
-    """``N = G + d1 H + ridge I`` and ``D = H + d2 G + ridge I``, as products."""
+    """``N = F'F + ridge I`` (G + d1 H) and ``D = E'E + ridge I`` (H + d2 G), as products."""
 
-    A: Array
-    B: Array
-    d1: float
-    d2: float
+    F: Array
+    E: Array
     ridge: float
 
-    @property
-    def factor(self) -> Array:
-        """F with ``N = F'F + ridge I``."""
-        second = with_bias(self.B) * np.sqrt(self.d1 / len(self.B))
-        return np.vstack([moment_factor(self.A), second])
+    @classmethod
+    def of(cls, A: Array, B: Array, d1: float, d2: float, ridge: float) -> ShiftedPair:
+        """Make it from class blocks without their bias columns."""
+        Ae, Be = moment_factor(A), moment_factor(B)
+        first, second = np.vstack([Ae, d1**0.5 * Be]), np.vstack([d2**0.5 * Ae, Be])
+        return cls(first, second, ridge)
 
     def numerator(self, z: Array) -> Array:
         """``N z``."""
-        return self._product(z, 1.0, self.d1)
+        return (self.F @ z) @ self.F + self.ridge * z
 
     def denominator(self, z: Array) -> Array:
         """``D z``."""
-        return self._product(z, self.d2, 1.0)
+        return (self.E @ z) @ self.E + self.ridge * z
 
-    def _product(self, z: Array, a: float, b: float) -> Array:
-        """``(a G + b H + ridge I) z``."""
-        w, bias = z[:-1], z[-1]
-        pa = (self.A @ w + bias) * (a / len(self.A))
-        pb = (self.B @ w + bias) * (b / len(self.B))
-        return np.append(pa @ self.A + pb @ self.B, pa.sum() + pb.sum()) + self.ridge * z
+    def flat_plane(self) -> tuple[Array, float]:
+        """Return the plane w = 0 on the set, and the l1 weight from which on it is best."""
+        z = np.append(np.zeros(self.F.shape[1] - 1), 1.0)
+        z /= np.sqrt(self.denominator(z)[-1])
+        g, slope = self.denominator(z), self.numerator(z)
+        return z, 2.0 * float(np.abs(slope - slope[-1] / g[-1] * g)[:-1].max())
 
-    def dense_plane(self) -> PlaneFit:
-        """Minimise ``z'Nz / z'Dz`` without the l1 term, exactly, in the row space.
+    def sparse_plane(self, l1: float, z: Array, tol: float, max_iter: int) -> PlaneFit:
+        """Minimise ``z'Nz + l1 ||w||_1`` on ``z'Dz = 1`` by convex steps, from a z on the set.
 
-        Outside the row space the quotient is 1, which the bias alone already attains or beats
-        unless d1 > d2; the smallest eigenvalue inside is below that.
+        Each step replaces the constraint by its tangent ``(D z_t)'z = 1`` and solves the lasso
+        that is left. By the inequality of Cauchy and Schwarz the solution has ``z'Dz >= 1``, so
+        scaling it back onto the set lowers both terms: the objective never rises.
         """
-        space = RowSpace.of(self.A, self.B)
-        G, H = second_moment(space.A), second_moment(space.B)
-        shift = self.ridge * np.eye(len(G))
-        mu, u = eigenpair(G + self.d1 * H + shift, H + self.d2 * G + shift, 0)
-        return PlaneFit(space.lift(u), [mu])
+        history = [float(z @ self.numerator(z) + l1 * np.abs(z[:-1]).sum())]
+        gradient, zeros = np.zeros(len(z)), np.zeros(len(z))
+        converged, solved = False, True
+        while solved and not converged and len(history) <= max_iter:
+            g = self.denominator(z)
+            if np.count_nonzero(z) > 0.1 * len(z):  # start the lasso at a sparse point instead
+                heaviest = np.abs(g).argmax()
+                z = zeros.copy()
+                z[heaviest] = 1.0 / g[heaviest]
+            z, gradient, solved = lasso(self.F, self.ridge, zeros, l1, z, equality=g)
+            z /= np.sqrt(z @ self.denominator(z))
+            history.append(float(z @ self.numerator(z) + l1 * np.abs(z[:-1]).sum()))
+            converged = solved and history[-2] - history[-1] <= tol * history[-1]
+        return PlaneFit(z, history, np.abs(gradient[:-1]), len(history) - 1, converged)
 
 
-def bias_only(pair: ShiftedPair) -> tuple[Array, float]:
-    """Return the plane w = 0 and the l1 weight from which on it cannot be improved."""
-    z = np.zeros(pair.A.shape[1] + 1)
-    z[-1] = 1.0
-    g = pair.denominator(z)
-    z /= np.sqrt(g[-1])
-    g /= np.sqrt(g[-1])
-    slope = pair.numerator(z)
-    slope = slope - slope[-1] / g[-1] * g
-    return z, 2.0 * float(np.abs(slope[:-1]).max())
-
-
-def sparse_plane(
-    pair: ShiftedPair, F: Array, l1: float, start: Array, tol: float, max_iter: int
-) -> PlaneFit:
-    """Minimise ``z'Nz + l1 ||w||_1`` on ``z'Dz = 1`` by convex steps, from a start on the set.
-
-    Each step replaces the constraint by its tangent ``(D z_t)'z = 1`` and solves the lasso that
-    is left. By the inequality of Cauchy and Schwarz the solution has ``z'Dz >= 1``, so scaling
-    it back onto the set lowers both terms: the objective never rises.
-    """
-    z = start
-    g = pair.denominator(z)
-
-    def value(z: Array) -> float:
-        return float(z @ pair.numerator(z) + l1 * np.abs(z[:-1]).sum())
-
-    history = [value(z)]
-    gradient = np.zeros(len(z))
-    converged = False
-    while not converged and len(history) <= max_iter:
-        start = sparse_feasible(z, g)
-        z, gradient = lasso(F, pair.ridge, np.zeros(len(z)), l1, start, equality=g)
-        g = pair.denominator(z)
-        scale = np.sqrt(z @ g)
-        z, g = z / scale, g / scale
-        history.append(value(z))
-        converged = history[-2] - history[-1] <= tol * history[-1]
-    return PlaneFit(z, history, np.abs(gradient[:-1]), len(history) - 1, converged)
-
-
-def sparse_feasible(z: Array, g: Array) -> Array:
-    """Return a point with ``g'z = 1`` to start the (convex) lasso from: z, if it is sparse."""
-    if np.count_nonzero(z) <= 0.1 * len(z):
-        return z
-    start = np.zeros(len(z))
-    heaviest = np.abs(g).argmax()
-    start[heaviest] = 1.0 / g[heaviest]
-    return start
-
-
+@dataclass(eq=False, repr=False)
 class L1ReGEC(PlanePairClassifier):
     r"""ReGEC with an l1 term: sparse planes. A reconstruction.
 
@@ -118,15 +98,13 @@ class L1ReGEC(PlanePairClassifier):
         \min_z\ z^T (G + \delta_1 H + \rho I) z + \lambda \|w\|_1
         \quad \text{on} \quad z^T (H + \delta_2 G + \rho I) z = 1
 
-    and for the second the two matrices change places. The bias is free of the l1 term.
-
-    The original's text was not at hand; it is described as ReGEC's eigenvalue problem with an
-    l1 regularisation. Chosen here: the constraint as written; the ridge :math:`\rho`, without
-    which more features than samples leave the problem unbounded; the procedure, which puts the
-    tangent in the constraint's place, solves the lasso that is left, scales back onto the set,
-    and never raises the objective; and the unit of :math:`\lambda`, the weight at which the plane
-    w = 0 could not be improved. The problem is not convex: of two starts, w = 0 and the plane
-    without the l1 term, the lower end is kept.
+    and for the second the two matrices change places. The original's text was not at hand; it is
+    described as ReGEC's eigenvalue problem with an l1 regularisation. Chosen here: the constraint
+    as written; a bias free of the l1 term; the ridge :math:`\rho`, without which more features than
+    samples leave the problem unbounded; steps that put the tangent in the constraint's place, solve
+    the lasso that is left and scale back, which never raises the objective; the unit of
+    :math:`\lambda`, the weight at which w = 0 could not be improved; and of two starts, w = 0 and
+    the plane without the l1 term, the lower end.
 
     Parameters
     ----------
@@ -138,8 +116,7 @@ class L1ReGEC(PlanePairClassifier):
         :math:`\rho > 0`.
     %(sparse_panel)s
     %(standardize)s
-    tol : float, default=1e-6
-        Stop when a step lowers the objective by less than this, relatively.
+    %(tol)s
     max_iter : int, default=200
 
     Attributes
@@ -158,34 +135,20 @@ class L1ReGEC(PlanePairClassifier):
     Examples
     --------
     >>> import numpy as np
+    >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import L1ReGEC
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 500))
-    >>> y = np.repeat([0, 1], 30)
-    >>> X[y == 1, :3] += 3
-    >>> model = L1ReGEC(l1=0.5).fit(X, y)
-    >>> model.get_support(indices=True)
-    array([0, 1, 2])
+    >>> data = make_planted(60, 500, 3, effect=3.0)
+    >>> model = L1ReGEC().fit(data.X, data.y)
+    >>> np.array_equal(model.get_support(indices=True), data.support)
+    True
     """
 
-    def __init__(
-        self,
-        l1: float = 0.2,
-        *,
-        delta: float | tuple[float, float] = 0.1,
-        ridge: float = 0.1,
-        n_features: int | None = None,
-        standardize: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 200,
-    ) -> None:
-        self.l1 = l1
-        self.delta = delta
-        self.ridge = ridge
-        self.n_features = n_features
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
+    l1: float = 0.2
+    _: KW_ONLY
+    delta: float | tuple[float, float] = 0.1
+    ridge: float = 0.1
+    tol: float = 1e-6
+    max_iter: int = 200
 
     def _check_parameters(self) -> None:
         d1, d2 = check_pair("delta", self.delta, least=0)
@@ -194,25 +157,21 @@ class L1ReGEC(PlanePairClassifier):
         check_real("l1", self.l1, above=0, most=1)
         check_real("ridge", self.ridge, above=0)
 
-    def _pairs(self, A: Array, B: Array) -> tuple[ShiftedPair, ShiftedPair]:
-        d1, d2 = check_pair("delta", self.delta)
-        return ShiftedPair(A, B, d1, d2, self.ridge), ShiftedPair(B, A, d2, d1, self.ridge)
-
     def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        first, second = self._pairs(A, B)
-        return self._fit_pair(first), self._fit_pair(second)
+        d1, d2 = check_pair("delta", self.delta)
+        return self._fit_shifted(A, B, d1, d2), self._fit_shifted(B, A, d2, d1)
 
-    def _fit_pair(self, pair: ShiftedPair) -> PlaneFit:
-        F = pair.factor
-        flat, largest = bias_only(pair)
-        dense = pair.dense_plane().z
-        dense /= np.sqrt(dense @ pair.denominator(dense))
+    def _fit_shifted(self, A: Array, B: Array, d1: float, d2: float) -> PlaneFit:
+        pair = ShiftedPair.of(A, B, d1, d2, self.ridge)
+        flat, largest = pair.flat_plane()
+        dense = dense_plane(A, B, d1, d2, self.ridge).z
+        dense = dense / np.sqrt(dense @ pair.denominator(dense))
         ends = (
-            sparse_plane(pair, F, self.l1 * largest, start, self.tol, self.max_iter)
+            pair.sparse_plane(self.l1 * largest, start, self.tol, self.max_iter)
             for start in (flat, dense)
         )
         return lowest(ends, margin=10.0 * self.tol)
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        first, second = self._pairs(A, B)
-        return first.dense_plane(), second.dense_plane()
+        d1, d2 = check_pair("delta", self.delta)
+        return dense_plane(A, B, d1, d2, self.ridge), dense_plane(B, A, d2, d1, self.ridge)

@@ -5,19 +5,16 @@
 optionally on the hyperplane g'z = 1. The bias b, the last entry, is free of the l1 term. The
 method is the feature-sign search of H. Lee, A. Battle, R. Raina and A. Y. Ng, "Efficient sparse
 coding algorithms" (2007), inside a working set of features, with the equality carried along by
-its multiplier. It ends on the exact solution of the sign pattern it has found, so a caller can
-iterate on it and see a monotone objective to rounding.
+its multiplier. It ends on the exact solution of its sign pattern, so a caller can iterate on it
+and see a monotone objective to rounding.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
 
 from .._typing import Float64Array as Array
-from .._typing import IntArray
 
 
 def lasso(
@@ -29,119 +26,97 @@ def lasso(
     *,
     equality: Array | None = None,
     tol: float = 1e-9,
-) -> tuple[Array, Array]:
-    """Return the solution z of this module's lasso and the gradient of its smooth part.
+    max_iter: int = 500,
+) -> tuple[Array, Array, bool]:
+    """Return the solution, the gradient of the smooth part, and whether the search ended.
 
-    The gradient is ``2(Qz - c - multiplier g)``, at most ``(1 + tol) l1`` in size for every
-    weight that is zero. The start may be any point, with ``equality`` (the vector g) one that
-    satisfies it; one near the solution is cheap.
+    The gradient, ``2(Qz - c - multiplier g)``, is at most l1 in size for every weight of zero. The
+    start may be any point, with ``equality`` (the vector g) one that satisfies it.
     """
-    z = start.copy()
-    last = len(z) - 1
-    work = np.union1d(np.flatnonzero(z), [last])
+    z, gradient = start, np.zeros(len(start))
+    work = np.union1d(np.flatnonzero(z), [len(z) - 1])
     lowest = np.inf
-    while True:
-        inner = _SignSearch(
-            F[:, work].T @ F[:, work] + ridge * np.eye(len(work)),
-            c[work],
-            None if equality is None else equality[work],
-            l1,
-            tol,
-        )
+    for _ in range(max_iter):
+        Q = F[:, work].T @ F[:, work] + ridge * np.eye(len(work))
+        g = None if equality is None else equality[work]
+        inner, multiplier, converged = _sign_search(Q, c[work], g, l1, z[work], tol)
         z = np.zeros(len(start))
-        z[work], multiplier = inner.solve(start[work])
-        image = F[:, work] @ z[work]
-        gradient = 2.0 * (F.T @ image - c)
-        gradient[work] += 2.0 * ridge * z[work]
+        z[work] = inner
+        image = F[:, work] @ inner
+        gradient = 2.0 * (F.T @ image + ridge * z - c)
         if equality is not None:
             gradient -= 2.0 * multiplier * equality
         excess = np.abs(gradient) - (1.0 + tol) * l1
         excess[work] = -np.inf
         violators = np.flatnonzero(excess > 0)
-        if len(violators) == 0:
-            return z, gradient
+        if not len(violators) or not converged:
+            return z, gradient, converged
         # As many again as are in use: few passes over F, and a small Gram matrix.
         most = max(10, int(np.count_nonzero(z)))
-        if len(violators) > most:
-            violators = violators[np.argsort(-excess[violators], kind="stable")[:most]]
-        # What is zero leaves the set only while the objective falls, so that no set comes again;
-        # where rounding hides the fall the set grows. Either can happen finitely often.
-        value = float(image @ image + ridge * (z @ z) - 2.0 * (c @ z))
-        value += l1 * float(np.abs(z[:-1]).sum())
-        keep = np.union1d(np.flatnonzero(z), [last]) if value < lowest else work
+        violators = violators[np.argsort(-excess[violators], kind="stable")[:most]]
+        # What is zero leaves the set only while the objective falls, so that no set comes again.
+        value = float(image @ image + ridge * (z @ z) - 2.0 * (c @ z) + l1 * np.abs(z[:-1]).sum())
+        keep = np.union1d(np.flatnonzero(z), [len(z) - 1]) if value < lowest else work
         lowest = min(lowest, value)
         work = np.union1d(keep, violators)
-        start = z
+    return z, gradient, False
 
 
-@dataclass(frozen=True)
-class _SignSearch:
-    """Feature-sign search on a Gram matrix small enough to factor; the last entry is the bias."""
+def _sign_search(
+    Q: Array, c: Array, g: Array | None, l1: float, z: Array, tol: float
+) -> tuple[Array, float, bool]:
+    """Return the minimiser on a Gram matrix small enough to factor, and the multiplier.
 
-    Q: Array
-    c: Array
-    g: Array | None
-    l1: float
-    tol: float
+    With its signs fixed the problem is smooth. Its stationary point is taken if it has these
+    signs; otherwise the best point on the way where a weight reaches zero. Then the zero that
+    violates its condition most gets a sign, and all is repeated.
+    """
 
-    def solve(self, z: Array) -> tuple[Array, float]:
-        """Return the minimiser and the multiplier, from a (feasible) start."""
-        signs = np.append(np.sign(z[:-1]), 0.0)
-        z, signs, multiplier = self._minimize_with_signs(z, signs)
-        barred = np.zeros(len(z), dtype=bool)
-        barred[-1] = True  # the bias is always in
-        while True:
-            gradient = 2.0 * (self.Q @ z - self.c)
-            if self.g is not None:
-                gradient -= 2.0 * multiplier * self.g
-            excess = np.abs(gradient) - (1.0 + self.tol) * self.l1
-            excess[(signs != 0) | barred] = -np.inf
-            entering = int(excess.argmax())
-            if not excess[entering] > 0:
-                return z, multiplier
-            trial = signs.copy()
-            trial[entering] = -np.sign(gradient[entering])
-            found = self._minimize_with_signs(z, trial)
-            if self._objective(found[0][None])[0] < self._objective(z[None])[0]:
-                z, signs, multiplier = found
-            else:
-                # A violation too small to act on in this arithmetic; trying again would cycle.
-                barred[entering] = True
+    def objective(points: Array) -> Array:
+        smooth = np.einsum("ij,ij->i", points @ Q - 2.0 * c, points)
+        return smooth + l1 * np.abs(points[:, :-1]).sum(axis=1)
 
-    def _minimize_with_signs(self, z: Array, signs: Array) -> tuple[Array, Array, float]:
-        """Minimise over the entries that have a sign, and the bias; drop what reaches zero."""
-        z, signs = z.copy(), signs.copy()
-        while True:
-            a = np.append(np.flatnonzero(signs), len(z) - 1)
-            target, multiplier = self._stationary(a, signs[a])
-            wrong = target * signs[a] < 0
-            if not wrong.any():
-                z[a] = target
-                return z, signs, multiplier
-            # Go to the best of the points where an entry changes sign. The objective falls at
-            # least up to the first of them; an entry that is still zero is at its point now.
-            # Where rounding hides the fall an entry is dropped, so that the loop ends.
+    z, signs, last = z.copy(), np.append(np.sign(z[:-1]), 0.0), len(z) - 1
+    barred = np.zeros(len(z), dtype=bool)
+    barred[last] = True  # the bias is always in
+    best, lowest, multiplier, entering = (z, signs, 0.0), np.inf, 0.0, last
+    for _ in range(20 * len(z) + 100):
+        a = np.append(np.flatnonzero(signs), last)
+        factor = linalg.cho_factor(Q[np.ix_(a, a)], check_finite=False)
+        target = linalg.cho_solve(factor, c[a] - 0.5 * l1 * signs[a], check_finite=False)
+        if g is not None:
+            along = linalg.cho_solve(factor, g[a], check_finite=False)
+            multiplier = float((1.0 - g[a] @ target) / (g[a] @ along))
+            target += multiplier * along
+        wrong = target * signs[a] < 0
+        if wrong.any():
+            # The objective falls at least up to the first change of sign; where rounding hides
+            # the fall, that weight is dropped, so that the walk ends.
             step = target - z[a]
             times = np.append(-z[a][wrong] / step[wrong], 1.0)
             points = np.zeros((len(times), len(z)))
             points[:, a] = z[a] + times[:, None] * step
             points[np.arange(len(times) - 1), a[wrong]] = 0.0
-            values = self._objective(points)
-            falls = values.min() < self._objective(z[None])[0]
+            values = objective(points)
+            falls = values.min() < objective(z[None])[0]
             z = points[values.argmin() if falls else times[:-1].argmin()]
             signs = np.append(np.where(signs[:-1] != 0, np.sign(z[:-1]), 0.0), 0.0)
-
-    def _stationary(self, a: IntArray, signs: Array) -> tuple[Array, float]:
-        """Stationary point of the smooth problem that fixed signs leave, and its multiplier."""
-        factor = linalg.cho_factor(self.Q[np.ix_(a, a)], check_finite=False)
-        point = linalg.cho_solve(factor, self.c[a] - 0.5 * self.l1 * signs, check_finite=False)
-        if self.g is None:
-            return point, 0.0
-        g = self.g[a]
-        along = linalg.cho_solve(factor, g, check_finite=False)
-        multiplier = float((1.0 - g @ point) / (g @ along))
-        return point + multiplier * along, multiplier
-
-    def _objective(self, points: Array) -> Array:
-        smooth = np.einsum("ij,ij->i", points @ self.Q - 2.0 * self.c, points)
-        return smooth + self.l1 * np.abs(points[:, :-1]).sum(axis=1)
+            continue
+        z[a] = target
+        value = float(objective(z[None])[0])
+        if value < lowest:
+            best, lowest = (z.copy(), signs.copy(), multiplier), value
+        else:
+            # A violation too small to act on in this arithmetic; trying again would cycle.
+            barred[entering] = True
+            z, signs, multiplier = best[0].copy(), best[1].copy(), best[2]
+        gradient = 2.0 * (Q @ z - c)
+        if g is not None:
+            gradient -= 2.0 * multiplier * g
+        excess = np.abs(gradient) - (1.0 + tol) * l1
+        excess[(signs != 0) | barred] = -np.inf
+        entering = int(excess.argmax())
+        if not excess[entering] > 0:
+            return z, multiplier, True
+        signs[entering] = -np.sign(gradient[entering])
+    return best[0], best[2], False

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from scipy import linalg
 
-from .._typing import BoolArray
 from .._typing import Float64Array as Array
 from .._validate import check_choice, check_real
-from .base import PlaneFit, PlanePairClassifier, lowest
+from .base import PlaneFit, PlanePairClassifier, RowSpace, lowest, with_bias
 from .gepsvm import ridge_plane
-from .problem import RowSpace, with_bias
 
 
 def starts(A: Array, B: Array) -> list[Array]:
@@ -77,110 +75,57 @@ def weighted_solve(A: Array, row: Array, diagonal: Array, g: Array) -> Array:
     return g / diagonal - scaled.T @ inner
 
 
-@dataclass(frozen=True)
-class Reweighting:
-    """The penalised problem with its distances smoothed, and a step that lowers it,
-
-        min  mean sqrt((A z)^2 + eps^2) + delta sum_f |z_f|^p   on  mean |B z| = 1 .
-
-    Both sums are concave in the squares, so their tangents there are quadratic majorants. The
-    denominator is convex: its tangent ``g'z = 1`` at a point of the set leaves a minimiser with
-    ``mean |B z| >= 1``, and scaling that back lowers both sums. So a step does not raise the
-    objective as long as the weights are well above ``floor``, which keeps their majorant
-    finite. It costs one linear system.
-    """
-
-    delta: float
-    p: float
-    eps: float
-    floor: float
-
-    def value(self, residual: Array, z: Array) -> float:
-        """Return the objective, given ``residual = A z``."""
-        fit = float(np.sqrt(np.square(residual) + self.eps**2).mean())
-        return fit + self.delta * float((np.abs(z) ** self.p).sum())
-
-    def row_weights(self, residual: Array) -> Array:
-        """Curvature of the majorant in each residual."""
-        return 1.0 / (len(residual) * np.sqrt(np.square(residual) + self.eps**2))
-
-    def column_weights(self, z: Array) -> Array:
-        """Curvature of the majorant in each weight."""
-        return self.delta * self.p * (np.square(z) + self.floor**2) ** (self.p / 2 - 1)
-
-    def step(self, A: Array, B: Array, residual: Array, z: Array) -> Array:
-        """Return the next point, again with ``mean |B z| = 1``."""
-        tangent = np.sign(B @ z) @ B / len(B)
-        z = weighted_solve(A, self.row_weights(residual), self.column_weights(z), tangent)
-        return z / np.abs(B @ z).mean()
-
-    def stay_at_zero(self, A: Array, B: Array, z: Array) -> BoolArray:
-        """Whether each weight that is zero would stay below the floor, were it let go."""
-        residual = A @ z
-        row = self.row_weights(residual)
-        multiplier = float(row @ np.square(residual) + self.column_weights(z) @ np.square(z))
-        pull = (row * residual) @ A - multiplier * (np.sign(B @ z) @ B / len(B))
-        return np.abs(pull) <= self.column_weights(np.zeros(1)) * self.floor
-
-
 def reweight(
     A: Array, B: Array, z: Array, delta: float, p: float, eps: float, tol: float, max_iter: int
 ) -> tuple[Array, list[float], bool]:
-    """Minimise ``mean |A z| + delta ||z||_p^p`` on ``mean |B z| = 1`` from z.
+    """Minimise ``mean sqrt((A z)^2 + eps^2) + delta ||z||_p^p`` on ``mean |B z| = 1`` from z.
 
-    For p at most 1 nearly all weights fall below the floor. Setting these to zero lowers the
-    objective, and leaving their columns out saves most of the time; columns that would not stay
-    at zero at the end are taken back. A step that would raise the objective ends the iteration.
-    Returns z, the objective with smoothed distances from the start on, and whether it converged.
+    Both sums are concave in the squares, so their tangents there are quadratic majorants. The
+    denominator is convex: its tangent ``g'z = 1`` at a point of the set leaves a minimiser with
+    ``mean |B z| >= 1``, and scaling that back lowers both sums. A step costs one linear system.
+    For p at most 1 nearly all weights fall toward zero, where the majorant holds them for good:
+    their columns are left out when most are below the floor and the objective does not rise by it.
+    Returns z, the objective from the start on, and whether it converged.
     """
+    columns, size = np.arange(len(z)), len(z)
     z = z / np.abs(B @ z).mean()
     # Distances are in units of the other class's mean; weights have a unit of their own.
-    problem = Reweighting(delta, p, eps, eps * float(np.abs(z).max()))
-    history = [problem.value(A @ z, z)]
-    columns = np.arange(len(z))
-    cut_share = 0.5 if p <= 1 else 0.0  # cut when fewer than this share are above the floor
-    while True:
-        Ac, Bc, zc = A[:, columns], B[:, columns], z[columns]
-        residual = Ac @ zc
-        converged = mostly_small = False
-        while not converged and not mostly_small and len(history) <= max_iter:
-            trial = problem.step(Ac, Bc, residual, zc)
-            image = Ac @ trial
-            level = problem.value(image, trial)
-            converged = history[-1] - level <= tol * history[-1]
-            if level <= history[-1]:
-                zc, residual = trial, image
-                history.append(level)
-            above = int(np.count_nonzero(np.abs(zc) > problem.floor))
-            mostly_small = above < cut_share * len(zc)
-        z = np.zeros(len(z))
-        z[columns] = zc
-        if mostly_small:
-            kept = np.abs(z) > problem.floor
-            kept[-1] = True
-            cut = np.where(kept, z, 0.0)
-            cut /= np.abs(B @ cut).mean()
-            level = problem.value(A @ cut, cut)
-            if level <= history[-1]:
-                z, columns = cut, np.flatnonzero(kept)
-                history.append(level)
-            else:
-                cut_share *= 0.7  # too early: many small weights still carry the fit together
-        elif converged and len(columns) < len(z):
-            freed = ~problem.stay_at_zero(A, B, z)
-            freed[columns] = False
-            if not freed.any():
-                break
-            columns = np.union1d(columns, np.flatnonzero(freed))
-            cut_share = 0.0  # no cut again, so that the loop ends
-        else:
-            break
+    floor = eps * float(np.abs(z).max())
+
+    def value(residual: Array, z: Array) -> float:
+        fit = float(np.sqrt(np.square(residual) + eps**2).mean())
+        return fit + delta * float((np.abs(z) ** p).sum())
+
+    residual = A @ z
+    history = [value(residual, z)]
+    converged = False
+    while not converged and len(history) <= max_iter:
+        row = 1.0 / (len(A) * np.sqrt(np.square(residual) + eps**2))
+        column = delta * p * (np.square(z) + floor**2) ** (p / 2 - 1)
+        trial = weighted_solve(A, row, column, np.sign(B @ z) @ B / len(B))
+        trial /= np.abs(B @ trial).mean()
+        level = value(A @ trial, trial)
+        converged = history[-1] - level <= tol * history[-1]
+        if level <= history[-1]:
+            z, residual = trial, A @ trial
+            history.append(level)
+        kept = np.append(np.abs(z[:-1]) > floor, True)
+        if p <= 1 and kept.mean() < 0.5:
+            cut = z[kept] / np.abs(B[:, kept] @ z[kept]).mean()
+            image = A[:, kept] @ cut
+            if value(image, cut) <= history[-1]:
+                A, B, z, residual, columns = A[:, kept], B[:, kept], cut, image, columns[kept]
+                history.append(value(residual, z))
+                converged = False
     if p <= 1:
         # A weight that the majorant holds at zero ends at some fraction of the floor.
-        z = np.where(np.append(np.abs(z[:-1]) > 10.0 * problem.floor, True), z, 0.0)
-    return z, history, converged
+        z = np.where(np.append(np.abs(z[:-1]) > 10.0 * floor, True), z, 0.0)
+    whole = np.zeros(size)
+    whole[columns] = z
+    return whole, history, converged
 
 
+@dataclass(eq=False, repr=False)
 class NPSVM(PlanePairClassifier):
     r"""Non-parallel proximal support vector machine in the l1 norm.
 
@@ -199,15 +144,14 @@ class NPSVM(PlanePairClassifier):
     For the second plane the classes change roles.
 
     *Without penalty* the procedure is the published ascent on the inverse ratio, its step chosen
-    so that the ratio never rises. It ends at a kink, typically within a few percent of a minimum;
-    where the samples of the own class determine a plane, reweighted least squares go the rest of
-    the way. With more features than samples any labels allow a ratio of zero: use a penalty.
+    so that the ratio never rises. It ends at a kink near a minimum; where the samples of the own
+    class determine a plane, reweighted least squares go the rest of the way. With more features
+    than samples any labels allow a ratio of zero: use a penalty.
 
     *The penalised forms are reconstructions*, as their texts were not at hand. They are known as
     the penalty added to the numerator of the ratio, which has no minimum for :math:`p \ne 1`, as
-    scaling z changes it; here the denominator fixes the scale. Each step reweights (a quadratic
-    majorant of each absolute value), puts the denominator's tangent in its place and solves a
-    linear system; the objective never rises. For p at most 1 the planes are sparse.
+    scaling z changes it; here the denominator fixes the scale. Each step solves a linear system
+    and does not raise the objective. For p at most 1 the planes are sparse.
 
     No form is convex: of two starts, the plane of GEPSVM and the one across the class means, the
     lower end is kept.
@@ -219,16 +163,13 @@ class NPSVM(PlanePairClassifier):
         Weight of the penalty, > 0.
     p : float, default=1.0
         Exponent of the lp penalty, in (0, 2].
-    n_features : int or None, default=None
-        Size of the panel. None keeps every feature with a weight; an integer keeps the heaviest
-        over the two planes and fits both again on these.
+    %(dense_panel)s
     %(standardize)s
     eps : float, default=1e-4
         Smoothing of absolute values in the reweighted steps, in units of the other class's mean
         distance, and of the heaviest weight at the start. For p at most 1, weights below ten
         times that are set to zero.
-    tol : float, default=1e-6
-        Stop when a step lowers the objective by less than this, relatively.
+    %(tol)s
     max_iter : int, default=5000
 
     Attributes
@@ -242,13 +183,10 @@ class NPSVM(PlanePairClassifier):
     References
     ----------
     C.-N. Li, Y.-H. Shao and N.-Y. Deng, "Robust L1-norm non-parallel proximal support vector
-    machine", Optimization (2015).
-
-    H. Yan, Q. Ye, T. Zhang, D.-J. Yu and Y. Xu, "L1-norm GEPSVM classifier based on an effective
-    iterative algorithm for classification", Neural Processing Letters (2018).
-
-    X.-Q. Sun, Y.-J. Chen, Y.-H. Shao, C.-N. Li and C.-H. Wang, "Robust nonparallel proximal
-    support vector machine with Lp-norm regularization", IEEE Access 6 (2018) 20334-20347.
+    machine", Optimization (2015); H. Yan et al., "L1-norm GEPSVM classifier based on an effective
+    iterative algorithm for classification", Neural Processing Letters (2018); X.-Q. Sun et al.,
+    "Robust nonparallel proximal support vector machine with Lp-norm regularization", IEEE Access
+    6 (2018) 20334-20347.
 
     Examples
     --------
@@ -261,31 +199,17 @@ class NPSVM(PlanePairClassifier):
     >>> X += 0.1 * np.cos(np.arange(160)).reshape(80, 2)
     >>> X[:2] += [0, 9]
     >>> y = np.repeat(["rising", "falling"], 40)
-    >>> model = NPSVM().fit(X, y)
-    >>> model.predict([[2.0, 2.1], [2.0, -2.1]])
+    >>> NPSVM().fit(X, y).predict([[2.0, 2.1], [2.0, -2.1]])
     array(['rising', 'falling'], dtype='<U7')
     """
 
-    def __init__(
-        self,
-        penalty: str | None = None,
-        *,
-        delta: float = 0.1,
-        p: float = 1.0,
-        n_features: int | None = None,
-        standardize: bool = True,
-        eps: float = 1e-4,
-        tol: float = 1e-6,
-        max_iter: int = 5000,
-    ) -> None:
-        self.penalty = penalty
-        self.delta = delta
-        self.p = p
-        self.n_features = n_features
-        self.standardize = standardize
-        self.eps = eps
-        self.tol = tol
-        self.max_iter = max_iter
+    penalty: str | None = None
+    _: KW_ONLY
+    delta: float = 0.1
+    p: float = 1.0
+    eps: float = 1e-4
+    tol: float = 1e-6
+    max_iter: int = 5000
 
     def _check_parameters(self) -> None:
         check_choice("penalty", self.penalty, (None, "l2", "lp"))
@@ -295,30 +219,31 @@ class NPSVM(PlanePairClassifier):
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         dense = self.penalty is None or self.penalty == "l2" or self.p == 2
-        space = RowSpace.of(A, B) if dense else RowSpace(with_bias(A), with_bias(B), None)
+        space = RowSpace.of([A, B]) if dense else RowSpace([with_bias(A), with_bias(B)], None)
+        A_, B_ = space.blocks
         ends = []
         for z in starts(A, B):
             u = z if space.basis is None else space.basis.T @ z
             if self.penalty is None:
-                u, history, converged = self._least_ratio(space, u)
+                u, history, converged = self._least_ratio(A_, B_, u)
             else:
                 p = 2.0 if dense else float(self.p)
                 u, history, converged = reweight(
-                    space.A, space.B, u, self.delta, p, self.eps, self.tol, self.max_iter
+                    A_, B_, u, self.delta, p, self.eps, self.tol, self.max_iter
                 )
             n_iter = max(len(history) - 1, 1)
             ends.append(PlaneFit(space.lift(u), history, n_iter=n_iter, converged=converged))
         return lowest(ends, margin=10.0 * self.tol)
 
-    def _least_ratio(self, space: RowSpace, u: Array) -> tuple[Array, list[float], bool]:
+    def _least_ratio(self, A: Array, B: Array, u: Array) -> tuple[Array, list[float], bool]:
         """Ascend from u; where the samples determine a plane, reweight if that lowers the ratio."""
-        u, history = ascend(space.A, space.B, u, self.tol, self.max_iter)
+        u, history = ascend(A, B, u, self.tol, self.max_iter)
         converged = len(history) <= self.max_iter
-        if space.A.shape[1] <= len(space.A):
+        if A.shape[1] <= len(A):
             polished, _, converged = reweight(
-                space.A, space.B, u, 1e-12, 2.0, self.eps, self.tol, self.max_iter
+                A, B, u, 1e-12, 2.0, self.eps, self.tol, self.max_iter
             )
-            ratio = l1_ratio(space.A, space.B, polished)
+            ratio = l1_ratio(A, B, polished)
             if ratio < history[-1]:
                 u = polished
                 history.append(ratio)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from .._typing import Float64Array as Array
 from .._typing import IntArray
 from .._validate import check_integer, check_real
-from .base import PlaneFit, PlanePairClassifier, lowest
-from .gepsvm import GEPSVM, ridge_plane
-from .problem import eigenpair, moment_factor
+from .base import PlaneFit, PlanePairClassifier, eigenpair, lowest, moment_factor
+from .gepsvm import ridge_plane, ridge_planes
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,7 @@ def flow(
     return PlaneFit(z, history, np.abs(slope[:-1]), len(history), converged)
 
 
+@dataclass(eq=False, repr=False)
 class TruncatedRayleighFlow(PlanePairClassifier):
     r"""Planes with at most k features each, by the truncated Rayleigh flow ("Rifle").
 
@@ -106,9 +106,7 @@ class TruncatedRayleighFlow(PlanePairClassifier):
         and for 10 otherwise, or for all features if there are fewer.
     tau : float, default=1.0
         Ridge, > 0.
-    n_features : int or None, default=None
-        Size of the panel. None keeps the features of either plane; an integer keeps the heaviest
-        (then those with the steepest slope) and solves for both planes again on these.
+    %(sparse_panel)s
     %(standardize)s
     tol : float, default=1e-9
         A step must raise the quotient by more than this, relatively.
@@ -125,38 +123,24 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     References
     ----------
     K. M. Tan, Z. Wang, H. Liu and T. Zhang, "Sparse generalized eigenvalue problem: optimal
-    statistical rates via truncated Rayleigh flow", Journal of the Royal Statistical Society B
-    (2018), arXiv:1604.08697.
+    statistical rates via truncated Rayleigh flow", JRSS B (2018), arXiv:1604.08697.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import TruncatedRayleighFlow
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 500))
-    >>> y = np.repeat([0, 1], 30)
-    >>> X[y == 1, :3] += 3
-    >>> model = TruncatedRayleighFlow(n_features=3).fit(X, y)
-    >>> model.get_support(indices=True)
-    array([0, 1, 2])
+    >>> data = make_planted(60, 500, 3, effect=3.0)
+    >>> model = TruncatedRayleighFlow(n_features=3).fit(data.X, data.y)
+    >>> np.array_equal(model.get_support(indices=True), data.support)
+    True
     """
 
-    def __init__(
-        self,
-        n_nonzero: int | None = None,
-        *,
-        tau: float = 1.0,
-        n_features: int | None = None,
-        standardize: bool = True,
-        tol: float = 1e-9,
-        max_iter: int = 1000,
-    ) -> None:
-        self.n_nonzero = n_nonzero
-        self.tau = tau
-        self.n_features = n_features
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
+    n_nonzero: int | None = None
+    _: KW_ONLY
+    tau: float = 1.0
+    tol: float = 1e-9
+    max_iter: int = 1000
 
     def _check_parameters(self) -> None:
         if self.n_nonzero is not None:
@@ -174,4 +158,4 @@ class TruncatedRayleighFlow(PlanePairClassifier):
         return lowest(ends, margin=1e-9)
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return GEPSVM(self.tau)._fit_planes(A, B)
+        return ridge_planes(A, B, self.tau)

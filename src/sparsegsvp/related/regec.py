@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import linalg
@@ -10,11 +11,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from .._typing import Float64Array as Array
 from .._validate import check_choice
-from .base import PlaneFit, PlanePairClassifier, check_pair
-from .problem import RowSpace, eigenpair, moment_factor
-
-# Up to this many unknowns the pair with diagonal shifts is formed; beyond, only products.
-DENSE = 300
+from .base import PlaneFit, PlanePairClassifier, RowSpace, check_pair, moment_factor, shorten
 
 
 def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[PlaneFit, PlaneFit]:
@@ -26,8 +23,8 @@ def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[PlaneF
     features than samples a whole eigenspace attains each extreme; in it the plane of smallest
     ``||z||`` is taken, which is where a vanishing ridge would lead.
     """
-    space = RowSpace.of(A, B)
-    stacked = np.vstack([space.A / np.sqrt(len(A)), space.B / np.sqrt(len(B))])
+    space = RowSpace.of([A, B])
+    stacked = np.vstack([block / np.sqrt(len(block)) for block in space.blocks])
     U, s, Vt = linalg.svd(stacked, full_matrices=False, check_finite=False)
     rank = int((s > s[0] * max(stacked.shape) * np.finfo(float).eps).sum())
     U, s, Vt = U[:, :rank], s[:rank], Vt[:rank]
@@ -47,18 +44,15 @@ def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[PlaneF
 def diagonal_shift_plane(A: Array, B: Array, d1: float, d2: float) -> PlaneFit:
     """Minimise ``z'(G + d1 diag H)z / z'(H + d2 diag G)z``.
 
-    The two diagonals differ, so the row space does not hold the optimum. For many features
-    Lanczos iteration runs on the inverted pair, the numerator's inverse by the identity of
-    Woodbury: products with the blocks and one n_A x n_A factorisation, to machine precision.
+    The two diagonals differ, so the row space does not hold the optimum. Lanczos iteration runs on
+    the inverted pair, the numerator's inverse by the identity of Woodbury: products with the
+    blocks and one n_A x n_A factorisation, to machine precision.
     """
-    Ae, Be = moment_factor(A), moment_factor(B)
+    Ae, Be = shorten(moment_factor(A)), shorten(moment_factor(B))
     top, bottom = d1 * np.square(Be).sum(axis=0), d2 * np.square(Ae).sum(axis=0)
     # A feature that is zero throughout one class has no shift of its own there.
     top = np.maximum(top, 1e-12 * top.max())
     size = len(top)
-    if size <= DENSE:
-        inverse, z = eigenpair(Be.T @ Be + np.diag(bottom), Ae.T @ Ae + np.diag(top), -1)
-        return PlaneFit(z, [1.0 / inverse])
     scaled = Ae / top
     core = Ae @ scaled.T
     core.flat[:: len(core) + 1] += 1.0
@@ -79,6 +73,7 @@ def diagonal_shift_plane(A: Array, B: Array, d1: float, d2: float) -> PlaneFit:
     return PlaneFit(Z[:, 0], [float(1.0 / theta[0])])
 
 
+@dataclass(eq=False, repr=False)
 class ReGEC(PlanePairClassifier):
     r"""Regularised generalised eigenvalue classifier.
 
@@ -91,11 +86,11 @@ class ReGEC(PlanePairClassifier):
         (G + \delta_1 \operatorname{diag} H) z &= \mu (H + \delta_2 \operatorname{diag} G) z
             && \text{shift="diagonal"}
 
-    The diagonal shift is the original's, with the diagonals of G and H in the place of those of the
-    two kernel blocks. The cross shift is how later papers write the method. It changes the
-    eigenvalues and not the eigenvectors, so its planes do not depend on ``delta``; a common null
-    space of G and H is removed by going to the row space, and where more features than samples
-    leave a choice, the plane of smallest norm is taken.
+    The diagonal shift is the original's, with G and H in the place of kernel blocks. The cross
+    shift is how later papers write the method. It changes the eigenvalues and not the eigenvectors,
+    so its planes do not depend on ``delta``; a common null space of G and H is removed by going to
+    the row space, and where more features than samples leave a choice, the plane of smallest norm
+    is taken.
 
     Parameters
     ----------
@@ -110,8 +105,7 @@ class ReGEC(PlanePairClassifier):
     ----------
     %(planes)s
     objective_ : ndarray of shape (2,)
-        The quotient each plane minimises, on all features: the smallest :math:`\mu`, and the
-        inverse of the largest.
+        The smallest :math:`\mu`, and the inverse of the largest, on all features.
     %(panel)s
 
     References
@@ -124,25 +118,12 @@ class ReGEC(PlanePairClassifier):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sparsegsvp.related import ReGEC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = ReGEC(n_features=5).fit(X, y)
-    >>> model.transform(X).shape
-    (569, 5)
-    >>> model.score(X, y) > 0.8
+    >>> ReGEC(n_features=5).fit(X, y).score(X, y) > 0.8
     True
     """
 
-    def __init__(
-        self,
-        delta: float | tuple[float, float] = 0.1,
-        *,
-        shift: str = "diagonal",
-        n_features: int | None = None,
-        standardize: bool = True,
-    ) -> None:
-        self.delta = delta
-        self.shift = shift
-        self.n_features = n_features
-        self.standardize = standardize
+    delta: float | tuple[float, float] = 0.1
+    shift: str = field(default="diagonal", kw_only=True)
 
     def _check_parameters(self) -> None:
         d1, d2 = check_pair("delta", self.delta, above=0)

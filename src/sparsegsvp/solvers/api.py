@@ -5,24 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parallel import one_thread
 from .._typing import Float64Array, IntArray
-from .._validate import check_choice, check_integer, check_real
-from ..linalg import ClassMoments, Covariances
-from ..linalg.covariances import Method
-from ..linalg.stacked import block_covariances
+from .._validate import check_integer, check_real
+from ..linalg.covariances import ClassCovariances, CovariancesOfMoments, Part, covariances_of
+from ..linalg.moments import ClassMoments
+from ..linalg.rows import Rows, read_rows
 from .exact import solve_unpenalized
-from .path import PathSolver, delta_grid
-from .penalties import Penalty, make_penalty, penalty_factors
-from .quotient import check_definite
-from .working_set import Problem, Solution
-
-Inner = Literal["newton", "bb"]
+from .newton import Problem, Solution, kkt_residual
+from .path import Path, delta_grid
+from .penalties import Penalty, penalty_factors
+from .quotient import OneVsRest, check_definite
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +97,6 @@ def sparse_gsvp(
     eps: float = 1e-3,
     tol: float = 1e-6,
     max_iter: int = 1000,
-    penalty: Penalty | None = None,
-    method: Method = "auto",
-    inner: Inner = "newton",
-    weights: Any = None,
 ) -> GSVPResult:
     r"""A sparse plane close to the rows of A and far from those of B.
 
@@ -116,7 +109,7 @@ def sparse_gsvp(
 
     where MSD is the mean squared distance of a class to the plane, its spread shrunk
     toward the pooled one by `pool`, and p is the penalty: :math:`p(t) = t` for q = 1,
-    :math:`(t + \epsilon)^q - \epsilon^q` below, or one's own.
+    :math:`(t + \epsilon)^q - \epsilon^q` below.
 
     Parameters
     ----------
@@ -150,18 +143,6 @@ def sparse_gsvp(
         The certificate is to be below ``tol * delta_max``.
     max_iter : int, default=1000
         Largest number of inner iterations.
-    penalty : L1, Lq or an object like them, optional
-        The function p, for which `q` and `eps` are shorthand: ``L1()`` is q = 1,
-        ``Lq(q, eps)`` a smaller one. An object needs the methods ``value``, ``slope`` and
-        ``curvature`` of t >= 0, concave and never falling, from p(0) = 0 with a finite slope
-        there, and ``linear``, which says whether p(t) = t.
-    method : {"auto", "moments", "working_set"}, default="auto"
-        Form the class moments once, or solve on working sets of features. Chosen from
-        the shapes by default.
-    inner : {"newton", "bb"}, default="newton"
-        Newton steps on the support, or Barzilai-Borwein steps alone.
-    weights : array of shape (n_features,), optional
-        Deprecated name of `penalty_factor`.
 
     Returns
     -------
@@ -194,21 +175,19 @@ def sparse_gsvp(
     (True, False)
     """
     check_real("delta", delta, least=0)
-    _check_limits(tol, max_iter)
-    factor = _renamed(weights, penalty_factor)
-    with one_thread():
-        p = make_penalty(q, eps, penalty)
-        problem = _problem(A, B, p, tau, pool, factor, sample_weight, method, inner)
-        start = None if w0 is None else _unit_start(w0, problem)
-        if delta == 0.0:
-            result = _result(problem.cov, _unpenalized(problem), delta_max=float("nan"))
+    check_real("tol", tol, least=0)
+    check_integer("max_iter", max_iter, least=1)
+    problem = _problem(A, B, Penalty(q, eps), tau, pool, penalty_factor, sample_weight)
+    start = None if w0 is None else _unit_start(w0, problem)
+    if delta == 0.0:
+        result = _result(problem.cov, _unpenalized(problem), delta_max=float("nan"))
+    else:
+        path = Path(problem, tol=tol, max_iter=max_iter)
+        if start is None:
+            solution = path.continue_to(float(delta))
         else:
-            solver = PathSolver(problem, tol=tol, max_iter=max_iter)
-            if start is None:
-                found = solver.continue_to(float(delta))
-            else:
-                found = solver.solve_from(float(delta), start)
-            result = _result(problem.cov, found, solver.delta_max)
+            solution = path.solve_from(float(delta), start)
+        result = _result(problem.cov, solution, path.delta_max)
     _warn(
         [result],
         f"the certificate is {result.kkt_residual:.2g}, above tol * delta_max = "
@@ -232,12 +211,7 @@ def sparse_gsvp_path(
     eps: float = 1e-3,
     tol: float = 1e-6,
     max_iter: int = 1000,
-    penalty: Penalty | None = None,
-    method: Method = "auto",
-    inner: Inner = "newton",
-    upward: bool = True,
     max_features: int | None = None,
-    weights: Any = None,
 ) -> list[GSVPResult]:
     """Solutions at falling deltas, each warm started from the last.
 
@@ -246,7 +220,7 @@ def sparse_gsvp_path(
 
     Parameters
     ----------
-    A, B, q, tau, pool, penalty_factor, sample_weight, eps, tol, max_iter, penalty, method, inner
+    A, B, q, tau, pool, penalty_factor, sample_weight, eps, tol, max_iter
         As in `sparse_gsvp`.
     deltas : sequence of float, optional
         Penalties, in any order; solved and returned from the largest to the smallest.
@@ -254,14 +228,10 @@ def sparse_gsvp_path(
         Without `deltas`: how many, in geometric steps from delta_max.
     ratio : float, default=1e-2
         Without `deltas`: the last one is ``ratio * delta_max``.
-    upward : bool, default=True
-        Whether to walk up again.
     max_features : int, optional
         The path ends with the first solution that has more features than this, which is
         the last one returned. By default the number of rows of A and B together; pass the
         number of features for a path over all deltas.
-    weights : array of shape (n_features,), optional
-        Deprecated name of `penalty_factor`.
 
     Returns
     -------
@@ -287,40 +257,19 @@ def sparse_gsvp_path(
     else:
         check_integer("n_deltas", n_deltas, least=1)
         check_real("ratio", ratio, above=0, below=1)
-    _check_limits(tol, max_iter)
-    if max_features is not None:
-        check_integer("max_features", max_features, least=1)
-    factor = _renamed(weights, penalty_factor)
-    with one_thread():
-        p = make_penalty(q, eps, penalty)
-        problem = _problem(A, B, p, tau, pool, factor, sample_weight, method, inner)
-        solver = PathSolver(problem, tol=tol, max_iter=max_iter)
-        most = problem.cov.n_samples if max_features is None else int(max_features)
-        if deltas is None:
-            grid = delta_grid(solver.delta_max, int(n_deltas), ratio)
-        path = solver.run(grid, upward=upward, max_features=most)
-        results = [_result(problem.cov, found, solver.delta_max) for found in path]
-    _warn(results, "the certificate is not met at {} of the deltas")
-    return results
-
-
-def _check_limits(tol: float, max_iter: int) -> None:
     check_real("tol", tol, least=0)
     check_integer("max_iter", max_iter, least=1)
-
-
-def _renamed(weights: Any, penalty_factor: Any) -> Any:
-    """The penalty factors, whatever the name they were given by."""
-    if weights is None:
-        return penalty_factor
-    if penalty_factor is not None:
-        raise ValueError("weights is the old name of penalty_factor: give one of the two")
-    warnings.warn(
-        "weights is now called penalty_factor, and the old name will go: rename it",
-        FutureWarning,
-        stacklevel=3,
-    )
-    return weights
+    if max_features is not None:
+        check_integer("max_features", max_features, least=1)
+    problem = _problem(A, B, Penalty(q, eps), tau, pool, penalty_factor, sample_weight)
+    path = Path(problem, tol=tol, max_iter=max_iter)
+    if deltas is None:
+        grid = delta_grid(path.delta_max, int(n_deltas), ratio)
+    most = problem.cov.n_samples if max_features is None else int(max_features)
+    solutions = path.walk(grid, most)
+    results = [_result(problem.cov, solution, path.delta_max) for solution in solutions]
+    _warn(results, "the certificate is not met at {} of the deltas")
+    return results
 
 
 def _problem(
@@ -331,28 +280,23 @@ def _problem(
     pool: float,
     penalty_factor: Any,
     sample_weight: tuple[Any, Any] | None,
-    method: Method,
-    inner: Inner,
 ) -> Problem:
     """The problem of A's plane, all parameters checked."""
     tau = check_real("tau", tau, least=0)
     pool = check_real("pool", pool, least=0, most=1)
-    check_choice("inner", inner, get_args(Inner))
-    cov = block_covariances(A, B, sample_weight, method)
-    if not cov.standardization.varying.any():
+    cov = _covariances(A, B, sample_weight)
+    if not cov.varying.any():
         raise ValueError(
             "all features are constant over the rows of A and B: there is nothing to select"
         )
     names = A.feature_names if isinstance(A, ClassMoments) else getattr(A, "columns", None)
-    weights = penalty_factors(penalty_factor, cov.means.shape[1], names)
-    problem = Problem.of_class(
-        cov, 0, tau=tau, pool=pool, penalty=penalty, weights=weights, newton=inner == "newton"
-    )
+    factors = penalty_factors(penalty_factor, cov.means.shape[1], names)
+    problem = Problem(cov, OneVsRest.of_class(0, cov.share, pool), tau, penalty, factors)
     if not problem.eligible.any():
         raise ValueError(
             "all features of finite penalty_factor are constant: there is nothing to select"
         )
-    constant = np.count_nonzero(problem.weights == 0.0) - len(problem.free)
+    constant = np.count_nonzero(factors == 0.0) - len(problem.free)
     if constant:
         warnings.warn(
             f"{constant} feature(s) of penalty_factor 0 are constant, so no plane can use them",
@@ -367,8 +311,8 @@ def _problem(
 def _unit_start(w0: Any, problem: Problem) -> Float64Array:
     """The given start as a unit vector on the features that a plane may use."""
     w = np.array(w0, dtype=np.float64).ravel()
-    if w.shape != problem.weights.shape or not np.isfinite(w).all():
-        raise ValueError(f"w0 must be {len(problem.weights)} finite numbers, one per feature")
+    if w.shape != problem.factors.shape or not np.isfinite(w).all():
+        raise ValueError(f"w0 must be {len(problem.factors)} finite numbers, one per feature")
     w[~problem.eligible] = 0.0
     norm = float(np.linalg.norm(w))
     if norm == 0.0:
@@ -379,41 +323,50 @@ def _unit_start(w0: Any, problem: Problem) -> Float64Array:
 
 
 def _unpenalized(problem: Problem) -> Solution:
-    cov = problem.cov
     features = np.flatnonzero(problem.eligible)
-    if cov.costly_passes and len(features) > cov.n_samples:
-        raise ValueError(
-            "delta = 0 keeps every feature, so it needs A and B in memory: pass "
-            "A.compute() and B.compute(), or a small delta"
-        )
-    found = solve_unpenalized(cov, problem.plane, problem.tau, features)
-    if found is None:
+    result = solve_unpenalized(problem.cov, problem.plane, problem.tau, features)
+    if result is None:
         raise ValueError(
             "the unpenalised plane lies at infinity: the class means coincide. Use delta > 0"
         )
-    return found
+    w, bias = result
+    gradient = problem.gradient(features, w, bias)[features]
+    residual = kkt_residual(w, gradient, np.zeros(len(w)))
+    keep = w != 0.0
+    return Solution(
+        0.0,
+        features[keep],
+        w[keep],
+        bias,
+        bias.ratio,
+        residual,
+        1,
+        [bias.ratio],
+        gradient,
+        True,
+    )
 
 
-def _result(cov: Covariances, found: Solution, delta_max: float) -> GSVPResult:
-    sign = -1.0 if found.bias.other < 0.0 else 1.0
-    weights = sign * found.w
+def _result(cov: ClassCovariances, solution: Solution, delta_max: float) -> GSVPResult:
+    sign = -1.0 if solution.bias.other < 0.0 else 1.0
+    weights = sign * solution.w
     # bias.own is p_i + b for centred features: class 0 is A
-    mean = cov.means[0, found.features] + cov.standardization.center[found.features]
+    mean = cov.means[0, solution.features] + cov.center[solution.features]
     return GSVPResult(
-        support=found.features,
+        support=solution.features,
         weights=weights,
         n_features=cov.means.shape[1],
-        b=sign * found.bias.own - float(mean @ weights),
-        delta=found.delta,
-        quotient=found.quotient,
-        objective=found.objective,
-        kkt_residual=found.kkt_residual,
-        n_iter=found.n_iter,
-        converged=found.converged,
-        history=np.asarray(found.history),
+        b=sign * solution.bias.own - float(mean @ weights),
+        delta=solution.delta,
+        quotient=solution.bias.ratio,
+        objective=solution.objective,
+        kkt_residual=solution.kkt_residual,
+        n_iter=solution.n_iter,
+        converged=solution.converged,
+        history=np.asarray(solution.history),
         delta_max=delta_max,
-        clipped=found.bias.clipped,
-        gap=found.gap,
+        clipped=solution.bias.clipped,
+        gap=solution.gap,
     )
 
 
@@ -428,8 +381,83 @@ def _warn(results: list[GSVPResult], message: str) -> None:
         )
     if any(result.clipped for result in results):
         warnings.warn(
-            "the best bias ran off to infinity and was clipped: along the direction found "
+            "the best bias ran off to infinity and was clipped: along the direction chosen "
             "the class means coincide and the own class is the wider one",
             RuntimeWarning,
             stacklevel=3,
         )
+
+
+# -------------------------------------------------------------------------- the two classes
+
+
+def _covariances(A: Any, B: Any, sample_weight: tuple[Any, Any] | None) -> ClassCovariances:
+    """Covariances of the classes 0 (A) and 1 (B), given as rows or moments and checked."""
+    if isinstance(A, ClassMoments) or isinstance(B, ClassMoments):
+        return _moment_covariances(A, B, sample_weight)
+    blocks = [_check_block("A", A), _check_block("B", B)]
+    if blocks[0].shape[1] != blocks[1].shape[1]:
+        raise ValueError(
+            f"A has {blocks[0].shape[1]} features and B has {blocks[1].shape[1]}: "
+            "both need the same columns"
+        )
+    sizes = [block.shape[0] for block in blocks]
+    weights = _check_row_weights(sample_weight, sizes)
+    parts = [
+        Part(block, np.full(size, k), weight)
+        for k, (block, size, weight) in enumerate(zip(blocks, sizes, weights))
+    ]
+    return covariances_of(parts, 2, standardize=False)
+
+
+def _moment_covariances(A: Any, B: Any, sample_weight: Any) -> ClassCovariances:
+    if not (isinstance(A, ClassMoments) and isinstance(B, ClassMoments)):
+        raise ValueError("A and B must both be ClassMoments or both be arrays")
+    if sample_weight is not None:
+        raise ValueError("sample_weight is already in the moments: pass it to from_data")
+    for name, part in (("A", A), ("B", B)):
+        if len(part.classes) != 1:
+            raise ValueError(
+                f"{name} holds the moments of {len(part.classes)} classes: pick one with "
+                "moments.select([label])"
+            )
+        if part.counts[0] < 2:
+            raise ValueError(f"{name} has {part.counts[0]} rows: a class needs at least two")
+    if A.n_features != B.n_features:
+        raise ValueError(f"A has {A.n_features} features and B has {B.n_features}")
+    both = ClassMoments(
+        np.arange(2),
+        np.concatenate([A.counts, B.counts]),
+        np.concatenate([A.weights, B.weights]),
+        np.concatenate([A.means, B.means]),
+        np.concatenate([A.scatters, B.scatters]),
+    )
+    return CovariancesOfMoments.of(both, standardize=False)
+
+
+def _check_block(name: str, X: Any) -> Rows:
+    rows = read_rows(X, name, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0)
+    if rows.shape[0] < 2 or rows.shape[1] < 1:
+        raise ValueError(
+            f"{name} has shape {rows.shape}: a class needs at least two rows and one feature"
+        )
+    rows.check_values(name)
+    return rows
+
+
+def _check_row_weights(sample_weight: Any, sizes: list[int]) -> list[Float64Array]:
+    if sample_weight is None:
+        return [np.ones(size) for size in sizes]
+    if not (isinstance(sample_weight, Sequence) and len(sample_weight) == 2):
+        raise ValueError("sample_weight must be a pair: the weights of A's rows and of B's")
+    weights = [np.asarray(weight, dtype=np.float64).ravel() for weight in sample_weight]
+    for name, weight, size in zip("AB", weights, sizes):
+        if len(weight) != size:
+            raise ValueError(
+                f"sample_weight has {len(weight)} weights for the {size} rows of {name}"
+            )
+        if not np.isfinite(weight).all() or (weight < 0.0).any():
+            raise ValueError("sample_weight must be non-negative and finite")
+        if np.count_nonzero(weight) < 2:
+            raise ValueError(f"sample_weight leaves fewer than two rows of {name}")
+    return weights

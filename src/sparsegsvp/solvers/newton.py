@@ -1,385 +1,379 @@
-r"""Newton's method on the sphere for a quotient whose covariance blocks are at hand.
+r"""One plane at one penalty: Newton's method on a growing set of features.
 
-All that the quotient's derivatives need beside the blocks N and D lies in the span of five
-vectors, the rows of the *basis*
+.. math:: \min_{\|w\|_2 = 1} r(w) + \delta \sum_f l_f\, p(|w_f|)
 
-.. math:: M = (Nw,\ Dw,\ \mu_i,\ \mu_j,\ w)
-
-so gradient and Hessian are a few numbers each: the gradient is :math:`M'\gamma`, and the
-Hessian of the Lagrangian, projected onto the tangent space of the sphere,
-
-.. math:: s\,(N - rD) + c I + M'KM
-
-with a core K of 5 x 5. An iteration gathers the blocks only where the support has changed,
-adds one product of low rank and solves with one Cholesky factorisation. Features that violate
-the certificate join the system at zero, so letting them in and Newton's step are one.
-
-`minimize_with_newton` and `sphere.minimize_on_sphere` minimise the same function; the latter
-knows nothing of blocks, takes gradient steps too, and goes on where this one is stuck.
+`minimize` is the loop on a few features. A step of Newton's method is taken on the support and
+the signs of w, with the features that violate the certificate most joining at zero; where that
+does not descend, a proximal gradient step with the length of Barzilai and Borwein. Both are
+accepted only if the objective does not increase. `solve` calls it on a working set, computes the
+gradient over all features, lets violators in, and repeats until none is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from math import sqrt
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg.lapack import dposv, dsytrf, dsytrs
+from scipy.linalg.lapack import dposv
 
 from .._typing import BoolArray, Float64Array, IntArray
+from ..linalg.covariances import ClassCovariances
 from .penalties import Penalty
-from .quotient import Bias, GramQuotient, Point, best_bias
-from .sphere import (
-    ARMIJO,
-    MAX_NEWTON,
-    SURE,
-    SphereSolution,
-    minimize_on_sphere,
-    rounding,
-)
+from .quotient import Bias, OneVsRest, Point, Quotient, full_gradient
 
-# Rows of the basis.
-_OWN, _OTHER, _OWN_MEAN, _OTHER_MEAN, _W = range(5)
+# Relative size of what rounding changes of the objective.
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)
+_ARMIJO = 1e-4
+# Part of the tolerance below which the coefficients are as sure as the certificate.
+_SURE = 1e-2
+# Largest support whose Hessian is formed.
+_MAX_NEWTON = 1000
+# What is added, one after the other, to the diagonal of an indefinite Hessian, relative to it.
+_SHIFTS = np.array([0.0, 0.03, 0.06, 0.18, 0.54, 1.6, 4.8, 15.0, 44.0])
+# The problem on a working set is solved to this part of the tolerance.
+_INNER = 0.3
 
 
-def minimize_with_newton(
-    quotient: GramQuotient,
+def prox_on_sphere(y: Float64Array, threshold: Float64Array) -> Float64Array:
+    """Minimise 0.5 ||w - y||^2 + sum threshold_f |w_f| over the unit sphere, exactly.
+
+    That is the soft-thresholded y, normalised; if that is zero, the single coordinate with
+    the largest ``|y_f| - threshold_f``, the lowest index in a tie.
+    """
+    left = np.abs(y) - threshold
+    w = np.copysign(np.maximum(left, 0.0), y)
+    norm = np.sqrt(w @ w)
+    if norm > 0.0:
+        return w / norm
+    best = int(np.argmax(left))
+    w[best] = np.copysign(1.0, y[best])
+    return w
+
+
+def kkt_residual(w: Float64Array, gradient: Float64Array, slopes: Float64Array) -> float:
+    """The largest violation of stationarity at a unit vector w.
+
+    With slopes ``s_f = delta l_f p'(|w_f|)``, it is the largest over features of
+    ``|g_f + s_f sign(w_f) - lam w_f|`` where w_f != 0, with ``lam = sum s_f |w_f|``, and of
+    ``max(|g_f| - s_f, 0)`` where w_f = 0.
+    """
+    violation = np.abs(gradient) - slopes
+    at = w.nonzero()[0]
+    total = gradient[at] + slopes[at] * np.sign(w[at])
+    # w'g = 0, so this is sum s_f |w_f|; where the bias was clipped it is the multiplier
+    violation[at] = np.abs(total - (w[at] @ total) * w[at])
+    # those of the support are not negative, and it is not empty
+    return float(violation.max())
+
+
+# ------------------------------------------------------------------------- on a few features
+
+
+class Iterate:
+    """A unit vector with its objective, slopes of the penalty and certificate."""
+
+    def __init__(
+        self, quotient: Quotient, penalty: Penalty, base: Float64Array, w: Float64Array
+    ) -> None:
+        t = np.abs(w)
+        self.quotient, self.penalty, self.base = quotient, penalty, base
+        self.point = quotient.evaluate(w)
+        self.objective = self.point.bias.ratio + float(base @ penalty.value(t))
+        self.slopes = base if penalty.q == 1.0 else base * penalty.slope(t)
+
+    @property
+    def w(self) -> Float64Array:
+        return self.point.w
+
+    @cached_property
+    def residual(self) -> float:
+        return kkt_residual(self.w, self.point.gradient, self.slopes)
+
+    def at(self, w: Float64Array) -> Iterate:
+        """The same problem at another unit vector."""
+        return Iterate(self.quotient, self.penalty, self.base, w)
+
+
+def minimize(
+    quotient: Quotient,
     penalty: Penalty,
-    delta: float,
-    weights: Float64Array,
+    base: Float64Array,
     w: Float64Array,
     *,
     tol: float,
     max_iter: int,
-    polish: bool = True,
-) -> SphereSolution:
-    """Minimise the quotient plus penalty from the unit vector w, as `minimize_on_sphere` does.
+) -> tuple[Iterate, list[float]]:
+    """Lower the objective from the unit vector w until `kkt_residual` is at most ``tol``.
 
-    ``weights`` are the l_f, ``polish`` allows one more step at the end, for the sake of the
-    coefficients.
+    ``base`` holds delta l_f. Returns the last iterate and the objective at the start and after
+    each iteration.
     """
-    newton = _Newton(quotient, penalty, delta * weights, tol)
-    current = newton.start(w)
+    current, previous = Iterate(quotient, penalty, base, w), None
     history = [current.objective]
     while current.residual > tol and len(history) <= max_iter:
-        found = newton.step(current)
-        if found is None:
-            rest = minimize_on_sphere(
-                quotient,
-                penalty,
-                delta,
-                weights,
-                current.w,
-                tol=tol,
-                max_iter=max_iter - len(history) + 1,
-                polish=polish,
-            )
-            n_iter = len(history) - 1 + rest.n_iter
-            history += rest.history[1:]
-            return SphereSolution(rest.point, rest.objective, rest.residual, n_iter, history)
-        current = found
+        new = _newton_step(current, tol) or _gradient_step(current, previous)
+        if new is None:
+            break  # no step decreases the objective any more: rounding
+        current, previous = new, current
         history.append(current.objective)
-    if polish and SURE * tol < current.residual <= tol and 1 < len(history) <= max_iter:
+    if _SURE * tol < current.residual <= tol and 1 < len(history) <= max_iter:
         # Where the problem is ill conditioned a small residual leaves the coefficients less
         # sure. Newton converges quadratically: one step more settles them.
-        found = newton.step(current)
-        if found is not None and found.residual <= current.residual:
-            current = found
+        new = _newton_step(current, tol)
+        if new is not None and new.residual <= current.residual:
+            current = new
             history.append(current.objective)
-    point = Point(current.w, current.bias, current.gradient, current.basis[_OTHER])
-    return SphereSolution(point, current.objective, current.residual, len(history) - 1, history)
+    return current, history
 
 
-@dataclass(slots=True, eq=False)
-class _Iterate:
-    """A unit vector with all that a step from it needs, which `_Newton` fills in."""
-
-    w: Float64Array
-    support: IntArray  # where w is not zero, in any order
-    v: Float64Array  # w there
-    signs: Float64Array  # and its signs
-    basis: Float64Array = field(init=False)  # M, of shape (5, n_features)
-    coordinates: Float64Array = field(init=False)  # M w
-    bias: Bias = field(init=False)
-    objective: float = field(init=False)
-    slopes: Float64Array = field(init=False)  # of the penalty's tangent
-    gamma: tuple[float, ...] = field(init=False)  # the gradient in terms of the basis
-    gradient: Float64Array = field(init=False)
-    multiplier: float = field(init=False)  # lam
-    total: Float64Array = field(init=False)  # g + s sign(w) - lam w on the support
-    excess: Float64Array = field(init=False)  # |g| - s off the support, negative on it
-    worst: float = field(init=False)  # the largest excess
-    residual: float = field(init=False)  # the certificate's
-
-
-class _Newton:
-    """Steps of one problem; remembers the blocks of the last support."""
-
-    _at: IntArray | None = None  # the features whose blocks are at hand
-    _blocks: Float64Array  # N and D between them, each as one row
-    _size: tuple[float, float]  # the means of their diagonals
-
-    def __init__(
-        self, quotient: GramQuotient, penalty: Penalty, base: Float64Array, tol: float
-    ) -> None:
-        self.quotient, self.penalty, self.base, self.tol = quotient, penalty, base, tol
-        self._means = np.empty((5, len(base)))  # the other rows are those of an iterate
-        self._means[_OWN_MEAN], self._means[_OTHER_MEAN] = quotient.own_mean, quotient.other_mean
-        self._linear = penalty.linear
-        # features without a penalty, whose weights may change sign: there is no kink at zero
-        free = base == 0.0
-        self._free = free if free.any() else None
-
-    def start(self, w: Float64Array) -> _Iterate:
-        support = w.nonzero()[0]
-        v = w[support]
-        return self._measured(self._evaluated(w, support, v, np.sign(v)))
-
-    def _evaluated(
-        self, w: Float64Array, support: IntArray, v: Float64Array, signs: Float64Array
-    ) -> _Iterate:
-        """The iterate w with its basis, bias and objective."""
-        quotient, it = self.quotient, _Iterate(w, support, v, signs)
-        it.basis = basis = self._means.copy()
-        basis[:2] = quotient.pair_products(w, support, v)
-        basis[_W] = w
-        it.coordinates = basis @ w
-        own, other, own_mean, other_mean, _ = it.coordinates.tolist()
-        tau = quotient.tau
-        it.bias = best_bias(max(own, 0.0) + tau, max(other, 0.0) + tau, other_mean - own_mean)
-        size = v * signs
-        cost = size if self._linear else self.penalty.value(size)
-        it.objective = it.bias.ratio + float(self.base[support] @ cost)
-        return it
-
-    def _measured(self, it: _Iterate) -> _Iterate:
-        """The same iterate with its gradient and certificate."""
-        ratio, own, other, denominator, _ = it.bias
-        s = 2.0 / denominator
-        it.gamma = (
-            s,
-            -s * ratio,
-            s * own,
-            -s * ratio * other,
-            s * self.quotient.tau * (1.0 - ratio),
-        )
-        it.gradient = np.array(it.gamma) @ it.basis
-        it.slopes = self.base
-        if not self._linear:
-            it.slopes = self.base * self.penalty.slope(np.abs(it.w))
-        it.total = it.gradient[it.support]
-        it.total += it.slopes[it.support] * it.signs
-        it.multiplier = float(it.v @ it.total)
-        it.total -= it.multiplier * it.v
-        it.excess = np.abs(it.gradient)
-        it.excess -= it.slopes
-        it.excess[it.support] = -1.0
-        it.worst = _largest(it.excess)
-        it.residual = max(_largest(np.abs(it.total)), it.worst)
-        return it
-
-    def step(self, it: _Iterate) -> _Iterate | None:
-        """One step of Newton's method that does not raise the objective, or None."""
-        at, v, signs, total = it.support, it.v, it.signs, it.total
-        if it.worst > self.tol:
-            new = self._entering(it)
-            # they leave zero against their gradient
-            pull = it.gradient[new]
-            at, v = np.concatenate((at, new)), np.concatenate((v, np.zeros(len(new))))
-            signs = np.concatenate((signs, -np.sign(pull)))
-            total = np.concatenate((total, pull + it.slopes[new] * signs[-len(new) :]))
-        if not 2 <= len(at) <= MAX_NEWTON:
-            return None
-        direction = self._direction(it, at, v, total)
-        if direction is None:
-            return None
-        direction -= float(v @ direction) * v
-        slope = float(total @ direction)
-        if slope >= 0.0:
-            return None
-        return self._search(it, at, v, signs, direction, slope)
-
-    def _entering(self, it: _Iterate) -> IntArray:
-        """The features at zero that violate the certificate most.
-
-        Of nearly collinear features only a few are wanted: letting all of them in at once
-        costs more steps than it saves.
-        """
-        new = (it.excess > self.tol).nonzero()[0]
-        most = 1 + len(it.support) // 8
-        if len(new) > most:
-            new = new[np.argsort(-it.excess[new], kind="stable")[:most]]
-        return new
-
-    def _search(
-        self,
-        it: _Iterate,
-        at: IntArray,
-        v: Float64Array,
-        signs: Float64Array,
-        direction: Float64Array,
-        slope: float,
-    ) -> _Iterate | None:
-        """The first point along the direction that descends enough, cut at zero crossings."""
-        slack = rounding(it.objective)
-        length = 1.0
-        for _ in range(8):
-            values = v + length * direction
-            crossed = values * signs <= 0.0
-            now = signs
-            if self._free is not None:
-                through = crossed & self._free[at] & (values != 0.0)
-                now, crossed = np.where(through, -signs, signs), crossed & ~through
-            values[crossed] = 0.0
-            norm = sqrt(float(values @ values))
-            if norm > 0.0:
-                values /= norm
-                w = np.zeros(len(it.w))
-                w[at] = values
-                new = self._evaluated(w, *_without(crossed, at, values, now))
-                if new.objective <= it.objective + ARMIJO * length * slope + slack:
-                    self._measured(new)
-                    # at the level of rounding only a smaller residual tells progress
-                    if new.objective < it.objective or new.residual < it.residual:
-                        return new
-                    return None
-            length *= 0.25
+def _newton_step(it: Iterate, tol: float) -> Iterate | None:
+    """A Newton step on support and signs, cut at zero crossings; None where it fails."""
+    w, gradient = it.w, it.point.gradient
+    support = w.nonzero()[0]
+    at = np.concatenate((support, _entering(it, len(support), tol)))
+    if it.quotient.pair is None or not 2 <= len(at) <= _MAX_NEWTON:
         return None
+    v = w[at]
+    # features at zero leave it against their gradient
+    signs = np.where(v != 0.0, np.sign(v), -np.sign(gradient[at]))
+    total = gradient[at] + it.slopes[at] * signs
+    multiplier = float(v @ total)
+    total -= multiplier * v
+    direction = _newton_direction(it, at, v, total, multiplier)
+    slope = 0.0 if direction is None else float(total @ direction)
+    if direction is None or not slope < 0.0:
+        return None
+    kinks = it.base[at] > 0.0  # without a penalty a weight may change its sign
+    slack = _ROUNDING * max(abs(it.objective), 1e-3)
+    for length in 0.25 ** np.arange(8):
+        values = v + length * direction
+        values[kinks & (values * signs < 0.0)] = 0.0
+        norm = np.sqrt(values @ values)
+        if norm == 0.0:
+            continue
+        moved = np.zeros(len(w))
+        moved[at] = values / norm
+        new = it.at(moved)
+        if new.objective <= it.objective + _ARMIJO * length * slope + slack:
+            # at the level of rounding only a smaller residual tells progress
+            lower = new.objective < it.objective or new.residual < it.residual
+            return new if lower else None
+    return None
 
-    def _direction(
-        self, it: _Iterate, at: IntArray, v: Float64Array, total: Float64Array
-    ) -> Float64Array | None:
-        """The solution of the projected Newton system on the features ``at``."""
-        H, scale = self.system(it, at, v)
-        # symmetric, so the transpose, which LAPACK reads without a copy, is the same matrix
-        _, direction, info = dposv(H.T, total, lower=1)
-        if info == 0:
-            return -direction
-        return _turned(H, total, 0.1 * scale)
 
-    def system(self, it: _Iterate, at: IntArray, v: Float64Array) -> tuple[Float64Array, float]:
-        """P H P + scale v v', and that scale; H is the Hessian of the Lagrangian on ``at``.
+def _entering(it: Iterate, n_support: int, tol: float) -> IntArray:
+    """The features at zero that violate the certificate most.
 
-        It is positive definite exactly if H is so on the tangent space. ``v`` is w there.
-        """
-        n, tau = len(at), self.quotient.tau
-        if at is not self._at:
-            self._gather(at)
-        ratio = it.bias.ratio
-        s = 2.0 / it.bias.denominator
-        shift = s * tau * (1.0 - ratio) - it.multiplier
-        K = _core(it.bias, it.gamma, tau)
-        # H v in the basis: the curvature of the penalty, if any, is a vector of its own
-        Hv = K @ it.coordinates
-        Hv += (s, -s * ratio, 0.0, 0.0, shift)
-        vHv = float(Hv @ it.coordinates)
-        own, spread = self._size
-        scale = max(abs(s * (own - ratio * spread) + shift), 1e-2 * s * (own + tau), 1e-300)
-        M = it.basis.take(at, axis=1)
-        bend = None
-        if not self._linear:
-            # where features enter, the tangent of the penalty, which majorises it
-            bend = self.base[at] * self.penalty.curvature(np.abs(v)) * (v != 0.0)
-            M = np.concatenate((M, [bend * v]))
-            K = np.pad(K, (0, 1))
-            Hv = np.append(Hv, 1.0)
-            vHv += float(M[-1] @ v)
-        # P H P + scale v v' = H - h v' - v h'
-        Hv[_W] -= 0.5 * (vHv + scale)
-        K[_W] -= Hv
-        K[:, _W] -= Hv
-        H = (np.array((s, -s * ratio)) @ self._blocks).reshape(n, n)
-        H += M.T @ (K @ M)
-        diagonal = H.ravel()[:: n + 1]
+    Of nearly collinear features only a few are wanted: letting all of them in at once costs
+    more steps than it saves.
+    """
+    excess = np.abs(it.point.gradient) - it.slopes
+    new = ((excess > tol) & (it.w == 0.0)).nonzero()[0]
+    most = 1 + n_support // 8
+    if len(new) > most:
+        new = new[np.argsort(-excess[new], kind="stable")[:most]]
+    return new
+
+
+def _newton_direction(
+    it: Iterate, at: IntArray, v: Float64Array, total: Float64Array, multiplier: float
+) -> Float64Array | None:
+    """Minus the inverse of the Lagrangian's Hessian, on the tangent space, times ``total``."""
+    H = it.quotient.hessian(it.point, at)
+    diagonal = H.ravel()[:: len(at) + 1]
+    diagonal -= multiplier
+    if it.penalty.q < 1.0:
+        # where features enter, the tangent of the penalty, which majorises it
+        diagonal += it.base[at] * it.penalty.curvature(np.abs(v)) * (v != 0.0)
+    # P H P + size v v', positive definite exactly if H is so on the tangent space
+    Hv = H @ v
+    size = max(float(np.abs(diagonal).mean()), 1e-300)
+    half = Hv - (0.5 * (float(v @ Hv) + size)) * v
+    H -= np.array([half, v]).T @ np.array([v, half])
+    # Between nearly collinear features the objective is concave: a shift of the diagonal makes
+    # the system definite, so that the step leaves the saddle instead of seeking it.
+    for shift in size * _SHIFTS:
         diagonal += shift
-        if bend is not None:
-            diagonal += bend
-        return H, scale
-
-    def _gather(self, at: IntArray) -> None:
-        n = len(at)
-        self._at, self._blocks = at, self.quotient.gathered(at)
-        own, other = self._blocks[:, :: n + 1].sum(axis=1).tolist()
-        self._size = (own / n, other / n)
+        # symmetric, so the transpose, which LAPACK reads without a copy, is the same matrix
+        _, direction, info = dposv(H.T, -total, lower=1)
+        if info == 0:
+            return direction - float(v @ direction) * v
+    return None
 
 
-def _turned(H: Float64Array, total: Float64Array, least: float) -> Float64Array | None:
-    """Minus the solution with an indefinite H made positive definite.
+def _gradient_step(it: Iterate, previous: Iterate | None) -> Iterate | None:
+    """A proximal gradient step, halved until the objective has decreased enough."""
+    w, gradient = it.w, it.point.gradient
+    length = _step_length(it.quotient, it.point, previous)
+    for _ in range(60):
+        new = it.at(prox_on_sphere(w - length * gradient, length * it.slopes))
+        moved = float(((new.w - w) ** 2).sum())
+        if moved == 0.0:
+            return None
+        if new.objective <= it.objective - _ARMIJO * moved / (2.0 * length):
+            return new
+        length *= 0.5
+    return None
 
-    Between nearly collinear features the objective is concave: the step is to leave the
-    saddle instead of seeking it. In H = LDL', with blocks D of one or two features, D is
-    replaced by its absolute value, of at least ``least``, for a tenth of what eigenvectors cost.
-    D depends on the order of the features, so that is taken from H, not from the table.
+
+def _step_length(quotient: Quotient, point: Point, previous: Iterate | None) -> float:
+    """The length of Barzilai and Borwein, or one from the curvature along the gradient."""
+    g = point.gradient
+    if previous is not None:
+        step = point.w - previous.w
+        bend = float(step @ (g - previous.point.gradient))
+        if bend > 0.0:
+            return float(step @ step) / bend
+    own, other = quotient.products(g)
+    bend = 2.0 * abs(float(g @ own - point.bias.ratio * (g @ other))) / point.bias.denominator
+    return float(g @ g) / bend if bend > 0.0 else 1.0
+
+
+# ------------------------------------------------------------------------- on all features
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The problem of one plane at any delta."""
+
+    cov: ClassCovariances
+    plane: OneVsRest
+    tau: float
+    penalty: Penalty
+    # the factors l_f of all features: 0 for those in every solution, infinite for those in none
+    factors: Float64Array
+
+    @cached_property
+    def eligible(self) -> BoolArray:
+        """Which features a solution may have: they vary and their factors are finite."""
+        return self.cov.varying & (self.factors < np.inf)
+
+    @cached_property
+    def free(self) -> IntArray:
+        """The features without a penalty, which are in every solution."""
+        return np.flatnonzero((self.factors == 0.0) & self.cov.varying)
+
+    def quotient(self, features: IntArray) -> Quotient:
+        """The quotient on some of the features."""
+        return Quotient(self.cov, self.plane, self.tau, features)
+
+    def minimize(
+        self, delta: float, features: IntArray, w: Float64Array, tol: float, max_iter: int
+    ) -> tuple[Iterate, list[float]]:
+        """Minimise over some of the features, from the unit vector w on them."""
+        base = delta * self.factors[features]
+        return minimize(self.quotient(features), self.penalty, base, w, tol=tol, max_iter=max_iter)
+
+    def gradient(self, features: IntArray, w: Float64Array, bias: Bias) -> Float64Array:
+        """The gradient of all features, by one pass over the data."""
+        return full_gradient(self.cov, self.plane, self.tau, features, w, bias)
+
+    def pull(self, gradient: Float64Array) -> Float64Array:
+        """The penalty that each feature at zero would outweigh: |g_f| / l_f, 0 without one."""
+        out = np.zeros(len(gradient))
+        return np.divide(np.abs(gradient), self.factors, out=out, where=self.factors > 0.0)
+
+    def cost(self, features: IntArray, w: Float64Array) -> float:
+        """``sum_f l_f p(|w_f|)`` of a w that is zero but on ``features``."""
+        return float(self.factors[features] @ self.penalty.value(np.abs(w)))
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A stationary point of one plane's problem at one delta.
+
+    ``w`` holds the weights of ``features``, in standardised units; all others are zero.
     """
-    order = np.argsort(-H.diagonal())
-    factor, pivots, info = dsytrf(H.take(order, axis=0).take(order, axis=1).T, lower=1)
-    if info < 0:
-        return None
-    diagonal = factor.diagonal().copy()
-    single = pivots > 0
-    diagonal[single] = np.maximum(np.abs(diagonal[single]), least)
-    pairs = (~single).nonzero()[0][::2]
-    for k in pairs.tolist():
-        a, b, c = float(factor[k, k]), float(factor[k + 1, k]), float(factor[k + 1, k + 1])
-        # |B| = (B^2 + |det B| I) / tr |B| for two by two
-        size = abs(a * c - b * b)
-        trace = sqrt(a * a + 2.0 * b * b + c * c + 2.0 * size)
-        diagonal[k] = max((a * a + b * b + size) / trace, least)
-        diagonal[k + 1] = max((b * b + c * c + size) / trace, least)
-        beside = b * (a + c) / trace
-        # dsytrs divides by it
-        factor[k + 1, k] = beside if abs(beside) > 1e-100 * trace else 1e-100 * trace
-    np.fill_diagonal(factor, diagonal)
-    solution, info = dsytrs(factor, pivots, -total[order], lower=1)
-    if info != 0:
-        return None
-    direction = np.empty_like(total)
-    direction[order] = solution
-    return direction
+
+    delta: float
+    features: IntArray
+    w: Float64Array
+    bias: Bias
+    objective: float
+    kkt_residual: float
+    n_iter: int
+    history: list[float]
+    gradient: Float64Array  # of all features; empty where it is not needed any more
+    converged: bool
+    gap: float = 0.0  # how far the downward path was above this, relative
 
 
-def _core(bias: Bias, gamma: tuple[float, ...], tau: float) -> Float64Array:
-    """K of the quotient's Hessian ``s (N - r D + tau (1 - r) I) + M'KM``, the bias eliminated.
+def solve(problem: Problem, delta: float, start: Solution, tol: float, max_iter: int) -> Solution:
+    """Solve at one delta from a solution whose gradient and delta give the features to expect."""
+    # what the slopes of features at zero are compared with
+    resting = (delta * problem.penalty.slope_at_zero) * problem.factors
+    features = _expected(problem, delta, start, resting)
+    w = _spread(start.features, start.w, features)
+    history: list[float] = []
+    while True:
+        left = max(max_iter - len(history) + 1, 1)
+        it, steps = problem.minimize(delta, features, w, _INNER * tol, left)
+        history += steps[1:] if history else steps
+        support = it.w.nonzero()[0]
+        chosen, weights, bias = features[support], it.w[support], it.point.bias
+        gradient = problem.gradient(chosen, weights, bias)
+        gradient[features] = it.point.gradient  # in float64 whatever the data is
+        excess = np.abs(gradient) - resting
+        excess[features] = 0.0
+        residual = max(it.residual, float(excess.max()))
+        new = np.flatnonzero(excess > _INNER * tol)
+        if residual <= tol or len(history) > max_iter or len(new) == 0:
+            break
+        limit = max(16, len(features))
+        if len(new) > limit:
+            new = new[np.argsort(-excess[new], kind="stable")[:limit]]
+        grown = np.union1d(features, new)
+        w, features = _spread(features, it.w, grown), grown
+    n_iter, converged = len(history) - 1, residual <= tol
+    return Solution(
+        delta, chosen, weights, bias, it.objective, residual, n_iter, history, gradient, converged
+    )
 
-    f = a / c has the Hessian ``(a'' - f c'' - f' (c')' - c' (f')') / c`` in (w, b); the row of
-    the bias, whose derivative is zero at its best value, goes by a Schur complement.
+
+def solve_reweighted(
+    problem: Problem, delta: float, start: Solution, tol: float, max_iter: int, times: int = 3
+) -> Solution:
+    """Solve with a concave penalty from the l1 solution ``start`` at the same delta.
+
+    A few ``times`` p is majorised by its tangent where the last one ended, each an l1 problem
+    solved by itself; then the loop takes the penalty's own curvature into account, which
+    converges where reweighting would creep.
     """
-    ratio, _, other, denominator, clipped = bias
-    s = 2.0 / denominator
-    slope = (0.0, -s, 0.0, -s * other, -s * tau)  # -c' / c
-    left: list[Sequence[float]] = [
-        gamma,
-        slope,
-        (0.0, 0.0, s, 0.0, 0.0),
-        (0.0, 0.0, 0.0, -s * ratio, 0.0),
-    ]
-    right: list[Sequence[float]] = [
-        slope,
-        gamma,
-        (0.0, 0.0, 1.0, 0.0, 0.0),
-        (0.0, 0.0, 0.0, 1.0, 0.0),
-    ]
-    corner = s * (1.0 - ratio)
-    if corner > 0.0 and not clipped:
-        cross = [-s * other * g for g in gamma]
-        cross[_OWN_MEAN] += s
-        cross[_OTHER_MEAN] -= s * ratio
-        left.append(cross)
-        right.append([-g / corner for g in cross])
-    return np.array(left).T @ np.array(right)
+    current, n_iter = start, 0
+    for _ in range(times):
+        t = np.zeros(len(problem.factors))
+        t[current.features] = np.abs(current.w)
+        tangent = replace(
+            problem, penalty=Penalty(), factors=problem.factors * problem.penalty.slope(t)
+        )
+        current = solve(tangent, delta, current, 10.0 * tol, max_iter)
+        n_iter += current.n_iter
+    result = solve(problem, delta, current, tol, max_iter)
+    return replace(result, n_iter=n_iter + result.n_iter)
 
 
-def _largest(values: Float64Array) -> float:
-    # several times as fast as max() on arrays this small
-    return float(values[values.argmax()])
+def _spread(features: IntArray, w: Float64Array, among: IntArray) -> Float64Array:
+    """w on a larger sorted set of features, zero elsewhere."""
+    out = np.zeros(len(among))
+    out[np.searchsorted(among, features)] = w
+    return out
 
 
-def _without(
-    crossed: BoolArray, at: IntArray, values: Float64Array, signs: Float64Array
-) -> tuple[IntArray, Float64Array, Float64Array]:
-    """The features left; the very same arrays where all are, so that blocks are kept."""
-    if not crossed.any():
-        return at, values, signs
-    keep = ~crossed
-    return at[keep], values[keep], signs[keep]
+def _expected(problem: Problem, delta: float, start: Solution, resting: Float64Array) -> IntArray:
+    """The support of ``start`` and the features that are likely to join it, in order."""
+    # sequential strong rule: slopes change by no more than delta does
+    least = max(2.0 - max(start.delta, delta) / delta, 0.0)
+    pull = np.abs(start.gradient)
+    with np.errstate(invalid="ignore"):  # 0 times an infinite factor
+        expected = problem.eligible & (pull >= least * resting)
+    kept = np.union1d(start.features, problem.free)
+    expected[kept] = True
+    features = expected.nonzero()[0]
+    # more of them save few passes and cost memory for their blocks
+    limit = 3 * len(kept) // 2 + 16
+    if len(features) > limit:
+        score = pull[features] - resting[features]
+        score[np.searchsorted(features, kept)] = np.inf
+        features = np.sort(features[np.argsort(-score, kind="stable")[:limit]])
+    return features

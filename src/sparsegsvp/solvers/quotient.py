@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import copysign, hypot, inf, sqrt
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import Float64Array, IntArray
-from ..linalg import Covariances
+from ..linalg.covariances import ClassCovariances
 
 # Relative size of the quotient's dependence on the bias that is rounding.
 _FLAT = 1e-12
@@ -96,7 +96,7 @@ def best_bias(a: float, c: float, d: float) -> Bias:
     return Bias((a + t * t) / denominator, t, t + d, denominator, clipped)
 
 
-def single_feature_ratios(cov: Covariances, plane: OneVsRest, tau: float) -> Float64Array:
+def single_feature_ratios(cov: ClassCovariances, plane: OneVsRest, tau: float) -> Float64Array:
     """The quotient of every feature by itself; infinite for constant features.
 
     With tau = 0 a feature may separate the classes without any spread, and then its
@@ -114,166 +114,131 @@ def single_feature_ratios(cov: Covariances, plane: OneVsRest, tau: float) -> Flo
         far = _FAR * np.sqrt(a + c + d * d)
         t = np.clip(np.where(np.isnan(t), 0.0, t), -far, far)  # NaN: alike, any t will do
         ratio = (a + t * t) / (c + (t + d) ** 2)
-    return np.where(cov.standardization.varying & ~np.isnan(ratio), ratio, np.inf)
+    return np.where(cov.varying & ~np.isnan(ratio), ratio, np.inf)
+
+
+def full_gradient(
+    cov: ClassCovariances,
+    plane: OneVsRest,
+    tau: float,
+    features: IntArray,
+    w: Float64Array,
+    bias: Bias,
+) -> Float64Array:
+    """The quotient's gradient over all features at w, which is zero but on ``features``.
+
+    It takes one product with the data.
+    """
+    r = bias.ratio
+    gradient = cov.products(features, w, (plane.own - r * plane.other)[None])[0]
+    pull = bias.own * plane.own_mean - (r * bias.other) * plane.other_mean
+    if plane.between is not None:
+        pull = pull - r * (plane.between @ (cov.means[:, features] @ w)) @ plane.between
+    gradient += pull @ cov.means
+    gradient[features] += (tau * (1.0 - r)) * w
+    gradient *= 2.0 / bias.denominator
+    return gradient
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A point on the sphere with the quotient's bias and gradient there."""
+    """A unit vector with the quotient's best bias and gradient there."""
 
     w: Float64Array
     bias: Bias
     gradient: Float64Array
     spread: Float64Array  # D w
 
-    @property
-    def ratio(self) -> float:
-        return self.bias.ratio
 
+class Quotient:
+    """The quotient of one plane on a few features.
 
-class Quotient(Protocol):
-    """The quotient restricted to a few features, however its products are computed."""
+    ``pair`` holds N and D between the features; None where they are too many, so that every
+    product reads the data.
+    """
 
-    tau: float
-    own_mean: Float64Array
-    other_mean: Float64Array
-
-    def products(self, w: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """N w and D w."""
-        ...
-
-    def curvature(self, ratio: float, at: IntArray) -> Float64Array:
-        """N - ratio D between the features ``at``."""
-        ...
-
-
-class GramQuotient:
-    """The quotient of a few features from their covariance blocks, ``own`` and ``other``."""
-
-    def __init__(self, cov: Covariances, plane: OneVsRest, tau: float, features: IntArray) -> None:
+    def __init__(
+        self, cov: ClassCovariances, plane: OneVsRest, tau: float, features: IntArray
+    ) -> None:
         means = cov.means[:, features]
-        self.tau = tau
-        self.own_mean = plane.own_mean @ means
-        self.other_mean = plane.other_mean @ means
-        self._pair = cov.blocks(features, np.array((plane.own, plane.other)))
-        if plane.between is not None:
-            spread = plane.between @ means
-            self._pair[1] += spread.T @ spread
-        self.own, self.other = self._pair
+        self.tau, self._cov, self._features = tau, cov, features
+        self.own_mean, self.other_mean = plane.own_mean @ means, plane.other_mean @ means
+        self._coef = np.array((plane.own, plane.other))
+        self._between = None if plane.between is None else plane.between @ means
+        self.pair: Float64Array | None = None
+        if len(features) <= cov.max_block:
+            self.pair = cov.blocks(features, self._coef)
+            if self._between is not None:
+                self.pair[1] += self._between.T @ self._between
 
-    def products(self, w: Float64Array) -> tuple[Float64Array, Float64Array]:
-        at = w.nonzero()[0]
-        both = self.pair_products(w, at, w[at])
-        return both[0], both[1]
+    def products(self, w: Float64Array) -> Float64Array:
+        """N w and D w, as rows."""
+        if self.pair is not None:
+            return self.pair @ w
+        out = self._cov.products(self._features, w, self._coef)[:, self._features]
+        if self._between is not None:
+            out[1] += (self._between @ w) @ self._between
+        return out
 
-    def pair_products(self, w: Float64Array, at: IntArray, v: Float64Array) -> Float64Array:
-        """N w and D w as rows, for a w that is v on the features ``at`` and zero elsewhere."""
-        if 2 * len(at) < len(w):
-            # symmetric: the rows of the support are contiguous, its columns are not
-            return v @ self._pair[:, at]
-        return self._pair @ w
+    def evaluate(self, w: Float64Array) -> Point:
+        """Best bias, quotient and gradient at a unit vector w.
 
-    def gathered(self, at: IntArray) -> Float64Array:
-        """N and D between the features ``at``, each as one row."""
-        flat = (at[:, None] * len(self.own_mean) + at).ravel()
-        return self._pair.reshape(2, -1).take(flat, axis=1)
+        The gradient is that of the quotient made scale-free, tau multiplying ||w||^2, so by
+        Euler's theorem w'g = 0 unless the bias was clipped.
+        """
+        own, other = self.products(w)
+        tau = self.tau
+        bias = best_bias(
+            max(float(w @ own), 0.0) + tau,
+            max(float(w @ other), 0.0) + tau,
+            float(w @ self.other_mean - w @ self.own_mean),
+        )
+        gradient = own - bias.ratio * other
+        gradient += bias.own * self.own_mean
+        gradient -= (bias.ratio * bias.other) * self.other_mean
+        gradient += (tau * (1.0 - bias.ratio)) * w
+        gradient *= 2.0 / bias.denominator
+        return Point(w, bias, gradient, other)
 
-    def curvature(self, ratio: float, at: IntArray) -> Float64Array:
+    def hessian(self, point: Point, at: IntArray) -> Float64Array:
+        """Second derivative of the scale-free quotient on the features ``at``, bias eliminated.
+
+        With f = a / c and gradients ``a'``, ``c'`` in (w, b), the Hessian is
+        ``(a'' - f c'' - f' (c')' - c' (f')') / c``; the row of the bias, whose derivative is
+        zero at its best value, goes by a Schur complement. N and D are there by blocks, all
+        else is of low rank: products of the vectors N w, D w, mu_i, mu_j and w.
+        """
+        assert self.pair is not None
+        r, _, distance, denominator, clipped = point.bias
+        scale = 2.0 / denominator
+        mi, mj = self.own_mean[at], self.other_mean[at]
+        w, g = point.w[at], point.gradient[at]
+        steepness = scale * (point.spread[at] + distance * mj + self.tau * w)  # c' / c
+        left = [scale * mi, (-scale * r) * mj, -g, -steepness]
+        right = [mi, mj, steepness, g]
+        corner = scale * (1.0 - r)
+        if corner > 0.0 and not clipped:
+            cross = scale * (mi - r * mj - distance * g)
+            left.append(cross / -corner)
+            right.append(cross)
+        own, other = self.pair
         # rows, then columns: twice as fast as both at once
-        out = self.other.take(at, axis=0).take(at, axis=1)
-        out *= -ratio
-        out += self.own.take(at, axis=0).take(at, axis=1)
+        out = other.take(at, axis=0).take(at, axis=1)
+        out *= -r
+        out += own.take(at, axis=0).take(at, axis=1)
+        out *= scale
+        out += np.array(left).T @ np.array(right)
+        out.flat[:: len(at) + 1] += scale * self.tau * (1.0 - r)
         return out
 
 
-class FactorQuotient:
-    """The quotient of many features from the rows themselves, without a Gram matrix."""
-
-    def __init__(self, cov: Covariances, plane: OneVsRest, tau: float, features: IntArray) -> None:
-        factor = cov.factor(features)
-        if factor is None:
-            raise ValueError("moments hold no rows: use the covariance blocks")
-        self._rows, codes, weight = factor
-        self._own, self._other = plane.own[codes] * weight, plane.other[codes] * weight
-        means = cov.means[:, features]
-        self._spread = None if plane.between is None else plane.between @ means
-        self.tau = tau
-        self.own_mean = plane.own_mean @ means
-        self.other_mean = plane.other_mean @ means
-
-    def products(self, w: Float64Array) -> tuple[Float64Array, Float64Array]:
-        r = self._rows @ w
-        own, other = (self._own * r) @ self._rows, (self._other * r) @ self._rows
-        if self._spread is not None:
-            other += (self._spread @ w) @ self._spread
-        return own, other
-
-    def curvature(self, ratio: float, at: IntArray) -> Float64Array:
-        rows = self._rows[:, at]
-        out = rows.T @ (rows * (self._own - ratio * self._other)[:, None])
-        if self._spread is not None:
-            spread = self._spread[:, at]
-            out -= ratio * (spread.T @ spread)
-        return out
-
-
-def evaluate(quotient: Quotient, w: Float64Array) -> Point:
-    """Best bias, quotient and gradient at a unit vector w.
-
-    The gradient is that of the quotient made scale-free, tau multiplying ||w||^2, so by
-    Euler's theorem w'g = 0 unless the bias was clipped.
-    """
-    own, other = quotient.products(w)
-    tau = quotient.tau
-    bias = best_bias(
-        max(float(w @ own), 0.0) + tau,
-        max(float(w @ other), 0.0) + tau,
-        float(w @ quotient.other_mean - w @ quotient.own_mean),
-    )
-    gradient = own
-    gradient -= bias.ratio * other
-    gradient += bias.own * quotient.own_mean
-    gradient -= (bias.ratio * bias.other) * quotient.other_mean
-    gradient += (tau * (1.0 - bias.ratio)) * w
-    gradient *= 2.0 / bias.denominator
-    return Point(w, bias, gradient, other)
-
-
-def hessian(quotient: Quotient, point: Point, at: IntArray) -> Float64Array:
-    """Second derivative of the scale-free quotient on features ``at``, bias eliminated.
-
-    With f = a / c and gradients ``a'``, ``c'`` in (w, b), the Hessian is
-    ``(a'' - f c'' - f' (c')' - c' (f')') / c``; the row of the bias, whose derivative is
-    zero at its best value, goes by a Schur complement.
-    """
-    bias, tau = point.bias, quotient.tau
-    r, scale = bias.ratio, 2.0 / bias.denominator
-    mi, mj = quotient.own_mean[at], quotient.other_mean[at]
-    w, g = point.w[at], point.gradient[at]
-    dw = 2.0 * (point.spread[at] + bias.other * mj + tau * w)
-    corner = scale * (1.0 - r)
-    left = [scale * mi, (-scale * r) * mj, g / -bias.denominator, dw / -bias.denominator]
-    right = [mi, mj, dw, g]
-    if corner > 0.0 and not bias.clipped:
-        cross = scale * (mi - r * mj) - g * (2.0 * bias.other / bias.denominator)
-        left.append(cross / -corner)
-        right.append(cross)
-    out = quotient.curvature(r, at)
-    out *= scale
-    # all terms of low rank in one product
-    out += np.array(left).T @ np.array(right)
-    out.flat[:: len(at) + 1] += scale * tau * (1.0 - r)
-    return out
-
-
-def check_definite(cov: Covariances, plane: OneVsRest, features: IntArray) -> None:
+def check_definite(cov: ClassCovariances, plane: OneVsRest, features: IntArray) -> None:
     """Refuse tau = 0 where some direction has no distances at all: the quotient is 0/0 there.
 
     ``features`` are those that a plane may use.
     """
     singular = len(features) >= cov.n_samples
     if not singular:
-        cov.extend(features)
         total = cov.blocks(features, (plane.own + plane.other)[None])[0]
         contrast = (plane.other_mean - plane.own_mean) @ cov.means[:, features]
         total += np.multiply.outer(contrast, contrast)

@@ -17,7 +17,9 @@ their steps share the product.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -86,8 +88,8 @@ class Spreads:
 class RowCovariances:
     """Pooled within-class covariances of training sets, read off the rows as they are asked for.
 
-    ``train`` says which rows belong to which set; rows are clipped at ``clip`` pooled standard
-    deviations from their class's mean, over all sets. ``identity`` is what `row_identity` gives.
+    At first there is one set, of all rows; `folds` makes several of them. Rows are clipped at
+    ``clip`` pooled standard deviations from their class's mean, the same for all sets.
     """
 
     def __init__(
@@ -97,42 +99,66 @@ class RowCovariances:
         weight: Float64Array,
         n_classes: int,
         *,
-        train: BoolArray | None = None,
         clip: float | None = None,
         standardize: bool = True,
-        identity: tuple[Float64Array, IntArray] | None = None,
     ) -> None:
-        n, m = rows.shape
-        train = np.ones((1, n), dtype=bool) if train is None else train
-        cells, of_class, inside = _cells(codes, train)
-        mean, variance = rows.class_statistics(cells, weight, len(of_class))
-        total = np.bincount(cells, weight, minlength=len(of_class))
-        self.key, same = row_identity(rows) if identity is None else identity
-        self.limits: Float64Array | None = None
+        self.key, self.rank = row_identity(rows)
+        self.limits: Float64Array | None = None  # of what is clipped, over all classes
+        self._n_classes, self._standardize = n_classes, standardize
+        self.codes, self._sample_weight = codes, weight
+        mean, variance = rows.class_statistics(codes, weight, n_classes)
         if clip is not None:
-            everything = np.ones((1, len(total)), dtype=bool)
-            _, class_mean, within = _merged(total, mean, variance, of_class, everything, n_classes)
-            reach = clip * np.sqrt(within[0]) + 8 * np.finfo(rows.dtype).eps * np.abs(class_mean[0])
-            low, high = class_mean[0] - reach, class_mean[0] + reach
+            total = np.bincount(codes, weight, minlength=n_classes)
+            within = total @ variance / total.sum()
+            reach = clip * np.sqrt(within) + 8 * np.finfo(np.float64).eps * np.abs(mean)
+            low, high = mean - reach, mean + reach
             self.limits = np.stack([low.min(axis=0), high.max(axis=0)])
-            rows = rows.clipped(low.astype(rows.dtype), high.astype(rows.dtype), codes)
-            mean, variance = rows.corrected(mean, variance, cells, weight)
-        share, self._raw_means, within = _merged(
-            total, mean, variance, of_class, inside, n_classes
+            rows = rows.clipped(low, high, codes)
+            mean, variance = rows.corrected(mean, variance, codes, weight)
+        self.rows = rows
+        everything = np.ones((1, rows.shape[0]), dtype=bool)
+        self._set(
+            everything, codes, np.arange(n_classes), everything[:, :n_classes], mean, variance
         )
-        counts = [len(np.unique(same[mask & (weight > 0.0)])) for mask in train]
-        self.spread = Spreads.of(share, np.array(counts), self._raw_means, within, standardize)
-        self.rows, self.codes = rows, codes
+
+    def folds(self, train: BoolArray) -> RowCovariances:
+        """The same for other training sets, whose rows are marked in ``train`` (n_sets, n)."""
+        sets = copy(self)
+        cells, of_class, inside = _cells(self.codes, train)
+        statistics = self.rows.class_statistics(cells, self._sample_weight, len(of_class))
+        sets._set(train, cells, of_class, inside, *statistics)
+        return sets
+
+    def _set(
+        self,
+        train: BoolArray,
+        cells: IntArray,
+        of_class: IntArray,
+        inside: BoolArray,
+        mean: Float64Array,
+        variance: Float64Array,
+    ) -> None:
+        """Take the training sets, from the statistics of the cells of rows that make them up."""
+        n, m = self.rows.shape
+        weight = self._sample_weight
+        total = np.bincount(cells, weight, minlength=len(of_class)).astype(np.float64)
+        share, means, within = _merged(total, mean, variance, of_class, inside, self._n_classes)
+        counts = np.zeros(len(train), dtype=np.intp)
+        for s, mask in enumerate(train):
+            counts[s] = len(np.unique(self.rank[mask & (weight > 0.0)]))
+        self.spread = Spreads.of(share, counts, means, within, self._standardize)
+        self._raw_means = means
         self.weight = train * weight
         self.weight /= self.weight.sum(axis=1, keepdims=True)
-        self._exact = rows.dtype != np.float64 and bool(
+        self._exact = self.rows.dtype != np.float64 and bool(
             (np.abs(self.spread.center) > _LARGE_MEAN * self.spread.scale).any()
         )
-        self.rounding = 1e-9 if self._exact or rows.dtype == np.float64 else 1e-5
+        self.dtype = np.dtype(np.float64) if self._exact else self.rows.dtype
+        self.rounding = 1e-9 if self._exact or self.rows.dtype == np.float64 else 1e-5
         self._inverse = np.where(self.spread.varying, 1.0 / self.spread.scale, 0.0)
         self._full: Float64Array | None = None
-        if n > m and m <= (_TALL_LAZY if rows.lazy else _TALL):
-            self._full = self._all_pairs(cells, of_class, inside, mean, total, weight)
+        if n > m and m <= (_TALL_LAZY if self.rows.lazy else _TALL):
+            self._full = self._all_pairs(cells, of_class, inside, mean, total)
         self._ahead: dict[tuple[int, int], Float64Array] = {}
 
     def at(self, features: IntArray, likely: Float64Array | None = None) -> Float64Array:
@@ -152,48 +178,51 @@ class RowCovariances:
             raw = np.stack([self._ahead[s, int(f)] for s, f in zip(sets, features)])
         return raw * self._inverse[sets, features][:, None] * self._inverse
 
-    def square(self) -> Float64Array:
-        """Sum of the squares of all entries of each set's covariance matrix.
+    def size(self) -> tuple[Float64Array, Float64Array]:
+        """Trace of each set's covariance matrix, and sum of the squares of its entries.
 
         Exact where that is affordable; else from some features, evenly spaced by variance.
         """
         n, m = self.rows.shape
+        trace = self.spread.within.sum(axis=1)
+        square = np.zeros(len(trace))
         if self._full is not None:
             scaled = self._full * self._inverse[:, :, None] * self._inverse[:, None]
-            return np.einsum("sfg,sfg->s", scaled, scaled)
-        if not self.rows.lazy and float(n) * m * min(n, m) <= _EXACT_SHRINKAGE:
-            return self._square_by_rows()
-        sampled = np.zeros(len(self.weight))
+            return trace, np.einsum("sfg,sfg->s", scaled, scaled)
+        if float(n) * n * m <= _EXACT_SHRINKAGE:
+            gram = self._gram
+            for s, weight in enumerate(self.weight):
+                trace[s], square[s] = _centred_size(gram, self.codes, weight, self._n_classes)
+            return trace, square
         for s, within in enumerate(self.spread.within):
             order = np.argsort(within, kind="stable")[np.count_nonzero(within == 0.0) :]
             features = order[np.linspace(0, len(order) - 1, min(_SAMPLED, len(order)), dtype=int)]
             raw = self._read(np.full(len(features), s), features)
             scaled = raw * self._inverse[s, features][:, None] * self._inverse[s]
-            sampled[s] = (scaled**2).sum() * len(order) / max(1, len(features))
-        return sampled
+            square[s] = (scaled**2).sum() * len(order) / max(1, len(features))
+        return trace, square
 
-    def _square_by_rows(self) -> Float64Array:
-        """From the Gram matrix of the rows, summed over blocks of columns: no copy of X."""
+    @cached_property
+    def _gram(self) -> Float64Array:
+        """Products of all rows with each other, standardised over all of them: no copy of X.
+
+        Made before `folds` are, which share it: centring rows within the classes of a set is
+        done on it.
+        """
         n, m = self.rows.shape
-        inside = [np.flatnonzero(weight) for weight in self.weight]
-        grams = [np.zeros((len(index), len(index))) for index in inside]
-        for span in spans(m, max(1, 4 * BLOCK // n)):
+        gram = np.zeros((n, n))
+        for span in spans(m, max(1, (256 if self.rows.lazy else 4) * BLOCK // n)):
             block = self.rows.columns(np.arange(span.start, span.stop))
-            for s, (index, gram) in enumerate(zip(inside, grams)):
-                part = block[index]
-                part -= self._raw_means[s][:, span][self.codes[index]]
-                part *= self._inverse[s, span]
-                gram += part @ part.T
-        return np.array(
-            [w[index] @ gram**2 @ w[index] for w, index, gram in zip(self.weight, inside, grams)]
-        )
+            block -= self.spread.center[0, span]
+            block *= self._inverse[0, span]
+            block = block.astype(self.rows.dtype, copy=False)
+            gram += block @ block.T
+        return gram
 
     def _read(self, sets: IntArray, features: IntArray) -> Float64Array:
         """Raw covariances of features, each of a set, with all features, in one pass."""
         centers = self._raw_means[sets, :, features]
-        return self.rows.cross(
-            features, centers, self.codes, self.weight[sets], exact=self._exact
-        )
+        return self.rows.cross(features, centers, self.codes, self.weight[sets], exact=self._exact)
 
     def _read_ahead(self, features: IntArray, likely: Float64Array | None) -> None:
         n_sets, m = self.weight.shape[0], self.rows.shape[1]
@@ -213,7 +242,6 @@ class RowCovariances:
         inside: BoolArray,
         mean: Float64Array,
         total: Float64Array,
-        weight: Float64Array,
     ) -> Float64Array:
         """The covariance matrices of all sets, in one pass: folds are added up, not read anew."""
         patterns, of_pattern = np.unique(inside, axis=1, return_inverse=True)
@@ -230,7 +258,7 @@ class RowCovariances:
                 state[p] += part.T @ part
             return state
 
-        scatter = self.rows.reduce_rows(visit, np.add, (cells, weight))
+        scatter = self.rows.reduce_rows(visit, np.add, (cells, self._sample_weight))
         full = np.empty((len(inside), m, m))
         for s, member in enumerate(inside):
             away = mean[member] - self._raw_means[s][of_class[member]]
@@ -242,7 +270,7 @@ class RowCovariances:
 class MomentCovariances:
     """The covariances of one training set from per-class moments, without rows."""
 
-    rounding = 1e-9
+    rounding, dtype = 1e-9, np.dtype(np.float64)
 
     def __init__(self, moments: ClassMoments, standardize: bool = True) -> None:
         share = moments.weights / moments.weights.sum()
@@ -259,9 +287,9 @@ class MomentCovariances:
         """Covariance of the set's feature with all features."""
         return self._full[features]
 
-    def square(self) -> Float64Array:
-        """Sum of the squares of all entries of the covariance matrix."""
-        return np.array([(self._full**2).sum()])
+    def size(self) -> tuple[Float64Array, Float64Array]:
+        """Trace of the covariance matrix, and sum of the squares of its entries."""
+        return self.spread.within.sum(axis=1), np.array([(self._full**2).sum()])
 
 
 Covariances = RowCovariances | MomentCovariances
@@ -277,14 +305,16 @@ def default_tau(covariances: Covariances) -> Float64Array:
     """
     spread = covariances.spread
     m = np.maximum(spread.varying.sum(axis=1), 1)
-    trace, square, n = spread.within.sum(axis=1), covariances.square(), spread.n_samples
+    (trace, square), n = covariances.size(), spread.n_samples
     apart = (n + 2) * (square - trace**2 / m)
     noise = (n - 2) / n * square + trace**2
     intensity = np.clip(np.divide(noise, apart, out=np.ones_like(noise), where=apart > 0), 0, 0.99)
     factor = _TAU_PAIR if spread.share.shape[1] == 2 else _TAU_MANY
     return np.maximum(
-        factor * np.log(np.maximum(m, 2)) * intensity / (1 - intensity) * trace / m, 1e-3
-    )
+        factor * np.log(np.maximum(m, 2)) * intensity / (1 - intensity)
+        * spread.within.sum(axis=1) / m,
+        1e-3,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,7 +365,7 @@ class Path:
         ``level_i / pivot * (innovation - level_i / 2)``.
         """
         k, n_classes = self.levels.shape
-        out = np.empty((k, len(columns)), dtype=np.int16)
+        out = np.empty((k, len(columns)), dtype=np.intp)
         for span in spans(len(columns), max(1, 4 * BLOCK // (k * n_classes))):
             e = self.innovations(columns[span])
             steps = e[:, :, None] - self.levels[:, None] / 2
@@ -379,7 +409,9 @@ class Path:
         for f in range(k):
             size = np.sqrt(np.maximum(variances, 0.0)) * within[f]
             correlation = np.divide(raw[f], size, out=np.zeros_like(size), where=size > 0.0)
-            at = np.flatnonzero((np.abs(correlation) >= _STAND_IN) & ~np.isin(features, self.order[:k]))
+            at = np.flatnonzero(
+                (np.abs(correlation) >= _STAND_IN) & ~np.isin(features, self.order[:k])
+            )
             at = at[np.argsort(-np.abs(correlation[at]), kind="stable")[:_STAND_INS]]
             q = precision[f, f]
             left = distance - (weights[f, i] - weights[f, j]) ** 2 / q
@@ -428,7 +460,7 @@ def forward(
     num, den = spread.means.copy(), spread.within + taus[:, None]
     floor = 1e-9 * den + 1e-12
     distance = np.zeros((n_sets, len(i)))
-    given = np.empty((n_sets, k, m))
+    given = np.empty((n_sets, k, m), dtype=covariances.dtype)
     order, pivots = np.empty((n_sets, k), dtype=np.intp), np.empty((n_sets, k))
     levels, quotients = np.empty((n_sets, k, n_classes)), np.full((n_sets, k + 1), float(len(i)))
     near = np.zeros((n_sets, m), dtype=bool)
@@ -456,10 +488,18 @@ def forward(
         num -= change[:, :, None] * u[:, None]
         den -= given[:, t] * u
         np.maximum(den, floor, out=den)
-    return [
-        _path(s, order[s], quotients[s], pivots[s], levels[s], given[s], near[s], spread, taus[s])
-        for s in range(n_sets)
-    ]
+    paths = []
+    for s in range(n_sets):
+        panel, index = order[s], np.flatnonzero(near[s])
+        lower = np.tril((given[s][:, panel] / pivots[s, :, None]).T, -1) + np.eye(k)
+        around = given[s][:, index], spread.within[s, index], spread.means[s][:, index]
+        paths.append(
+            Path(
+                panel, quotients[s], pivots[s], lower, levels[s], spread.center[s, panel],
+                spread.scale[s, panel], float(taus[s]), spread.within[s, panel], (index, *around),
+            )
+        )  # fmt: skip
+    return paths
 
 
 def _gains(
@@ -477,24 +517,17 @@ def _gains(
     return out
 
 
-def _path(
-    s: int,
-    order: IntArray,
-    quotients: Float64Array,
-    pivots: Float64Array,
-    levels: Float64Array,
-    given: Float64Array,
-    near: BoolArray,
-    spread: Spreads,
-    tau: float,
-) -> Path:
-    lower = np.tril((given[:, order] / pivots[:, None]).T, -1) + np.eye(len(order))
-    index = np.flatnonzero(near)
-    around = (index, given[:, index], spread.within[s, index], spread.means[s][:, index])
-    return Path(
-        order, quotients, pivots, lower, levels,
-        spread.center[s, order], spread.scale[s, order], float(tau), spread.within[s, order], around,
-    )  # fmt: skip
+def _centred_size(
+    gram: Float64Array, codes: IntArray, weight: Float64Array, n_classes: int
+) -> tuple[float, float]:
+    """Trace and squared norm of a set's covariances, from the Gram matrix of all rows."""
+    index = np.flatnonzero(weight)
+    w, code, gram = weight[index], codes[index], gram[np.ix_(index, index)]
+    averages = np.zeros((n_classes, len(index)))
+    averages[code, np.arange(len(index))] = w / np.bincount(code, w, minlength=n_classes)[code]
+    gram -= (averages @ gram)[code]
+    gram -= (gram @ averages.T)[:, code]
+    return float(w @ np.diagonal(gram)), float(w @ gram**2 @ w)
 
 
 def _cells(codes: IntArray, train: BoolArray) -> tuple[IntArray, IntArray, BoolArray]:
@@ -521,12 +554,9 @@ def _merged(
     class_total = by_class.sum(axis=2)
     share = class_total / class_total.sum(axis=1, keepdims=True)
     means = (by_class / np.where(class_total > 0.0, class_total, 1.0)[:, :, None]) @ mean
-    within = np.stack(
-        [
-            w @ (variance + (mean - center[of_class]) ** 2) / w.sum()
-            for w, center in zip(weight, means)
-        ]
-    )
+    within = np.empty((len(inside), mean.shape[1]))
+    for s, w in enumerate(weight):
+        within[s] = w @ (variance + (mean - means[s][of_class]) ** 2) / w.sum()
     return share, means, within
 
 
@@ -538,7 +568,7 @@ def row_identity(rows: Rows) -> tuple[Float64Array, IntArray]:
     """
     value = rows.dot(np.cos(np.arange(1.0, rows.shape[1] + 1.0) ** 1.5), exact=True)
     size = np.abs(value).max()
-    value = np.round(value / (size if size > 0.0 else 1.0), 11)
+    value = np.round(value / (size if size > 0.0 else 1.0), 11).astype(np.float64)
     return (value * 1e6) % 1.0, np.unique(value, return_inverse=True)[1]
 
 
@@ -619,7 +649,7 @@ def subset_gsvp(
     >>> from sparsegsvp import subset_gsvp
     >>> from sparsegsvp.datasets import load_breast_cancer
     >>> data = load_breast_cancer()
-    >>> result = subset_gsvp(data.data, data.target, 3)
+    >>> result = subset_gsvp(data.X, data.y, 3)
     >>> [str(data.feature_names[f]) for f in result.order]
     ['worst concave points', 'worst radius', 'worst texture']
     """

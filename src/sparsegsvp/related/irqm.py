@@ -1,0 +1,191 @@
+"""Sparse planes by majorising a smooth count of the features."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+from scipy import linalg
+
+from .._typing import Float64Array as Array
+from .._validate import check_real
+from .base import PlaneFit, PlanePairClassifier, lowest, moment_factor, shorten
+from .gepsvm import ridge_plane, ridge_planes
+
+
+@dataclass(frozen=True)
+class SmoothCount:
+    """``g(t) = log(1 + t/p) / log(1 + 1/p)``, replaced by a parabola below eps, summed over w."""
+
+    p: float
+
+    @property
+    def eps(self) -> float:
+        """Below this a weight counts as zero."""
+        return 0.1 * self.p
+
+    def curvature(self, w: Array) -> Array:
+        """The factor c of the majorant ``c t^2 + constant`` that touches g at ``|w|``."""
+        t = np.maximum(np.abs(w), self.eps)
+        return 0.5 / (np.log1p(1.0 / self.p) * t * (self.p + t))
+
+    def value(self, w: Array) -> float:
+        """Sum of g over the weights."""
+        t = np.abs(w)
+        flat = self.curvature(np.zeros(1))[0]
+        above = np.log((self.p + t) / (self.p + self.eps)) / np.log1p(1.0 / self.p)
+        return float(np.where(t < self.eps, flat * t**2, above + flat * self.eps**2).sum())
+
+
+def leading_plane(A: Array, B: Array, delta: float, price: Array, theta: float) -> Array:
+    """Return the leading eigenvector of ``(B'B - diag(price)) z = theta (A'A + delta I) z``.
+
+    With ``M = theta (A'A + delta I) + diag(price)`` the eigenvalue is where kappa(theta), the
+    largest eigenvalue of ``B M^-1 B'``, is 1. From a Rayleigh quotient theta > 0 below it, the
+    quotients of ``M^-1 B'u``, u the eigenvector of kappa, rise to it quadratically. M is diagonal
+    but for A'A, so a step costs one product of the samples and systems of their number.
+    """
+    both, n = np.vstack([A, B]), len(A)
+    z = np.zeros(A.shape[1])
+    for _ in range(50):
+        diagonal = theta * delta + price
+        S = (both / diagonal) @ both.T
+        core = S[:n, :n] + np.eye(n) / theta
+        inner = linalg.solve(core, S[:n, n:], assume_a="pos", check_finite=False)
+        K = S[n:, n:] - S[n:, :n] @ inner
+        kappa, u = linalg.eigh(K, subset_by_index=[len(K) - 1] * 2, check_finite=False)
+        z = (B.T @ u[:, 0] - A.T @ (inner @ u[:, 0])) / diagonal
+        length = float(np.square(A @ z).sum() + delta * (z @ z))
+        z /= np.sqrt(length)
+        rise = float(kappa[0] * (kappa[0] - 1.0)) / length
+        theta += max(rise, 0.0)
+        if rise <= 1e-10 * theta:
+            break
+    return z
+
+
+def single_gains(A: Array, B: Array, delta: float) -> Array:
+    """Return by how much each feature raises the largest quotient above that of the bias alone."""
+    g, h = np.square(A).sum(axis=0) + delta, np.square(B).sum(axis=0)
+    across_A, across_B = A[:, -1] @ A, B[:, -1] @ B
+    a = g * g[-1] - across_A**2
+    b = h * g[-1] + g * h[-1] - 2.0 * across_A * across_B
+    c = h * h[-1] - across_B**2
+    root = np.sqrt(np.maximum(b**2 - 4.0 * a * c, 0.0))
+    return ((b + root)[:-1] / (2.0 * a[:-1])) - h[-1] / g[-1]
+
+
+@dataclass(eq=False, repr=False)
+class IRQM(PlanePairClassifier):
+    r"""Sparse generalized eigenvectors by quadratic majorisation. A reconstruction.
+
+    With G, H and :math:`z = [w; b]` as in `GEPSVM`, the first plane is
+
+    .. math:: \max_z\ z^T H z - \lambda \sum_f g(|w_f|) \quad \text{on} \quad
+              z^T (G + \delta I) z \le 1, \qquad g(t) = \frac{\log(1 + t/p)}{\log(1 + 1/p)} ,
+
+    and for the second the classes change roles. As p falls to zero, g becomes the count of
+    features; below :math:`p / 10` it is replaced by a parabola. Each step puts a quadratic
+    majorant, :math:`g(t) \le c_f t^2 + \text{constant}`, in its place and goes to the leading
+    eigenvector of :math:`(H - \lambda\,\mathrm{diag}(c), G + \delta I)`: the objective never falls.
+
+    Known of the original are problem, majorant and smoothing. Chosen here: a bias that is not
+    penalised; the unit of :math:`\lambda`, by how much the best feature raises the quotient
+    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; the end of the parabola; p falling
+    in three stages from ten times its value; and the starts, of which the higher end is kept: the
+    plane on all features that alone raise the quotient by :math:`\lambda`, and on the best one.
+
+    Parameters
+    ----------
+    rho : float, default=0.5
+        :math:`\lambda` in the unit above, in (0, 1]. Larger is sparser.
+    p : float, default=1e-3
+        Smoothing of the count, > 0, in units of the weights; smaller is nearer to it.
+    delta : float, default=1.0
+        Ridge, > 0.
+    %(sparse_panel)s
+    %(standardize)s
+    %(tol)s
+    max_iter : int, default=500
+        Steps of each stage.
+
+    Attributes
+    ----------
+    %(planes)s
+    objective_ : ndarray of shape (2,)
+        The negative of the objective, before weights below :math:`p / 10` are set to zero.
+    n_iter_ : int
+        Steps of the last stage, of the plane that took more.
+    history_ : list of two ndarray
+        The negative of each plane's objective in the last stage, step by step.
+    %(panel)s
+
+    Notes
+    -----
+    Like every method with this quotient it rewards directions in which the other class spreads:
+    a small ``rho`` lets many noise features in.
+
+    References
+    ----------
+    J. Song, P. Babu and D. P. Palomar, "Sparse generalized eigenvalue problem via smooth
+    optimization", IEEE Transactions on Signal Processing 63 (2015) 1627-1642.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.related import IRQM
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 500))
+    >>> y = np.repeat([0, 1], 30)
+    >>> X[y == 1, :3] += 3
+    >>> IRQM().fit(X, y).get_support(indices=True)
+    array([0, 1, 2])
+    """
+
+    rho: float = 0.5
+    _: KW_ONLY
+    p: float = 1e-3
+    delta: float = 1.0
+    tol: float = 1e-6
+    max_iter: int = 500
+
+    def _check_parameters(self) -> None:
+        check_real("rho", self.rho, above=0, most=1)
+        check_real("p", self.p, above=0)
+        check_real("delta", self.delta, above=0)
+
+    def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
+        F, E = shorten(moment_factor(A)), shorten(moment_factor(B))
+        gains = single_gains(F, E, self.delta)
+        best = gains.max()
+        if best <= 1e-10:  # the bias alone has 1 / (1 + delta)
+            return PlaneFit.bias_only(len(gains))
+        ends = []
+        for features in (np.flatnonzero(gains >= self.rho * best), np.array([gains.argmax()])):
+            z = np.zeros(len(gains) + 1)
+            start = ridge_plane(A[:, features], B[:, features], self.delta)
+            z[np.append(features, -1)] = start.z
+            ends.append(self._climb(F, E, z, self.rho * best))
+        return lowest(ends, margin=10.0 * self.tol)
+
+    def _climb(self, A: Array, B: Array, z: Array, weight: float) -> PlaneFit:
+        """Majorise and solve, stage by stage, from a plane with ``z'(G + delta I)z = 1``."""
+        history: list[float] = []
+        converged, count = False, SmoothCount(self.p)
+        for factor in (10.0, 10.0**0.5, 1.0):
+            count = SmoothCount(factor * self.p)
+            history = [weight * count.value(z[:-1]) - float(np.square(B @ z).sum())]
+            converged = False
+            while not converged and len(history) <= self.max_iter:
+                price = np.append(weight * count.curvature(z[:-1]), 0.0)
+                quotient = float(np.square(B @ z).sum() - price @ z**2)
+                z = leading_plane(A, B, self.delta, price, max(quotient, 1.0 / (1.0 + self.delta)))
+                history.append(weight * count.value(z[:-1]) - float(np.square(B @ z).sum()))
+                converged = history[-2] - history[-1] <= self.tol * abs(history[-1])
+        quotient = float(np.square(B @ z).sum())
+        score = B.T @ (B @ z) - quotient * (A.T @ (A @ z) + self.delta * z)
+        z = np.append(np.where(np.abs(z[:-1]) > count.eps, z[:-1], 0.0), z[-1])
+        return PlaneFit(z, history, np.abs(score[:-1]), len(history) - 1, converged)
+
+    def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
+        return ridge_planes(A, B, self.delta)
