@@ -254,9 +254,7 @@ def unseen_batches(
     for fold, found in zip(folds, answers):
         right[fold.test] = found.predicted == codes[fold.test]
     times = np.bincount(ordinary.sample, minlength=codes.size)
-    hits = np.bincount(
-        ordinary.sample, ordinary.predicted == ordinary.truth, minlength=codes.size
-    )
+    hits = np.bincount(ordinary.sample, ordinary.predicted == ordinary.truth, minlength=codes.size)
     tested = np.flatnonzero(np.isfinite(right) & (times > 0))
     if np.unique(codes[tested]).size < k:
         return None

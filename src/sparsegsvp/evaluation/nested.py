@@ -475,7 +475,11 @@ def _rungs(
             "roc_auc_low": nan if area is None else area.low,
             "roc_auc_high": nan if area is None else area.high,
         }
-        row |= stability.at(size) if stability is not None else dict.fromkeys(PanelStability.COLUMNS, nan)
+        row |= (
+            stability.at(size)
+            if stability is not None
+            else dict.fromkeys(PanelStability.COLUMNS, nan)
+        )
         row["features"] = features
         row["names"] = tuple(names[j] if names else str(j) for j in features)
         rows.append(row)

@@ -3,10 +3,11 @@ r"""The permutation test of the procedure that is reported, and the verdict.
 .. math:: p = \frac{1 + \#\{\text{permuted} \ge \text{observed}\}}{B + 1}
 
 The statistic is the balanced accuracy of the very estimator over one repeat of folds, stratified
-anew for every draw. Where the estimator tunes the number of its features along a path, it is the
-best of sizes 1, 3 and 10, all from one path in each fold: permuting the tuning would cost several
-times as much, and one size alone has little power for a single marker. True and permuted labels
-get the same, which is all that validity asks for.
+anew for every draw. Of an estimator with a path it is that of exactly as many features as it is
+asked for or, where it tunes their number, the best of 1, 3 and 10: permuting the tuning would cost
+several times as much, and one size alone has little power for a single marker. All sizes come from
+one path in each fold, judged by the path's own class scores. True and permuted labels get the
+same, which is all that validity asks for.
 
 Drawing stops at the 10th exceedance: then p = 10 / draws (Besag and Clifford, 1991). Where 99
 draws leave p between 0.01 and 0.1, drawing goes on to 999.
@@ -23,14 +24,14 @@ from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.metrics import balanced_accuracy_score
 
 from .._typing import IntArray, Progress, Record
 from .._validate import check_integer, check_seed, derive_seed
 from ..metrics import Interval, sequential_p_value
 from .cache import run_pieces
-from .procedure import Procedure, answer, tested_sizes
+from .procedure import PathScores, Procedure, tested_sizes
 from .splits import Samples, make_folds, most_splits, read_samples
 
 Answer = Literal["signal", "weak", "inconclusive", "none", "not tested"]
@@ -184,7 +185,8 @@ def exchangeable_units(samples: Samples) -> tuple[IntArray, IntArray]:
         stratum = np.empty(n, dtype=np.intp)
         stratum[rank] = lots
         return rank, stratum
-    unit, names = np.empty(n, dtype=np.intp), []
+    names: list[tuple[Any, ...]] = []
+    unit = np.empty(n, dtype=np.intp)
     for group in range(int(samples.groups.max()) + 1):
         rows = samples.order[samples.groups[samples.order] == group]
         if np.ptp(samples.codes[rows]) == 0:
@@ -218,36 +220,37 @@ def can_permute(codes: IntArray, unit: IntArray, stratum: IntArray) -> bool:
 # ------------------------------------------------------------------------------- the test
 
 
-def statistic(procedure: Procedure, sizes: tuple[int, ...], seed: int, draw: int) -> float:
+def statistic(
+    procedure: Procedure, path: PathScores | None, sizes: tuple[int, ...], seed: int, draw: int
+) -> float:
     """Return the statistic of draw number ``draw`` (0: the true labels)."""
     samples = procedure.samples
     codes = samples.codes
     if draw:
-        rng = np.random.default_rng(derive_seed(seed, _STREAM, draw))
-        codes = permute_codes(codes, *exchangeable_units(samples), rng)
+        codes = shuffled_codes(samples, derive_seed(seed, _STREAM, draw))
     n_splits = max(2, min(5, most_splits(replace(samples, codes=codes))))
-    fold_seed = derive_seed(seed, _STREAM, draw, 1)
     try:
-        folds = make_folds(samples, n_splits, 1, fold_seed, codes)
+        folds = make_folds(samples, n_splits, 1, derive_seed(seed, _STREAM, draw, 1), codes)
     except ValueError:
         if draw == 0:
             raise
         return 1.0  # labels fell so that no fold is possible: count it against the signal
-    predicted = np.zeros((max(1, len(sizes)), codes.size), dtype=np.intp)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if path is not None:
+            return path.best(codes, folds, sizes)
+        predicted = np.zeros(codes.size, dtype=np.intp)
         for fold in folds:
             fit_seed = derive_seed(seed, _STREAM, draw, 2 + fold.index)
-            if sizes:
-                fits = procedure.fit_sizes(fold.train, sizes, fit_seed, codes)
-                X = procedure.prepare(fits.steps, fold.test)
-                for row, size in zip(predicted, sizes):
-                    model = fits.models[size]
-                    row[fold.test] = answer(model, X, samples.classes, labels_only=True).predicted
-            else:
-                model = procedure.fit(fold.train, fit_seed, codes)
-                predicted[0, fold.test] = procedure.predict(model, fold.test).predicted
-        return float(max(balanced_accuracy_score(codes, row) for row in predicted))
+            model = procedure.fit(fold.train, fit_seed, codes)
+            predicted[fold.test] = procedure.predict(model, fold.test).predicted
+        return float(balanced_accuracy_score(codes, predicted))
+
+
+def shuffled_codes(samples: Samples, seed: int) -> IntArray:
+    """Return labels as the permutation test draws them."""
+    rng = np.random.default_rng(seed)
+    return permute_codes(samples.codes, *exchangeable_units(samples), rng)
 
 
 def draws_wanted(exceeds: Sequence[bool], n_permutations: int) -> int:
@@ -296,14 +299,16 @@ def run_test(
         return none
     if not can_permute(samples.codes, *exchangeable_units(samples)):
         return replace(none, reason="labels fixed")
-    observed = statistic(procedure, sizes, seed, 0)
+    path = PathScores.of(procedure, sizes, derive_seed(seed, _STREAM)) if sizes else None
+    observed = statistic(procedure, path, sizes, seed, 0)
     values: list[float] = []
     exceeds: list[bool] = []
     wanted = n_permutations
     step = 10 + -10 % max(1, effective_n_jobs(n_jobs))  # a multiple of the workers
     while len(exceeds) < wanted:
         last = min(len(values) + step, wanted)
-        pieces = [(procedure, sizes, seed, draw) for draw in range(len(values) + 1, last + 1)]
+        draws = range(len(values) + 1, last + 1)
+        pieces = [(procedure, path, sizes, seed, draw) for draw in draws]
         for value in run_pieces(statistic, pieces, n_jobs=n_jobs):
             values.append(value)
             # equal counts give equal scores only up to rounding
@@ -366,9 +371,3 @@ def permutation_test(
     procedure = Procedure(estimator, read_samples(X, y, groups, batch))
     seed = check_seed(random_state)
     return run_test(procedure, n_permutations, seed, n_jobs=n_jobs, progress=progress)
-
-
-def shuffled_codes(samples: Samples, seed: int) -> NDArray[Any]:
-    """Return labels as the permutation test draws them."""
-    rng = np.random.default_rng(seed)
-    return permute_codes(samples.codes, *exchangeable_units(samples), rng)

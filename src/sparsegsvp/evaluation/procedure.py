@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from .._typing import Float64Array, IntArray
 from .._validate import close_names, find_columns
-from ..estimators import Panel
+from ..estimators import GSVPSVM, GSVPSVMCV
 from ..estimators.center import takes_batch
-from .splits import Samples
+from .splits import Fold, Samples
 
 #: Sizes of the ladder.
 SIZES = (1, 2, 3, 5, 8, 13, 21, 30)
@@ -109,7 +109,9 @@ class Procedure:
             for name, step in estimator.steps[:-1]:
                 if step is None or step == "passthrough":
                     continue
-                own = {key.split("__", 1)[1]: v for key, v in given.items() if key == f"{name}__batch"}
+                own = {
+                    key.split("__", 1)[1]: v for key, v in given.items() if key == f"{name}__batch"
+                }
                 X = step.fit_transform(X, y, **own)
                 steps.append((name, step))
         models = last_step(estimator).fit_path(X, y, list(sizes))
@@ -160,12 +162,6 @@ class SizedFits:
         return type(self.estimator)([*self.steps, (name, self.models[size])])
 
 
-def tunes_size(estimator: Any) -> bool:
-    """Tell whether a procedure with a path chooses the number of its features by itself."""
-    last = last_step(estimator)
-    return hasattr(last, "fit_path") and last.get_params(deep=False).get("n_features") is None
-
-
 def possible_sizes(estimator: Any, sizes: Sequence[int], n_features: int) -> tuple[int, ...]:
     """Return those sizes that a procedure with a path can have; () for one without.
 
@@ -183,15 +179,68 @@ def possible_sizes(estimator: Any, sizes: Sequence[int], n_features: int) -> tup
 
 
 def tested_sizes(estimator: Any, n_features: int) -> tuple[int, ...]:
-    """Return the sizes whose best score is the permutation test's statistic; () for none.
+    """Return the sizes whose best score is the permutation test's statistic; () without a path.
 
-    Features that are in every panel come on top of 1, 3 and 10.
+    The size that is asked for, or else 1, 3 and 10, on top of features that are in every panel.
     """
-    if not tunes_size(estimator):
+    last = last_step(estimator)
+    if not hasattr(last, "fit_path"):
         return ()
-    factors = getattr(last_step(estimator), "penalty_factor", None)
+    size = last.get_params(deep=False).get("n_features")
+    if size is not None:
+        return possible_sizes(estimator, [size], n_features)
+    factors = getattr(last, "penalty_factor", None)
     always = 0 if factors is None else int(np.sum(np.asarray(factors) == 0))
     return possible_sizes(estimator, [always + size for size in TESTED_SIZES], n_features)
+
+
+@dataclass(frozen=True)
+class PathScores:
+    """Out-of-fold scores of exactly k features, for many labellings of the same rows.
+
+    A fold costs one path, whose class scores judge every size: no model is fitted on the panels.
+    What does not look at labels is done once: the steps of a pipeline, and the floor tau.
+    """
+
+    search: GSVPSVMCV
+    X: Any
+    y: NDArray[Any]
+
+    @classmethod
+    def of(cls, procedure: Procedure, sizes: Sequence[int], seed: int) -> PathScores | None:
+        """Return the scores of a procedure's path; None if it has none, or selects before it."""
+        last, steps = last_step(procedure.estimator), []
+        if isinstance(procedure.estimator, Pipeline):
+            steps = clone(procedure.estimator).steps[:-1]
+        if not hasattr(last, "fit_path") or any(_looks_at_labels(step) for _, step in steps):
+            return None
+        samples = procedure.samples
+        rows = np.arange(samples.codes.size)
+        X = samples.X
+        for _, step in steps:
+            if hasattr(step, "fit_transform"):
+                more = {"batch": procedure._batch(rows)} if takes_batch(step) else {}
+                X = step.fit_transform(X, **more)
+        shared = ("tau", "clip", "max_correlation", "penalty_factor", "standardize")
+        options = {name: last.get_params(deep=False)[name] for name in shared}
+        if options["tau"] is None:
+            labels = np.random.default_rng(seed).permutation(samples.codes)
+            options["tau"] = GSVPSVM(1, clip=last.clip).fit(X, labels).tau_
+        return cls(GSVPSVMCV(max_features=max(sizes), **options), X, samples.y)
+
+    def best(self, codes: IntArray, folds: Sequence[Fold], sizes: Sequence[int]) -> float:
+        """Return the best balanced accuracy over some sizes."""
+        cv = [(np.sort(fold.train), np.sort(fold.test)) for fold in folds]
+        path, _ = clone(self.search).set_params(cv=cv)._search(self.X, codes, None, None)
+        scores = path["balanced_accuracy"]
+        return float(max(scores[min(size, scores.size) - 1] for size in sizes))
+
+
+def _looks_at_labels(step: Any) -> bool:
+    """Tell whether a step of a pipeline may use the labels."""
+    if step is None or step == "passthrough":
+        return False
+    return bool(get_tags(step).target_tags.required) or hasattr(step, "predict")
 
 
 # ------------------------------------------------------------------- what a fitted one says
@@ -400,9 +449,7 @@ def _order(step: Any) -> IntArray | None:
 # ------------------------------------------------------- features that are adjusted for
 
 
-def find_adjusted(
-    adjust: Any, n_features: int, names: Sequence[str] | None
-) -> tuple[int, ...]:
+def find_adjusted(adjust: Any, n_features: int, names: Sequence[str] | None) -> tuple[int, ...]:
     """Return the columns to adjust for, ascending, from their names or numbers."""
     if adjust is None:
         return ()
@@ -443,6 +490,8 @@ def only_with(estimator: Any, columns: Sequence[int]) -> Any:
 
     The steps before the last treat every column by itself, and see all of them.
     """
+    from ..estimators import Panel
+
     again = clone(estimator)
     steps = again.steps if isinstance(again, Pipeline) else [("model", again)]
     model = steps[-1][1].set_params(penalty_factor=np.zeros(len(columns)))

@@ -23,7 +23,6 @@ from ..metrics import (
     Interval,
     auc_interval,
     calibration_curve,
-    calibration_line,
     decision_curve,
     delong_variance,
     fold_variance,
@@ -153,7 +152,7 @@ class Scored:
         known, share = self._probabilities(), self._share(prevalence)
         if known is None:
             return None
-        options = {"trials": known.trials, "level": self.level}
+        options: dict[str, Any] = {"trials": known.trials, "level": self.level}
         return frame(
             decision_curve(known.y, known.p, prior=known.share, prevalence=share, **options)
         )
@@ -240,9 +239,7 @@ class OutOfFold:
 
     def recalls(self, n_classes: int) -> Float64Array:
         """Share of each class that is recognised, over all repeats."""
-        return np.array(
-            [np.mean(self.predicted[self.truth == k] == k) for k in range(n_classes)]
-        )
+        return np.array([np.mean(self.predicted[self.truth == k] == k) for k in range(n_classes)])
 
     def fold_accuracies(self, n_classes: int) -> Float64Array:
         """Balanced accuracy of each fold, over the classes that it tests."""
@@ -256,7 +253,8 @@ class OutOfFold:
     def fold_areas(self, n_classes: int, positive: int) -> tuple[Float64Array, Float64Array]:
         """Area of each fold with DeLong's variance, means of one against the rest with K > 2."""
         ones = [positive] if n_classes == 2 else range(n_classes)
-        areas, variances = [], []
+        areas: list[Any] = []
+        variances: list[Any] = []
         for rows in self.parts:
             truth = self.truth[rows]
             if self.decision is None or np.unique(truth).size < n_classes:
@@ -313,7 +311,9 @@ class Scoring:
         rate = found.recalls(self.units.size)[k]
         return rate_interval([rate], [self.units[k]], level=level)
 
-    def all(self, found: OutOfFold, classes: Sequence[Any], prevalence: float) -> dict[str, Interval]:
+    def all(
+        self, found: OutOfFold, classes: Sequence[Any], prevalence: float
+    ) -> dict[str, Interval]:
         """Return every score that the predictions allow."""
         k = self.units.size
         scores = {"balanced_accuracy": self.balanced_accuracy(found)}
@@ -324,8 +324,8 @@ class Scoring:
             one = self.positive
             scores["sensitivity"] = self.recall(found, one, self.level)
             scores["specificity"] = self.recall(found, 1 - one, self.level)
-            rates = (self.recall(found, j, self.level**0.5) for j in (one, 1 - one))
-            scores |= predictive_values(*rates, prevalence)
+            rates = [self.recall(found, j, self.level**0.5) for j in (one, 1 - one)]
+            scores |= predictive_values(rates[0], rates[1], prevalence)
         right = found.predicted == found.truth
         scores["accuracy"] = rate_interval([right.mean()], [self.units.sum()], level=self.level)
         if found.proba is not None:
@@ -334,7 +334,11 @@ class Scoring:
             folds = [errors[rows].mean() for rows in found.parts]
             variance = float(errors.var(ddof=1) / self.units.sum())
             scores["brier"] = mean_interval(
-                float(errors.mean()), variance, fold_scores=folds, ratio=self.ratio, level=self.level
+                float(errors.mean()),
+                variance,
+                fold_scores=folds,
+                ratio=self.ratio,
+                level=self.level,
             )
         if k > 2:
             for j, label in enumerate(classes):

@@ -177,11 +177,12 @@ def choose_shuffled(
     samples = procedure.samples
     codes = shuffled_codes(samples, seed)
     whole = choose(procedure, samples.order, seed, longest, codes, path_only=True)
-    halves = []
-    for i in range(pairs):
-        for rows in complementary_pair(samples, derive_seed(seed, i), codes):
-            if np.unique(codes[rows]).size == samples.n_classes:
-                halves.append(choose(procedure, rows, seed, longest, codes, path_only=True))
+    halves = [
+        choose(procedure, rows, seed, longest, codes, path_only=True)
+        for i in range(pairs)
+        for rows in complementary_pair(samples, derive_seed(seed, i), codes)
+        if np.unique(codes[rows]).size == samples.n_classes
+    ]
     near = within_class_correlations(samples.X, codes, whole.panel.tolist())
     return whole, halves, {f: {j for j, _ in partners} for f, partners in near.items()}
 
@@ -347,8 +348,8 @@ class PanelStability:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
-        names = ("n_pairs", "n_shuffles", "sizes", "index", "index_noise", "size_median")
-        names += ("n_stable", "threshold", "error_bound")
+        names = ["n_pairs", "n_shuffles", "sizes", "index", "index_noise", "size_median"]
+        names += ["n_stable", "threshold", "error_bound"]
         tables = {"by_size": self.by_size, "chosen_again": self.chosen_again()}
         made = {name: table.to_dict("list") for name, table in tables.items()}
         return plain({**{name: getattr(self, name) for name in names}, **made})
@@ -389,11 +390,12 @@ def half_samples(
     if not can_permute(samples.codes, *exchangeable_units(samples)):
         shuffles = 0
     pieces: list[tuple[Any, ...]] = [
-        (choose, procedure, rows, derive_seed(seed, 1, i), longest)
-        for i, rows in enumerate(halves)
+        (choose, procedure, rows, derive_seed(seed, 1, i), longest) for i, rows in enumerate(halves)
     ]
-    for i in range(shuffles):
-        pieces.append((choose_shuffled, procedure, _PAIRS, derive_seed(seed, 2, i), longest))
+    pieces += [
+        (choose_shuffled, procedure, _PAIRS, derive_seed(seed, 2, i), longest)
+        for i in range(shuffles)
+    ]
     made = list(run_pieces(_call, pieces, n_jobs=n_jobs, progress=progress, stage=HALVES))
     return PanelStability(
         n_pairs,
@@ -597,7 +599,9 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 f"fit takes {sorted(params)} with scikit-learn's metadata routing alone: "
                 "sklearn.set_config(enable_metadata_routing=True)."
             )
-        own = fit_parameters(self.estimator, None if groups is None else samples.groups, None, weight)
+        own = fit_parameters(
+            self.estimator, None if groups is None else samples.groups, None, weight
+        )
         if weight is not None and not any(key.endswith("sample_weight") for key in own):
             raise ValueError(
                 f"{type(last_step(self.estimator)).__name__} takes no sample_weight; give an "

@@ -181,9 +181,7 @@ def calibration_curve(
     ([0.0, 1.0], [2, 2])
     """
     y, p = check_probabilities(y_true, y_proba)
-    observed, predicted = sk_calibration.calibration_curve(
-        y, p, n_bins=n_bins, strategy="quantile"
-    )
+    observed, predicted = sk_calibration.calibration_curve(y, p, n_bins=n_bins, strategy="quantile")
     # the bins of scikit-learn's strategy, for the counts that it does not return
     edges = np.percentile(p, np.linspace(0, 100, n_bins + 1))
     count = np.bincount(np.searchsorted(edges[1:-1], p), minlength=n_bins)

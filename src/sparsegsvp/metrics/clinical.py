@@ -64,9 +64,9 @@ def predictive_values(
         values["npv"].append(clear / (clear + missed) if clear + missed > 0 else np.nan)
     level = sensitivity.level**2
     return {
-        name: Interval(*(float(v) for v in three), level)
-        for name, three in values.items()
-        if np.isfinite(three).all()
+        name: Interval(value, low, high, level)
+        for name, (value, low, high) in values.items()
+        if np.isfinite([value, low, high]).all()
     }
 
 
@@ -167,7 +167,7 @@ def decision_curve(
     >>> from sparsegsvp.metrics import decision_curve
     >>> p = [0.1, 0.2, 0.6, 0.7]
     >>> curve = decision_curve([0, 0, 0, 1], p, prior=0.25, prevalence=0.25)
-    >>> curve["net_benefit"][49], curve["treat_all"][49]
+    >>> float(curve["net_benefit"][49]), float(curve["treat_all"][49])
     (0.0, -0.5)
     """
     check_real("prevalence", prevalence, above=0, below=1)
@@ -235,11 +235,15 @@ def threshold_table(
         rates = [proportion_interval(*pair, level=level) for pair in pairs]
         each = [proportion_interval(*pair, level=level**0.5) for pair in pairs]
         named = {"sensitivity": rates[0], "specificity": rates[1]}
-        values = predictive_values(*each, prevalence)
+        values = predictive_values(each[0], each[1], prevalence)
         row: dict[str, Any] = {"threshold": t, "own": t == own}
         for name in ("sensitivity", "specificity", "ppv", "npv"):
             interval = {**named, **values}.get(name, Interval(np.nan, np.nan, np.nan))
-            row |= {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
+            row |= {
+                name: interval.value,
+                f"{name}_low": interval.low,
+                f"{name}_high": interval.high,
+            }
         row["net_benefit"] = float(net_benefit(sensitivity, specificity, prevalence, t))
         rows.append(row)
     return {name: [row[name] for row in rows] for name in rows[0]}

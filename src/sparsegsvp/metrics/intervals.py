@@ -181,11 +181,12 @@ def rate_interval(
 ) -> Interval:
     r"""Return the interval of a mean of K rates, of the procedure on new samples.
 
-    Two things move it: the samples that were tested on, :math:`\frac{1}{K^2} \sum_k p_k (1 -
-    p_k) / n_k`, and the models that were fitted (`fold_variance`). V is the larger of the two;
-    their sum would count the sampling twice. The mean p is then treated as a proportion in
-    :math:`\tilde p (1 - \tilde p) / V` trials, so that the interval stays within [0, 1] and is
-    exact near 1. In V and :math:`\tilde p`, half an error and half a hit are added to each class.
+    Two things move it: the samples that were tested on, :math:`\frac{1 + r}{K^2} \sum_k p_k (1 -
+    p_k) / n_k`, and the models that were fitted (`fold_variance`, with Student's quantile of J - 1
+    degrees of freedom). V is the larger of the two; their sum would count the sampling twice. The
+    ratio r of test to training samples stands for the luck with the training samples, which all
+    folds share. The mean p is then treated as a proportion in :math:`p (1 - p) / V` trials, so
+    that the interval stays within [0, 1] and is exact for a perfect score.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ def rate_interval(
         The same mean in each fold. Without it the sampling alone counts, as for the recall of one
         class, whose folds hold a few samples each and so show little else.
     ratio : float, default=0.25
-        Test samples over training samples.
+        r.
     level : float, default=0.95
         Nominal coverage.
 
@@ -214,14 +215,14 @@ def rate_interval(
     (0.94, 1.0)
     """
     p, n = (np.asarray(part, dtype=np.float64) for part in (rates, totals))
+    # half an error and half a hit more, so that a perfect count has a variance
     smooth = (p * n + 0.5) / (n + 1)
     variance = float(np.sum(smooth * (1 - smooth) / n)) / p.size**2
-    n_folds = None
-    if fold_scores is not None and _known(fold_scores).size > 1:
-        variance = max(variance, fold_variance(fold_scores, ratio))
-        n_folds = _known(fold_scores).size
-    trials = _trials(float(smooth.mean()), variance, n_folds, level)
-    return proportion_interval(float(p.mean()), trials, level=level)
+    if fold_scores is not None:
+        variance += ratio * float(np.sum(p * (1 - p) / n)) / p.size**2
+        variance = max(variance, _fold_term(fold_scores, ratio, level))
+    rate = float(smooth.mean())
+    return proportion_interval(float(p.mean()), rate * (1 - rate) / variance, level=level)
 
 
 def auc_interval(
@@ -235,11 +236,11 @@ def auc_interval(
 ) -> Interval:
     r"""Return the interval of the mean area under the ROC curve over folds.
 
-    V is `fold_variance` plus the mean of DeLong's variances over the folds of a repeat. Here both
-    count: which features a weak signal leads to differs from table to table much more than from
-    fold to fold, and with the larger term alone intervals of 160 samples cover 0.86. The area is
-    treated as a proportion, in at most twice as many trials as the smallest class has samples: an
-    area near 1 is a mean of two rates near 1.
+    V is (1 + r) times the mean of DeLong's variances over the folds of a repeat, plus half of
+    `fold_variance`: with the larger of the two alone, intervals of 160 samples with a weak signal
+    cover 0.86, because which features it leads to differs from table to table much more than from
+    fold to fold. The area is treated as a proportion in A (1 - A) / V trials, at most twice as
+    many as the smallest class has samples: an area near 1 is a mean of two rates near 1.
 
     Parameters
     ----------
@@ -262,11 +263,21 @@ def auc_interval(
     smallest = float(np.min(totals))
     area, known = float(_known(areas).mean()), _known(variances)
     sampling = float(known.mean()) / n_splits if known.size else area * (1 - area) / smallest
-    most = 2 * smallest
-    if _known(areas).size < 2:
-        return proportion_interval(area, smallest, level=level)
-    trials = _trials(area, sampling + fold_variance(areas, ratio), _known(areas).size, level)
-    return proportion_interval(area, min(most, trials), level=level)
+    variance = (1 + ratio) * sampling + _fold_term(areas, ratio, level) / 2
+    trials = 2 * smallest
+    if variance > 0 and area * (1 - area) > 0:
+        trials = min(trials, area * (1 - area) / variance)
+    return proportion_interval(area, trials, level=level)
+
+
+def _fold_term(scores: ArrayLike, ratio: float, level: float) -> float:
+    """Return the variance over J folds, larger as Student's quantile is than the normal one."""
+    count = _known(scores).size
+    if count < 2:
+        return 0.0
+    tail = (1 - level) / 2
+    factor = float(student.ppf(tail, count - 1) / norm.ppf(tail)) ** 2
+    return fold_variance(scores, ratio) * factor
 
 
 def mean_interval(
@@ -285,28 +296,12 @@ def mean_interval(
     >>> from sparsegsvp.metrics import mean_interval
     >>> found = mean_interval(0.1, 0.0004, fold_scores=[0.08, 0.12, 0.1, 0.11, 0.09])
     >>> round(found.low, 3), round(found.high, 3)
-    (0.044, 0.156)
+    (0.056, 0.144)
     """
-    quantile, variance = float(norm.ppf((1 + level) / 2)), sampling_variance
-    if fold_scores is not None and _known(fold_scores).size > 1:
-        variance = max(variance, fold_variance(fold_scores, ratio))
-        quantile = float(student.ppf((1 + level) / 2, _known(fold_scores).size - 1))
-    half = quantile * float(np.sqrt(variance))
-    return Interval(value, max(bounds[0], value - half), min(bounds[1], value + half), level)
-
-
-def _trials(rate: float, variance: float, n_folds: int | None, level: float) -> float:
-    """Return how many trials a proportion with this variance stands for.
-
-    A variance that was estimated from J folds counts for less, by Student's quantile.
-    """
-    if variance <= 0:
-        return float("inf")
-    shrink = 1.0
-    if n_folds is not None:
-        tail = (1 - level) / 2
-        shrink = float(norm.ppf(tail) / student.ppf(tail, n_folds - 1)) ** 2
-    return rate * (1 - rate) / variance * shrink
+    variance = sampling_variance
+    if fold_scores is not None:
+        variance = max((1 + ratio) * variance, _fold_term(fold_scores, ratio, level))
+    return normal_interval(value, variance, level=level, bounds=bounds)
 
 
 def _known(values: ArrayLike) -> Float64Array:

@@ -1,0 +1,568 @@
+"""Comparison at equal panel size: the same folds, sizes and judge for every method.
+
+The primary score is that of one common classifier (balanced logistic regression) on exactly k
+features of each method; a method's own decision, where it uses exactly k, is the secondary one.
+Intervals of differences hold jointly (Bonferroni), p-values are Holm's.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from .._typing import BoolArray, IntArray, Progress
+from .._validate import check_seed, close_names, derive_seed
+from .._versions import versions
+from ..metrics import average_jaccard, nogueira_stability, paired_differences
+from .baselines import (
+    MRMR,
+    Abess,
+    ElasticNetSelector,
+    FTest,
+    L1Logistic,
+    RandomPanel,
+    RecursiveElimination,
+    TreeImportance,
+    common_classifier,
+)
+from .cache import Cache, digest, plain, run_pieces
+from .procedure import Answer, answer, describe, exact_panel, selected_features, with_seed
+from .result import OutOfFold, Scoring, difference_variance, frame
+from .splits import Fold, Samples, make_folds, read_samples
+
+COMPARISON = "comparison"
+RANDOM_PANEL = "random panel"
+_FIT = 21  # seed stream
+
+#: Other names that people know methods by.
+KNOWN_AS = {
+    "lasso": "l1 logistic",
+    "l1": "l1 logistic",
+    "logistic": "l1 logistic",
+    "glmnet": "elastic net",
+    "enet": "elastic net",
+    "rf": "random forest",
+    "forest": "random forest",
+    "trees": "random forest",
+    "gbm": "gradient boosting",
+    "boosting": "gradient boosting",
+    "xgboost": "gradient boosting",
+    "lightgbm": "gradient boosting",
+    "svm": "RFE",
+    "svmrfe": "RFE",
+    "recursivefeatureelimination": "RFE",
+    "ttest": "F test",
+    "anova": "F test",
+    "minimumredundancy": "mRMR",
+    "bestsubset": "abess",
+    "rifle": "TruncatedRayleighFlow",
+}
+
+
+def default_methods() -> dict[str, Any]:
+    """Return the methods of a comparison that names none.
+
+    Returns
+    -------
+    dict
+        From a name to an unfitted estimator: `GSVPSVM`, everything in `sparsegsvp.related`, and
+        from scikit-learn's parts the F test, mRMR, l1 logistic regression, elastic net, recursive
+        elimination, random forest and boosting; best subset selection where abess is installed.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import default_methods
+    >>> {"l1 logistic", "RFE", "F test", "mRMR"} <= set(default_methods())
+    True
+    """
+    from .. import related
+    from ..estimators import GSVPSVM
+
+    kinds = {name: getattr(related, name) for name in related.__all__}
+    methods = {
+        "GSVPSVM": GSVPSVM(),
+        **{k: v() for k, v in kinds.items() if isinstance(v, type) and hasattr(v, "fit")},
+        "F test": FTest(),
+        "mRMR": MRMR(),
+        "l1 logistic": make_pipeline(StandardScaler(), L1Logistic()),
+        "elastic net": make_pipeline(StandardScaler(), ElasticNetSelector()),
+        "RFE": make_pipeline(StandardScaler(), RecursiveElimination()),
+        "random forest": TreeImportance(),
+        "gradient boosting": TreeImportance(boosted=True, n_trees=100),
+    }
+    if importlib.util.find_spec("abess") is not None:
+        methods["abess"] = Abess()
+    return methods
+
+
+def method_names() -> dict[str, str]:
+    """Return what each of `default_methods` does, in a line.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import method_names
+    >>> method_names()["F test"]
+    'Features one by one, by analysis of variance (the t-test of two classes).'
+    """
+    lines = {}
+    for name, method in default_methods().items():
+        last = method.steps[-1][1] if isinstance(method, Pipeline) else method
+        lines[name] = (type(last).__doc__ or "").strip().partition("\n")[0]
+    return lines
+
+
+def find_method(name: str) -> str:
+    """Return how `default_methods` spells a name, whatever its capitals, blanks and dashes.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import find_method
+    >>> find_method("f-test"), find_method("Lasso")
+    ('F test', 'l1 logistic')
+    """
+
+    def folded(text: str) -> str:
+        return "".join(c for c in text.lower() if c.isalnum())
+
+    known = {folded(key): key for key in default_methods()}
+    key = folded(name)
+    if key in known:
+        return known[key]
+    if KNOWN_AS.get(key) in known.values():
+        return KNOWN_AS[key]
+    close = close_names(name, list(known.values()))
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    raise ValueError(f"there is no method {name!r} among {list(known.values())}.{hint}")
+
+
+# ------------------------------------------------------------------------------ the result
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Result of `sparsegsvp.compare`.
+
+    Attributes
+    ----------
+    rows : tuple of dict
+        Every method at every size, as `table` shows them.
+    methods : tuple of str
+        In the order given, the random panel last.
+    sizes : tuple of int
+    reference : str
+        The method differences are taken to.
+    n_samples, n_features, n_folds : int
+    settings : dict
+        Methods, folds and seeds.
+    seconds : dict
+        From (method, size) to the mean seconds of a fit, on one thread; not in `to_dict`.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+    methods: tuple[str, ...]
+    sizes: tuple[int, ...]
+    reference: str
+    n_samples: int
+    n_features: int
+    n_folds: int
+    settings: dict[str, Any]
+    seconds: dict[tuple[str, int], float] = field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        title = f"Comparison of {len(self.methods)} methods, {self.n_folds} folds: best at"
+        lines = [title]
+        for size in self.sizes:
+            done = [r for r in self.rows if r["size"] == size and r["status"] == "ok"]
+            if done:
+                best = max(done, key=lambda r: r["balanced_accuracy"])
+                lines.append(f"  {size}: {best['method']} {best['balanced_accuracy']:.3f}")
+        return "\n".join(lines)
+
+    @cached_property
+    def table(self) -> Any:
+        """One row for each method and size, as a data frame.
+
+        Columns: method, size, status, error; balanced_accuracy and roc_auc of the common
+        classifier with their intervals; native, the balanced accuracy of the method's own decision
+        where it uses exactly so many features; panel_size, stability and jaccard of its panels;
+        difference to the reference with its joint interval, p_value, p_adjusted; on_front, whether
+        no other row is as small and better; seconds of a fit.
+        """
+        times = [self.seconds.get((r["method"], r["size"]), float("nan")) for r in self.rows]
+        return frame(list(self.rows)).assign(seconds=times)
+
+    def row(self, method: str, size: int) -> dict[str, Any]:
+        """Return the row of a method at a size."""
+        for row in self.rows:
+            if row["method"] == method and row["size"] == size:
+                return row
+        raise ValueError(f"there is no row for {method!r} with {size} features.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but timings, as JSON can hold it."""
+        return plain({k: v for k, v in vars(self).items() if k not in ("seconds", "table")})
+
+
+def pareto_front(sizes: ArrayLike, scores: ArrayLike) -> BoolArray:
+    """Mark the points that no other point beats: fewer features, or a higher score.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation.compare import pareto_front
+    >>> pareto_front([2, 2, 4, 8], [0.7, 0.6, 0.9, 0.9]).tolist()
+    [True, False, True, False]
+    """
+    k, s = np.asarray(sizes), np.asarray(scores)
+    no_worse = (k[:, None] <= k) & (s[:, None] >= s)
+    better = (k[:, None] < k) | (s[:, None] > s)
+    return ~np.any(no_worse & better, axis=0)
+
+
+# -------------------------------------------------------------------------- the comparison
+
+
+def compare(
+    methods: Mapping[str, Any] | Sequence[str] | None,
+    X: Any,
+    y: ArrayLike,
+    sizes: Sequence[int] = (2, 4, 8, 16, 32),
+    *,
+    groups: ArrayLike | None = None,
+    n_splits: int = 5,
+    n_repeats: int = 5,
+    reference: str | None = None,
+    level: float = 0.95,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare methods of feature selection at equal panel sizes.
+
+    In every fold each method is fitted on the training part and gives exactly k features,
+    for each k in ``sizes``; a balanced logistic regression on them, the same for all,
+    predicts the test part. A random panel is a row of its own.
+
+    A method is asked for k features through whichever of ``n_features``,
+    ``n_features_to_select``, ``k`` or ``max_features`` it has. A larger panel is cut, and a
+    smaller one filled, by the method's own order (``feature_order_``, or the size of
+    ``coef_``, or ``ranking_`` or ``scores_``).
+
+    Parameters
+    ----------
+    methods : mapping from name to estimator, sequence of names, or None
+        Selectors, or classifiers that select; names are those of `default_methods`, None is all
+        of them.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The table. Missing values are replaced by the training part's medians.
+    y, groups, random_state, n_jobs, progress
+        As in `sparsegsvp.nested_evaluate`.
+    sizes : sequence of int, default=(2, 4, 8, 16, 32)
+        Panel sizes.
+    n_splits, n_repeats : int, default=5
+        Folds per repeat, and repeats.
+    reference : str, optional
+        The method that differences are taken to; the first by default.
+    level : float, default=0.95
+        Coverage of intervals; that of the differences is joint.
+    cache : path-like, optional
+        A file that keeps every method and fold that is finished: another run with it does the
+        rest.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sparsegsvp import compare
+    >>> from sparsegsvp.datasets import make_planted
+    >>> X, y = make_planted(40, 60, 4, effect=1.5, return_X_y=True)
+    >>> found = compare({"F test": SelectKBest()}, X, y, sizes=(2, 4), n_repeats=2)
+    >>> rows = [found.row(name, 4)["balanced_accuracy"] for name in ("F test", "random panel")]
+    >>> rows[0] > rows[1]
+    True
+    """
+    seed = check_seed(random_state)
+    samples = read_samples(X, y, groups)
+    panel_sizes = _check_sizes(sizes, samples.X.shape[1])
+    chosen = _check_methods(methods)
+    reference = next(iter(chosen)) if reference is None else reference
+    if reference not in chosen:
+        raise ValueError(f"reference={reference!r} is not among the methods {list(chosen)}.")
+    folds = make_folds(samples, n_splits, n_repeats, seed)
+    settings = {
+        "methods": {name: describe(estimator) for name, estimator in chosen.items()},
+        "n_splits": n_splits,
+        "n_repeats": n_repeats,
+        "groups": samples.groups is not None,
+        "random_state": seed,
+        "level": level,
+    }
+    matrix = samples.X.to_numpy() if hasattr(samples.X, "to_numpy") else samples.X
+    store, table = Cache(cache), digest(matrix, samples.y.astype(str), samples.groups, versions())
+    keys, pieces = [], []
+    for fold in folds:
+        for name, estimator in chosen.items():
+            key = digest(table, name, describe(estimator), fold.train, fold.test, panel_sizes, seed)
+            keys.append((key, name, fold))
+            if store.get(key) is None:
+                pieces.append((samples, estimator, fold, panel_sizes, seed))
+    missing = [key for key, _, _ in keys if store.get(key) is None]
+    done = run_pieces(run_fold, pieces, n_jobs=n_jobs, progress=progress, stage=COMPARISON)
+    for key, value in zip(missing, done):
+        store.add(key, value)
+    cells: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for key, name, _ in keys:
+        for size, entry in zip(panel_sizes, store.get(key)):
+            cells.setdefault((name, size), []).append(entry)
+    scoring = Scoring.of(samples, folds, samples.n_classes - 1, level)
+    ordered = {(n, k): cells[n, k] for n in chosen for k in panel_sizes}
+    return Comparison(
+        rows=comparison_rows(ordered, samples, folds, scoring, reference),
+        methods=tuple(chosen),
+        sizes=panel_sizes,
+        reference=reference,
+        n_samples=samples.codes.size,
+        n_features=samples.X.shape[1],
+        n_folds=len(folds),
+        settings=settings,
+        seconds={key: float(np.mean([e["seconds"] for e in part])) for key, part in cells.items()},
+    )
+
+
+def _check_sizes(sizes: Sequence[int], n_features: int) -> tuple[int, ...]:
+    result = tuple(sorted({int(k) for k in sizes}))
+    if not result or result[0] < 1 or result[-1] > n_features:
+        raise ValueError(
+            f"sizes={tuple(sizes)} must lie in 1..{n_features}, the number of features."
+        )
+    return result
+
+
+def _check_methods(methods: Mapping[str, Any] | Sequence[str] | None) -> dict[str, Any]:
+    if methods is None:
+        chosen = default_methods()
+    elif isinstance(methods, Mapping):
+        chosen = dict(methods)
+    else:
+        known = default_methods()
+        chosen = {name: known[name] for name in map(find_method, methods)}
+    if not chosen:
+        raise ValueError("methods is empty; give a mapping from names to estimators, or None.")
+    for name, estimator in chosen.items():
+        if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")) or isinstance(
+            estimator, type
+        ):
+            raise ValueError(f"method {name!r} is not an estimator; give an instance.")
+    chosen.setdefault(RANDOM_PANEL, RandomPanel())
+    return chosen
+
+
+# --------------------------------------------------------------------- one method in one fold
+
+
+def run_fold(
+    samples: Samples, estimator: Any, fold: Fold, sizes: tuple[int, ...], seed: int
+) -> list[dict[str, Any]]:
+    """Return a method's result at each size."""
+    X = samples.X.to_numpy() if hasattr(samples.X, "to_numpy") else samples.X
+    train, test = X[fold.train], X[fold.test]
+    if isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.isnan(X).any():
+        imputer = SimpleImputer(strategy="median", keep_empty_features=True).fit(train)
+        train, test = imputer.transform(train), imputer.transform(test)
+    labels = samples.y[fold.train]
+    fit_seed = derive_seed(seed, _FIT, fold.repeat, fold.index)
+    model, seconds, entries = None, 0.0, []
+    for size in sizes:
+        entry: dict[str, Any] = {"error": None}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                if model is None or not _serves_all_sizes(estimator):
+                    start = time.perf_counter()
+                    model = with_seed(with_size(estimator, size), fit_seed).fit(train, labels)
+                    seconds = time.perf_counter() - start
+                entry |= _judge(model, train, test, labels, samples, size)
+            except Exception as error:  # a method that fails is a row that says so
+                text = f"{type(error).__name__}: {error}"
+                entry["error"] = text if len(text) <= 300 else text[:297] + "..."
+        entries.append({**entry, "seconds": seconds})
+    return entries
+
+
+def _judge(
+    model: Any, train: Any, test: Any, labels: Any, samples: Samples, size: int
+) -> dict[str, Any]:
+    """Score a fitted method's panel with the common classifier, and its own decision."""
+    panel = exact_panel(model, size, train.shape[1])
+    if not panel.size:
+        raise ValueError("it gave an empty panel.")
+    columns = [_dense(part[:, np.sort(panel)]) for part in (train, test)]
+    judge = common_classifier().fit(columns[0], labels)
+    said = answer(judge, columns[1], samples.classes)
+    native = None
+    if hasattr(model, "predict"):
+        own = selected_features(model, train.shape[1])
+        if own is not None and own.size == size:
+            native = answer(model, test, samples.classes, labels_only=True).predicted
+    return {
+        "panel": panel,
+        "predicted": said.predicted,
+        "decision": said.decision,
+        "native": native,
+    }
+
+
+def _dense(part: Any) -> Any:
+    return part.toarray() if hasattr(part, "toarray") else np.asarray(part, dtype=np.float64)
+
+
+def with_size(estimator: Any, size: int) -> Any:
+    """Return a clone asked for ``size`` features, where it has a parameter for that."""
+    estimator = clone(estimator)
+    name = _size_parameter(estimator)
+    return estimator if name is None else estimator.set_params(**{name: size})
+
+
+def _size_parameter(estimator: Any) -> str | None:
+    params = estimator.get_params(deep=False)
+    if isinstance(estimator, Pipeline):
+        for name, step in reversed(estimator.steps):
+            inner = _size_parameter(step) if isinstance(step, BaseEstimator) else None
+            if inner is not None:
+                return f"{name}__{inner}"
+        return None
+    # the last two mean other things elsewhere (neighbours, features per tree): selectors only
+    names = ["n_features", "n_features_to_select"]
+    names += ["k", "max_features"] if hasattr(type(estimator), "get_support") else []
+    for name in names:
+        if name in params:
+            return name
+    if "param_grid" in params or "param_distributions" in params:
+        inner = _size_parameter(params["estimator"])
+        return None if inner is None else f"estimator__{inner}"
+    return None
+
+
+def _serves_all_sizes(estimator: Any) -> bool:
+    """Tell whether the order is the same for every size, so that one fit serves them all."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return bool(getattr(last, "order_ignores_size", False))
+
+
+# ------------------------------------------------------------------------ from folds to rows
+
+
+def comparison_rows(
+    cells: dict[tuple[str, int], list[dict[str, Any]]],
+    samples: Samples,
+    folds: Sequence[Fold],
+    scoring: Scoring,
+    reference: str,
+) -> tuple[dict[str, Any], ...]:
+    """Return a row for every method and size, the unfinished ones with their reason."""
+    complete = {key for key, part in cells.items() if all(e["error"] is None for e in part)}
+    found = {key: _gathered(cells[key], samples.codes, folds) for key in cells if key in complete}
+    rows = {}
+    for (name, size), entries in cells.items():
+        problem = next((e["error"] for e in entries if e["error"] is not None), None)
+        row: dict[str, Any] = {"method": name, "size": size}
+        row |= {"status": "ok" if problem is None else "failed", "error": problem}
+        row |= dict.fromkeys(_NUMBERS, float("nan"))
+        row["on_front"] = False
+        if (name, size) in found:
+            panels = [e["panel"] for e in entries]
+            row |= _estimates(found[name, size], entries, samples, folds, scoring)
+            row["panel_size"] = float(np.mean([len(p) for p in panels]))
+            row["stability"] = nogueira_stability(panels, samples.X.shape[1]).value
+            row["jaccard"] = average_jaccard(panels)
+        rows[name, size] = row
+    pairs = [key for key in found if key[0] != reference and (reference, key[1]) in found]
+    variances, values = [], []
+    for key in pairs:
+        other = reference, key[1]
+        values.append(rows[key]["balanced_accuracy"] - rows[other]["balanced_accuracy"])
+        variances.append(
+            difference_variance(found[key], found[other], scoring, "balanced_accuracy")
+        )
+    freedom = [len(folds) - 1] * len(pairs)
+    for key, d in zip(pairs, paired_differences(values, variances, freedom, level=scoring.level)):
+        rows[key] |= {"difference": d.value, "difference_low": d.low, "difference_high": d.high}
+        rows[key] |= {"p_value": d.p_value, "p_adjusted": d.p_adjusted}
+    if found:
+        scores = [rows[key]["balanced_accuracy"] for key in found]
+        for key, front in zip(found, pareto_front([size for _, size in found], scores)):
+            rows[key]["on_front"] = bool(front)
+    return tuple(rows.values())
+
+
+_NUMBERS = [
+    "balanced_accuracy",
+    "low",
+    "high",
+    "roc_auc",
+    "roc_auc_low",
+    "roc_auc_high",
+    "native",
+    "native_low",
+    "native_high",
+    "panel_size",
+    "stability",
+    "jaccard",
+    "difference",
+    "difference_low",
+    "difference_high",
+    "p_value",
+    "p_adjusted",
+]
+
+
+def _gathered(
+    entries: Sequence[dict[str, Any]],
+    codes: IntArray,
+    folds: Sequence[Fold],
+    name: str = "predicted",
+) -> OutOfFold:
+    answers = []
+    for entry in entries:
+        ranks = entry["decision"] if name == "predicted" else None
+        decision = None if ranks is None else np.asarray(ranks, dtype=np.float64)
+        answers.append(Answer(np.asarray(entry[name], dtype=np.intp), decision, None))
+    return OutOfFold.gather(codes, folds, answers)
+
+
+def _estimates(
+    found: OutOfFold,
+    entries: Sequence[dict[str, Any]],
+    samples: Samples,
+    folds: Sequence[Fold],
+    scoring: Scoring,
+) -> dict[str, float]:
+    """Return score, area and native score of a row, with their intervals."""
+    scores = {"balanced_accuracy": scoring.balanced_accuracy(found)}
+    area = scoring.roc_auc(found)
+    if area is not None:
+        scores["roc_auc"] = area
+    if all(entry["native"] is not None for entry in entries):
+        native = _gathered(entries, samples.codes, folds, "native")
+        scores["native"] = scoring.balanced_accuracy(native)
+    result: dict[str, float] = {}
+    for name, score in scores.items():
+        prefix = "" if name == "balanced_accuracy" else f"{name}_"
+        result |= {name: score.value, f"{prefix}low": score.low, f"{prefix}high": score.high}
+    return result
