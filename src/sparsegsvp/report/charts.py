@@ -414,7 +414,7 @@ class Sheet:
         """The keys of all labels in lines from the top, and the height they take."""
         keys: dict[str, str] = {}
         for chart in self.charts():
-            keys = {**chart.keys, **keys}
+            keys |= {label: key for label, key in chart.keys.items() if label not in keys}
         left = max(self.rows[0][0].left, 8)
         parts, x, y = [], left, _HEADER / 2
         for label, key in keys.items():

@@ -81,7 +81,7 @@ def ladder(document: Part) -> Sheet | None:
     values, low, high = ([rung["score"][key] for rung in rungs] for key in ("value", "low", "high"))
     chance, overall = document["verdict"]["chance"], document["scores"]["balanced_accuracy"]
     bottom = min([*low, overall["low"], chance]) - 0.03
-    wide = {"width": 760.0, "left": 56.0, "right": 18.0}
+    wide = {"width": 640.0, "left": 56.0, "right": 18.0}
     above = Chart(
         Axis(*ends, "", [(at, "") for at, *_ in marks], log=True),
         Axis(max(0.0, bottom), min(1.02, max(*high, overall["high"]) + 0.03), "balanced accuracy",
@@ -113,7 +113,7 @@ def ladder(document: Part) -> Sheet | None:
         at = [rung["size"] for rung in known]
         steady = [rung["stability"] for rung in known]
         below.line(at, [math.nan if v is None else v for v in noise], "chance",
-                   label="stability with shuffled labels")  # fmt: skip
+                   label="with shuffled labels")  # fmt: skip
         below.line(at, steady, "curve")
         below.points(at, steady, "dot", radius=4.5)
         charts.append(below)
@@ -213,11 +213,13 @@ def dots(document: Part) -> Chart | None:
     names = [row["feature"] for row in panel]
     left, below = names_room(classes), 26 + 5.6 * max(len(cut(name)) for name in names)
     step, high = min(30, 640 / len(names)), 24
+    width = max(760, left + step * len(names) + 20)
     chart = Chart(
         Axis(0, len(names), ticks=[(i + 0.5, n, "name") for i, n in enumerate(names)], slanted=True),
         Axis(len(classes), 0, ticks=[(i + 0.5, n, "name") for i, n in enumerate(classes)]),
         "mean and share of values above zero of each feature in each class",
-        left + step * len(names) + 20, high * len(classes) + below + 36, left, 20, 36, below,
+        *(width, high * len(classes) + below + 36, left, width - left - step * len(names), 36),
+        bottom=below,
     )  # fmt: skip
     table: dict[str, list[Any]] = {k: [] for k in ("feature", "class", "mean", "share above zero")}
     for j, row in enumerate(panel):
@@ -249,18 +251,17 @@ def dots(document: Part) -> Chart | None:
 def scatter(document: Part) -> Chart | None:
     """The samples in the plane of the first two features, with a line for each class."""
     found = document["pictures"]["scatter"]
-    if found is None:
+    if found is None or len(document["data"]["classes"]) > MANY_CLASSES:
         return None
     x, y = padded(found["x"]), padded(found["y"])
     names = found["features"]
     chart = Chart(Axis(*x, names[0]), Axis(*y, names[1], grid=True),
-                  f"{names[0]} against {names[1]}", height=400)  # fmt: skip
+                  f"{names[0]} against {names[1]}", height=360)  # fmt: skip
     tones = tones_of(document)
-    if len(document["data"]["classes"]) <= MANY_CLASSES:
-        for line in found["lines"]:
-            ends = _inside(line["weights"], line["intercept"], x, y)
-            kind = f"series dashes s{tones[line['label']]}"
-            chart.line(*ends, kind, tip=f"the line of {line['label']}")
+    for line in found["lines"]:
+        ends = _inside(line["weights"], line["intercept"], x, y)
+        kind = f"series dashes s{tones[line['label']]}"
+        chart.line(*ends, kind, tip=f"the line of {line['label']}")
     _sample_points(chart, found, document)
     return chart
 
@@ -291,7 +292,7 @@ def _inside(
 def distances(document: Part) -> Chart | None:
     """Out-of-fold samples by their distances to the planes of two classes."""
     found = document["pictures"]["distances"]
-    if found is None or not found["x"]:
+    if found is None or not found["x"] or len(document["data"]["classes"]) > MANY_CLASSES:
         return None
     ends = padded([*found["x"], *found["y"]])
     titles = [f"distance to the plane of {label}" for label in found["labels"]]
@@ -309,8 +310,7 @@ def _sample_points(chart: Chart, found: Part, document: Part) -> None:
         mine = [i for i, label in enumerate(found["label"]) if label == k]
         tips = [sample_words(found, i, document) for i in mine]
         at = _places(found["x"], found["y"], mine)
-        tone = tones[name]
-        chart.points(*at, f"pt f{tone}", shape=tone + k // N_TONES, tips=tips, label=name)
+        chart.points(*at, f"pt f{tones[name]}", shape=tones[name], tips=tips, label=name)
     wrong = [i for i, share in enumerate(found["wrong"]) if share >= 0.5]
     if wrong:
         at = _places(found["x"], found["y"], wrong)
@@ -428,6 +428,7 @@ def volcano(document: Part) -> Chart | None:
         Axis(low, high, f"mean {pair}, in {found['unit']}"),
         Axis(0.0, max(*y, 2.0) * 1.08, "−log₁₀ q", grid=True),
         f"difference {pair} against q-value of {found['n_total']:,} features",
+        height=360,
     )
     chart.rule("chance", y=-math.log10(0.05))
     chart.text(low, -math.log10(0.05), "q = 0.05", "tick start", dx=4, dy=-4)
@@ -525,7 +526,7 @@ def _confusion(found: Part) -> Chart:
     classes, counts, shares = found["classes"], found["counts"], found["shares"]
     n = len(classes)
     left = names_room(classes) + 18
-    step = max(26.0, min(100.0, (440 - left) / n))
+    step = max(26.0, min(150.0, (426 - left) / n))
     high = min(step, 64.0)
     slanted = n > 4 or max(map(len, classes)) * 6.7 > step
     below = 40 + (5.6 * max(len(cut(name)) for name in classes) if slanted else 0)
@@ -533,8 +534,8 @@ def _confusion(found: Part) -> Chart:
         Axis(0, n, "predicted", [(i + 0.5, c, "name") for i, c in enumerate(classes)],
              slanted=slanted),
         Axis(n, 0, "true", [(i + 0.5, c, "name") for i, c in enumerate(classes)]),
-        "predicted against true classes", left + step * n + 14, high * n + below + 8, left, 14, 8,
-        below,
+        "predicted against true classes", max(440, left + step * n + 14), high * n + below + 8, left,
+        max(440 - left - step * n, 14), 8, below,
     )  # fmt: skip
     for i, j in product(range(n), range(n)):
         share, count = shares[i][j], counts[i][j]
@@ -647,17 +648,13 @@ def _decision(part: Part, label: str) -> Chart | None:
         return [min(max(value, floor), top) for value in values]
 
     chart.band(at, inside(found["low"]), inside(found["high"]))
-    chart.line([0, 1], [0, 0], "chance", tip="acting on no one")
     # below the axis a line would only run along its edge
     on_all, on_model = (
-        _places(at, values, [i for i, v in enumerate(values) if v >= floor])
-        for values in (everyone, benefit)
+        [value if value >= floor else math.nan for value in values] for values in (everyone, benefit)
     )
-    chart.line(*on_all, "thread", tip="acting on all")
-    chart.line(*on_model, "curve", tip="acting on the model")
-    if on_all[0]:
-        chart.text(on_all[0][-1], on_all[1][-1], "act on all", "tick start", dx=6, dy=-2)
-    chart.text(1, 0, "act on no one", "tick end", dx=-4, dy=14)
+    chart.line(at, on_model, "curve", label="acting on the model")
+    chart.line(at, on_all, "series fine", label="on all")
+    chart.line([0, 1], [0, 0], "chance", label="on no one")
     chart.table = {
         "threshold": at, "net benefit": benefit, "low": found["low"], "high": found["high"],
         "act on all": everyone,

@@ -166,7 +166,7 @@ def _trust(document: Part) -> str:
         text += f"{stability_word(stability['index'])} (stability {number(stability['index'])} of 1)"
     mixed = [audit["name"] for audit in document["batches"] if audit["confounded"]]
     if mixed:
-        text += f"; classes and {joined(mixed)} hang together, so it may show these instead"
+        text += f"; classes and {joined(mixed)} hang together, and the panel may show these instead"
     lost = [audit for audit in document["batches"] if audit["lost"] and audit["unseen"]]
     if lost and not mixed:
         unseen = lost[0]["unseen"]["score"]
