@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import Float64Array, IntArray, Progress
 from .._validate import check_integer, check_real, check_seed, derive_seed
-from ..metrics import calibration_line, move_prior
+from ..metrics import move_prior
 from .batches import LEFT_OUT, audit_batch, batch_folds
 from .cache import run_pieces
 from .permutation import run_test
@@ -179,10 +179,6 @@ def nested_evaluate(
 
     two = samples.n_classes == 2
     prevalence = float(samples.shares[positive]) if two else None
-    calibration = None
-    if two and outer.found.proba is not None:
-        truth, proba = outer.found.truth == positive, outer.found.proba[:, positive]
-        calibration = calibration_line(truth, proba, weight=1 / n_repeats, level=level)
     sizes_found = tuple(len(p) for p in outer.panels) if outer.panels is not None else ()
     flags += outer.flags
     flags += [flag for audit in audits for flag in audit.flags()]
@@ -202,7 +198,7 @@ def nested_evaluate(
         prior=outer.prior,
         scores=scores,
         verdict=verdict,
-        calibration=calibration,
+        calibration=run.scoring.calibration(outer.found),
         panel=None if panel is None else tuple(panel.tolist()),
         panel_sizes=sizes_found,
         model=model,
@@ -228,6 +224,7 @@ def nested_evaluate(
         scoring=run.scoring,
         own_threshold=outer.own_threshold(positive, samples.shares),
         fold_panels=outer.panels,
+        sized=outer.sized,
         rungs=_rungs(run.scoring, outer, models, stability, names, samples.X.shape[1]),
         level=level,
         seconds=run.seconds,

@@ -231,7 +231,7 @@ class PathScores:
     def best(self, codes: IntArray, folds: Sequence[Fold], sizes: Sequence[int]) -> float:
         """Return the best balanced accuracy over some sizes."""
         cv = [(np.sort(fold.train), np.sort(fold.test)) for fold in folds]
-        path, _ = clone(self.search).set_params(cv=cv)._search(self.X, codes, None, None)
+        path = clone(self.search).set_params(cv=cv).fit(self.X, codes).path_
         scores = path["balanced_accuracy"]
         return float(max(scores[min(size, scores.size) - 1] for size in sizes))
 
