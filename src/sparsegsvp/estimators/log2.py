@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._validate import check_real
-from .impute import EachValue
+from .._validate import check_real, forget_fit
 
 
 def log2_floor(X: Any, floor: float = 1.0, skip: Sequence[int] = ()) -> Any:
@@ -40,7 +40,7 @@ def log2_floor(X: Any, floor: float = 1.0, skip: Sequence[int] = ()) -> Any:
     return floored
 
 
-class Log2(EachValue):
+class Log2(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Take ``log2(max(x, floor))`` of every value, as intensities usually are.
 
     Parameters
@@ -86,6 +86,7 @@ class Log2(EachValue):
             The object itself.
         """
         check_real("floor", self.floor, above=0)
+        forget_fit(self)
         self._validated(X, reset=True)
         return self
 
@@ -104,3 +105,20 @@ class Log2(EachValue):
         """
         check_is_fitted(self, "n_features_in_")
         return log2_floor(self._validated(X, reset=False), self.floor, self.skip)
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse=("csr", "csc"),
+            dtype=(np.float64, np.float32),
+            ensure_all_finite="allow-nan",
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,178 +1,412 @@
-"""From fitted objects to the document that the page and ``results.json`` share."""
+"""The document: everything a run found, as plain values that ``results.json`` holds.
+
+`build_document` gathers it, `check_document` checks one that was read from a file. The page, the
+figures and all words are made from it alone. `DOCUMENT` and `COMPARISON` list its keys.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-from typing import Any, cast, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from .._notices import Notice, Severity
+from .._notices import Notice
 from .._versions import versions
-from ..estimators.pipeline import last_step
-from ..evaluation import ExternalValidation, sizes_notice
-from ..evaluation.recalibration import recalibration_of
-from ..evaluation.values import plain
-from . import features, figures, projections, words
-from .features import describe_panel, samples_of, with_frequencies
-from .figures import FigureData, SampleTable
-from .methods import methods
-from .notices import notices_about
-from .schema import FORMAT, FORMAT_VERSION, Results
+from ..io import InputError
+from . import numbers
+from .notices import cohort_remarks, notices_of
+from .numbers import Samples, columns_of, plain, whole_counts
+from .words import comparison_words, verdict_words
+
+FORMAT = "sparsegsvp results"
+COMPARISON_FORMAT = "sparsegsvp comparison"
+VERSION = 3
+
+Part = dict[str, Any]
 
 
-def summarize(
+@dataclass(frozen=True)
+class GivenPanel:
+    """A panel of the user's, judged on the folds of the run.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Its features.
+    evaluation : EvaluationResult
+        Of these features, on the same folds.
+    difference : Difference or None
+        Its balanced accuracy minus that of the selection.
+    """
+
+    names: Sequence[str]
+    evaluation: Any
+    difference: Any = None
+
+
+def build_document(
     table: Any,
-    model: Any,
+    evaluation: Any,
     *,
-    panel: Sequence[FigureData] | None = None,
-    evaluation: Any = None,
-    stability: Any = None,
-    learning: Any = None,
-    beside: Sequence[FigureData] = (),
-    test: FigureData | None = None,
-    prevalence: float | None = None,
+    values: Any = None,
+    units: str | None = None,
+    settings: Mapping[str, Any] | None = None,
     command: str = "",
-    parameters: Mapping[str, Any] | None = None,
     seed: int | None = None,
     skipped: Sequence[str] = (),
     notices: Sequence[Notice] = (),
-    units: str | None = None,
-) -> Results:
-    """Gather everything a report says into one JSON-ready document; nothing is fitted.
+    cohort: Part | None = None,
+    given: GivenPanel | None = None,
+    prevalence: float | None = None,
+) -> Part:
+    """Gather everything a run found into one document; nothing is fitted.
 
     Parameters
     ----------
-    table : object
-        The data: ``X``, ``y`` and ``feature_names``; where there are, also ``ids``,
-        ``groups``, ``target``, ``positive``, ``source``, ``digest``, ``record``,
-        ``notices``, ``dropped``, ``n_missing`` and ``role_lines()`` (`sparsegsvp.io.Table` has
-        all of them).
-    model : GSVPSVMCV or Pipeline that ends in one
-        Fitted on all samples; earlier steps must keep the columns.
-    panel : sequence of dict, optional
-        What `describe_panel` returned for them, if it was called already.
-    evaluation : EvaluationResult or its ``to_dict()``, optional
-        Result of `sparsegsvp.nested_evaluate`.
-    stability : StabilitySelection, optional
-        Fitted, for the section on stability and the substitutes. The panel's frequencies come
-        from the outer folds if there are any.
-    learning : LearningCurve, optional
-        Result of `sparsegsvp.evaluation.learning_curve`.
-    beside : sequence of dict
-        Fixed panels on the same folds, as ``Beside`` of `sparsegsvp.report.schema.DOCUMENT`.
-    test : dict, optional
-        What an independent cohort says, from `summarize_test`.
-    prevalence : float, optional
-        Share of the positive class that the decision curve of the outer folds is for; by default
-        that of the table.
-    command, parameters, seed
-        What repeats the run, and what it was given.
-    skipped : sequence of str
-        What was left out to save time, one sentence each.
-    notices : sequence of Notice
-        What else the reader has to know.
+    table : Table
+        The data, as `sparsegsvp.io.read_table` returns them.
+    evaluation : EvaluationResult
+        Of the procedure on the table, with panel, model, ladder and stability.
+    values : array or CSR matrix, optional
+        The table's values in the units to be shown, which are those that the last step of the
+        model sees; by default ``table.X``.
     units : str, optional
-        Units of the values, such as ``"log2(max(x, 1))"``.
+        What these units are; None for those of the table.
+    settings : mapping, optional
+        What was asked for, option by option; ``must`` and ``ban`` mark features.
+    command : str
+        What repeats the run.
+    seed : int, optional
+        Of the run.
+    skipped : sequence of str
+        What was left out to save time, a sentence each.
+    notices : sequence of Notice
+        What else the reader has to know; those of the table and of the evaluation are added.
+    cohort : dict, optional
+        Another cohort, from `describe_cohort`.
+    given : GivenPanel, optional
+        A panel of the user's beside the selection.
+    prevalence : float, optional
+        Share of the positive class that predictive values and the decision curve are for; by
+        default that of the table.
 
     Returns
     -------
     dict
-        As `sparsegsvp.report.schema.DOCUMENT` describes it.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> from sparsegsvp import GSVPSVMCV
-    >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.report import summarize
-    >>> data = make_planted(60, 20, 2, effect=2.5)
-    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
-    >>> table = SimpleNamespace(X=data.X, y=data.y, feature_names=data.feature_names)
-    >>> results = summarize(table, model)
-    >>> results["verdict"]["level"]
-    'not tested'
+        With the keys of `DOCUMENT`.
     """
-    found = evaluation.to_dict() if hasattr(evaluation, "to_dict") else evaluation
-    samples = samples_of(table, model)
-    data = _data(table, samples, units)
-    # the outer folds repeat the whole procedure with its tuning, half samples may not
-    folds = _panels_of_folds(found, len(table.feature_names))
-    halves = None if stability is None else np.asarray(stability.selections_, dtype=bool)
-    rows = list(describe_panel(table, model) if panel is None else panel)
-    rows = with_frequencies(rows, samples, halves if folds is None else folds, stability)
-    steadiness = _stability(found, stability)
-    scores = known_scores(found)
-    verdict = words.describe_verdict(data, scores, found, size=len(rows), stability=steadiness)
-    verdict["sentences"] += [] if test is None else [words.cohort_sentence(test)]
-    said = _by_severity(
-        notices_about(data, rows, verdict["level"], scores, steadiness),
-        _passed_on(found, len(rows)),
-        getattr(table, "notices", ()),
-        notices,
-        (Notice("skipped", "note", text) for text in skipped),
-    )
-    selections = folds if halves is None else halves
-    document = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "versions": versions(),
-        "run": _run(command, parameters, seed, skipped),
-        "data": data,
-        "model": describe_model(model),
-        "verdict": verdict,
-        "notices": said,
-        "panel": rows,
-        "scores": scores,
-        "thresholds": _thresholds(found, prevalence),
-        "stability": steadiness,
-        "learning": None if learning is None else learning.to_dict(),
-        "beside": list(beside),
-        "test": test,
-        "figures": _figures(
-            samples, model, rows, found, selections, stability, learning, prevalence
-        ),
-        "evaluation": found,
+    samples = _samples(table, evaluation, values)
+    panel = [int(f) for f in evaluation.panel or ()]
+    document: Part = {
+        **_head(FORMAT, command, settings, seed, skipped),
+        "data": _data(table, evaluation, samples, units),
+        **_judged(evaluation, prevalence),
+        "sizes": _sizes(evaluation.size_range),
+        "prior": evaluation.prior,
+        "ladder": _ladder(evaluation, len(panel)),
+        "stability": _stability(evaluation.stability),
+        "batches": [{**audit.to_dict(), "lost": audit.lost} for audit in evaluation.batches],
+        "adjusted": _adjusted(evaluation.adjusted),
+        "given": _given(given),
+        "cohort": cohort,
+        "model": _model(evaluation.model),
+        "folds": columns_of(evaluation.folds) or {},
     }
-    return cast(Results, plain({**document, "methods": methods(document)}))
+    document |= _features(samples, evaluation, panel, document)
+    document["pictures"] = _pictures(samples, evaluation, panel, document)
+    document["verdict"] = evaluation.verdict.to_dict()
+    document["verdict"] |= verdict_words(document)
+    document["notices"] = notices_of(document, evaluation.flags, table.notices, notices)
+    return plain(document)
 
 
-def _run(
-    command: str, parameters: Mapping[str, Any] | None, seed: int | None, skipped: Sequence[str]
-) -> FigureData:
+def _head(
+    form: str,
+    command: str,
+    settings: Mapping[str, Any] | None,
+    seed: int | None,
+    skipped: Sequence[str] = (),
+) -> Part:
+    run = {"command": command, "settings": dict(settings or {}), "seed": seed}
     return {
-        "command": command,
-        "parameters": plain(dict(parameters or {})),
-        "seed": seed,
-        "skipped": list(skipped),
+        "format": form,
+        "version": VERSION,
+        "versions": versions(),
+        "run": {**run, "skipped": list(skipped)},
     }
 
 
-def _by_severity(*parts: Iterable[Notice]) -> list[dict[str, str]]:
-    """Notices from several places as the document holds them, the most serious first."""
-    said = sorted(chain(*parts), key=lambda notice: get_args(Severity).index(notice.severity))
-    return [notice.to_dict() for notice in said]
+# ------------------------------------------------------------------------------- the data
 
 
-def _passed_on(found: Mapping[str, Any] | None, size: int) -> list[Notice]:
-    """The notices of an evaluation, and one where its panels are of other sizes than this one."""
-    if found is None:
+def _samples(table: Any, evaluation: Any, values: Any) -> Samples:
+    classes = [str(label) for label in evaluation.classes]
+    codes = np.searchsorted(np.asarray(evaluation.classes), np.asarray(table.y, dtype=str))
+    positive = None if evaluation.positive is None else str(evaluation.positive)
+    X = table.X if values is None else values
+    names = table.sample_names
+    return Samples(X, codes.astype(np.intp), classes, table.feature_names, names, positive)
+
+
+def _source(table: Any) -> Part:
+    return {
+        "source": table.source,
+        "digest": table.digest,
+        "target": table.target,
+        "n_samples": int(table.X.shape[0]),
+        "n_features": int(table.X.shape[1]),
+        "record": list(table.record),
+    }
+
+
+def _data(table: Any, evaluation: Any, samples: Samples, units: str | None) -> Part:
+    return {
+        **_source(table),
+        "classes": samples.classes,
+        "class_counts": list(evaluation.class_counts),
+        "positive": samples.positive,
+        "positive_guessed": bool(table.positive_guessed),
+        "n_missing": int(table.n_missing),
+        "n_groups": evaluation.n_groups,
+        "batches": list(table.batches),
+        "covariates": {name: list(made) for name, made in table.covariates.items()},
+        "units": units,
+        "dropped": dict(table.dropped),
+        "roles": table.role_lines(),
+    }
+
+
+# --------------------------------------------------------------------------- how good it is
+
+
+def _judged(result: Any, prevalence: float | None) -> Part:
+    """Scores and curves of an evaluation or of another cohort, predictive values moved."""
+    scores = {name: _interval(score) for name, score in result.scores.items()}
+    share = result.prevalence if prevalence is None else prevalence
+    if prevalence is not None and result.positive is not None:
+        known = result.predictive_values(prevalence)
+        scores |= {name: _interval(score) for name, score in known.items()}
+    calibration = None
+    if result.calibration is not None:
+        line = result.calibration
+        calibration = {
+            "intercept": _interval(line.intercept),
+            "slope": None if line.slope is None else _interval(line.slope),
+            "curve": columns_of(result.calibration_curve()),
+        }
+    counts = np.asarray(result.confusion, dtype=np.float64)
+    totals = np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+    return {
+        "scores": {name: score for name, score in scores.items() if _known(score)},
+        "prevalence": share if result.positive is not None else None,
+        "confusion": {
+            "classes": [str(label) for label in result.classes],
+            "counts": whole_counts(counts),
+            "shares": (counts / totals).tolist(),
+        },
+        "calibration": calibration,
+        "decision": columns_of(result.decision_curve(share)),
+        "thresholds": _thresholds(result.thresholds(share), scores),
+        "slider": columns_of(result.slider()),
+        "roc": columns_of(result.roc_curve()),
+    }
+
+
+def _interval(found: Any) -> Part:
+    return {name: float(getattr(found, name)) for name in ("value", "low", "high", "level")}
+
+
+def _known(score: Part) -> bool:
+    return bool(np.isfinite([score["value"], score["low"], score["high"]]).all())
+
+
+def _thresholds(frame: Any, scores: Part) -> list[Part]:
+    """One row a threshold; a rate that does not exist there is None."""
+    if frame is None or not len(frame):
         return []
-    said = [Notice(n["code"], n["severity"], n["text"]) for n in found["notices"]]
-    differing = sizes_notice(size, found["panel_sizes"])
-    return said if differing is None else [*said, differing]
+    level = next(iter(scores.values()))["level"]
+    rows = []
+    for line in frame.to_dict("records"):
+        row = {name: line[name] for name in ("threshold", "own", "net_benefit")}
+        for name in ("sensitivity", "specificity", "ppv", "npv"):
+            ends = {"low": line[f"{name}_low"], "high": line[f"{name}_high"], "level": level}
+            score = {"value": line[name], **ends}
+            row[name] = score if _known(score) else None
+        rows.append(row)
+    return rows
 
 
-def summarize_test(
-    validation: ExternalValidation,
-    *,
-    source: str = "",
-    digest: str = "",
-    recalibration: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Describe what an independent cohort says of a model.
+def _sizes(found: Any) -> Part | None:
+    if found is None:
+        return None
+    median, low, high = found
+    return {"median": float(median), "low": int(low), "high": int(high)}
+
+
+def _adjusted(found: Any) -> Part | None:
+    if found is None:
+        return None
+    alone = _interval(found.alone.scores["balanced_accuracy"])
+    return {"names": list(found.names), "alone": alone, "added": _difference(found.added)}
+
+
+def _difference(found: Any) -> Part | None:
+    return None if found is None else {**_interval(found), "p_value": found.p_value}
+
+
+def _given(given: GivenPanel | None) -> Part | None:
+    if given is None:
+        return None
+    scores = given.evaluation.scores
+    return {
+        "names": list(given.names),
+        "score": _interval(scores["balanced_accuracy"]),
+        "roc_auc": _interval(scores["roc_auc"]) if "roc_auc" in scores else None,
+        "difference": _difference(given.difference),
+    }
+
+
+# ---------------------------------------------------------------------- panel and ladder
+
+
+def _ladder(evaluation: Any, chosen: int) -> list[Part]:
+    frame = evaluation.ladder
+    if frame is None:
+        return []
+    level = evaluation.scores["balanced_accuracy"].level
+    names = evaluation.feature_names
+    rungs = []
+    for line in frame.to_dict("records"):
+        again = _chosen_again(evaluation.stability, int(line["size"]))
+        score, area = (
+            dict(zip(("value", "low", "high"), (line[key] for key in keys)), level=level)
+            for keys in (
+                ("balanced_accuracy", "low", "high"),
+                ("roc_auc", "roc_auc_low", "roc_auc_high"),
+            )
+        )
+        kept = ("stability", "stability_noise", "chosen_again", "chosen_again_noise")
+        rungs.append(
+            {
+                "size": int(line["size"]),
+                "score": score,
+                "roc_auc": area if _known(area) else None,
+                **{name: line[name] for name in kept},
+                "chosen": int(line["size"]) == chosen,
+                "features": [
+                    {
+                        "feature": str(f if names is None else names[f]),
+                        "index": int(f),
+                        "frequency": again.get(int(f), {}).get("frequency"),
+                        "with_stand_ins": again.get(int(f), {}).get("with_stand_ins"),
+                    }
+                    for f in line["features"]
+                ],
+            }
+        )
+    return rungs
+
+
+def _chosen_again(stability: Any, size: int | None) -> dict[int, Part]:
+    """How often half samples choose each feature of the panel of a size, by feature."""
+    if stability is None:
+        return {}
+    return {int(r["feature"]): r for r in stability.chosen_again(size).to_dict("records")}
+
+
+def _stability(found: Any) -> Part | None:
+    if found is None:
+        return None
+    kept = ("n_pairs", "index", "index_noise", "size_median", "error_bound", "n_stable")
+    return {name: getattr(found, name) for name in (*kept, "threshold")}
+
+
+def _features(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part:
+    """The rows of the panel, and of the features that only larger rungs have."""
+    covariates = {name for made in document["data"]["covariates"].values() for name in made}
+    must = {str(name) for name in document["run"]["settings"].get("must") or ()}
+    longest = max(document["ladder"], key=lambda rung: rung["size"], default={"features": ()})
+    rungs = [row["index"] for row in longest["features"]]
+    final = _last(evaluation.model)
+    rows: dict[str, list[Part]] = {"panel": [], "more": []}
+    more = [f for f in rungs if f not in panel]
+    again = {
+        **_chosen_again(evaluation.stability, longest.get("size")),
+        **_chosen_again(evaluation.stability, None),
+    }
+    for place, f in enumerate([*panel, *more]):
+        found = again.get(f, {})
+        row = {
+            "rank": place + 1,
+            **numbers.describe_feature(samples, f),
+            **{name: found.get(name) for name in ("frequency", "with_stand_ins", "noise")},
+            "stand_ins": [
+                {
+                    "feature": str(other["name"]),
+                    "index": int(other["feature"]),
+                    "correlation": other["correlation"],
+                    "loss": other["loss"],
+                }
+                for other in found.get("stand_ins", ())
+            ],
+            "covariate": str(samples.features[f]) in covariates,
+            "must": str(samples.features[f]) in must,
+            "planes": _column(getattr(final, "planes_", None), f) if place < len(panel) else [],
+        }
+        rows["panel" if place < len(panel) else "more"].append(row)
+    return rows
+
+
+def _column(matrix: Any, index: int) -> list[float]:
+    return [] if matrix is None else np.asarray(matrix)[:, index].tolist()
+
+
+def _last(model: Any) -> Any:
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def _model(model: Any) -> Part:
+    """What the fit on all samples is: its steps, parameters and constants."""
+    final = _last(model)
+    steps = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
+    parameters = final.get_params(deep=False) if hasattr(final, "get_params") else {}
+    small = (bool, int, float, str, type(None))
+    return {
+        "estimator": type(final).__name__,
+        "steps": [type(step).__name__ for step in steps],
+        "parameters": {k: v for k, v in parameters.items() if isinstance(v, small)},
+        "tau": getattr(final, "tau_", None),
+        "decision": getattr(final, "decision_", None),
+        "rule": parameters.get("rule"),
+        "plane_intercepts": getattr(final, "plane_intercepts_", ()),
+        "coefficients": getattr(final, "panel_coef_", ()),
+        "intercepts": getattr(final, "panel_intercept_", ()),
+        "quotients": getattr(final, "quotients_", ()),
+    }
+
+
+def _pictures(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part:
+    predictions = evaluation.predictions
+    order = panel
+    two = next((rung for rung in document["ladder"] if rung["size"] == 2), None)
+    model = _last(evaluation.models[2]) if 2 in evaluation.models and two is not None else None
+    if model is not None and two is not None:
+        order = [row["index"] for row in two["features"]]
+    return {
+        "scatter": numbers.scatter(samples, predictions, order, model),
+        "distances": numbers.distances(samples, predictions),
+        "heatmap": numbers.heatmap(samples, predictions, panel),
+        "volcano": numbers.volcano(samples, panel),
+    }
+
+
+# ----------------------------------------------------------------------------- other kinds
+
+
+def describe_cohort(validation: Any, *, source: str = "", digest: str = "") -> Part:
+    """Describe what another cohort says of a model.
 
     Parameters
     ----------
@@ -180,186 +414,318 @@ def summarize_test(
         From `sparsegsvp.evaluation.validate_external`.
     source, digest : str
         The file and its digest.
-    recalibration : dict, optional
-        What the model was recalibrated to before: its ``recalibration_``.
 
     Returns
     -------
     dict
-        ``Test`` of `sparsegsvp.report.schema.DOCUMENT`.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation import validate_predictions
-    >>> from sparsegsvp.report import summarize_test
-    >>> found = summarize_test(
-    ...     validate_predictions(["ill", "ill", "well"], ["ill", "well", "well"], ["ill", "well"])
-    ... )
-    >>> found["confusion"]["counts"], found["scores"]["balanced_accuracy"]["value"]
-    ([[1, 1], [0, 1]], 0.75)
+        ``cohort`` of `DOCUMENT`.
     """
-    found = validation.to_dict()
-    same = [
-        "n_samples", "class_counts", "positive", "prevalence", "observed_prevalence", "scores",
-        "recalls", "thresholds", "threshold_counts", "shift", "remarks",
-    ]  # fmt: skip
-    return {
-        "source": source,
-        "digest": digest,
-        "recalibration": None if recalibration is None else plain(recalibration),
-        **{name: found[name] for name in same},
-        "confusion": {"classes": found["classes"], "counts": found["confusion"]},
-        **figures.cohort(found),
-    }
-
-
-def describe_model(model: Any) -> FigureData:
-    """Return the parameters and the certificate of the fit on all samples."""
-    final = last_step(model)
-    return {
-        "estimator": type(final).__name__,
-        "q": float(final.q_),
-        "tau": float(final.tau_),
-        "pool": float(final.pool_),
-        "delta": np.asarray(final.delta_, dtype=np.float64).tolist(),
-        "decision": str(final.decision_),
-        "rule": str(final.rule),
-        "selection": str(final.selection),
-        "scoring": str(final.scoring),
-        "n_splits": int(final.n_splits_),
-        "n_features": None if final.n_features is None else int(final.n_features),
-        "intercept": final.intercept_.tolist(),
-        "scale": final.scale_.tolist(),
-        "objective": final.objective_.tolist(),
-        "kkt_residual": final.kkt_residual_.tolist(),
-        "recalibration": plain(recalibration_of(model)),
-    }
-
-
-def _thresholds(found: Mapping[str, Any] | None, prevalence: float | None) -> list[FigureData]:
-    """Rates, predictive values and net benefit at thresholds, out of fold, of the first repeat."""
-    there = None if found is None else figures.positive_probabilities(found)
-    return [] if there is None else plain(there.thresholds(prevalence))
-
-
-def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, FigureData]:
-    """Return the scores of ``EvaluationResult.to_dict()`` whose interval is known."""
-    return {
-        name: score
-        for name, score in (evaluation or {"scores": {}})["scores"].items()
-        if None not in (score["value"], score["low"], score["high"])
-    }
-
-
-# ----------------------------------------------------------------- the table and the fits
-
-
-def _data(table: Any, samples: SampleTable, units: str | None) -> FigureData:
-    classes, codes = samples.classes, samples.codes
-    groups = getattr(table, "groups", None)
-    return {
-        "source": str(getattr(table, "source", "")),
-        "digest": str(getattr(table, "digest", "")),
-        "target": getattr(table, "target", None),
-        "n_samples": int(table.X.shape[0]),
-        "n_features": int(table.X.shape[1]),
-        "classes": list(classes),
-        "class_counts": np.bincount(codes, minlength=len(classes)).tolist(),
-        "positive": samples.positive,
-        "n_missing": int(getattr(table, "n_missing", 0)),
-        "n_groups": None if groups is None else int(np.unique(groups).size),
-        "group_association": None if groups is None else group_association(codes, groups),
-        "units": units,
-        "record": [str(text) for text in getattr(table, "record", ())],
-        "dropped": {str(k): str(v) for k, v in dict(getattr(table, "dropped", {})).items()},
-        "roles": getattr(table, "role_lines", list)(),
-    }
-
-
-def group_association(codes: NDArray[np.intp], groups: ArrayLike) -> float | None:
-    """Cramér's V of group and class, corrected for bias (Bergsma 2013).
-
-    Between 0 and 1; None where every sample is a group of its own.
-    """
-    _, member = np.unique(np.asarray(groups).astype(str), return_inverse=True)
-    n, k, r = codes.size, int(codes.max()) + 1, int(member.max()) + 1
-    table = np.zeros((r, k))
-    np.add.at(table, (member, codes), 1.0)
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
-    phi2 = float((((table - expected) ** 2) / expected).sum() / n)
-    phi2 = max(0.0, phi2 - (k - 1) * (r - 1) / (n - 1))
-    room = min(r - (r - 1) ** 2 / (n - 1), k - (k - 1) ** 2 / (n - 1)) - 1
-    return None if room <= 1e-9 else float(min(1.0, np.sqrt(phi2 / room)))
-
-
-def _panels_of_folds(found: Mapping[str, Any] | None, n_features: int) -> NDArray[np.bool_] | None:
-    """Which features each outer fold selected; None where that is not known."""
-    if found is None or any(fold["panel"] is None for fold in found["folds"]):
-        return None
-    selections = np.zeros((len(found["folds"]), n_features), dtype=bool)
-    for row, fold in zip(selections, found["folds"]):
-        row[np.asarray(fold["panel"], dtype=np.intp)] = True
-    return selections
-
-
-def _stability(found: Mapping[str, Any] | None, stability: Any) -> FigureData | None:
-    if stability is not None:
-        index = stability.stability_
-        return {
-            "source": "stability selection",
-            "n_panels": int(stability.selections_.shape[0]),
-            "mean_size": float(stability.mean_panel_size_),
-            "index": index.value,
-            "jaccard": None,
-            "threshold": float(stability.threshold),
-            "n_stable": int(stability.get_support().sum()),
-            "error_words": stability.error_words_,
+    shift = None if validation.shift is None else [f.to_dict() for f in validation.shift]
+    return plain(
+        {
+            "source": source,
+            "digest": digest,
+            "classes": [str(label) for label in validation.classes],
+            "positive": validation.positive,
+            "class_counts": list(validation.class_counts),
+            "n_samples": validation.n_samples,
+            "observed_prevalence": validation.observed_prevalence,
+            **_judged(validation, None),
+            "remarks": cohort_remarks(validation.flags),
+            "shift": shift,
         }
-    if found is None or not found.get("panel_sizes"):
+    )
+
+
+def build_comparison(
+    comparison: Any,
+    table: Any,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    command: str = "",
+    seed: int | None = None,
+    notices: Sequence[Notice] = (),
+) -> Part:
+    """Gather a comparison of methods into one document.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        From `sparsegsvp.compare`.
+    table : Table
+        The data.
+    settings, command, seed, notices
+        As for `build_document`.
+
+    Returns
+    -------
+    dict
+        With the keys of `COMPARISON`.
+    """
+    rows = columns_of(comparison.table) or {}
+    fields = ("methods", "sizes", "reference", "n_samples", "n_features", "n_folds")
+    document = {
+        **_head(COMPARISON_FORMAT, command, settings, seed),
+        "data": _source(table),
+        "notices": [notice.to_dict() for notice in (*table.notices, *notices)],
+        "comparison": {
+            **{name: getattr(comparison, name) for name in fields},
+            "rows": [dict(zip(rows, line)) for line in zip(*rows.values())],
+        },
+    }
+    document["verdict"] = comparison_words(plain(document["comparison"]))
+    return plain(document)
+
+
+# ----------------------------------------------------------------------- a document, read
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """Either None or what ``spec`` says."""
+
+    spec: Any
+
+
+@dataclass(frozen=True)
+class Each:
+    """A mapping with any keys, whose values are what ``spec`` says."""
+
+    spec: Any
+
+
+_NUMBER = float
+_INTERVAL = {"value": _NUMBER, "low": _NUMBER, "high": _NUMBER, "level": _NUMBER}
+_DIFFERENCE = {**_INTERVAL, "p_value": Maybe(_NUMBER)}
+_RUN = {"command": str, "settings": Each(object), "seed": Maybe(int), "skipped": [str]}
+_HEAD = {"format": str, "version": int, "versions": Each(str), "run": _RUN}
+_SOURCE = {
+    "source": str, "digest": str, "target": Maybe(str), "n_samples": int, "n_features": int,
+    "record": [str],
+}  # fmt: skip
+_NOTICE = {"code": str, "severity": str, "title": str, "text": str}
+_FEATURE = {
+    "feature": str, "index": int, "rank": int, "frequency": Maybe(_NUMBER),
+    "with_stand_ins": Maybe(_NUMBER), "noise": Maybe(_NUMBER),
+    "stand_ins": [
+        {"feature": str, "index": int, "correlation": _NUMBER, "loss": Maybe(_NUMBER)}
+    ],
+    "effects": [Maybe(_NUMBER)], "higher_in": Maybe(str), "auc": Maybe(_NUMBER),
+    "covariate": bool, "must": bool, "planes": [_NUMBER],
+    "boxes": [
+        {
+            "label": str, "n": int, "low": _NUMBER, "q1": _NUMBER, "median": _NUMBER,
+            "q3": _NUMBER, "high": _NUMBER, "mean": _NUMBER, "positive": _NUMBER,
+            "outliers": [_NUMBER], "n_outliers": int,
+        }
+    ],
+}  # fmt: skip
+_RATES = {name: Maybe(_INTERVAL) for name in ("sensitivity", "specificity", "ppv", "npv")}
+_COLUMNS = Maybe(Each(list))
+_JUDGED = {
+    "scores": Each(_INTERVAL), "prevalence": Maybe(_NUMBER),
+    "confusion": {"classes": [str], "counts": [[int]], "shares": [[_NUMBER]]},
+    "calibration": Maybe({"intercept": _INTERVAL, "slope": Maybe(_INTERVAL), "curve": _COLUMNS}),
+    "decision": _COLUMNS, "slider": _COLUMNS, "roc": _COLUMNS,
+    "thresholds": [{"threshold": _NUMBER, "own": bool, "net_benefit": _NUMBER, **_RATES}],
+}  # fmt: skip
+_OUTCOMES = {
+    "name": [str], "label": [int], "wrong": [_NUMBER], "probability": [Maybe(_NUMBER)],
+    "n_total": int,
+}  # fmt: skip
+_POINTS = {**_OUTCOMES, "x": [_NUMBER], "y": [_NUMBER]}
+_UNSEEN = {
+    "score": _INTERVAL, "ordinary": _NUMBER, "loss": _INTERVAL, "recalls": [[Maybe(_NUMBER)]],
+    "not_left_out": [str], "together": bool, "n_train": int,
+}  # fmt: skip
+
+#: The keys of the document of a run and what they hold.
+DOCUMENT: Part = {
+    **_HEAD,
+    "data": {
+        **_SOURCE, "classes": [str], "class_counts": [int], "positive": Maybe(str),
+        "positive_guessed": bool, "n_missing": int, "n_groups": Maybe(int), "batches": [str],
+        "covariates": Each([str]), "units": Maybe(str), "dropped": Each(str),
+        "roles": [{"role": str, "columns": [str], "count": int, "reason": str}],
+    },
+    "verdict": {
+        "answer": str, "headline": str, "sentences": [str], "p_value": Maybe(_NUMBER),
+        "n_draws": int, "at_most": bool, "stopped_early": bool, "statistic": str,
+        "statistic_sizes": [int], "scheme": str, "observed": Maybe(_NUMBER), "draws": [_NUMBER],
+        "chance": _NUMBER, "reason": Maybe(str),
+    },
+    "notices": [_NOTICE],
+    **_JUDGED,
+    "prior": str,
+    "sizes": Maybe({"median": _NUMBER, "low": int, "high": int}),
+    "panel": [_FEATURE],
+    "more": [_FEATURE],
+    "ladder": [
+        {
+            "size": int, "score": _INTERVAL, "roc_auc": Maybe(_INTERVAL),
+            "stability": Maybe(_NUMBER), "stability_noise": Maybe(_NUMBER),
+            "chosen_again": Maybe(_NUMBER), "chosen_again_noise": Maybe(_NUMBER), "chosen": bool,
+            "features": [
+                {
+                    "feature": str, "index": int, "frequency": Maybe(_NUMBER),
+                    "with_stand_ins": Maybe(_NUMBER),
+                }
+            ],
+        }
+    ],
+    "stability": Maybe(
+        {
+            "n_pairs": int, "index": Maybe(_NUMBER), "index_noise": Maybe(_NUMBER),
+            "size_median": Maybe(_NUMBER), "error_bound": Maybe(_NUMBER), "n_stable": int,
+            "threshold": _NUMBER,
+        }
+    ),
+    "batches": [
+        {
+            "name": str, "batches": [str], "classes": [str], "counts": [[int]],
+            "accuracy": Maybe(_NUMBER), "shuffled": Maybe(_NUMBER), "p_value": Maybe(_NUMBER),
+            "strength": Maybe(_NUMBER), "confounded": bool, "complete": bool, "lost": bool,
+            "unseen": Maybe(_UNSEEN),
+        }
+    ],
+    "adjusted": Maybe({"names": [str], "alone": _INTERVAL, "added": Maybe(_DIFFERENCE)}),
+    "given": Maybe(
+        {
+            "names": [str], "score": _INTERVAL, "roc_auc": Maybe(_INTERVAL),
+            "difference": Maybe(_DIFFERENCE),
+        }
+    ),
+    "cohort": Maybe(
+        {
+            "source": str, "digest": str, "classes": [str], "positive": Maybe(str),
+            "class_counts": [int], "n_samples": int, "observed_prevalence": bool, **_JUDGED,
+            "remarks": [str],
+            "shift": Maybe(
+                [
+                    {
+                        "feature": str, "shift": _NUMBER, "factor": Maybe(_NUMBER),
+                        "shifted": bool, "scaled": bool,
+                    }
+                ]
+            ),
+        }
+    ),
+    "model": {
+        "estimator": str, "steps": [str], "parameters": Each(object), "tau": Maybe(_NUMBER),
+        "decision": Maybe(str), "rule": Maybe(str), "plane_intercepts": list,
+        "coefficients": list, "intercepts": list, "quotients": list,
+    },
+    "folds": Each(list),
+    "pictures": {
+        "scatter": Maybe(
+            {
+                **_POINTS, "features": [str],
+                "lines": [{"label": str, "weights": [_NUMBER], "intercept": _NUMBER}],
+            }
+        ),
+        "distances": Maybe({**_POINTS, "labels": [str]}),
+        "heatmap": Maybe({**_OUTCOMES, "feature": [str], "values": [[Maybe(_NUMBER)]]}),
+        "volcano": Maybe(
+            {
+                "feature": [str], "difference": [_NUMBER], "p": [_NUMBER], "q": [_NUMBER],
+                "in_panel": [bool], "positive": str, "other": str, "unit": str, "n_total": int,
+                "n_below": int,
+            }
+        ),
+    },
+}  # fmt: skip
+
+_SCORE = {name: Maybe(_NUMBER) for name in ("balanced_accuracy", "low", "high", "native")}
+#: The keys of the document of a comparison.
+COMPARISON: Part = {
+    **_HEAD,
+    "data": _SOURCE,
+    "verdict": {"headline": str, "sentences": [str]},
+    "notices": [_NOTICE],
+    "comparison": {
+        "methods": [str], "sizes": [int], "reference": Maybe(str), "n_samples": int,
+        "n_features": int, "n_folds": int,
+        "rows": [
+            {
+                "method": str, "size": int, "status": str, "error": Maybe(str), **_SCORE,
+                "stability": Maybe(_NUMBER), "difference": Maybe(_NUMBER),
+                "p_adjusted": Maybe(_NUMBER), "on_front": bool,
+            }
+        ],
+    },
+}  # fmt: skip
+
+
+def check_document(document: Any, source: str = "") -> Part:
+    """Check that a document that was read from a file is one, and whole.
+
+    Parameters
+    ----------
+    document : object
+        What ``results.json`` holds.
+    source : str
+        The name of the file, for errors.
+
+    Returns
+    -------
+    dict
+        The same document.
+
+    Raises
+    ------
+    InputError
+        If it is another kind of document, of another version, or a part of it is missing or of
+        another kind than it should be.
+    """
+    form = document.get("format") if isinstance(document, Mapping) else None
+    specs = {FORMAT: DOCUMENT, COMPARISON_FORMAT: COMPARISON}
+    if not isinstance(form, str) or form not in specs:
+        raise InputError(
+            "these are no results of sparsegsvp",
+            where=source,
+            remedy="pass results.json of `sparsegsvp select` or `sparsegsvp compare`",
+        )
+    if document.get("version") != VERSION:
+        raise InputError(
+            f"these results have version {document.get('version')!r}, and this program reads "
+            f"{VERSION}",
+            where=source,
+            remedy="run it again with this version of sparsegsvp",
+        )
+    problem = _problem(document, specs[form], "")
+    if problem:
+        raise InputError(
+            f"these results are damaged: {problem}", where=source, remedy="run it again"
+        )
+    return dict(document)
+
+
+def _problem(value: Any, spec: Any, path: str) -> str | None:
+    """What is wrong with a value, or None."""
+    if isinstance(spec, Maybe):
+        return None if value is None else _problem(value, spec.spec, path)
+    if isinstance(spec, (dict, Each)):
+        if not isinstance(value, Mapping):
+            return f"{path} must be an object"
+        parts = spec.items() if isinstance(spec, dict) else ((key, spec.spec) for key in value)
+        for key, part in parts:
+            place = f"{path}.{key}" if path else str(key)
+            if key not in value:
+                return f"{place} is missing"
+            problem = _problem(value[key], part, place)
+            if problem:
+                return problem
         return None
-    agreement = found.get("stability") or {"value": None}
-    return {
-        "source": "outer folds",
-        "n_panels": len(found["panel_sizes"]),
-        "mean_size": float(np.mean(found["panel_sizes"])),
-        "index": agreement["value"],
-        "jaccard": found.get("jaccard"),
-        "threshold": None,
-        "n_stable": None,
-        "error_words": None,
-    }
+    if isinstance(spec, list):
+        if not isinstance(value, (list, tuple)):
+            return f"{path} must be a list"
+        problems = (_problem(part, spec[0], f"{path}[{i}]") for i, part in enumerate(value))
+        return next((problem for problem in problems if problem), None)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    fits = number if spec is float else isinstance(value, spec)
+    if spec is int and isinstance(value, bool):
+        fits = False
+    return None if fits else f"{path} must be a {_KINDS.get(spec, spec.__name__)}"
 
 
-def _figures(
-    samples: SampleTable,
-    model: Any,
-    rows: Sequence[FigureData],
-    found: Mapping[str, Any] | None,
-    selections: NDArray[np.bool_] | None,
-    stability: Any,
-    learning: Any,
-    prevalence: float | None,
-) -> FigureData:
-    final, names, panel = last_step(model), samples.names, [row["index"] for row in rows]
-    bars = []
-    if selections is not None:
-        groups = None if stability is None else stability.group_frequencies_
-        shares = selections.mean(axis=0)
-        bars = figures.stability_bars(shares, names, panel, group_frequencies=groups)
-    return {
-        "roc": found and figures.roc(found),
-        "calibration": found and figures.calibration(found),
-        "decision": found and figures.decision(found, prevalence),
-        "confusion": found and figures.confusion(found),
-        "permutation": found and figures.permutation_histogram(found),
-        "planes": found and projections.planes(found, names=samples.ids),
-        "pca_before": projections.pca_before(samples, found),
-        "pca_after": found and projections.pca_after(samples.X, found, samples.ids),
-        "path": figures.path(final, names),
-        "weights": figures.weight_curves(final, names),
-        "stability": bars,
-        "learning": None if learning is None else figures.learning(learning.to_dict()),
-        "heatmap": features.heatmap(samples, panel, found),
-        "volcano": features.volcano(samples, panel),
-        "correlations": features.correlations(samples, rows),
-    }
+_KINDS = {float: "number", int: "whole number", str: "text", bool: "true or false"}
