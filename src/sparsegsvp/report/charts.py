@@ -204,7 +204,7 @@ class Chart:
     bottom: float = 46.0
     title: str = ""
     css: str = "chart"
-    table: dict[str, Sequence[Any]] = field(default_factory=dict, repr=False)
+    table: dict[str, Any] = field(default_factory=dict, repr=False)
     parts: list[str] = field(default_factory=list, repr=False)
     keys: dict[str, str] = field(default_factory=dict, repr=False)
 

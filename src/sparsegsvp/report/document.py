@@ -1,13 +1,15 @@
 """The document: everything a run found, as plain values that ``results.json`` holds.
 
 `build_document` gathers it, `check_document` checks one that was read from a file. The page, the
-figures and all words are made from it alone. `DOCUMENT` and `COMPARISON` list its keys.
+figures and all words are made from it alone. ``templates/schema.toml`` lists its keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from .._notices import Notice
 from .._versions import versions
 from ..io import InputError
 from . import numbers
+from .charts import asset
 from .notices import cohort_remarks, notices_of
 from .numbers import Samples, columns_of, plain, whole_counts
 from .words import comparison_words, verdict_words
@@ -95,7 +98,7 @@ def build_document(
     Returns
     -------
     dict
-        With the keys of `DOCUMENT`.
+        With the keys of ``schema.toml``.
     """
     samples = _samples(table, evaluation, values)
     panel = [int(f) for f in evaluation.panel or ()]
@@ -106,7 +109,6 @@ def build_document(
         "sizes": _sizes(evaluation.size_range),
         "prior": evaluation.prior,
         "ladder": _ladder(evaluation, len(panel)),
-        "stability": _stability(evaluation.stability),
         "batches": [{**audit.to_dict(), "lost": audit.lost} for audit in evaluation.batches],
         "adjusted": _adjusted(evaluation.adjusted),
         "given": _given(given),
@@ -114,6 +116,7 @@ def build_document(
         "model": _model(evaluation.model),
         "folds": columns_of(evaluation.folds) or {},
     }
+    document["stability"] = _stability(evaluation.stability, _own_rung(document))
     document |= _features(samples, evaluation, panel, document)
     document["pictures"] = _pictures(samples, evaluation, panel, document)
     document["verdict"] = evaluation.verdict.to_dict()
@@ -316,25 +319,36 @@ def _chosen_again(stability: Any, size: int | None) -> dict[int, Part]:
     return {int(r["feature"]): r for r in stability.chosen_again(size).to_dict("records")}
 
 
-def _stability(found: Any) -> Part | None:
+def _own_rung(document: Part) -> Part | None:
+    """The rung that is the procedure itself: where the size was fixed and not chosen."""
+    sizes = document["sizes"]
+    fixed = sizes is not None and sizes["low"] == sizes["high"]
+    return next((rung for rung in document["ladder"] if fixed and rung["chosen"]), None)
+
+
+def _stability(found: Any, rung: Part | None) -> Part | None:
     if found is None:
         return None
     kept = ("n_pairs", "index", "index_noise", "size_median", "error_bound", "n_stable")
-    return {name: getattr(found, name) for name in (*kept, "threshold")}
+    part = {name: getattr(found, name) for name in (*kept, "threshold")}
+    if rung is not None:
+        part |= {"index": rung["stability"], "index_noise": rung["stability_noise"]}
+    return part
 
 
 def _features(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part:
     """The rows of the panel, and of the features that only larger rungs have."""
     covariates = {name for made in document["data"]["covariates"].values() for name in made}
     must = {str(name) for name in document["run"]["settings"].get("must") or ()}
-    longest = max(document["ladder"], key=lambda rung: rung["size"], default={"features": ()})
-    rungs = [row["index"] for row in longest["features"]]
+    longest = max(document["ladder"], key=lambda rung: rung["size"], default=None)
+    rungs = [] if longest is None else [row["index"] for row in longest["features"]]
     final = _last(evaluation.model)
     rows: dict[str, list[Part]] = {"panel": [], "more": []}
     more = [f for f in rungs if f not in panel]
+    rung = _own_rung(document)
     again = {
-        **_chosen_again(evaluation.stability, longest.get("size")),
-        **_chosen_again(evaluation.stability, None),
+        **_chosen_again(evaluation.stability, None if longest is None else longest["size"]),
+        **_chosen_again(evaluation.stability, None if rung is None else rung["size"]),
     }
     for place, f in enumerate([*panel, *more]):
         found = again.get(f, {})
@@ -418,9 +432,8 @@ def describe_cohort(validation: Any, *, source: str = "", digest: str = "") -> P
     Returns
     -------
     dict
-        ``cohort`` of `DOCUMENT`.
+        ``cohort`` of a document.
     """
-    shift = None if validation.shift is None else [f.to_dict() for f in validation.shift]
     return plain(
         {
             "source": source,
@@ -432,7 +445,7 @@ def describe_cohort(validation: Any, *, source: str = "", digest: str = "") -> P
             "observed_prevalence": validation.observed_prevalence,
             **_judged(validation, None),
             "remarks": cohort_remarks(validation.flags),
-            "shift": shift,
+            "shift": [f.to_dict() for f in validation.shift or ()],
         }
     )
 
@@ -460,7 +473,7 @@ def build_comparison(
     Returns
     -------
     dict
-        With the keys of `COMPARISON`.
+        With the keys of ``schema.toml``.
     """
     rows = columns_of(comparison.table) or {}
     fields = ("methods", "sizes", "reference", "n_samples", "n_features", "n_folds")
@@ -480,180 +493,19 @@ def build_comparison(
 # ----------------------------------------------------------------------- a document, read
 
 
-@dataclass(frozen=True)
-class Maybe:
-    """Either None or what ``spec`` says."""
-
-    spec: Any
+@cache
+def _schema() -> dict[str, Any]:
+    return tomllib.loads(asset("schema.toml"))
 
 
-@dataclass(frozen=True)
-class Each:
-    """A mapping with any keys, whose values are what ``spec`` says."""
-
-    spec: Any
-
-
-_NUMBER = float
-_INTERVAL = {"value": _NUMBER, "low": _NUMBER, "high": _NUMBER, "level": _NUMBER}
-_DIFFERENCE = {**_INTERVAL, "p_value": Maybe(_NUMBER)}
-_RUN = {"command": str, "settings": Each(object), "seed": Maybe(int), "skipped": [str]}
-_HEAD = {"format": str, "version": int, "versions": Each(str), "run": _RUN}
-_SOURCE = {
-    "source": str, "digest": str, "target": Maybe(str), "n_samples": int, "n_features": int,
-    "record": [str],
-}  # fmt: skip
-_NOTICE = {"code": str, "severity": str, "title": str, "text": str}
-_FEATURE = {
-    "feature": str, "index": int, "rank": int, "frequency": Maybe(_NUMBER),
-    "with_stand_ins": Maybe(_NUMBER), "noise": Maybe(_NUMBER),
-    "stand_ins": [
-        {"feature": str, "index": int, "correlation": _NUMBER, "loss": Maybe(_NUMBER)}
-    ],
-    "effects": [Maybe(_NUMBER)], "higher_in": Maybe(str), "auc": Maybe(_NUMBER),
-    "covariate": bool, "must": bool, "planes": [_NUMBER],
-    "boxes": [
-        {
-            "label": str, "n": int, "low": _NUMBER, "q1": _NUMBER, "median": _NUMBER,
-            "q3": _NUMBER, "high": _NUMBER, "mean": _NUMBER, "positive": _NUMBER,
-            "outliers": [_NUMBER], "n_outliers": int,
-        }
-    ],
-}  # fmt: skip
-_RATES = {name: Maybe(_INTERVAL) for name in ("sensitivity", "specificity", "ppv", "npv")}
-_COLUMNS = Maybe(Each(list))
-_JUDGED = {
-    "scores": Each(_INTERVAL), "prevalence": Maybe(_NUMBER),
-    "confusion": {"classes": [str], "counts": [[int]], "shares": [[_NUMBER]]},
-    "calibration": Maybe({"intercept": _INTERVAL, "slope": Maybe(_INTERVAL), "curve": _COLUMNS}),
-    "decision": _COLUMNS, "slider": _COLUMNS, "roc": _COLUMNS,
-    "thresholds": [{"threshold": _NUMBER, "own": bool, "net_benefit": _NUMBER, **_RATES}],
-}  # fmt: skip
-_OUTCOMES = {
-    "name": [str], "label": [int], "wrong": [_NUMBER], "probability": [Maybe(_NUMBER)],
-    "n_total": int,
-}  # fmt: skip
-_POINTS = {**_OUTCOMES, "x": [_NUMBER], "y": [_NUMBER]}
-_UNSEEN = {
-    "score": _INTERVAL, "ordinary": _NUMBER, "loss": _INTERVAL, "recalls": [[Maybe(_NUMBER)]],
-    "not_left_out": [str], "together": bool, "n_train": int,
-}  # fmt: skip
-
-#: The keys of the document of a run and what they hold.
-DOCUMENT: Part = {
-    **_HEAD,
-    "data": {
-        **_SOURCE, "classes": [str], "class_counts": [int], "positive": Maybe(str),
-        "positive_guessed": bool, "n_missing": int, "n_groups": Maybe(int), "batches": [str],
-        "covariates": Each([str]), "units": Maybe(str), "dropped": Each(str),
-        "roles": [{"role": str, "columns": [str], "count": int, "reason": str}],
-    },
-    "verdict": {
-        "answer": str, "headline": str, "sentences": [str], "p_value": Maybe(_NUMBER),
-        "n_draws": int, "at_most": bool, "stopped_early": bool, "statistic": str,
-        "statistic_sizes": [int], "scheme": str, "observed": Maybe(_NUMBER), "draws": [_NUMBER],
-        "chance": _NUMBER, "reason": Maybe(str),
-    },
-    "notices": [_NOTICE],
-    **_JUDGED,
-    "prior": str,
-    "sizes": Maybe({"median": _NUMBER, "low": int, "high": int}),
-    "panel": [_FEATURE],
-    "more": [_FEATURE],
-    "ladder": [
-        {
-            "size": int, "score": _INTERVAL, "roc_auc": Maybe(_INTERVAL),
-            "stability": Maybe(_NUMBER), "stability_noise": Maybe(_NUMBER),
-            "chosen_again": Maybe(_NUMBER), "chosen_again_noise": Maybe(_NUMBER), "chosen": bool,
-            "features": [
-                {
-                    "feature": str, "index": int, "frequency": Maybe(_NUMBER),
-                    "with_stand_ins": Maybe(_NUMBER),
-                }
-            ],
-        }
-    ],
-    "stability": Maybe(
-        {
-            "n_pairs": int, "index": Maybe(_NUMBER), "index_noise": Maybe(_NUMBER),
-            "size_median": Maybe(_NUMBER), "error_bound": Maybe(_NUMBER), "n_stable": int,
-            "threshold": _NUMBER,
-        }
-    ),
-    "batches": [
-        {
-            "name": str, "batches": [str], "classes": [str], "counts": [[int]],
-            "accuracy": Maybe(_NUMBER), "shuffled": Maybe(_NUMBER), "p_value": Maybe(_NUMBER),
-            "strength": Maybe(_NUMBER), "confounded": bool, "complete": bool, "lost": bool,
-            "unseen": Maybe(_UNSEEN),
-        }
-    ],
-    "adjusted": Maybe({"names": [str], "alone": _INTERVAL, "added": Maybe(_DIFFERENCE)}),
-    "given": Maybe(
-        {
-            "names": [str], "score": _INTERVAL, "roc_auc": Maybe(_INTERVAL),
-            "difference": Maybe(_DIFFERENCE),
-        }
-    ),
-    "cohort": Maybe(
-        {
-            "source": str, "digest": str, "classes": [str], "positive": Maybe(str),
-            "class_counts": [int], "n_samples": int, "observed_prevalence": bool, **_JUDGED,
-            "remarks": [str],
-            "shift": Maybe(
-                [
-                    {
-                        "feature": str, "shift": _NUMBER, "factor": Maybe(_NUMBER),
-                        "shifted": bool, "scaled": bool,
-                    }
-                ]
-            ),
-        }
-    ),
-    "model": {
-        "estimator": str, "steps": [str], "parameters": Each(object), "tau": Maybe(_NUMBER),
-        "decision": Maybe(str), "rule": Maybe(str), "plane_intercepts": list,
-        "coefficients": list, "intercepts": list, "quotients": list,
-    },
-    "folds": Each(list),
-    "pictures": {
-        "scatter": Maybe(
-            {
-                **_POINTS, "features": [str],
-                "lines": [{"label": str, "weights": [_NUMBER], "intercept": _NUMBER}],
-            }
-        ),
-        "distances": Maybe({**_POINTS, "labels": [str]}),
-        "heatmap": Maybe({**_OUTCOMES, "feature": [str], "values": [[Maybe(_NUMBER)]]}),
-        "volcano": Maybe(
-            {
-                "feature": [str], "difference": [_NUMBER], "p": [_NUMBER], "q": [_NUMBER],
-                "in_panel": [bool], "positive": str, "other": str, "unit": str, "n_total": int,
-                "n_below": int,
-            }
-        ),
-    },
-}  # fmt: skip
-
-_SCORE = {name: Maybe(_NUMBER) for name in ("balanced_accuracy", "low", "high", "native")}
-#: The keys of the document of a comparison.
-COMPARISON: Part = {
-    **_HEAD,
-    "data": _SOURCE,
-    "verdict": {"headline": str, "sentences": [str]},
-    "notices": [_NOTICE],
-    "comparison": {
-        "methods": [str], "sizes": [int], "reference": Maybe(str), "n_samples": int,
-        "n_features": int, "n_folds": int,
-        "rows": [
-            {
-                "method": str, "size": int, "status": str, "error": Maybe(str), **_SCORE,
-                "stability": Maybe(_NUMBER), "difference": Maybe(_NUMBER),
-                "p_adjusted": Maybe(_NUMBER), "on_front": bool,
-            }
-        ],
-    },
-}  # fmt: skip
+_FORMATS = {FORMAT: "results", COMPARISON_FORMAT: "comparison"}
+_PLAIN: dict[str, tuple[Any, str]] = {
+    "text": (str, "text"),
+    "number": ((int, float), "a number"),
+    "whole": (int, "a whole number"),
+    "flag": (bool, "true or false"),
+    "any": (object, "anything"),
+}
 
 
 def check_document(document: Any, source: str = "") -> Part:
@@ -675,16 +527,12 @@ def check_document(document: Any, source: str = "") -> Part:
     ------
     InputError
         If it is another kind of document, of another version, or a part of it is missing or of
-        another kind than it should be.
+        another kind than ``schema.toml`` says.
     """
     form = document.get("format") if isinstance(document, Mapping) else None
-    specs = {FORMAT: DOCUMENT, COMPARISON_FORMAT: COMPARISON}
-    if not isinstance(form, str) or form not in specs:
-        raise InputError(
-            "these are no results of sparsegsvp",
-            where=source,
-            remedy="pass results.json of `sparsegsvp select` or `sparsegsvp compare`",
-        )
+    if not isinstance(form, str) or form not in _FORMATS:
+        remedy = "pass results.json of `sparsegsvp select` or `sparsegsvp compare`"
+        raise InputError("these are no results of sparsegsvp", where=source, remedy=remedy)
     if document.get("version") != VERSION:
         raise InputError(
             f"these results have version {document.get('version')!r}, and this program reads "
@@ -692,40 +540,36 @@ def check_document(document: Any, source: str = "") -> Part:
             where=source,
             remedy="run it again with this version of sparsegsvp",
         )
-    problem = _problem(document, specs[form], "")
+    problem = _problem(document, _FORMATS[form], "")
     if problem:
-        raise InputError(
-            f"these results are damaged: {problem}", where=source, remedy="run it again"
-        )
+        what = f"these results are damaged: {problem}"
+        raise InputError(what, where=source, remedy="run it again")
     return dict(document)
 
 
-def _problem(value: Any, spec: Any, path: str) -> str | None:
-    """What is wrong with a value, or None."""
-    if isinstance(spec, Maybe):
-        return None if value is None else _problem(value, spec.spec, path)
-    if isinstance(spec, (dict, Each)):
-        if not isinstance(value, Mapping):
-            return f"{path} must be an object"
-        parts = spec.items() if isinstance(spec, dict) else ((key, spec.spec) for key in value)
-        for key, part in parts:
-            place = f"{path}.{key}" if path else str(key)
-            if key not in value:
-                return f"{place} is missing"
-            problem = _problem(value[key], part, place)
-            if problem:
-                return problem
-        return None
-    if isinstance(spec, list):
+def _problem(value: Any, kind: Any, path: str) -> str | None:
+    """What is wrong with a value of a kind of the schema, or None."""
+    if isinstance(kind, str) and kind.endswith("?"):
+        return None if value is None else _problem(value, kind[:-1], path)
+    if isinstance(kind, str) and kind in _PLAIN:
+        types, words = _PLAIN[kind]
+        lies = isinstance(value, bool) and kind in ("number", "whole")  # True is no number
+        return None if isinstance(value, types) and not lies else f"{path} must be {words}"
+    parts: Iterable[tuple[str, Any, Any]]
+    if isinstance(kind, list):
         if not isinstance(value, (list, tuple)):
             return f"{path} must be a list"
-        problems = (_problem(part, spec[0], f"{path}[{i}]") for i, part in enumerate(value))
-        return next((problem for problem in problems if problem), None)
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    fits = number if spec is float else isinstance(value, spec)
-    if spec is int and isinstance(value, bool):
-        fits = False
-    return None if fits else f"{path} must be a {_KINDS.get(spec, spec.__name__)}"
-
-
-_KINDS = {float: "number", int: "whole number", str: "text", bool: "true or false"}
+        parts = ((f"{path}[{i}]", part, kind[0]) for i, part in enumerate(value))
+    else:
+        keys = kind if isinstance(kind, dict) else _schema()[kind]
+        if not isinstance(value, Mapping):
+            return f"{path} must be an object"
+        if "*" in keys:
+            keys = dict.fromkeys(value, keys["*"])
+        before = f"{path}." if path else ""
+        missing = next((key for key in keys if key not in value), None)
+        if missing is not None:
+            return f"{before}{missing} is missing"
+        parts = ((f"{before}{key}", value[key], part) for key, part in keys.items())
+    problems = (_problem(part, of, place) for place, part, of in parts)
+    return next((problem for problem in problems if problem), None)

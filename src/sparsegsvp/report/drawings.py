@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
 from .charts import N_TONES, Axis, Chart, Sheet, cut, names_room, padded, short, ticks
-from .words import RANDOM_PANEL, Part, interval, number, percent, plural, score_title
+from .words import RANDOM_PANEL, Part, interval, number, percent, plural, range_words
 
 Drawing = Chart | Sheet
 _FIGURES: dict[str, Callable[[Part], Drawing | None]] = {}
@@ -81,7 +81,7 @@ def ladder(document: Part) -> Sheet | None:
     values, low, high = ([rung["score"][key] for rung in rungs] for key in ("value", "low", "high"))
     chance, overall = document["verdict"]["chance"], document["scores"]["balanced_accuracy"]
     bottom = min([*low, overall["low"], chance]) - 0.03
-    wide = {"width": 640.0, "left": 56.0, "right": 18.0}
+    wide: Any = {"width": 640.0, "left": 56.0, "right": 18.0}
     above = Chart(
         Axis(*ends, "", [(at, "") for at, *_ in marks], log=True),
         Axis(max(0.0, bottom), min(1.02, max(*high, overall["high"]) + 0.03), "balanced accuracy",
@@ -142,7 +142,7 @@ def _chosen(chart: Chart, size: int) -> None:
 
 def _rungs(chart: Chart, sizes: Sequence[int], tips: Sequence[str]) -> None:
     """Stripes that the page lets readers click."""
-    middle = [math.sqrt(a * b) for a, b in zip(sizes, sizes[1:])]
+    middle = [math.sqrt(a * b) for a, b in pairwise(sizes)]
     edges = [chart.x.low, *middle, chart.x.high]
     for size, tip, left, right in zip(sizes, tips, edges, edges[1:]):
         stripe = [(left, chart.y.low, right, chart.y.high)]
@@ -209,14 +209,16 @@ def dots(document: Part) -> Chart | None:
     if not panel or len(classes) <= MANY_CLASSES:
         return None
     cells = [{b["label"]: b for b in row["boxes"]} for row in panel]
-    counted = all(b["low"] >= 0 and min([0.0, *b["outliers"]]) >= 0 for c in cells for b in c.values())
+    counted = all(
+        b["low"] >= 0 and min([0.0, *b["outliers"]]) >= 0 for c in cells for b in c.values()
+    )
     names = [row["feature"] for row in panel]
     left, below = names_room(classes), 26 + 5.6 * max(len(cut(name)) for name in names)
     step, high = min(30, 640 / len(names)), 24
     width = max(760, left + step * len(names) + 20)
     chart = Chart(
-        Axis(0, len(names), ticks=[(i + 0.5, n, "name") for i, n in enumerate(names)], slanted=True),
-        Axis(len(classes), 0, ticks=[(i + 0.5, n, "name") for i, n in enumerate(classes)]),
+        Axis(0, len(names), ticks=_names(names), slanted=True),
+        Axis(len(classes), 0, ticks=_names(classes)),
         "mean and share of values above zero of each feature in each class",
         *(width, high * len(classes) + below + 36, left, width - left - step * len(names), 36),
         bottom=below,
@@ -239,12 +241,17 @@ def dots(document: Part) -> Chart | None:
             for column, value in zip(table.values(), line):
                 column.append(value)
     for k in range(1, 7):
-        at = left + 14.0 * k
-        chart.parts.append(f'<circle class="cell high l{k}" cx="{at:.0f}" cy="14" r="6"/>')
+        place = f'cx="{left + 14.0 * k:.0f}" cy="14" r="6"'
+        chart.parts.append(f'<circle class="cell high l{k}" {place}/>')
     said = "lowest to highest mean of the feature" + ("; size: share above zero" * counted)
     chart.parts.append(f'<text class="tick start" x="{left + 102:.0f}" y="18">{said}</text>')
     chart.table = table
     return chart
+
+
+def _names(names: Iterable[str]) -> list[tuple[float, str, str]]:
+    """Names as ticks, each in the middle of its cell."""
+    return [(i + 0.5, name, "name") for i, name in enumerate(names)]
 
 
 @figure("scatter")
@@ -315,7 +322,10 @@ def _sample_points(chart: Chart, found: Part, document: Part) -> None:
     if wrong:
         at = _places(found["x"], found["y"], wrong)
         chart.points(*at, "ring", radius=7, label="predicted wrongly out of fold")
-    chart.table = _sample_table(found, document) | {chart.x.title: found["x"], chart.y.title: found["y"]}
+    chart.table = _sample_table(found, document) | {
+        chart.x.title: found["x"],
+        chart.y.title: found["y"],
+    }
 
 
 def _places(
@@ -362,7 +372,7 @@ def heatmap(document: Part) -> Chart | None:
     left = names_room(names)
     chart = Chart(
         Axis(0, n, f"samples{shown}, like beside like", ticks=()),
-        Axis(m, -1.7, ticks=[(i + 0.5, name, "name") for i, name in enumerate(names)]),
+        Axis(m, -1.7, ticks=_names(names)),
         "heatmap of the panel over the samples",
         *(860, high * (m + 1.7) + 60, left, 14, 30, 30),
     )
@@ -496,7 +506,7 @@ def _roc(part: Part, label: str) -> Chart | None:
     chart.line([0.0, *found["fpr"]], [0.0, *found["tpr"]], "curve")
     area = part["scores"].get("roc_auc")
     if area is not None:
-        span = f"{area['level']:.0%} interval {number(area['low'])} to {number(area['high'])}"
+        span = f"{area['level']:.0%} interval {range_words(area)}"
         chart.text(1, 0, f"area {number(area['value'])}", "value end", dx=-10, dy=-38)
         chart.text(1, 0, span, "tick end", dx=-10, dy=-20)
     chart.table = {"false positive rate": found["fpr"], "true positive rate": found["tpr"]}
@@ -531,11 +541,11 @@ def _confusion(found: Part) -> Chart:
     slanted = n > 4 or max(map(len, classes)) * 6.7 > step
     below = 40 + (5.6 * max(len(cut(name)) for name in classes) if slanted else 0)
     chart = Chart(
-        Axis(0, n, "predicted", [(i + 0.5, c, "name") for i, c in enumerate(classes)],
-             slanted=slanted),
-        Axis(n, 0, "true", [(i + 0.5, c, "name") for i, c in enumerate(classes)]),
-        "predicted against true classes", max(440, left + step * n + 14), high * n + below + 8, left,
-        max(440 - left - step * n, 14), 8, below,
+        Axis(0, n, "predicted", _names(classes), slanted=slanted),
+        Axis(n, 0, "true", _names(classes)),
+        "predicted against true classes",
+        *(max(440, left + step * n + 14), high * n + below + 8, left),
+        *(max(440 - left - step * n, 14), 8, below),
     )  # fmt: skip
     for i, j in product(range(n), range(n)):
         share, count = shares[i][j], counts[i][j]
@@ -567,10 +577,9 @@ def recalls(document: Part) -> Chart | None:
     if len(classes) == 2 or not known:
         return None
     counts = dict(zip(classes, document["data"]["class_counts"]))
-    names = [(i + 0.5, name, "name") for i, name in enumerate(known)]
     chart = Chart(
         Axis(0.0, 1.0, "share recognised out of fold", _SHARES, grid=True),
-        Axis(len(known), 0, ticks=names), "share of each class that is recognised",
+        Axis(len(known), 0, ticks=_names(known)), "share of each class that is recognised",
         440, 24 * len(known) + 56, names_room(known), 18, 6, 46,
     )  # fmt: skip
     tones = tones_of(document)
@@ -650,7 +659,8 @@ def _decision(part: Part, label: str) -> Chart | None:
     chart.band(at, inside(found["low"]), inside(found["high"]))
     # below the axis a line would only run along its edge
     on_all, on_model = (
-        [value if value >= floor else math.nan for value in values] for values in (everyone, benefit)
+        [value if value >= floor else math.nan for value in values]
+        for values in (everyone, benefit)
     )
     chart.line(at, on_model, "curve", label="acting on the model")
     chart.line(at, on_all, "series fine", label="on all")
@@ -701,7 +711,7 @@ def batch_chart(audit: Part, tones: Mapping[str, int]) -> Chart:
     most, unseen = max(totals[: len(names)]), audit["unseen"]
     chart = Chart(
         Axis(0, most, "samples", [(v, short(v)) for v in ticks(0, most) if v == int(v)], grid=True),
-        Axis(len(names), 0, ticks=[(i + 0.5, name, "name") for i, name in enumerate(names)]),
+        Axis(len(names), 0, ticks=_names(names)),
         f"samples by {audit['name']} and class",
         520, 24 * len(names) + 56, names_room(names), 120 if unseen else 18, 6, 46,
     )  # fmt: skip
@@ -776,8 +786,4 @@ def comparison_chart(found: Part) -> Chart:
 def _row_words(row: Part) -> str:
     if row["low"] is None:
         return number(row["balanced_accuracy"])
-    ends = f"{number(row['low'])} to {number(row['high'])}"
-    return f"{number(row['balanced_accuracy'])} (interval {ends})"
-
-
-__all__ = ["MANY_CLASSES", "box_chart", "comparison_chart", "draw_figures", "score_title", "tones_of"]
+    return f"{number(row['balanced_accuracy'])} (interval {range_words(row)})"

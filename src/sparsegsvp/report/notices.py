@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from .._notices import Notice, Severity
-from .words import POOR, Part, joined, number, p_value, plural
+from .words import POOR, Part, joined, number, p_value, plural, range_words
 
 # Conventions for readers, not tests.
 _FEW = 20  # samples of the smallest class
@@ -39,9 +39,8 @@ def _about_score(document: Part, flags: Sequence[Any]) -> Iterator[Notice]:
     answer, chance = verdict["answer"], verdict["chance"]
     if answer == "none":
         text = (
-            f"The interval of the balanced accuracy is {number(score['low'])} to "
-            f"{number(score['high'])}, and shuffled labels do about as well "
-            f"({p_value(verdict)}). The panel must not be read as markers."
+            f"The interval of the balanced accuracy is {range_words(score)}, and shuffled labels "
+            f"do about as well ({p_value(verdict)}). The panel must not be read as markers."
         )
         yield Notice("none", "serious", text)
     elif answer == "weak":

@@ -47,6 +47,7 @@ def environment(package: str | None = None, *, text: bool = False) -> Any:
     made.filters |= {
         "number": words.number,
         "interval": words.interval,
+        "ends": words.range_words,
         "signed": words.signed,
         "p": words.p_value,
         "plural": words.plural,
@@ -73,9 +74,7 @@ def _said(template: str, document: Part) -> dict[str, str]:
     """The blocks of a text template, by name."""
     found = environment(text=True).get_template(template)
     context = found.new_context({"d": document})
-    return {
-        name: " ".join("".join(block(context)).split()) for name, block in found.blocks.items()
-    }
+    return {name: " ".join("".join(block(context)).split()) for name, block in found.blocks.items()}
 
 
 def answers(document: Part) -> dict[str, str]:

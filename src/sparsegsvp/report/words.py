@@ -29,15 +29,19 @@ SCORE_TITLES = {
 
 def number(value: float) -> str:
     """Write a score with two digits, and never as 1.00 what is less."""
-    if 0.995 <= value < 1.0 or 0.0 < value < 0.005:
-        return f"{value:.3f}" if 0.0005 <= value <= 0.9995 else ("<0.001" if value < 0.5 else ">0.999")
-    return f"{value:.2f}"
+    if 0.9995 < value < 1.0:
+        return ">0.999"
+    return f"{value:.3f}" if 0.995 <= value < 1.0 else f"{value:.2f}"
 
 
 def interval(score: Part) -> str:
     """Write an estimate with its interval."""
-    ends = f"{number(score['low'])} to {number(score['high'])}"
-    return f"{number(score['value'])} ({score['level']:.0%} interval {ends})"
+    return f"{number(score['value'])} ({score['level']:.0%} interval {range_words(score)})"
+
+
+def range_words(score: Part, between: str = " to ") -> str:
+    """Write the ends of an interval."""
+    return f"{number(score['low'])}{between}{score['high']:.2f}"
 
 
 def signed(score: Part) -> str:
@@ -48,9 +52,8 @@ def signed(score: Part) -> str:
 
 def p_value(test: Part) -> str:
     """Write the p-value of a test; at the floor of its draws it reads "at most"."""
-    p = test["p_value"]
-    digits = 3 if p < 0.0995 else 2
-    return f"p {'at most' if test.get('at_most') else '='} {p:.{digits}f}".replace("0.010", "0.01")
+    p = f"{test['p_value']:.3f}" if test["p_value"] < 0.0995 else f"{test['p_value']:.2f}"
+    return f"p {'at most' if test.get('at_most') else '='} {p[:4] if p[4:] == '0' else p}"
 
 
 def plural(n: int, noun: str) -> str:
@@ -61,7 +64,7 @@ def plural(n: int, noun: str) -> str:
 def joined(names: Sequence[str], most: int = 6) -> str:
     """Write a few names in a row."""
     names = [str(name) for name in names]
-    if len(names) > most:
+    if len(names) > most + 1:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
@@ -163,7 +166,9 @@ def _trust(document: Part) -> str:
     if stability is not None and stability["index"] is not None:
         link = "and" if answer == "signal" and stability["index"] > EXCELLENT else "but"
         text += f", {link if answer == 'signal' else 'and'} other samples would give "
-        text += f"{stability_word(stability['index'])} (stability {number(stability['index'])} of 1)"
+        text += (
+            f"{stability_word(stability['index'])} (stability {number(stability['index'])} of 1)"
+        )
     mixed = [audit["name"] for audit in document["batches"] if audit["confounded"]]
     if mixed:
         text += f"; classes and {joined(mixed)} hang together, and the panel may show these instead"
@@ -197,7 +202,9 @@ def comparison_words(found: Part) -> dict[str, Any]:
 
     best = max(tried, key=value)
     # half of an interval of 95% is about two standard errors
-    reach = value(best) - (best["high"] - best["low"]) / 4 if best["low"] is not None else value(best)
+    reach = (
+        value(best) - (best["high"] - best["low"]) / 4 if best["low"] is not None else value(best)
+    )
     near = [row for row in tried if value(row) >= reach]
     smallest = min(row["size"] for row in near)
     peers = sorted((row for row in near if row["size"] == smallest), key=value, reverse=True)
@@ -205,11 +212,10 @@ def comparison_words(found: Part) -> dict[str, Any]:
     headline = f"{plural(smallest, 'feature')} will do: {joined([r['method'] for r in peers], 3)}"
     if control is not None and value(control) >= reach:
         headline = f"A random panel of {plural(smallest, 'feature')} does as well as any method"
-    ends = f"{number(best['low'])} to {number(best['high'])}"
     sentences = [
         f"The best of {plural(len(tried), 'row')} is {best['method']} with "
         f"{plural(best['size'], 'feature')}: balanced accuracy {number(value(best))} (interval "
-        f"{ends}); the panels named here lie within one standard error of it"
+        f"{range_words(best)}); the panels named here lie within one standard error of it"
         + (
             f", and a random panel of {smallest} scores {number(value(control))}."
             if control is not None
@@ -250,15 +256,18 @@ def ladder_lines(document: Part) -> list[str]:
     rungs = document["ladder"]
     if not rungs:
         return []
-    lines, before = [("", "features", "balanced accuracy", "stability", "adds")], set()
-    for rung in rungs:
-        score = rung["score"]
-        ends = f"{number(score['low'])} to {number(score['high'])}"
-        steady = "" if rung["stability"] is None else number(rung["stability"])
-        added = [row["feature"] for row in rung["features"] if row["index"] not in before]
-        before = {row["index"] for row in rung["features"]}
-        mark = "*" if rung["chosen"] else ""
-        line = (mark, str(rung["size"]), f"{number(score['value'])} ({ends})", steady)
+    rows = [(rung["size"], rung["score"], rung["stability"], rung["features"]) for rung in rungs]
+    panel, stability = document["panel"], document["stability"]
+    if not any(rung["chosen"] for rung in rungs):
+        index = None if stability is None else stability["index"]
+        rows.append((len(panel), document["scores"]["balanced_accuracy"], index, panel))
+    lines = [("", "features", "balanced accuracy", "stability", "adds")]
+    before: set[int] = set()
+    for size, score, index, features in sorted(rows, key=lambda row: row[0]):
+        added = [row["feature"] for row in features if row["index"] not in before]
+        before = {row["index"] for row in features}
+        mark, steady = "*" if size == len(panel) else "", "" if index is None else number(index)
+        line = (mark, str(size), f"{number(score['value'])} ({range_words(score)})", steady)
         lines.append((*line, joined(added, 4) if added else ""))
     widths = [max(len(line[k]) for line in lines) for k in range(4)]
     return [
@@ -283,8 +292,8 @@ def cohort_lines(cohort: Part) -> list[str]:
     lines = []
     for name, score in cohort["scores"].items():
         title = score_title(name)
-        ends = f"{score['low']:.3f} to {score['high']:.3f}"
-        lines.append(f"{title[:1].upper()}{title[1:]}: {score['value']:.3f} ({ends})")
+        spread = f"{score['low']:.3f} to {score['high']:.3f}"
+        lines.append(f"{title[:1].upper()}{title[1:]}: {score['value']:.3f} ({spread})")
     if "ppv" in cohort["scores"] or "npv" in cohort["scores"]:
         lines.append(f"Predictive values are at a prevalence of {prevalence_words(cohort)}")
     if cohort["calibration"] is not None:
