@@ -26,11 +26,21 @@ _LEVELS, _FULL = 6, 3.0  # shades on either side, and the standard deviations of
 _BINS = 24
 
 
-def figure(name: str) -> Callable[..., Callable[[Part], Drawing | None]]:
-    """Register a function that draws a figure from the document."""
+def figure(name: str, *, judged: bool = False) -> Callable[[Any], Any]:
+    """Register a function that draws a figure from the document.
 
-    def register(draw: Callable[[Part], Drawing | None]) -> Callable[[Part], Drawing | None]:
-        _FIGURES[name] = draw
+    A ``judged`` one takes a part with scores and the name of its positive class: it is drawn of the
+    outer folds and, as ``cohort-name``, of another cohort.
+    """
+
+    def register(draw: Any) -> Any:
+        if judged:
+            _FIGURES[name] = lambda d: draw(d, d["data"]["positive"])
+            _FIGURES[f"cohort-{name}"] = lambda d: (
+                None if d["cohort"] is None else draw(d["cohort"], d["cohort"]["positive"])
+            )
+        else:
+            _FIGURES[name] = draw
         return draw
 
     return register
@@ -486,19 +496,9 @@ def _name_points(chart: Chart, points: Sequence[tuple[float, float, str]]) -> No
 # --------------------------------------------------------------------------- how good it is
 
 
-@figure("roc")
-def roc(document: Part) -> Chart | None:
-    """The ROC curve, averaged over the folds."""
-    return _roc(document, document["data"]["positive"])
-
-
-@figure("cohort-roc")
-def cohort_roc(document: Part) -> Chart | None:
-    """The ROC curve in another cohort."""
-    return document["cohort"] and _roc(document["cohort"], document["cohort"]["positive"])
-
-
-def _roc(part: Part, label: str) -> Chart | None:
+@figure("roc", judged=True)
+def roc(part: Part, label: str) -> Chart | None:
+    """The ROC curve, of folds the mean one."""
     found = part["roc"]
     if found is None:
         return None
@@ -519,21 +519,10 @@ def _unit_square(x: str, y: str, description: str) -> Chart:
     return chart
 
 
-@figure("confusion")
-def confusion(document: Part) -> Chart | None:
-    """Which class is taken for which, out of fold."""
-    return _confusion(document["confusion"])
-
-
-@figure("cohort-confusion")
-def cohort_confusion(document: Part) -> Chart | None:
-    """Which class is taken for which in another cohort."""
-    return document["cohort"] and _confusion(document["cohort"]["confusion"])
-
-
-def _confusion(found: Part) -> Chart:
+@figure("confusion", judged=True)
+def confusion(part: Part, _: str) -> Chart:
     """Whole samples and shares, rows being true classes; with many classes shares alone."""
-    classes, counts, shares = found["classes"], found["counts"], found["shares"]
+    classes, counts, shares = (part["confusion"][key] for key in ("classes", "counts", "shares"))
     n = len(classes)
     left = names_room(classes) + 18
     step = max(26.0, min(150.0, (426 - left) / n))
@@ -592,19 +581,9 @@ def recalls(document: Part) -> Chart | None:
     return chart
 
 
-@figure("calibration")
-def calibration(document: Part) -> Chart | None:
-    """Observed against predicted shares, out of fold."""
-    return _calibration(document, document["data"]["positive"])
-
-
-@figure("cohort-calibration")
-def cohort_calibration(document: Part) -> Chart | None:
-    """Observed against predicted shares in another cohort."""
-    return document["cohort"] and _calibration(document["cohort"], document["cohort"]["positive"])
-
-
-def _calibration(part: Part, label: str) -> Chart | None:
+@figure("calibration", judged=True)
+def calibration(part: Part, label: str) -> Chart | None:
+    """Observed against predicted shares."""
     found = part["calibration"] and part["calibration"]["curve"]
     if not found:
         return None
@@ -623,24 +602,9 @@ def _calibration(part: Part, label: str) -> Chart | None:
     return chart
 
 
-@figure("decision")
-def decision(document: Part) -> Chart | None:
-    """Net benefit by threshold, out of fold, with the line that the page's slider moves."""
-    chart = _decision(document, document["data"]["positive"])
-    if chart is not None and document["slider"] is not None:
-        at = document["prevalence"]
-        ends = f' data-ends="{chart.sx(0):.1f} {chart.sx(1):.1f}"'
-        chart.line([at, at], [chart.y.low, chart.y.high], "cursor", attributes=ends)
-    return chart
-
-
-@figure("cohort-decision")
-def cohort_decision(document: Part) -> Chart | None:
-    """Net benefit by threshold in another cohort."""
-    return document["cohort"] and _decision(document["cohort"], document["cohort"]["positive"])
-
-
-def _decision(part: Part, label: str) -> Chart | None:
+@figure("decision", judged=True)
+def decision(part: Part, label: str) -> Chart | None:
+    """Net benefit by threshold; of the outer folds with the line that the slider moves."""
     found = part["decision"]
     if found is None:
         return None
@@ -665,6 +629,10 @@ def _decision(part: Part, label: str) -> Chart | None:
     chart.line(at, on_model, "curve", label="acting on the model")
     chart.line(at, on_all, "series fine", label="on all")
     chart.line([0, 1], [0, 0], "chance", label="on no one")
+    if "ladder" in part and part["slider"] is not None:
+        at_start = [part["prevalence"]] * 2
+        ends = f' data-ends="{chart.sx(0):.1f} {chart.sx(1):.1f}"'
+        chart.line(at_start, [floor, top], "cursor", attributes=ends)
     chart.table = {
         "threshold": at, "net benefit": benefit, "low": found["low"], "high": found["high"],
         "act on all": everyone,

@@ -60,6 +60,7 @@ def environment(package: str | None = None, *, text: bool = False) -> Any:
         "prevalence": words.prevalence_words,
         "steady": words.stability_word,
         "short": short,
+        "markdown": _markdown,
         "shell": shlex.quote,
     }
     made.globals |= {"many_classes": MANY_CLASSES}
@@ -67,7 +68,7 @@ def environment(package: str | None = None, *, text: bool = False) -> Any:
 
 
 def _one_line(value: Any) -> Any:
-    return " ".join(value.split()) if isinstance(value, str) else value
+    return re.sub(r"\s+", " ", value) if isinstance(value, str) else value
 
 
 def _said(template: str, document: Part) -> dict[str, str]:
@@ -175,29 +176,8 @@ def checklist_markdown(document: Part) -> str:
     str
         The same document gives the same text.
     """
-    parts = checklist(document)
-    count = {s: sum(part.status == s for part in parts) for s in ("run", "both", "authors")}
-    lines = [
-        "# TRIPOD+AI checklist",
-        "",
-        f"{count['run']} of {len(parts)} parts are filled from the run (ticked), {count['both']} "
-        f"in part, and {count['authors']} are left to the authors. Check every sentence before "
-        "it goes into a paper: the run knows the table and what was done with it, and nothing "
-        "about the study behind it.",
-        "",
-        TRIPOD,
-    ]
-    section = ""
-    for part in parts:
-        if part.section != section:
-            section = part.section
-            lines += ["", f"## {section}", ""]
-        lines.append(f"- [{'x' if part.status == 'run' else ' '}] **{part.number}** {part.topic}")
-        if part.text:
-            lines.append(f"  - From the run: {_markdown(part.text)}")
-        if part.authors:
-            lines.append(f"  - For the authors: {part.authors}")
-    return "\n".join(lines) + "\n"
+    made = environment(text=True).get_template("checklist.md")
+    return f"{made.render(parts=checklist(document), tripod=TRIPOD)}\n"
 
 
 def _markdown(text: str) -> str:
