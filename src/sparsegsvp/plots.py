@@ -6,9 +6,9 @@
 `history`   the course of the paper's iteration
 ==========  ==============================================================================
 
-Without ``ax`` a new pyplot figure is made. scikit-learn's displays take these estimators too:
-``RocCurveDisplay.from_estimator(model, X, y)``, ``CalibrationDisplay``, ``DecisionBoundaryDisplay``
-and ``ConfusionMatrixDisplay``. The page's figures are SVG: `sparsegsvp.report.draw_figures`.
+Without ``ax`` a new pyplot figure is made. scikit-learn's displays take these estimators too
+(``RocCurveDisplay``, ``CalibrationDisplay``, ...); the page's figures are SVG, from
+`sparsegsvp.report.draw_figures`.
 """
 
 from __future__ import annotations

@@ -20,28 +20,19 @@ from ..io import InputError
 from . import numbers
 from .charts import asset
 from .notices import cohort_remarks, notices_of
-from .numbers import Samples, columns_of, plain, whole_counts
+from .numbers import Part, Samples, columns_of, plain, whole_counts
 from .words import comparison_words, verdict_words
 
 FORMAT = "sparsegsvp results"
 COMPARISON_FORMAT = "sparsegsvp comparison"
 VERSION = 3
 
-Part = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class GivenPanel:
-    """A panel of the user's, judged on the folds of the run.
+    """A panel of the user's, evaluated on the folds of the run.
 
-    Attributes
-    ----------
-    names : sequence of str
-        Its features.
-    evaluation : EvaluationResult
-        Of these features, on the same folds.
-    difference : Difference or None
-        Its balanced accuracy minus that of the selection.
+    ``difference`` is its balanced accuracy minus that of the selection.
     """
 
     names: Sequence[str]
@@ -68,10 +59,8 @@ def build_document(
 
     Parameters
     ----------
-    table : Table
-        The data, as `sparsegsvp.io.read_table` returns them.
-    evaluation : EvaluationResult
-        Of the procedure on the table, with panel, model, ladder and stability.
+    table, evaluation : Table, EvaluationResult
+        The data, and the evaluation of the procedure on them.
     values : array or CSR matrix, optional
         The table's values in the units to be shown, which are those that the last step of the
         model sees; by default ``table.X``.
@@ -79,18 +68,13 @@ def build_document(
         What these units are; None for those of the table.
     settings : mapping, optional
         What was asked for, option by option; ``must`` and ``ban`` mark features.
-    command : str
+    command, seed : str, int
         What repeats the run.
-    seed : int, optional
-        Of the run.
-    skipped : sequence of str
-        What was left out to save time, a sentence each.
-    notices : sequence of Notice
-        What else the reader has to know; those of the table and of the evaluation are added.
-    cohort : dict, optional
-        Another cohort, from `describe_cohort`.
-    given : GivenPanel, optional
-        A panel of the user's beside the selection.
+    skipped, notices : sequence of str, of Notice
+        What was left out to save time, a sentence each; what else the reader has to know. The
+        notices of the table and of the evaluation are added.
+    cohort, given : dict of `describe_cohort`, GivenPanel, optional
+        Another cohort; a panel of the user's beside the selection.
     prevalence : float, optional
         Share of the positive class that predictive values and the decision curve are for; by
         default that of the table.
@@ -101,12 +85,12 @@ def build_document(
         With the keys of ``schema.toml``.
     """
     samples = _samples(table, evaluation, values)
-    panel = [int(f) for f in evaluation.panel or ()]
+    panel, sizes = [int(f) for f in evaluation.panel or ()], evaluation.size_range
     document: Part = {
         **_head(FORMAT, command, settings, seed, skipped),
         "data": _data(table, evaluation, samples, units),
         **_judged(evaluation, prevalence),
-        "sizes": _sizes(evaluation.size_range),
+        "sizes": sizes and dict(zip(("median", "low", "high"), sizes)),
         "prior": evaluation.prior,
         "ladder": _ladder(evaluation, len(panel)),
         "batches": [{**audit.to_dict(), "lost": audit.lost} for audit in evaluation.batches],
@@ -132,13 +116,9 @@ def _head(
     seed: int | None,
     skipped: Sequence[str] = (),
 ) -> Part:
-    run = {"command": command, "settings": dict(settings or {}), "seed": seed}
-    return {
-        "format": form,
-        "version": VERSION,
-        "versions": versions(),
-        "run": {**run, "skipped": list(skipped)},
-    }
+    run: Part = {"command": command, "settings": dict(settings or {}), "seed": seed}
+    run["skipped"] = list(skipped)
+    return {"format": form, "version": VERSION, "versions": versions(), "run": run}
 
 
 # ------------------------------------------------------------------------------- the data
@@ -234,18 +214,16 @@ def _thresholds(frame: Any, scores: Part) -> list[Part]:
     for line in frame.to_dict("records"):
         row = {name: line[name] for name in ("threshold", "own", "net_benefit")}
         for name in ("sensitivity", "specificity", "ppv", "npv"):
-            ends = {"low": line[f"{name}_low"], "high": line[f"{name}_high"], "level": level}
-            score = {"value": line[name], **ends}
-            row[name] = score if _known(score) else None
+            row[name] = _score(line, name, f"{name}_", level)
         rows.append(row)
     return rows
 
 
-def _sizes(found: Any) -> Part | None:
-    if found is None:
-        return None
-    median, low, high = found
-    return {"median": float(median), "low": int(low), "high": int(high)}
+def _score(line: Part, name: str, prefix: str, level: float) -> Part | None:
+    """A score with the ends of its interval from a row of a frame; None where it is not known."""
+    ends = {end: line[f"{prefix}{end}"] for end in ("low", "high")}
+    score = {"value": line[name], **ends, "level": level}
+    return score if _known(score) else None
 
 
 def _adjusted(found: Any) -> Part | None:
@@ -279,34 +257,25 @@ def _ladder(evaluation: Any, chosen: int) -> list[Part]:
     if frame is None:
         return []
     level = evaluation.scores["balanced_accuracy"].level
-    names = evaluation.feature_names
-    rungs = []
+    names = evaluation.feature_names or range(evaluation.n_features)
+    rungs: list[Part] = []
     for line in frame.to_dict("records"):
-        again = _chosen_again(evaluation.stability, int(line["size"]))
-        score, area = (
-            dict(zip(("value", "low", "high"), (line[key] for key in keys)), level=level)
-            for keys in (
-                ("balanced_accuracy", "low", "high"),
-                ("roc_auc", "roc_auc_low", "roc_auc_high"),
-            )
-        )
+        size = int(line["size"])
+        again = _chosen_again(evaluation.stability, size)
+        features: list[Part]
+        features = [{"feature": str(names[f]), "index": int(f)} for f in line["features"]]
+        for row in features:
+            found = again.get(row["index"], {})
+            row |= {name: found.get(name) for name in ("frequency", "with_stand_ins")}
         kept = ("stability", "stability_noise", "chosen_again", "chosen_again_noise")
         rungs.append(
             {
-                "size": int(line["size"]),
-                "score": score,
-                "roc_auc": area if _known(area) else None,
+                "size": size,
+                "score": _score(line, "balanced_accuracy", "", level),
+                "roc_auc": _score(line, "roc_auc", "roc_auc_", level),
                 **{name: line[name] for name in kept},
-                "chosen": int(line["size"]) == chosen,
-                "features": [
-                    {
-                        "feature": str(f if names is None else names[f]),
-                        "index": int(f),
-                        "frequency": again.get(int(f), {}).get("frequency"),
-                        "with_stand_ins": again.get(int(f), {}).get("with_stand_ins"),
-                    }
-                    for f in line["features"]
-                ],
+                "chosen": size == chosen,
+                "features": features,
             }
         )
     return rungs
@@ -342,7 +311,7 @@ def _features(samples: Samples, evaluation: Any, panel: list[int], document: Par
     must = {str(name) for name in document["run"]["settings"].get("must") or ()}
     longest = max(document["ladder"], key=lambda rung: rung["size"], default=None)
     rungs = [] if longest is None else [row["index"] for row in longest["features"]]
-    final = _last(evaluation.model)
+    planes = getattr(_last(evaluation.model), "planes_", None)
     rows: dict[str, list[Part]] = {"panel": [], "more": []}
     more = [f for f in rungs if f not in panel]
     rung = _own_rung(document)
@@ -357,24 +326,15 @@ def _features(samples: Samples, evaluation: Any, panel: list[int], document: Par
             **numbers.describe_feature(samples, f),
             **{name: found.get(name) for name in ("frequency", "with_stand_ins", "noise")},
             "stand_ins": [
-                {
-                    "feature": str(other["name"]),
-                    "index": int(other["feature"]),
-                    "correlation": other["correlation"],
-                    "loss": other["loss"],
-                }
+                {**other, "feature": str(other["name"]), "index": int(other["feature"])}
                 for other in found.get("stand_ins", ())
             ],
             "covariate": str(samples.features[f]) in covariates,
             "must": str(samples.features[f]) in must,
-            "planes": _column(getattr(final, "planes_", None), f) if place < len(panel) else [],
+            "planes": [] if planes is None or place >= len(panel) else planes[:, f],
         }
         rows["panel" if place < len(panel) else "more"].append(row)
     return rows
-
-
-def _column(matrix: Any, index: int) -> list[float]:
-    return [] if matrix is None else np.asarray(matrix)[:, index].tolist()
 
 
 def _last(model: Any) -> Any:
@@ -403,13 +363,11 @@ def _model(model: Any) -> Part:
 
 def _pictures(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part:
     predictions = evaluation.predictions
-    order = panel
-    two = next((rung for rung in document["ladder"] if rung["size"] == 2), None)
-    model = _last(evaluation.models[2]) if 2 in evaluation.models and two is not None else None
-    if model is not None and two is not None:
-        order = [row["index"] for row in two["features"]]
+    two = next((rung["features"] for rung in document["ladder"] if rung["size"] == 2), None)
+    pair = panel[:2] if two is None else [row["index"] for row in two]
+    model = _last(evaluation.models.get(2)) if two is not None else None
     return {
-        "scatter": numbers.scatter(samples, predictions, order, model),
+        "scatter": numbers.scatter(samples, predictions, pair, model),
         "distances": numbers.distances(samples, predictions),
         "heatmap": numbers.heatmap(samples, predictions, panel),
         "volcano": numbers.volcano(samples, panel),
@@ -420,20 +378,7 @@ def _pictures(samples: Samples, evaluation: Any, panel: list[int], document: Par
 
 
 def describe_cohort(validation: Any, *, source: str = "", digest: str = "") -> Part:
-    """Describe what another cohort says of a model.
-
-    Parameters
-    ----------
-    validation : ExternalValidation
-        From `sparsegsvp.evaluation.validate_external`.
-    source, digest : str
-        The file and its digest.
-
-    Returns
-    -------
-    dict
-        ``cohort`` of a document.
-    """
+    """Describe what an `ExternalValidation` says of a model: ``cohort`` of a document."""
     return plain(
         {
             "source": source,
@@ -459,22 +404,7 @@ def build_comparison(
     seed: int | None = None,
     notices: Sequence[Notice] = (),
 ) -> Part:
-    """Gather a comparison of methods into one document.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        From `sparsegsvp.compare`.
-    table : Table
-        The data.
-    settings, command, seed, notices
-        As for `build_document`.
-
-    Returns
-    -------
-    dict
-        With the keys of ``schema.toml``.
-    """
+    """Gather a `Comparison` of methods on a table into a document, as `build_document` does."""
     rows = columns_of(comparison.table) or {}
     fields = ("methods", "sizes", "reference", "n_samples", "n_features", "n_folds")
     document = {
@@ -508,31 +438,16 @@ _PLAIN: dict[str, tuple[Any, str]] = {
 }
 
 
-def check_document(document: Any, source: str = "") -> Part:
-    """Check that a document that was read from a file is one, and whole.
+def check_document(document: Any, source: str = "", formats: Iterable[str] = _FORMATS) -> Part:
+    """Return a document that was read from the file ``source`` if it is one, and whole.
 
-    Parameters
-    ----------
-    document : object
-        What ``results.json`` holds.
-    source : str
-        The name of the file, for errors.
-
-    Returns
-    -------
-    dict
-        The same document.
-
-    Raises
-    ------
-    InputError
-        If it is another kind of document, of another version, or a part of it is missing or of
-        another kind than ``schema.toml`` says.
+    Raises `InputError` if it is another kind of document, of another version, or a part of it is
+    missing or of another kind than ``schema.toml`` says.
     """
     form = document.get("format") if isinstance(document, Mapping) else None
-    if not isinstance(form, str) or form not in _FORMATS:
-        remedy = "pass results.json of `sparsegsvp select` or `sparsegsvp compare`"
-        raise InputError("these are no results of sparsegsvp", where=source, remedy=remedy)
+    if form not in list(formats):
+        remedy = f"pass a document of the format {' or '.join(formats)}"
+        raise InputError(f"the format is {form!r}", where=source, remedy=remedy)
     if document.get("version") != VERSION:
         raise InputError(
             f"these results have version {document.get('version')!r}, and this program reads "

@@ -47,17 +47,9 @@ def figure(name: str, *, judged: bool = False) -> Callable[[Any], Any]:
 
 
 def draw_figures(document: Part) -> dict[str, Drawing]:
-    """Draw every figure that a document has numbers for.
+    """Draw every figure that a document has numbers for, by name, in the order of the page.
 
-    Parameters
-    ----------
-    document : dict
-        From `build_document`.
-
-    Returns
-    -------
-    dict of str to Chart or Sheet
-        By name, in the order of the page. ``svg()`` is the text of a file, ``csv()`` its numbers.
+    ``svg()`` of each is the text of a file, ``csv()`` its numbers.
     """
     drawn = {name: draw(document) for name, draw in _FIGURES.items()}
     for i, audit in enumerate(document["batches"]):
@@ -109,7 +101,8 @@ def ladder(document: Part) -> Sheet | None:
         away = size * (1.035 if size in sizes else 1.0)
         above.whiskers([away], [overall["low"]], [overall["high"]], "observed")
         tip = f"as chosen: {interval(overall)}"
-        above.points([away], [overall["value"]], "knot", radius=5.5, tips=[tip], label=_CHOSEN)
+        at = ([away], [overall["value"]])
+        above.points(*at, "knot", radius=5.5, tips=[tip], label="as chosen by the run")
     charts, known = [above], [rung for rung in rungs if rung["stability"] is not None]
     if known:
         noise = [rung["stability_noise"] for rung in known]
@@ -120,15 +113,16 @@ def ladder(document: Part) -> Sheet | None:
             "stability of panels by size", height=160, top=10, **wide,
         )  # fmt: skip
         _chosen(below, size)
-        at = [rung["size"] for rung in known]
+        across = [rung["size"] for rung in known]
         steady = [rung["stability"] for rung in known]
-        below.line(at, [math.nan if v is None else v for v in noise], "chance",
-                   label="with shuffled labels")  # fmt: skip
-        below.line(at, steady, "curve")
-        below.points(at, steady, "dot", radius=4.5)
+        shuffled = [math.nan if v is None else v for v in noise]
+        below.line(across, shuffled, "chance", label="with shuffled labels")
+        below.line(across, steady, "curve")
+        below.points(across, steady, "dot", radius=4.5)
         charts.append(below)
     else:
-        above.x, above.height, above.bottom = Axis(*ends, _SIZE, marks, log=True), 280, 46
+        above.x, above.height = Axis(*ends, "features in the panel", marks, log=True), 280
+        above.bottom = 46
     for chart in charts:
         _rungs(chart, sizes, tips)
     charts[0].table = {
@@ -138,9 +132,6 @@ def ladder(document: Part) -> Sheet | None:
         "panel": ["; ".join(row["feature"] for row in rung["features"]) for rung in rungs],
     }  # fmt: skip
     return Sheet([[chart] for chart in charts], "score and stability against panel size")
-
-
-_CHOSEN, _SIZE = "as chosen by the run", "features in the panel"
 
 
 def _chosen(chart: Chart, size: int) -> None:
@@ -167,11 +158,10 @@ def box_chart(row: Part, tones: Mapping[str, int]) -> Chart:
     found = row["boxes"]
     values = [v for b in found for v in (b["low"], b["high"], *b["outliers"])]
     low, high = min(values, default=0.0), max(values, default=1.0)
-    line = 17
-    floor = line * len(found) + 3
+    line, floor = 17, 17 * len(found) + 3
     axis, down = Axis(*padded((low, high), 0.02), ticks=()), Axis(floor + 16, 0, ticks=())
-    said = f"box plot of {row['feature']} by class"
-    chart = Chart(axis, down, said, 250, floor + 16, 5, 5, 0, 0, css="boxes")
+    said, size = f"box plot of {row['feature']} by class", (250, floor + 16, 5, 5, 0, 0)
+    chart = Chart(axis, down, said, *size, css="boxes")
     chart.line([axis.low, axis.high], [floor, floor], "axis")
     for i, b in enumerate(found):
         y, tone = line * i + 3, tones[b["label"]]
@@ -205,9 +195,8 @@ def boxes(document: Part) -> Sheet | None:
     charts = [box_chart(row, tones) for row in panel]
     for row, chart in zip(panel, charts):
         chart.title = cut(row["feature"], 34)
-    for label in document["data"]["classes"]:
-        key = f"f{tones[label]} s{tones[label]}"
-        charts[0].rects([], f"body {key}", label=label)
+    for label, tone in tones.items():
+        charts[0].rects([], f"body f{tone} s{tone}", label=label)
     rows = [charts[i : i + 3] for i in range(0, len(charts), 3)]
     return Sheet(rows, "box plots of the panel by class")
 
@@ -233,7 +222,6 @@ def dots(document: Part) -> Chart | None:
         *(width, high * len(classes) + below + 36, left, width - left - step * len(names), 36),
         bottom=below,
     )  # fmt: skip
-    table: dict[str, list[Any]] = {k: [] for k in ("feature", "class", "mean", "share above zero")}
     for j, row in enumerate(panel):
         means = [cells[j][c]["mean"] for c in classes if c in cells[j]]
         low, span = min(means), (max(means) - min(means)) or 1.0
@@ -247,15 +235,17 @@ def dots(document: Part) -> Chart | None:
             words += f", above zero in {b['positive']:.0%}" if counted else ""
             at = ([j + 0.5], [i + 0.5])
             chart.points(*at, f"cell high l{max(level, 1)}", radius=radius, tips=[words])
-            line = (row["feature"], label, b["mean"], b["positive"])
-            for column, value in zip(table.values(), line):
-                column.append(value)
     for k in range(1, 7):
         place = f'cx="{left + 14.0 * k:.0f}" cy="14" r="6"'
         chart.parts.append(f'<circle class="cell high l{k}" {place}/>')
     said = "lowest to highest mean of the feature" + ("; size: share above zero" * counted)
     chart.parts.append(f'<text class="tick start" x="{left + 102:.0f}" y="18">{said}</text>')
-    chart.table = table
+    every = [
+        (row["feature"], b["label"], b["mean"], b["positive"])
+        for row in panel
+        for b in row["boxes"]
+    ]
+    chart.table = dict(zip(("feature", "class", "mean", "share above zero"), zip(*every)))
     return chart
 
 
@@ -292,17 +282,8 @@ def _inside(
         ends += [(v, -(a * v + intercept) / b) for v in x]
     if a:
         ends += [(-(b * v + intercept) / a, v) for v in y]
-    reach = [1e-9 * (v[1] - v[0]) for v in (x, y)]
-    inside = sorted(
-        {
-            (float(u), float(v))
-            for u, v in ends
-            if x[0] - reach[0] <= u <= x[1] + reach[0] and y[0] - reach[1] <= v <= y[1] + reach[1]
-        }
-    )
-    if len(inside) < 2:
-        return [], []
-    return [inside[0][0], inside[-1][0]], [inside[0][1], inside[-1][1]]
+    inside = sorted((u, v) for u, v in ends if x[0] <= u <= x[1] and y[0] <= v <= y[1])
+    return [u for u, _ in inside], [v for _, v in inside]
 
 
 @figure("distances")
@@ -332,10 +313,8 @@ def _sample_points(chart: Chart, found: Part, document: Part) -> None:
     if wrong:
         at = _places(found["x"], found["y"], wrong)
         chart.points(*at, "ring", radius=7, label="predicted wrongly out of fold")
-    chart.table = _sample_table(found, document) | {
-        chart.x.title: found["x"],
-        chart.y.title: found["y"],
-    }
+    chart.table = _sample_table(found, document)
+    chart.table |= {chart.x.title: found["x"], chart.y.title: found["y"]}
 
 
 def _places(
@@ -547,37 +526,12 @@ def confusion(part: Part, _: str) -> Chart:
             chart.text(j + 0.5, i + 0.5, f"{count:,}", f"value mid figure{strong}", dy=1)
             chart.text(j + 0.5, i + 0.5, f"{share:.0%}", f"figure mid{strong}", dy=16)
         elif share >= 0.005:
-            words = f"{100 * share:.0f}"
-            chart.text(j + 0.5, i + 0.5, words, f"figure mid{strong}", dy=4)
+            chart.text(j + 0.5, i + 0.5, f"{100 * share:.0f}", f"figure mid{strong}", dy=4)
     cells = list(product(range(n), range(n)))
     chart.table = {
         "true": [classes[i] for i, _ in cells], "predicted": [classes[j] for _, j in cells],
         "samples": [counts[i][j] for i, j in cells], "share": [shares[i][j] for i, j in cells],
     }  # fmt: skip
-    return chart
-
-
-@figure("recalls")
-def recalls(document: Part) -> Chart | None:
-    """How many of each class are recognised, with intervals, for more than two classes."""
-    classes = document["data"]["classes"]
-    found = {c: document["scores"].get(f"recall {c}") for c in classes}
-    known = {c: score for c, score in found.items() if score is not None}
-    if len(classes) == 2 or not known:
-        return None
-    counts = dict(zip(classes, document["data"]["class_counts"]))
-    chart = Chart(
-        Axis(0.0, 1.0, "share recognised out of fold", _SHARES, grid=True),
-        Axis(len(known), 0, ticks=_names(known)), "share of each class that is recognised",
-        440, 24 * len(known) + 56, names_room(known), 18, 6, 46,
-    )  # fmt: skip
-    tones = tones_of(document)
-    for i, (name, score) in enumerate(known.items()):
-        tip = f"{name} ({plural(counts[name], 'sample')}): {interval(score)}"
-        chart.line([score["low"], score["high"]], [i + 0.5, i + 0.5], f"whisker s{tones[name]}")
-        chart.points([score["value"]], [i + 0.5], f"dot f{tones[name]}", radius=5, tips=[tip])
-    columns = {key: [score[key] for score in known.values()] for key in ("value", "low", "high")}
-    chart.table = {"class": list(known), **columns}
     return chart
 
 
@@ -616,11 +570,7 @@ def decision(part: Part, label: str) -> Chart | None:
         Axis(floor, top, "net benefit", grid=True),
         f"decision curve of {label} at a prevalence of {percent(part['prevalence'])}",
     )
-
-    def inside(values: Iterable[float]) -> list[float]:
-        return [min(max(value, floor), top) for value in values]
-
-    chart.band(at, inside(found["low"]), inside(found["high"]))
+    chart.band(at, *(np.clip(found[end], floor, top).tolist() for end in ("low", "high")))
     # below the axis a line would only run along its edge
     on_all, on_model = (
         [value if value >= floor else math.nan for value in values]
@@ -666,17 +616,18 @@ def permutation(document: Part) -> Chart | None:
     tips = [f"{n} of {len(draws)} between {a:.2f} and {b:.2f}" for a, b, n in bins]
     bars = [(a + gap, 0.0, b - gap, n) for a, b, n in bins]
     chart.rects(bars, "bar faded", radius=1, tips=tips)
-    chart.flag(observed, f"true labels {observed:.2f}")
-    ends = edges.tolist()
-    chart.table = {"from": ends[:-1], "to": ends[1:], "shuffled labellings": counts}
+    chart.rule("observed", x=observed)
+    side, dx = ("end", -7) if observed > (low + high) / 2 else ("start", 7)
+    chart.text(observed, most, f"true labels {observed:.2f}", f"value {side}", dx=dx, dy=12)
+    spans = {"from": edges[:-1].tolist(), "to": edges[1:].tolist()}
+    chart.table = {**spans, "shuffled labellings": counts}
     return chart
 
 
 def batch_chart(audit: Part, tones: Mapping[str, int]) -> Chart:
     """Samples of each batch by class, and how many are recognised with the batch left out."""
-    names, counts, most = audit["batches"][:30], audit["counts"], 0
-    totals = [sum(row) for row in counts]
-    most, unseen = max(totals[: len(names)]), audit["unseen"]
+    names, counts, unseen = audit["batches"][:30], audit["counts"], audit["unseen"]
+    most = max(map(sum, counts))
     chart = Chart(
         Axis(0, most, "samples", [(v, short(v)) for v in ticks(0, most) if v == int(v)], grid=True),
         Axis(len(names), 0, ticks=_names(names)),
@@ -730,7 +681,11 @@ def comparison_chart(found: Part) -> Chart:
         kind = " mine" if name == reference else " dots" if name == RANDOM_PANEL else ""
         at = [sizes.index(row["size"]) for row in mine]
         values = [row["balanced_accuracy"] for row in mine]
-        tips = [f"{name}, {plural(row['size'], 'feature')}: {_row_words(row)}" for row in mine]
+        tips = [
+            f"{name}, {plural(row['size'], 'feature')}: {number(row['balanced_accuracy'])} "
+            f"(interval {range_words(row)})"
+            for row in mine
+        ]
         link = f' data-link="{found["methods"].index(name)}"'
         chart.line(at, values, f"thread{kind}", tip=name, attributes=link)
         chart.points(at, values, f"bead{kind}", radius=3.4, tips=tips)
@@ -749,9 +704,3 @@ def comparison_chart(found: Part) -> Chart:
     keys = ("method", "size", "balanced_accuracy", "low", "high")
     chart.table = {key.replace("_", " "): [row[key] for row in rows] for key in keys}
     return chart
-
-
-def _row_words(row: Part) -> str:
-    if row["low"] is None:
-        return number(row["balanced_accuracy"])
-    return f"{number(row['balanced_accuracy'])} (interval {range_words(row)})"

@@ -84,18 +84,7 @@ def answers(document: Part) -> dict[str, str]:
 
 
 def methods(document: Part) -> dict[str, Any]:
-    """Write the paragraph on methods for a paper, and what to cite.
-
-    Parameters
-    ----------
-    document : dict
-        From `build_document`.
-
-    Returns
-    -------
-    dict
-        ``paragraph`` and the list ``citations``.
-    """
+    """Write the ``paragraph`` on methods for a paper, and the list of ``citations``."""
     text = environment(text=True).get_template("methods.txt").render(d=document)
     paragraph, _, citations = text.partition("\n---\n")
     lines = [line.strip() for line in citations.splitlines() if line.strip()]
@@ -107,21 +96,7 @@ def methods(document: Part) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ChecklistPart:
-    """One part of the TRIPOD+AI checklist.
-
-    Attributes
-    ----------
-    number : str
-        Its item and letter, such as "12c".
-    section : str
-        The section of a paper that it belongs to.
-    topic : str
-        What is to be reported.
-    text : str
-        What the run says about it; empty where it knows nothing.
-    authors : str
-        What the authors have to write; empty where the run says it all.
-    """
+    """One part of the checklist: what is to be reported, by the run and by the authors."""
 
     number: str
     section: str
@@ -138,18 +113,7 @@ class ChecklistPart:
 
 
 def checklist(document: Part) -> list[ChecklistPart]:
-    """Fill the TRIPOD+AI checklist from a document.
-
-    Parameters
-    ----------
-    document : dict
-        From `build_document`.
-
-    Returns
-    -------
-    list of ChecklistPart
-        All 52 parts, in order.
-    """
+    """Fill all 52 parts of the TRIPOD+AI checklist from a document, in order."""
     made, said = environment(text=True), methods(document)["paragraph"]
     parts = []
     for section in tomllib.loads(asset("checklist.toml"))["section"]:
@@ -164,18 +128,7 @@ def checklist(document: Part) -> list[ChecklistPart]:
 
 
 def checklist_markdown(document: Part) -> str:
-    """Write the checklist as Markdown, a box to tick for every part.
-
-    Parameters
-    ----------
-    document : dict
-        From `build_document`.
-
-    Returns
-    -------
-    str
-        The same document gives the same text.
-    """
+    """Write the checklist as Markdown, a box to tick for every part."""
     made = environment(text=True).get_template("checklist.md")
     return f"{made.render(parts=checklist(document), tripod=TRIPOD)}\n"
 

@@ -79,13 +79,13 @@ def class_counts(part: Part) -> str:
     return ", ".join(f"{n:,} {c}" for n, c in zip(part["class_counts"], part["classes"]))
 
 
-def contrast(data: Part) -> str:
+def contrast(data: Part, link: str = "") -> str:
     """Name what is told apart: the positive class from the other, or all of them."""
     classes = data["classes"]
     if len(classes) > 2:
-        return f"the {len(classes)} classes apart"
+        return f"the {len(classes)} classes {link}apart"
     first = data["positive"] or classes[-1]
-    return f"{first} from {next(c for c in classes if c != first)}"
+    return f"{first} {link}from {next(c for c in classes if c != first)}"
 
 
 def stability_word(index: float) -> str:
@@ -112,14 +112,11 @@ def verdict_words(document: Part) -> dict[str, Any]:
     size, what = len(document["panel"]), contrast(data)
     share = f"{size:,} of {plural(data['n_features'], 'feature')}"
     tell = "tells" if size == 1 else "tell"
-    apart = "the classes cannot be told apart"
-    if len(data["classes"]) == 2:
-        apart = what.replace(" from ", " cannot be told from ")
     headline = {
         "signal": f"{share} {tell} {what}",
         "weak": f"A weak signal: {share} may tell {what}",
         "inconclusive": f"Not decided yet: whether {share} {tell} {what}",
-        "none": f"No signal: {apart} better than by chance",
+        "none": f"No signal: {contrast(data, 'cannot be told ')} better than by chance",
         "not tested": f"{share} selected, not tested against chance",
     }[verdict["answer"]]
     sentences = [_found(document), _trust(document)]
@@ -164,11 +161,10 @@ def _trust(document: Part) -> str:
         text = "It could not be tested: groups or batches leave no labels to shuffle"
     text = text.format(p=p_value(verdict) if verdict["p_value"] is not None else "not tested")
     if stability is not None and stability["index"] is not None:
-        link = "and" if answer == "signal" and stability["index"] > EXCELLENT else "but"
-        text += f", {link if answer == 'signal' else 'and'} other samples would give "
-        text += (
-            f"{stability_word(stability['index'])} (stability {number(stability['index'])} of 1)"
-        )
+        index = stability["index"]
+        link = "but" if answer == "signal" and index <= EXCELLENT else "and"
+        text += f", {link} other samples would give {stability_word(index)} "
+        text += f"(stability {number(index)} of 1)"
     mixed = [audit["name"] for audit in document["batches"] if audit["confounded"]]
     if mixed:
         text += f"; classes and {joined(mixed)} hang together, and the panel may show these instead"
@@ -196,31 +192,24 @@ def comparison_words(found: Part) -> dict[str, Any]:
     tried = [row for row in done if row["method"] != RANDOM_PANEL]
     if not tried:
         return {"headline": "No method finished", "sentences": ["The reasons are given below."]}
-
-    def value(row: Part) -> float:
-        return float(row["balanced_accuracy"])
-
-    best = max(tried, key=value)
+    tried.sort(key=lambda row: row["balanced_accuracy"], reverse=True)
+    best = tried[0]
     # half of an interval of 95% is about two standard errors
-    reach = (
-        value(best) - (best["high"] - best["low"]) / 4 if best["low"] is not None else value(best)
-    )
-    near = [row for row in tried if value(row) >= reach]
-    smallest = min(row["size"] for row in near)
-    peers = sorted((row for row in near if row["size"] == smallest), key=value, reverse=True)
-    control = next((r for r in done if r["method"] == RANDOM_PANEL and r["size"] == smallest), None)
-    headline = f"{plural(smallest, 'feature')} will do: {joined([r['method'] for r in peers], 3)}"
-    if control is not None and value(control) >= reach:
-        headline = f"A random panel of {plural(smallest, 'feature')} does as well as any method"
+    reach = best["balanced_accuracy"] - (best["high"] - best["low"]) / 4
+    near = [row for row in tried if row["balanced_accuracy"] >= reach]
+    size = min(row["size"] for row in near)
+    peers = joined([row["method"] for row in near if row["size"] == size], 3)
+    headline, control = f"{plural(size, 'feature')} will do: {peers}", ""
+    for row in done:
+        if row["method"] == RANDOM_PANEL and row["size"] == size:
+            control = f", and a random panel of {size} scores {number(row['balanced_accuracy'])}"
+            if row["balanced_accuracy"] >= reach:
+                headline = f"A random panel of {plural(size, 'feature')} does as well as any method"
     sentences = [
         f"The best of {plural(len(tried), 'row')} is {best['method']} with "
-        f"{plural(best['size'], 'feature')}: balanced accuracy {number(value(best))} (interval "
-        f"{range_words(best)}); the panels named here lie within one standard error of it"
-        + (
-            f", and a random panel of {smallest} scores {number(value(control))}."
-            if control is not None
-            else "."
-        ),
+        f"{plural(best['size'], 'feature')}: balanced accuracy "
+        f"{number(best['balanced_accuracy'])} (interval {range_words(best)}); the panels named "
+        f"here lie within one standard error of it{control}.",
         "The best of many is flattered by being picked: estimate the one you choose on folds of "
         "another seed or on other samples.",
     ]
@@ -241,18 +230,7 @@ def sentences(document: Part) -> list[str]:
 
 
 def ladder_lines(document: Part) -> list[str]:
-    """Write the ladder as aligned lines, a star before the chosen size.
-
-    Parameters
-    ----------
-    document : dict
-        From `build_document`.
-
-    Returns
-    -------
-    list of str
-        A heading and a line a size; empty without a ladder.
-    """
+    """Write the ladder as aligned lines, a star before the chosen size; none without a ladder."""
     rungs = document["ladder"]
     if not rungs:
         return []
@@ -277,18 +255,7 @@ def ladder_lines(document: Part) -> list[str]:
 
 
 def cohort_lines(cohort: Part) -> list[str]:
-    """Write what another cohort shows, a line each: scores, prevalence, calibration, remarks.
-
-    Parameters
-    ----------
-    cohort : dict
-        From `describe_cohort`.
-
-    Returns
-    -------
-    list of str
-        Lines without an end.
-    """
+    """Write what another cohort shows, a line each: scores, calibration, remarks."""
     lines = []
     for name, score in cohort["scores"].items():
         title = score_title(name)
