@@ -6,6 +6,7 @@ Each gives a panel of ``n_features``, or of at least as many where they enter a 
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from typing import Any
 
@@ -16,7 +17,7 @@ from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import RFE, SelectorMixin, mutual_info_classif
+from sklearn.feature_selection import RFE, SelectorMixin, f_classif
 from sklearn.linear_model import LogisticRegression, enet_path
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,21 +28,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import check_real, forget_fit
-from ..linalg.matrix import check_extremes
+from .._validate import check_integer, check_real, forget_fit
 
 # What a feature must vary by: squares of less vanish, and liblinear does not end on them.
-_SMALLEST = 1e-150
+_SMALLEST, _LARGEST = 1e-150, 1e75
 _STEPS = 80  # of a tenth each, down to 1/4000 of the largest penalty
-
-
-def l1_logistic(C: float) -> LogisticRegression:
-    """Return a balanced l1 logistic regression; how to ask for l1 changed in version 1.8."""
-    version = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
-    l1 = {"l1_ratio": 1} if version >= (1, 8) else {"penalty": "l1"}
-    return LogisticRegression(
-        C=C, solver="liblinear", class_weight="balanced", random_state=0, max_iter=1000, **l1
-    )
 
 
 def common_classifier() -> Pipeline:
@@ -51,17 +42,13 @@ def common_classifier() -> Pipeline:
     )
 
 
-def mutual_information(X: Any, y: Any) -> Float64Array:
-    """Return the mutual information of each feature with the labels, with a fixed seed."""
-    return mutual_info_classif(X, y, random_state=0)
-
-
 class _OrderedSelector(SelectorMixin, BaseEstimator):
     """A selector that keeps the first ``n_features`` of ``feature_order_``."""
 
     n_features: int
     feature_order_: IntArray
     n_features_in_: int
+    order_ignores_size = True  # one fit serves all sizes
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
@@ -77,23 +64,18 @@ class _OrderedSelector(SelectorMixin, BaseEstimator):
         forget_fit(self)
         X, y = validate_data(self, X, y, **checks)
         check_classification_targets(y)
-        self._check_size()
+        check_integer("n_features", self.n_features, least=1, most=self.n_features_in_)
         if np.unique(y).size < 2:
             raise ValueError("y holds one class; at least two are needed.")
-        check_extremes(float(X.min()), float(X.max()), np.dtype(np.float64), "X")
-        if not (X.max(axis=0) > X.min(axis=0) + _SMALLEST).any():
+        if not isinstance(X, np.ndarray):
+            return X, y
+        spread = X.max(axis=0) - X.min(axis=0)
+        if not (spread > _SMALLEST).any() or np.abs(X).max() > _LARGEST:
             raise ValueError(
-                f"every feature of X is constant, or varies by less than {_SMALLEST:g}: check how "
-                "X was read, filtered and scaled."
+                f"every feature of X varies by less than {_SMALLEST:g}, or a value exceeds "
+                f"{_LARGEST:g}: check how X was read, filtered and scaled."
             )
         return X, y
-
-    def _check_size(self) -> None:
-        if not 1 <= self.n_features <= self.n_features_in_:
-            raise ValueError(
-                f"n_features={self.n_features} must lie in 1..{self.n_features_in_}, "
-                "the number of columns of X."
-            )
 
     def _order_by(self, weights: Float64Array) -> None:
         """Order the features that have a weight by its size."""
@@ -106,9 +88,7 @@ class _OrderedSelector(SelectorMixin, BaseEstimator):
 
 
 class RandomPanel(_OrderedSelector):
-    """A panel of ``n_features`` drawn at random: what any method has to beat."""
-
-    order_ignores_size = True
+    """Features drawn at random: what any method has to beat."""
 
     def __init__(self, n_features: int = 10, random_state: Any = None) -> None:
         self.n_features = n_features
@@ -116,9 +96,7 @@ class RandomPanel(_OrderedSelector):
 
     def fit(self, X: Any, y: ArrayLike) -> RandomPanel:
         """Draw an order of the features."""
-        forget_fit(self)
-        X, _ = validate_data(self, X, y, accept_sparse="csr")
-        self._check_size()
+        X, _ = self._read(X, y, accept_sparse="csr")
         self.feature_order_ = check_random_state(self.random_state).permutation(X.shape[1])
         return self
 
@@ -128,23 +106,75 @@ class RandomPanel(_OrderedSelector):
         return tags
 
 
+class FTest(_OrderedSelector):
+    """Features one by one, by analysis of variance (the t-test of two classes)."""
+
+    def __init__(self, n_features: int = 10) -> None:
+        self.n_features = n_features
+
+    def fit(self, X: Any, y: ArrayLike) -> FTest:
+        """Order the features by their F statistic."""
+        X, y = self._read(X, y)
+        scores = _f_scores(X, y)
+        self.feature_order_ = np.argsort(-scores, kind="stable")
+        return self
+
+
+def _f_scores(X: NDArray[Any], y: NDArray[Any]) -> Float64Array:
+    """Return F statistics; constant features last, those that separate without spread first."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        scores = f_classif(X, y)[0]
+    return np.where(np.isnan(scores), -1.0, scores)
+
+
+class MRMR(_OrderedSelector):
+    """Features by their F statistic over their mean correlation with those chosen before (mRMR).
+
+    The quotient form for continuous features: relevance is the F statistic, redundancy the mean
+    absolute correlation with the features of the panel.
+
+    References
+    ----------
+    Ding, Peng (2005), Minimum redundancy feature selection from microarray gene expression data,
+    Journal of Bioinformatics and Computational Biology 3(2), 185-205.
+    """
+
+    order_ignores_size = False  # only as many are ordered as are asked for
+
+    def __init__(self, n_features: int = 10) -> None:
+        self.n_features = n_features
+
+    def fit(self, X: Any, y: ArrayLike) -> MRMR:
+        """Choose features one after the other."""
+        X, y = self._read(X, y, dtype=np.float64)
+        relevance = np.minimum(_f_scores(X, y), 1e12)
+        Z = X - X.mean(axis=0)
+        norms = np.linalg.norm(Z, axis=0)
+        Z = Z / np.where(norms > 0, norms, np.inf)
+        order = [int(relevance.argmax())]
+        redundancy = np.zeros(X.shape[1])
+        while len(order) < self.n_features:
+            redundancy += np.abs(Z[:, order[-1]] @ Z)
+            scores = relevance / np.maximum(redundancy / len(order), 1e-3)
+            scores[order] = -np.inf
+            order.append(int(scores.argmax()))
+        self.feature_order_ = np.array(order, dtype=np.intp)
+        return self
+
+
 class RecursiveElimination(_OrderedSelector):
-    """Recursive feature elimination with a linear SVM, in the steps of its authors.
+    """Recursive elimination of the smallest weights of a linear SVM (SVM-RFE).
 
     The weaker half by weight is dropped at each fit until 64 features are left, then
-    scikit-learn's :class:`~sklearn.feature_selection.RFE` drops them one by one. A constant
-    share of all features, as ``RFE(step=0.1)`` takes, would make the last step its coarsest.
-
-    ``C`` is that of :class:`~sklearn.svm.LinearSVC`, balanced; ``feature_order_`` has the last to
-    be dropped first.
+    scikit-learn's :class:`~sklearn.feature_selection.RFE` drops them one by one. ``C`` is that of
+    :class:`~sklearn.svm.LinearSVC`, balanced.
 
     References
     ----------
     Guyon, Weston, Barnhill, Vapnik (2002), Gene selection for cancer classification using
     support vector machines, Machine Learning 46, 389-422.
     """
-
-    order_ignores_size = True
 
     def __init__(self, n_features: int = 10, C: float = 1.0) -> None:
         self.n_features = n_features
@@ -173,6 +203,7 @@ class RecursiveElimination(_OrderedSelector):
 class _LinearSelector(ClassifierMixin, _OrderedSelector):
     """A selector that is a linear classifier: of two classes, or of each against the rest."""
 
+    order_ignores_size = False
     classes_: NDArray[Any]
     coef_: Float64Array
     intercept_: Float64Array
@@ -192,14 +223,13 @@ class _LinearSelector(ClassifierMixin, _OrderedSelector):
 
 
 class L1Logistic(_LinearSelector):
-    r"""l1 logistic regression with at least a given number of features.
+    r"""Logistic regression with an l1 penalty (lasso); a fit for each size.
 
     .. math:: \min_{w, b} \; \|w\|_1 + C \sum_i s_i \log(1 + e^{-y_i (x_i'w + b)})
 
     with balanced sample weights :math:`s_i`; the smallest C (to a factor of
-    :math:`2^{1/16}`) at which ``n_features`` features enter. With more than two classes one
-    problem per class against the rest, and the union counts. Features are ordered by the
-    size of their coefficients at the penalty found, ``C_``.
+    :math:`2^{1/16}`) at which at least ``n_features`` features enter. With more than two classes
+    one problem per class against the rest, and the union counts.
     """
 
     def __init__(self, n_features: int = 10) -> None:
@@ -209,13 +239,7 @@ class L1Logistic(_LinearSelector):
         """Find the penalty, then keep its model."""
         X, y = self._read(X, y)
         self.classes_ = np.unique(y)
-        try:
-            low, C = None, l1_min_c(X, y, loss="log")
-        except ValueError as error:
-            raise ValueError(
-                "the classes do not differ in the mean of any feature: l1 logistic regression "
-                "selects none."
-            ) from error
+        low, C = None, l1_min_c(X, y, loss="log")
         models = self._solve(X, y, C)
         while self._size(models) < self.n_features and C < 1e8:
             low, C = C, 2 * C
@@ -235,9 +259,15 @@ class L1Logistic(_LinearSelector):
 
     def _solve(self, X: Any, y: Any, C: float) -> list[LogisticRegression]:
         labels = self.classes_[1:] if self.classes_.size == 2 else self.classes_
+        version = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
+        l1 = {"l1_ratio": 1} if version >= (1, 8) else {"penalty": "l1"}
+        options = {"solver": "liblinear", "class_weight": "balanced", "random_state": 0, **l1}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return [l1_logistic(C).fit(X, y == label) for label in labels]
+            return [
+                LogisticRegression(C=C, max_iter=1000, **options).fit(X, y == label)
+                for label in labels
+            ]
 
     @staticmethod
     def _size(models: list[LogisticRegression]) -> int:
@@ -245,7 +275,7 @@ class L1Logistic(_LinearSelector):
 
 
 class ElasticNetSelector(_LinearSelector):
-    r"""Elastic net with at least a given number of features.
+    r"""Least squares with an l1 and an l2 penalty; correlated features stay together.
 
     .. math:: \min_w \; \frac{1}{2n} \sum_i s_i (y_i - x_i'w)^2
         + \alpha \rho \|w\|_1 + \frac{\alpha (1 - \rho)}{2} \|w\|^2
@@ -253,14 +283,8 @@ class ElasticNetSelector(_LinearSelector):
     with balanced sample weights :math:`s_i`, columns and the labels (1 and -1) centred. Going
     down from the penalty at which the first feature enters, in steps of a tenth, it stops where
     ``n_features`` have. With more than two classes the indicators of the classes are regressed
-    together, so that a feature enters for all of them.
-
-    Squares and not the logistic loss, since they have an exact coordinate descent: on 102 samples
-    with 12,600 features a whole path takes a second, where 200 passes of scikit-learn's saga at
-    one penalty take six, and have not converged.
-
-    ``l1_ratio`` is :math:`\rho`, and ``alpha_`` the penalty found; features are ordered by the
-    size of their coefficients there.
+    together. ``l1_ratio`` is :math:`\rho`, and ``alpha_`` the penalty found. Squares and not the
+    logistic loss, since they have an exact coordinate descent.
 
     References
     ----------
@@ -277,7 +301,7 @@ class ElasticNetSelector(_LinearSelector):
         check_real("l1_ratio", self.l1_ratio, above=0, most=1)
         X, y = self._read(X, y, dtype=np.float64)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        weight = (codes.size / self.classes_.size / np.bincount(codes))[codes]
+        weight = compute_sample_weight("balanced", codes)
         target = np.eye(self.classes_.size)[codes]
         if self.classes_.size == 2:
             target = 2 * target[:, 1:] - 1
@@ -307,19 +331,13 @@ class ElasticNetSelector(_LinearSelector):
 
 
 class TreeImportance(_OrderedSelector):
-    """The features that are most important to a forest or to boosted trees.
+    """Features by their importance to a forest, or to small trees grown one after the other.
 
     Importances are those of impurity: they come with the fit, where permuting each of 15,000
     columns would take longer than it. At a split, trees of a forest look at the square root of
-    the number of features, boosted ones at up to 1000: all of 15,000 would take 15 times as
-    long. Histograms, which make boosting fast on many samples, give no importances.
-
-    ``boosted`` trees are small and grown one after the other, each on half of the samples; those
-    of a forest are large and grown on bootstrapped samples. ``feature_order_`` has the features
+    the number of features, boosted ones at up to 1000. ``feature_order_`` has the features
     that some tree uses, most important first.
     """
-
-    order_ignores_size = True
 
     def __init__(
         self,
@@ -346,6 +364,37 @@ class TreeImportance(_OrderedSelector):
             model = GradientBoostingClassifier(**trees).fit(X, y, sample_weight=weight)
         else:
             model = RandomForestClassifier(class_weight="balanced", **trees).fit(X, y)
-        self.feature_importances_ = model.feature_importances_
-        self._order_by(self.feature_importances_)
+        self._order_by(model.feature_importances_)
+        return self
+
+
+class Abess(_OrderedSelector):
+    """Best subset selection by splicing (abess): exactly so many features of logistic regression.
+
+    Needs the package ``abess``.
+
+    References
+    ----------
+    Zhu, Wen, Zhu, Zhang, Wang (2020), A polynomial algorithm for best-subset selection problem,
+    PNAS 117(52), 33117-33123.
+    """
+
+    order_ignores_size = False
+
+    def __init__(self, n_features: int = 10) -> None:
+        self.n_features = n_features
+
+    def fit(self, X: Any, y: ArrayLike) -> Abess:
+        """Select, and order the features by the size of their standardised coefficients."""
+        X, y = self._read(X, y, dtype=np.float64)
+        package = importlib.import_module("abess")
+        X = StandardScaler().fit_transform(X)
+        classes, codes = np.unique(y, return_inverse=True)
+        two = classes.size == 2
+        kind = package.LogisticRegression if two else package.MultinomialRegression
+        target = codes if two else np.eye(classes.size)[codes]
+        model = kind(support_size=self.n_features)
+        model.fit(X, target, sample_weight=compute_sample_weight("balanced", codes))
+        coef = np.asarray(model.coef_)
+        self._order_by(np.abs(coef) if two else np.linalg.norm(coef, axis=1))
         return self

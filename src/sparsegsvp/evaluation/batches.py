@@ -1,40 +1,45 @@
-"""The audit of batches: how well the procedure predicts a batch that it has not seen.
+r"""The audit of batches: is the class told from the batch, and what of a batch never seen?
 
-Each batch is left out once. What a batch variable has to do with labels and panels, the other two
-questions of the audit, is asked in `sparsegsvp.metrics.batches`; panels are those of the outer
-folds.
+Can the class be told from the batch alone? The best rule that knows nothing else predicts in
+batch b the class with the largest :math:`n_{bk} / n_k`; its balanced accuracy is
+
+.. math:: a = \frac{1}{K} \sum_b \max_k \frac{n_{bk}}{n_k}.
+
+It is computed on all samples, which flatters it the more the more batches there are, so the mean
+over shuffled batches stands beside it, and the p-value compares it with them.
+
+How well does the procedure predict a batch that it has not seen? Each batch is left out once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.model_selection import GroupKFold
 
-from .._notices import Notice, Severity
-from .._typing import IntArray
-from .._validate import first_few
-from ..metrics import BatchTies, Interval, balanced_accuracy_interval
-from ..metrics.batches import batch_ties
-from .folds import Fold
-from .result import FoldResult
-from .values import plain, ranged
+from .._typing import IntArray, Record
+from .._validate import derive_seed
+from ..metrics import Interval, recall_mean_interval
+from .cache import plain
+from .procedure import Answer
+from .result import Flag, OutOfFold
+from .splits import Fold, Samples
 
-if TYPE_CHECKING:
-    from .outer import Evaluated
-
-LEFT_OUT = "leaving batches out"
+LEFT_OUT = "batches left out"
+_DRAWS = 999
 _MOST = 20  # batches above which several are left out at a time
 _FEWEST_LEFT = 4  # samples of each class that must be left to tune and fit on
+_CLOSELY = 0.5  # share of the way from chance to certainty at which class and batch go together
+_STREAM = 31  # keeps these seeds apart
 
 
 @dataclass(frozen=True)
-class UnseenBatches:
+class UnseenBatches(Record):
     """How well the procedure predicts batches that it has not seen.
 
     Attributes
@@ -66,157 +71,208 @@ class UnseenBatches:
     n_train: int
 
 
-@dataclass(frozen=True, repr=False)
-class BatchAudit(BatchTies):
-    """What one batch variable has to do with the labels, the panel and the score.
+@dataclass(frozen=True)
+class BatchAudit:
+    """What one batch variable has to do with the labels and the score.
 
     Attributes
     ----------
-    name, batches, classes, counts, labels, panel
-        As of `sparsegsvp.metrics.BatchTies`; the panels are those of the outer folds.
+    name : str
+        Name of the variable.
+    batches, classes : tuple of str
+        Its values, and the classes.
+    counts : tuple of tuple of int
+        Samples of each batch (rows) and class (columns).
+    accuracy, shuffled, p_value : float
+        Balanced accuracy of the best rule that knows the batch only, its mean where batches are
+        shuffled, and the share of these that do as well.
+    strength : float or None
+        ``(accuracy - shuffled) / (1 - shuffled)``: 0 is chance, 1 complete; None where chance
+        gives 1, as with batches of one sample each.
     unseen : UnseenBatches or None
         The score on batches left out; None where none of them can be left out.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.feature_selection import SelectKBest
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.naive_bayes import GaussianNB
     >>> from sparsegsvp import nested_evaluate
     >>> rng = np.random.default_rng(0)
     >>> y, plate = np.tile(["ill", "well"], 30), np.repeat(["p1", "p2", "p3"], 20)
-    >>> X = rng.normal(size=(60, 50))
-    >>> X[y == "ill", :2] += 2
-    >>> X[plate == "p3"] += 3  # shifted as a whole
-    >>> procedure = make_pipeline(SelectKBest(k=2), LogisticRegression())
-    >>> found = nested_evaluate(
-    ...     procedure, X, y, batch={"plate": plate}, n_repeats=1, n_permutations=0
-    ... )
+    >>> X = rng.normal(size=(60, 4)) + 2.0 * (y == "ill")[:, None] + 3.0 * (plate == "p3")[:, None]
+    >>> found = nested_evaluate(GaussianNB(), X, y, batch={"plate": plate}, n_permutations=0)
     >>> audit = found.batches[0]
-    >>> audit.labels.p_value > 0.05, audit.panel.auc > 0.7
-    (True, True)
-    >>> audit.unseen.ordinary > audit.unseen.score.value
-    True
+    >>> audit.confounded, audit.unseen.ordinary > audit.unseen.score.value
+    (False, True)
     """
 
+    name: str
+    batches: tuple[str, ...]
+    classes: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    accuracy: float
+    shuffled: float
+    p_value: float
+    strength: float | None
     unseen: UnseenBatches | None
+
+    @property
+    def confounded(self) -> bool:
+        """Whether class and batch hang together more than shuffled ones do."""
+        return self.p_value <= 0.05 and (self.strength or 0.0) > 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every batch has samples of one class only."""
+        return all(sum(n > 0 for n in row) == 1 for row in self.counts)
 
     @property
     def lost(self) -> bool:
         """Whether unseen batches are predicted worse than samples of known ones."""
         return self.unseen is not None and self.unseen.loss.low > 0
 
-    def sentences(self) -> list[str]:
-        """Say what was found: one sentence for each of the three questions."""
-        said = super().sentences()
-        if self.unseen is None:
-            said.append(
-                f"No value of {self.name} can be left out: without it a class has fewer than "
-                f"{_FEWEST_LEFT} samples."
-            )
-            return said
-        how = "several left out at a time" if self.unseen.together else "each left out once"
-        text = (
-            f"On unseen values of {self.name}, {how}, the procedure reaches "
-            f"{ranged(self.unseen.score)}, and {self.unseen.ordinary:.2f} on the same samples in "
-            "ordinary folds."
-        )
-        names = self.unseen.not_left_out
-        if names:
-            text += f" Not left out, a class needing them: {first_few(names)}."
-        return [*said, text]
-
-    def _notices(self) -> Iterator[Notice]:
-        yield from super()._notices()
+    def flags(self) -> list[Flag]:
+        """Return what the reader has to know of it; nothing where all is well."""
+        result = []
+        if self.confounded:
+            closely = self.complete or (self.strength or 0.0) >= _CLOSELY
+            names = ("name", "accuracy", "shuffled", "p_value")
+            numbers = {name: getattr(self, name) for name in names}
+            result.append(Flag("confounded", {**numbers, "closely": closely}))
         if self.unseen is not None and self.lost:
-            chance = 1 / len(self.classes)
-            text = f"{self.sentences()[2]} Expect the lower score where samples are measured anew."
-            if self.unseen.n_train < 0.7 * sum(map(sum, self.counts)):
-                text += (
-                    f" A part of the loss may come from learning from {self.unseen.n_train} "
-                    "samples."
-                )
-            severity: Severity = "serious" if self.unseen.score.low <= chance else "caution"
-            yield Notice("new batch", severity, text)
+            numbers = {"name": self.name, "score": self.unseen.score.value}
+            numbers |= {"ordinary": self.unseen.ordinary, "n_train": self.unseen.n_train}
+            below = self.unseen.score.low <= 1 / len(self.classes)
+            result.append(Flag("new batch", {**numbers, "below_chance": below}))
+        return result
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
-        flags = ("confounded", "complete", "shown", "lost")
-        found = {**asdict(self), **{name: getattr(self, name) for name in flags}}
-        return plain({**found, "sentences": self.sentences()})
+        flags = {name: getattr(self, name) for name in ("confounded", "complete", "lost")}
+        return plain({**vars(self), **flags})
 
 
-def batch_folds(member: IntArray, codes: IntArray, groups: NDArray[Any] | None) -> list[Fold]:
+def batch_folds(samples: Samples, values: NDArray[np.str_]) -> list[Fold]:
     """Return the folds that leave each batch out where enough samples of each class are left.
 
     Samples whose group has others in the test part are in neither part. More than 20 batches
     are left out several at a time.
     """
-    lots = member
-    if member.max() + 1 > _MOST:
-        lots = np.empty_like(member)
-        splits = GroupKFold(_MOST).split(member, groups=member)
+    lots = np.unique(values, return_inverse=True)[1]
+    if lots.max() + 1 > _MOST:
+        splits = list(GroupKFold(_MOST).split(lots, groups=lots))
         for lot, (_, test) in enumerate(splits):
-            lots[test] = lot
+            lots[test] = -1 - lot
+        lots = -1 - lots
     folds = []
+    ordered, groups = lots[samples.order], samples.groups
     for lot in range(int(lots.max()) + 1):
-        test = np.flatnonzero(lots == lot)
-        apart = lots != lot
+        test = samples.order[ordered == lot]
+        apart = ordered != lot
         if groups is not None:
-            apart &= ~np.isin(groups, groups[test])
-        train = np.flatnonzero(apart)
-        if np.bincount(codes[train], minlength=codes.max() + 1).min() >= _FEWEST_LEFT:
+            apart &= ~np.isin(groups[samples.order], groups[test])
+        train = samples.order[apart]
+        left = np.bincount(samples.codes[train], minlength=samples.n_classes)
+        if left.min() >= _FEWEST_LEFT:
             folds.append(Fold(0, lot, train, test))
     return folds
 
 
-def folds_without(
-    batches: Mapping[str, Any], codes: IntArray, groups: NDArray[Any] | None
-) -> dict[str, list[Fold]]:
-    """Return, for each batch variable, the folds that leave its batches out."""
-    return {
-        name: batch_folds(np.unique(values, return_inverse=True)[1], codes, groups)
-        for name, values in batches.items()
-    }
+def audit_batch(
+    samples: Samples,
+    name: str,
+    ordinary: OutOfFold,
+    folds: Sequence[Fold],
+    answers: Sequence[Answer],
+    seed: int,
+    level: float,
+) -> BatchAudit:
+    """Audit one batch variable; ``answers`` are of the folds that leave its batches out."""
+    values = samples.batches[name]
+    names, member = np.unique(values, return_inverse=True)
+    rng = np.random.default_rng(derive_seed(seed, _STREAM))
+    accuracy, shuffled, p_value = class_from_batch(samples, member, rng)
+    room = 1 - shuffled
+    return BatchAudit(
+        name,
+        tuple(names.tolist()),
+        tuple(str(label) for label in samples.classes),
+        tuple(tuple(row) for row in _counts(member, samples.codes).tolist()),
+        accuracy,
+        shuffled,
+        p_value,
+        None if room < 1e-9 else max(0.0, (accuracy - shuffled) / room),
+        unseen_batches(samples, member, names.tolist(), folds, answers, ordinary, level)
+        if folds
+        else None,
+    )
+
+
+def _counts(member: IntArray, codes: IntArray) -> IntArray:
+    """Count the samples of each batch and class."""
+    shape = int(member.max()) + 1, int(codes.max()) + 1
+    return np.bincount(member * shape[1] + codes, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def class_from_batch(
+    samples: Samples, member: IntArray, rng: np.random.Generator
+) -> tuple[float, float, float]:
+    """Return the accuracy of the batch alone, that of shuffled batches, and the p-value.
+
+    Groups that lie within batches are shuffled as a whole.
+    """
+    codes, unit = samples.codes, np.argsort(samples.order)
+    if samples.groups is not None:
+        pairs = np.unique(np.stack([samples.groups, member]), axis=1).shape[1]
+        if pairs == samples.groups.max() + 1 > member.max() + 1:
+            unit = samples.groups
+    per_class = np.bincount(codes)
+
+    def accuracy(batches: IntArray) -> float:
+        return float((_counts(batches, codes) / per_class).max(axis=1).sum() / per_class.size)
+
+    of_unit = np.empty(int(unit.max()) + 1, dtype=np.intp)
+    of_unit[unit] = member
+    observed = accuracy(member)
+    drawn = np.array([accuracy(rng.permutation(of_unit)[unit]) for _ in range(_DRAWS)])
+    p = (1 + int((drawn >= observed - 1e-12).sum())) / (_DRAWS + 1)
+    return observed, float(drawn.mean()), p
 
 
 def unseen_batches(
-    codes: IntArray,
+    samples: Samples,
     member: IntArray,
     names: Sequence[str],
-    left_out: Sequence[FoldResult],
-    ordinary: Sequence[FoldResult],
+    folds: Sequence[Fold],
+    answers: Sequence[Answer],
+    ordinary: OutOfFold,
     level: float,
 ) -> UnseenBatches | None:
     """Compare the score on batches left out with that of ordinary folds on the same samples."""
-    n_classes = int(codes.max()) + 1
+    codes, k = samples.codes, samples.n_classes
     right = np.full(codes.size, np.nan)
-    predicted = np.full(codes.size, -1)
-    for fold in left_out:
-        predicted[fold.test] = fold.predicted
-        right[fold.test] = fold.predicted == codes[fold.test]
-    hits, times = np.zeros(codes.size), np.zeros(codes.size)
-    for fold in ordinary:
-        hits[fold.test] += fold.predicted == codes[fold.test]
-        times[fold.test] += 1
-    tested = np.flatnonzero(~np.isnan(right) & (times > 0))
-    if np.unique(codes[tested]).size < n_classes:
+    for fold, found in zip(folds, answers):
+        right[fold.test] = found.predicted == codes[fold.test]
+    times = np.bincount(ordinary.sample, minlength=codes.size)
+    hits = np.bincount(ordinary.sample, ordinary.predicted == ordinary.truth, minlength=codes.size)
+    tested = np.flatnonzero(np.isfinite(right) & (times > 0))
+    if np.unique(codes[tested]).size < k:
         return None
-    usual = np.divide(hits, times, out=np.zeros(codes.size), where=times > 0)
-    gaps = usual[tested] - right[tested]
-    parts = [gaps[codes[tested] == k] for k in range(n_classes)]
+    gaps = hits[tested] / times[tested] - right[tested]
+    parts = [gaps[codes[tested] == j] for j in range(k)]
     loss = float(np.mean([part.mean() for part in parts]))
     error = np.sqrt(sum(part.var(ddof=1) / part.size for part in parts if part.size > 1))
-    reach = float(norm.ppf((1 + level) / 2) * error / n_classes)
-    score = balanced_accuracy_interval(codes[tested], predicted[tested], level=level)
+    reach = float(norm.ppf((1 + level) / 2) * error / k)
+    own = [right[tested][codes[tested] == j] for j in range(k)]
+    score = recall_mean_interval(
+        [int(part.sum()) for part in own], [part.size for part in own], level=level
+    )
     recalls = []
     for b in range(len(names)):
-        rows = [right[(member == b) & (codes == k)] for k in range(n_classes)]
-        recalls.append(
-            tuple(float(r.mean()) if r.size and not np.isnan(r).any() else None for r in rows)
-        )
-    missing = np.setdiff1d(member, np.concatenate([member[fold.test] for fold in left_out]))
+        cells = [right[(member == b) & (codes == j)] for j in range(k)]
+        known = [cell.size > 0 and bool(np.isfinite(cell).all()) for cell in cells]
+        recalls.append(tuple(float(c.mean()) if ok else None for c, ok in zip(cells, known)))
+    missing = np.setdiff1d(member, np.concatenate([member[fold.test] for fold in folds]))
     return UnseenBatches(
         score,
         score.value + loss,
@@ -224,29 +280,5 @@ def unseen_batches(
         tuple(recalls),
         tuple(names[b] for b in missing),
         len(names) > _MOST,
-        min(fold.train.size for fold in left_out),
+        min(fold.train.size for fold in folds),
     )
-
-
-def audit_batch(
-    procedure: Evaluated,
-    name: str,
-    values: NDArray[np.str_],
-    ordinary: Sequence[FoldResult],
-    left_out: Sequence[FoldResult],
-    level: float,
-) -> BatchAudit:
-    """Ask the three questions of one batch variable; nothing of the procedure is fitted.
-
-    `ordinary` are the outer folds and `left_out` those of `batch_folds`.
-    """
-    codes, classes = procedure.codes, procedure.classes.tolist()
-    panels = [fold.panel for fold in ordinary if fold.repeat == ordinary[0].repeat]
-    ties = batch_ties(
-        name, values, procedure.matrix, codes, classes, procedure.groups, panels, procedure.seed
-    )
-    unseen = None
-    if left_out:
-        member = np.unique(values, return_inverse=True)[1]
-        unseen = unseen_batches(codes, member, ties.batches, left_out, ordinary, level)
-    return BatchAudit(**vars(ties), unseen=unseen)

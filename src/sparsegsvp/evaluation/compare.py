@@ -1,54 +1,51 @@
-"""Comparison at equal panel size: its methods, and the same folds, sizes and judge for each."""
+"""Comparison at equal panel size: the same folds, sizes and judge for every method.
+
+The primary score is that of one common classifier (balanced logistic regression) on exactly k
+features of each method; a method's own decision, where it uses exactly k, is the secondary one.
+Intervals of differences hold jointly (Bonferroni), p-values are Holm's.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.feature_selection import SelectKBest, chi2, f_classif
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from .._parallel import Outcome, Task
-from .._typing import IntArray, Progress
-from .._validate import check_real, check_seed
+from .._typing import BoolArray, IntArray, Progress
+from .._validate import check_seed, close_names, derive_seed
+from .._versions import versions
+from ..metrics import average_jaccard, nogueira_stability, paired_differences
 from .baselines import (
+    MRMR,
+    Abess,
     ElasticNetSelector,
+    FTest,
     L1Logistic,
     RandomPanel,
     RecursiveElimination,
     TreeImportance,
-    mutual_information,
+    common_classifier,
 )
-from .comparison import RANDOM_PANEL, Comparison, MethodAtSize, comparison_rows, mean_seconds
-from .folds import Fold, check_samples, derive_seed, make_folds, repeated_samples
-from .journal import Journal, open_journal, run_logged
-from .panels import Procedure, describe, exact_panel, size_is_a_cut, with_size
-from .scores import area_variance, counts_of, fold_scores, mean_class_recall, panel_score
-from .values import identity, message_of
+from .cache import Cache, digest, plain, run_pieces
+from .procedure import Answer, answer, describe, exact_panel, selected_features, with_seed
+from .result import OutOfFold, Scoring, difference_variance, frame
+from .splits import Fold, Samples, make_folds, read_samples
 
 COMPARISON = "comparison"
+RANDOM_PANEL = "random panel"
 _FIT = 21  # seed stream
-
-#: What the methods of scikit-learn's parts do; others say it themselves.
-_WORDS = {
-    "l1 logistic": "Logistic regression with an l1 penalty (lasso); a fit for each size.",
-    "elastic net": "Least squares with an l1 and an l2 penalty; correlated features stay together.",
-    "random forest": "Features by their importance to 500 trees on bootstrapped samples.",
-    "gradient boosting": "Features by their importance to 100 small trees, one after the other.",
-    "RFE": "Recursive elimination of the smallest weights of a linear SVM.",
-    "F test": "Features one by one, by analysis of variance (the t-test of two classes).",
-    "chi-squared": "Features one by one, by the chi-squared statistic of scaled values.",
-    "mutual information": "Features one by one, by mutual information with the class.",
-}
 
 #: Other names that people know methods by.
 KNOWN_AS = {
@@ -69,85 +66,176 @@ KNOWN_AS = {
     "recursivefeatureelimination": "RFE",
     "ttest": "F test",
     "anova": "F test",
-    "chi2": "chi-squared",
-    "mi": "mutual information",
-    "mutualinfo": "mutual information",
+    "minimumredundancy": "mRMR",
+    "bestsubset": "abess",
     "rifle": "TruncatedRayleighFlow",
 }
-
-
-@dataclass(frozen=True)
-class _Samples:
-    """The samples, which every fold of every method needs, and the seed."""
-
-    X: Any
-    y: NDArray[Any]
-    codes: IntArray
-    groups: NDArray[Any] | None
-    missing: bool
-    seed: int
-
-    @classmethod
-    def of(
-        cls,
-        X: Any,
-        y: NDArray[Any],
-        classes: NDArray[Any],
-        groups: NDArray[Any] | None,
-        seed: int,
-    ) -> _Samples:
-        """Return checked samples with their codes, and whether values are missing."""
-        missing = not hasattr(X, "tocsr") and bool(np.isnan(X).any())
-        return cls(X, y, np.searchsorted(classes, y), groups, missing, seed)
-
-
-def method_lines() -> dict[str, str]:
-    """Return what each of `default_methods` does, in a line."""
-    found = {}
-    for name, method in default_methods().items():
-        own = (type(method).__doc__ or "").strip().partition("\n")[0]
-        found[name] = _WORDS.get(name, own)
-    return found
 
 
 def default_methods() -> dict[str, Any]:
     """Return the methods of a comparison that names none.
 
-    Everything in :mod:`sparsegsvp.related`, :class:`~sparsegsvp.GSVPSVM`, and from
-    scikit-learn l1 logistic regression, elastic net, random forest, gradient boosting,
-    recursive elimination and three filters.
-
     Returns
     -------
     dict
-        From a name to an unfitted estimator.
+        From a name to an unfitted estimator: `GSVPSVM`, everything in `sparsegsvp.related`, and
+        from scikit-learn's parts the F test, mRMR, l1 logistic regression, elastic net, recursive
+        elimination, random forest and boosting; best subset selection where abess is installed.
 
     Examples
     --------
     >>> from sparsegsvp.evaluation import default_methods
-    >>> {"l1 logistic", "RFE", "F test"} <= set(default_methods())
+    >>> {"l1 logistic", "RFE", "F test", "mRMR"} <= set(default_methods())
     True
     """
     from .. import related
     from ..estimators import GSVPSVM
 
     kinds = {name: getattr(related, name) for name in related.__all__}
-    return {
+    methods = {
         "GSVPSVM": GSVPSVM(),
         **{k: v() for k, v in kinds.items() if isinstance(v, type) and hasattr(v, "fit")},
+        "F test": FTest(),
+        "mRMR": MRMR(),
         "l1 logistic": make_pipeline(StandardScaler(), L1Logistic()),
         "elastic net": make_pipeline(StandardScaler(), ElasticNetSelector()),
+        "RFE": make_pipeline(StandardScaler(), RecursiveElimination()),
         "random forest": TreeImportance(),
         "gradient boosting": TreeImportance(boosted=True, n_trees=100),
-        "RFE": make_pipeline(StandardScaler(), RecursiveElimination()),
-        "F test": SelectKBest(f_classif),
-        "chi-squared": make_pipeline(MinMaxScaler(), SelectKBest(chi2)),
-        "mutual information": SelectKBest(mutual_information),
     }
+    if importlib.util.find_spec("abess") is not None:
+        methods["abess"] = Abess()
+    return methods
+
+
+def method_names() -> dict[str, str]:
+    """Return what each of `default_methods` does, in a line.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import method_names
+    >>> method_names()["F test"]
+    'Features one by one, by analysis of variance (the t-test of two classes).'
+    """
+    lines = {}
+    for name, method in default_methods().items():
+        last = method.steps[-1][1] if isinstance(method, Pipeline) else method
+        lines[name] = (type(last).__doc__ or "").strip().partition("\n")[0]
+    return lines
+
+
+def find_method(name: str) -> str:
+    """Return how `default_methods` spells a name, whatever its capitals, blanks and dashes.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import find_method
+    >>> find_method("f-test"), find_method("Lasso")
+    ('F test', 'l1 logistic')
+    """
+
+    def folded(text: str) -> str:
+        return "".join(c for c in text.lower() if c.isalnum())
+
+    known = {folded(key): key for key in default_methods()}
+    key = folded(name)
+    if key in known:
+        return known[key]
+    if KNOWN_AS.get(key) in known.values():
+        return KNOWN_AS[key]
+    close = close_names(name, list(known.values()))
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    raise ValueError(f"there is no method {name!r} among {list(known.values())}.{hint}")
+
+
+# ------------------------------------------------------------------------------ the result
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Result of `sparsegsvp.compare`.
+
+    Attributes
+    ----------
+    rows : tuple of dict
+        Every method at every size, as `table` shows them.
+    methods : tuple of str
+        In the order given, the random panel last.
+    sizes : tuple of int
+    reference : str
+        The method differences are taken to.
+    n_samples, n_features, n_folds : int
+    settings : dict
+        Methods, folds and seeds.
+    seconds : dict
+        From (method, size) to the mean seconds of a fit, on one thread; not in `to_dict`.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+    methods: tuple[str, ...]
+    sizes: tuple[int, ...]
+    reference: str
+    n_samples: int
+    n_features: int
+    n_folds: int
+    settings: dict[str, Any]
+    seconds: dict[tuple[str, int], float] = field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        title = f"Comparison of {len(self.methods)} methods, {self.n_folds} folds: best at"
+        lines = [title]
+        for size in self.sizes:
+            done = [r for r in self.rows if r["size"] == size and r["status"] == "ok"]
+            if done:
+                best = max(done, key=lambda r: r["balanced_accuracy"])
+                lines.append(f"  {size}: {best['method']} {best['balanced_accuracy']:.3f}")
+        return "\n".join(lines)
+
+    @cached_property
+    def table(self) -> Any:
+        """One row for each method and size, as a data frame.
+
+        Columns: method, size, status, error; balanced_accuracy and roc_auc of the common
+        classifier with their intervals; native, the balanced accuracy of the method's own decision
+        where it uses exactly so many features; panel_size, stability and jaccard of its panels;
+        difference to the reference with its joint interval, p_value, p_adjusted; on_front, whether
+        no other row is as small and better; seconds of a fit.
+        """
+        times = [self.seconds.get((r["method"], r["size"]), float("nan")) for r in self.rows]
+        return frame(list(self.rows)).assign(seconds=times)
+
+    def row(self, method: str, size: int) -> dict[str, Any]:
+        """Return the row of a method at a size."""
+        for row in self.rows:
+            if row["method"] == method and row["size"] == size:
+                return row
+        raise ValueError(f"there is no row for {method!r} with {size} features.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but timings, as JSON can hold it."""
+        return plain({k: v for k, v in vars(self).items() if k not in ("seconds", "table")})
+
+
+def pareto_front(sizes: ArrayLike, scores: ArrayLike) -> BoolArray:
+    """Mark the points that no other point beats: fewer features, or a higher score.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation.compare import pareto_front
+    >>> pareto_front([2, 2, 4, 8], [0.7, 0.6, 0.9, 0.9]).tolist()
+    [True, False, True, False]
+    """
+    k, s = np.asarray(sizes), np.asarray(scores)
+    no_worse = (k[:, None] <= k) & (s[:, None] >= s)
+    better = (k[:, None] < k) | (s[:, None] > s)
+    return ~np.any(no_worse & better, axis=0)
+
+
+# -------------------------------------------------------------------------- the comparison
 
 
 def compare(
-    methods: Mapping[str, Any] | None,
+    methods: Mapping[str, Any] | Sequence[str] | None,
     X: Any,
     y: ArrayLike,
     sizes: Sequence[int] = (2, 4, 8, 16, 32),
@@ -156,21 +244,17 @@ def compare(
     n_splits: int = 5,
     n_repeats: int = 5,
     reference: str | None = None,
-    time_limit: float | None = None,
     level: float = 0.95,
     random_state: int = 0,
     n_jobs: int | None = None,
-    log: str | os.PathLike[str] | None = None,
-    resume: bool = False,
+    cache: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-    check_repeats: bool = True,
 ) -> Comparison:
     """Compare methods of feature selection at equal panel sizes.
 
     In every fold each method is fitted on the training part and gives exactly k features,
     for each k in ``sizes``; a balanced logistic regression on them, the same for all,
-    predicts the test part. That is the primary score; a method's own decision is the
-    secondary one. A random panel is a row of its own.
+    predicts the test part. A random panel is a row of its own.
 
     A method is asked for k features through whichever of ``n_features``,
     ``n_features_to_select``, ``k`` or ``max_features`` it has. A larger panel is cut, and a
@@ -179,28 +263,24 @@ def compare(
 
     Parameters
     ----------
-    methods : mapping from name to estimator, or None
-        Selectors, or classifiers that select; None for
-        :func:`~sparsegsvp.evaluation.default_methods`.
+    methods : mapping from name to estimator, sequence of names, or None
+        Selectors, or classifiers that select; names are those of `default_methods`, None is all
+        of them.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The table. Missing values are replaced by the training part's medians.
-    y, groups, level, random_state, n_jobs, resume, check_repeats
-        As in :func:`~sparsegsvp.nested_evaluate`; the level is joint for the differences. What
-        was stopped at a smaller ``time_limit`` than this one's is tried again on resuming.
+    y, groups, random_state, n_jobs, progress
+        As in `sparsegsvp.nested_evaluate`.
     sizes : sequence of int, default=(2, 4, 8, 16, 32)
         Panel sizes.
     n_splits, n_repeats : int, default=5
         Folds per repeat, and repeats.
     reference : str, optional
         The method that differences are taken to; the first by default.
-    time_limit : float, optional
-        Seconds that a method may take in one fold, over all sizes. One that takes longer (or
-        takes its process down) is reported and not tried again; the others go on.
-    log : path, optional
-        As in :func:`~sparsegsvp.nested_evaluate`, but never an open journal.
-    progress : callable, optional
-        Called as ``progress(stage, done, total)`` at the beginning and after each method and
-        fold; the stage is "comparison".
+    level : float, default=0.95
+        Coverage of intervals; that of the differences is joint.
+    cache : path-like, optional
+        A file that keeps every method and fold that is finished: another run with it does the
+        rest.
 
     Returns
     -------
@@ -213,212 +293,276 @@ def compare(
     >>> from sparsegsvp.datasets import make_planted
     >>> X, y = make_planted(40, 60, 4, effect=1.5, return_X_y=True)
     >>> found = compare({"F test": SelectKBest()}, X, y, sizes=(2, 4), n_repeats=2)
-    >>> found.row("F test", 4).score.value > found.row("random panel", 4).score.value
+    >>> rows = [found.row(name, 4)["balanced_accuracy"] for name in ("F test", "random panel")]
+    >>> rows[0] > rows[1]
     True
     """
     seed = check_seed(random_state)
-    matrix, labels, classes, ids = check_samples(X, y, groups)
-    panel_sizes = _check_sizes(sizes, matrix.shape[1])
+    samples = read_samples(X, y, groups)
+    panel_sizes = _check_sizes(sizes, samples.X.shape[1])
     chosen = _check_methods(methods)
-    reference = _check_reference(reference, chosen)
-    if time_limit is not None:
-        check_real("time_limit", time_limit, above=0)
-    for notice in repeated_samples(matrix, None, ids) if check_repeats else ():
-        warnings.warn(notice.text, UserWarning, stacklevel=2)
-    folds = make_folds(
-        labels, groups=ids, n_splits=n_splits, n_repeats=n_repeats, random_state=seed
-    )
-    description = {
+    reference = next(iter(chosen)) if reference is None else reference
+    if reference not in chosen:
+        raise ValueError(f"reference={reference!r} is not among the methods {list(chosen)}.")
+    folds = make_folds(samples, n_splits, n_repeats, seed)
+    settings = {
         "methods": {name: describe(estimator) for name, estimator in chosen.items()},
-        "sizes": panel_sizes,
         "n_splits": n_splits,
         "n_repeats": n_repeats,
-        "grouped": ids is not None,
+        "groups": samples.groups is not None,
         "random_state": seed,
+        "level": level,
     }
-
-    header = partial(identity, "compare", matrix, labels, ids, **description)
-    with open_journal(log, header, resume=resume) as journal:
-        shared = _Samples.of(matrix, labels, classes, ids, seed)
-        _run(journal, chosen, folds, panel_sizes, shared, n_jobs, time_limit, progress)
-    cells = {
-        (name, size): MethodAtSize.collect(journal, name, size, folds)
-        for name in chosen
-        for size in panel_sizes
-    }
+    matrix = samples.X.to_numpy() if hasattr(samples.X, "to_numpy") else samples.X
+    store, table = Cache(cache), digest(matrix, samples.y.astype(str), samples.groups, versions())
+    keys, pieces = [], []
+    for fold in folds:
+        for name, estimator in chosen.items():
+            key = digest(table, name, describe(estimator), fold.train, fold.test, panel_sizes, seed)
+            keys.append((key, name, fold))
+            if store.get(key) is None:
+                pieces.append((samples, estimator, fold, panel_sizes, seed))
+    missing = [key for key, _, _ in keys if store.get(key) is None]
+    done = run_pieces(run_fold, pieces, n_jobs=n_jobs, progress=progress, stage=COMPARISON)
+    for key, value in zip(missing, done):
+        store.add(key, value)
+    cells: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for key, name, _ in keys:
+        for size, entry in zip(panel_sizes, store.get(key)):
+            cells.setdefault((name, size), []).append(entry)
+    scoring = Scoring.of(samples, folds, samples.n_classes - 1, level)
+    ordered = {(n, k): cells[n, k] for n in chosen for k in panel_sizes}
     return Comparison(
-        rows=comparison_rows(cells, folds, reference, matrix.shape[1], level),
-        reference=reference,
+        rows=comparison_rows(ordered, samples, folds, scoring, reference),
+        methods=tuple(chosen),
         sizes=panel_sizes,
-        n_samples=labels.size,
-        n_features=matrix.shape[1],
+        reference=reference,
+        n_samples=samples.codes.size,
+        n_features=samples.X.shape[1],
         n_folds=len(folds),
-        description={**description, "level": level, "classes": classes.tolist()},
-        seconds=mean_seconds(journal, chosen, panel_sizes, folds),
+        settings=settings,
+        seconds={key: float(np.mean([e["seconds"] for e in part])) for key, part in cells.items()},
     )
 
 
 def _check_sizes(sizes: Sequence[int], n_features: int) -> tuple[int, ...]:
-    found = tuple(sorted({int(k) for k in sizes}))
-    if not found or found[0] < 1 or found[-1] > n_features:
+    result = tuple(sorted({int(k) for k in sizes}))
+    if not result or result[0] < 1 or result[-1] > n_features:
         raise ValueError(
             f"sizes={tuple(sizes)} must lie in 1..{n_features}, the number of features."
         )
-    return found
+    return result
 
 
-def _check_methods(methods: Mapping[str, Any] | None) -> dict[str, Any]:
-    chosen = dict(default_methods() if methods is None else methods)
+def _check_methods(methods: Mapping[str, Any] | Sequence[str] | None) -> dict[str, Any]:
+    if methods is None:
+        chosen = default_methods()
+    elif isinstance(methods, Mapping):
+        chosen = dict(methods)
+    else:
+        known = default_methods()
+        chosen = {name: known[name] for name in map(find_method, methods)}
     if not chosen:
         raise ValueError("methods is empty; give a mapping from names to estimators, or None.")
     for name, estimator in chosen.items():
-        known = hasattr(estimator, "fit") and hasattr(estimator, "get_params")
-        if not known or isinstance(estimator, type):
+        if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")) or isinstance(
+            estimator, type
+        ):
             raise ValueError(f"method {name!r} is not an estimator; give an instance.")
     chosen.setdefault(RANDOM_PANEL, RandomPanel())
     return chosen
 
 
-def _check_reference(reference: str | None, chosen: Mapping[str, Any]) -> str:
-    found = next(iter(chosen)) if reference is None else reference
-    if found not in chosen:
-        raise ValueError(f"reference={found!r} is not among the methods {list(chosen)}.")
-    return found
+# --------------------------------------------------------------------- one method in one fold
 
 
-# ------------------------------------------------------------------------- one fold
-
-
-def _run_fold(
-    shared: _Samples, estimator: Any, fold: Fold, sizes: tuple[int, ...]
-) -> Iterator[dict[str, Any]]:
-    """Yield a method's result at each size, as it gets ready."""
-    X = shared.X
-    if shared.missing:
-        imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-        X = imputer.fit(X[fold.train]).transform(X)
-    seed = derive_seed(shared.seed, _FIT, fold.repeat, fold.index)
-    model, seconds = None, 0.0
+def run_fold(
+    samples: Samples, estimator: Any, fold: Fold, sizes: tuple[int, ...], seed: int
+) -> list[dict[str, Any]]:
+    """Return a method's result at each size."""
+    X = samples.X.to_numpy() if hasattr(samples.X, "to_numpy") else samples.X
+    train, test = X[fold.train], X[fold.test]
+    if isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.isnan(X).any():
+        imputer = SimpleImputer(strategy="median", keep_empty_features=True).fit(train)
+        train, test = imputer.transform(train), imputer.transform(test)
+    labels = samples.y[fold.train]
+    fit_seed = derive_seed(seed, _FIT, fold.repeat, fold.index)
+    model, seconds, entries = None, 0.0, []
     for size in sizes:
-        try:
-            if model is None or not size_is_a_cut(estimator):
-                sized = with_size(estimator, size)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    start = time.perf_counter()
-                    method = Procedure(sized, X, shared.y, shared.groups)
-                    model = method.fit(fold.train, seed)
-                    seconds = time.perf_counter() - start
-            result = _judge(shared, X, model, fold, size)
-        except Exception as error:
-            result = {"status": "failed", "error": message_of(type(error), error)}
-        yield {"size": size, "seconds": seconds, **result}
-
-
-def _judge(shared: _Samples, X: Any, model: Any, fold: Fold, size: int) -> dict[str, Any]:
-    """Score a fitted method's panel with the common classifier, and its own decision."""
-    panel = exact_panel(model, size, X.shape[1])
-    if not panel.size:
-        raise ValueError("it gave an empty panel.")
-    n_classes = int(shared.codes.max()) + 1
-    truth = shared.codes[fold.test]
-    _, predicted, proba = panel_score(X, shared.codes, fold, panel)
-    scores = fold_scores(truth, predicted, proba, proba, n_classes=n_classes, positive=1)
-    native = native_counts = None
-    if hasattr(model, "predict"):
+        entry: dict[str, Any] = {"error": None}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            own = np.searchsorted(np.unique(shared.y), model.predict(X[fold.test]))
-        native, native_counts = mean_class_recall(truth, own), counts_of(truth, own, n_classes)
+            try:
+                if model is None or not _serves_all_sizes(estimator):
+                    start = time.perf_counter()
+                    model = with_seed(with_size(estimator, size), fit_seed).fit(train, labels)
+                    seconds = time.perf_counter() - start
+                entry |= _judge(model, train, test, labels, samples, size)
+            except Exception as error:  # a method that fails is a row that says so
+                text = f"{type(error).__name__}: {error}"
+                entry["error"] = text if len(text) <= 300 else text[:297] + "..."
+        entries.append({**entry, "seconds": seconds})
+    return entries
+
+
+def _judge(
+    model: Any, train: Any, test: Any, labels: Any, samples: Samples, size: int
+) -> dict[str, Any]:
+    """Score a fitted method's panel with the common classifier, and its own decision."""
+    panel = exact_panel(model, size, train.shape[1])
+    if not panel.size:
+        raise ValueError("it gave an empty panel.")
+    columns = [_dense(part[:, np.sort(panel)]) for part in (train, test)]
+    judge = common_classifier().fit(columns[0], labels)
+    said = answer(judge, columns[1], samples.classes)
+    native = None
+    if hasattr(model, "predict"):
+        own = selected_features(model, train.shape[1])
+        if own is not None and own.size == size:
+            native = answer(model, test, samples.classes, labels_only=True).predicted
     return {
-        "status": "ok",
-        "error": None,
         "panel": panel,
-        "score": scores["balanced_accuracy"],
-        "auc": scores["auc"],
-        "auc_variance": area_variance(truth, proba, [1] if n_classes == 2 else range(n_classes)),
-        "counts": counts_of(truth, predicted, n_classes),
+        "predicted": said.predicted,
+        "decision": said.decision,
         "native": native,
-        "native_counts": native_counts,
     }
 
 
-def _run(
-    journal: Journal,
-    methods: Mapping[str, Any],
+def _dense(part: Any) -> Any:
+    return part.toarray() if hasattr(part, "toarray") else np.asarray(part, dtype=np.float64)
+
+
+def with_size(estimator: Any, size: int) -> Any:
+    """Return a clone asked for ``size`` features, where it has a parameter for that."""
+    estimator = clone(estimator)
+    name = _size_parameter(estimator)
+    return estimator if name is None else estimator.set_params(**{name: size})
+
+
+def _size_parameter(estimator: Any) -> str | None:
+    params = estimator.get_params(deep=False)
+    if isinstance(estimator, Pipeline):
+        for name, step in reversed(estimator.steps):
+            inner = _size_parameter(step) if isinstance(step, BaseEstimator) else None
+            if inner is not None:
+                return f"{name}__{inner}"
+        return None
+    # the last two mean other things elsewhere (neighbours, features per tree): selectors only
+    names = ["n_features", "n_features_to_select"]
+    names += ["k", "max_features"] if hasattr(type(estimator), "get_support") else []
+    for name in names:
+        if name in params:
+            return name
+    if "param_grid" in params or "param_distributions" in params:
+        inner = _size_parameter(params["estimator"])
+        return None if inner is None else f"estimator__{inner}"
+    return None
+
+
+def _serves_all_sizes(estimator: Any) -> bool:
+    """Tell whether the order is the same for every size, so that one fit serves them all."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return bool(getattr(last, "order_ignores_size", False))
+
+
+# ------------------------------------------------------------------------ from folds to rows
+
+
+def comparison_rows(
+    cells: dict[tuple[str, int], list[dict[str, Any]]],
+    samples: Samples,
     folds: Sequence[Fold],
-    sizes: tuple[int, ...],
-    shared: _Samples,
-    n_jobs: int | None,
-    time_limit: float | None,
-    progress: Progress | None,
-) -> None:
-    """Do what the journal does not hold yet; drop a method whose process had to be replaced."""
-    journal.plan((name, fold.repeat, fold.index) for name in methods for fold in folds)
-    for key in list(journal.records):
-        record = journal.read(key, _check_record)
-        if record["limit"] is not None and (time_limit is None or time_limit > record["limit"]):
-            journal.forget([key])  # stopped at a smaller limit than this: it gets another try
-    dropped = {
-        key[0]: {name: value[name] for name in ("status", "error", "limit")}
-        for key, value in journal.records.items()
-        if value["dropped"]
-    }
-
-    def record_of(outcome: Outcome) -> tuple[dict[str, Any], list[Any]]:
-        name, repeat, index = outcome.task.key
-        if outcome.status in ("timeout", "died"):
-            late = outcome.status == "timeout"
-            dropped[name] = {
-                "status": "timeout" if late else "failed",
-                "error": f"{outcome.error} in repeat {repeat + 1}, fold {index + 1}",
-                "limit": time_limit if late else None,
-            }
-        return _record(outcome, sizes, dropped.get(name))
-
-    tasks = [
-        Task((name, fold.repeat, fold.index), _run_fold, (estimator, fold, sizes))
-        for fold in folds
-        for name, estimator in methods.items()
-    ]
-    run_logged(
-        tasks,
-        shared,
-        journal,
-        stage=COMPARISON,
-        progress=progress,
-        record=record_of,
-        n_jobs=n_jobs,
-        isolate=True,
-        time_limit=time_limit,
-        cancelled=lambda task: task.key[0] in dropped,
-    )
+    scoring: Scoring,
+    reference: str,
+) -> tuple[dict[str, Any], ...]:
+    """Return a row for every method and size, the unfinished ones with their reason."""
+    complete = {key for key, part in cells.items() if all(e["error"] is None for e in part)}
+    found = {key: _gathered(cells[key], samples.codes, folds) for key in cells if key in complete}
+    rows = {}
+    for (name, size), entries in cells.items():
+        problem = next((e["error"] for e in entries if e["error"] is not None), None)
+        row: dict[str, Any] = {"method": name, "size": size}
+        row |= {"status": "ok" if problem is None else "failed", "error": problem}
+        row |= dict.fromkeys(_NUMBERS, float("nan"))
+        row["on_front"] = False
+        if (name, size) in found:
+            panels = [e["panel"] for e in entries]
+            row |= _estimates(found[name, size], entries, samples, folds, scoring)
+            row["panel_size"] = float(np.mean([len(p) for p in panels]))
+            row["stability"] = nogueira_stability(panels, samples.X.shape[1]).value
+            row["jaccard"] = average_jaccard(panels)
+        rows[name, size] = row
+    pairs = [key for key in found if key[0] != reference and (reference, key[1]) in found]
+    variances, values = [], []
+    for key in pairs:
+        other = reference, key[1]
+        values.append(rows[key]["balanced_accuracy"] - rows[other]["balanced_accuracy"])
+        variances.append(
+            difference_variance(found[key], found[other], scoring, "balanced_accuracy")
+        )
+    freedom = [len(folds) - 1] * len(pairs)
+    for key, d in zip(pairs, paired_differences(values, variances, freedom, level=scoring.level)):
+        rows[key] |= {"difference": d.value, "difference_low": d.low, "difference_high": d.high}
+        rows[key] |= {"p_value": d.p_value, "p_adjusted": d.p_adjusted}
+    if found:
+        scores = [rows[key]["balanced_accuracy"] for key in found]
+        for key, front in zip(found, pareto_front([size for _, size in found], scores)):
+            rows[key]["on_front"] = bool(front)
+    return tuple(rows.values())
 
 
-def _check_record(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record; raise KeyError or TypeError if it lacks something that is used of it."""
-    _ = [record[name] for name in ("status", "error", "dropped", "limit")]
-    for entry in record["sizes"]:
-        _ = [entry[name] for name in ("size", "error")]
-        if entry["status"] == "ok":
-            _ = [entry[name] for name in ("panel", "score", "auc", "auc_variance", "counts")]
-            _ = [entry[name] for name in ("native", "native_counts")]
-    return record
+_NUMBERS = [
+    "balanced_accuracy",
+    "low",
+    "high",
+    "roc_auc",
+    "roc_auc_low",
+    "roc_auc_high",
+    "native",
+    "native_low",
+    "native_high",
+    "panel_size",
+    "stability",
+    "jaccard",
+    "difference",
+    "difference_low",
+    "difference_high",
+    "p_value",
+    "p_adjusted",
+]
 
 
-def _record(
-    outcome: Outcome, sizes: tuple[int, ...], why_dropped: dict[str, Any] | None
-) -> tuple[dict[str, Any], list[Any]]:
-    """Return what the log keeps of a method in a fold, and apart from it the seconds."""
-    early = outcome.status in ("timeout", "died", "cancelled")
-    record = {"status": outcome.status, "error": outcome.error, "dropped": early, "limit": None}
-    if early and why_dropped is not None:
-        record.update(why_dropped)
-    missing = {"status": record["status"], "error": record["error"]}
-    by_size = {part["size"]: dict(part) for part in outcome.value or ()}
-    entries = [by_size.get(size, {"size": size, **missing}) for size in sizes]
-    seconds = [entry.pop("seconds", None) for entry in entries]
-    problem = next((entry for entry in entries if entry["status"] != "ok"), None)
-    if record["status"] == "ok" and problem is not None:
-        record.update(status="failed", error=problem["error"])
-    return {**record, "sizes": entries}, seconds
+def _gathered(
+    entries: Sequence[dict[str, Any]],
+    codes: IntArray,
+    folds: Sequence[Fold],
+    name: str = "predicted",
+) -> OutOfFold:
+    answers = []
+    for entry in entries:
+        ranks = entry["decision"] if name == "predicted" else None
+        decision = None if ranks is None else np.asarray(ranks, dtype=np.float64)
+        answers.append(Answer(np.asarray(entry[name], dtype=np.intp), decision, None))
+    return OutOfFold.gather(codes, folds, answers)
+
+
+def _estimates(
+    found: OutOfFold,
+    entries: Sequence[dict[str, Any]],
+    samples: Samples,
+    folds: Sequence[Fold],
+    scoring: Scoring,
+) -> dict[str, float]:
+    """Return score, area and native score of a row, with their intervals."""
+    scores = {"balanced_accuracy": scoring.balanced_accuracy(found)}
+    area = scoring.roc_auc(found)
+    if area is not None:
+        scores["roc_auc"] = area
+    if all(entry["native"] is not None for entry in entries):
+        native = _gathered(entries, samples.codes, folds, "native")
+        scores["native"] = scoring.balanced_accuracy(native)
+    result: dict[str, float] = {}
+    for name, score in scores.items():
+        prefix = "" if name == "balanced_accuracy" else f"{name}_"
+        result |= {name: score.value, f"{prefix}low": score.low, f"{prefix}high": score.high}
+    return result

@@ -1,8 +1,7 @@
 """One fitted model on samples that took no part in it: an independent cohort.
 
-Everything a reader of a clinical paper looks for, with intervals: how often it is right, how well
-it ranks, whether its probabilities mean what they say, and what acting on them would be worth. What
-a cohort is too small or too plain to show is said in words.
+How often it is right, how well it ranks, whether its probabilities mean what they say, what acting
+on them would be worth, and whether the panel's values are shifted or scaled against training.
 """
 
 from __future__ import annotations
@@ -13,35 +12,31 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
+from scipy.stats import t as student
 from sklearn.metrics import confusion_matrix, roc_curve
 
-from .._notices import Notice
-from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import check_real
+from .._typing import Float64Array, IntArray, Record
+from .._validate import check_real, first_few
 from ..metrics import (
-    CalibrationCurve,
-    CalibrationLine,
-    DecisionCurve,
+    Calibration,
     Interval,
-    ThresholdCounts,
-    ThresholdRow,
-    balanced_accuracy_interval,
-    clopper_pearson,
+    calibration_line,
     delong_interval,
-    predictive_values,
+    exact_interval,
+    mean_interval,
+    move_prior,
+    recall_mean_interval,
 )
-from ..metrics.calibration import mean_by_class
-from ..metrics.ranking import mean_area
-from .curves import PositiveProbabilities
-from .recalibration import check_known, recalibrated_share
-from .scores import SCORE_TITLES, class_scores
-from .shift import FeatureShift
-from .values import Scored, plain, ranged
+from ..metrics.roc import mean_area
+from .cache import plain
+from .procedure import class_scores, estimator_prior, last_step
+from .result import Flag, Probabilities, Scored, frame
 
 
 @dataclass(frozen=True, repr=False)
 class ExternalValidation(Scored):
-    """Scores, curves and remarks of a model on a cohort; the result of `validate_external`.
+    """Scores of a model on a cohort; the result of `validate_external`.
 
     Attributes
     ----------
@@ -57,80 +52,69 @@ class ExternalValidation(Scored):
     observed_prevalence : bool
         Whether that is the cohort's own share, because none was given.
     scores : dict of str to Interval
-        What the cohort can show of accuracy, balanced_accuracy, auc, sensitivity, specificity,
-        ppv, npv, brier (at equal class shares) and brier_at_prevalence. With more than two
-        classes, auc is the mean over each class against the rest, and there are no sensitivity
-        and what follows from it, but `recalls`.
-    recalls : tuple of Interval or None
-        Share of each class that is recognised; None for a class without samples.
-    confusion : tuple of tuple of int
+        What the cohort can show of those of `EvaluationResult`.
+    confusion : ndarray of int of shape (n_classes, n_classes)
         Samples by true class (rows) and predicted class (columns).
-    line : CalibrationLine or None
-        Calibration intercept and slope.
-    calibration : CalibrationCurve or None
-        At equal class shares.
-    roc : dict or None
-        ``fpr`` and ``tpr`` of the curve.
-    decision : DecisionCurve or None
-    thresholds : tuple of ThresholdRow
-        At the prevalence.
-    threshold_counts : ThresholdCounts or None
-        The same in counts, at every probability for equal class shares: for any prevalence.
+    calibration : Calibration or None
+        Intercept and slope, at the cohort's own class shares.
     shift : tuple of FeatureShift or None
         The panel's values against training; None where that was not looked at.
-    remarks : tuple of str
+    flags : tuple of Flag
         What could not be said, and why.
     """
 
     classes: tuple[Any, ...]
+    positive: Any
     class_counts: tuple[int, ...]
+    prevalence: float | None
+    observed_prevalence: bool
     scores: dict[str, Interval]
-    recalls: tuple[Interval | None, ...]
-    confusion: tuple[tuple[int, ...], ...]
-    remarks: tuple[str, ...]
-    positive: Any = None
-    prevalence: float | None = None
-    observed_prevalence: bool = False
-    line: CalibrationLine | None = None
-    calibration: CalibrationCurve | None = None
-    roc: dict[str, list[float]] | None = None
-    decision: DecisionCurve | None = None
-    thresholds: tuple[ThresholdRow, ...] = ()
-    threshold_counts: ThresholdCounts | None = None
-    shift: tuple[FeatureShift, ...] | None = None
+    confusion: IntArray
+    calibration: Calibration | None
+    shift: tuple[FeatureShift, ...] | None
+    flags: tuple[Flag, ...]
+    truth: IntArray
+    decision: Float64Array | None
+    probabilities: Probabilities | None
+    level: float = 0.95
+
+    def __repr__(self) -> str:
+        lines = [f"ExternalValidation: {self.n_samples} samples"]
+        for name, s in self.scores.items():
+            lines.append(f"  {name}: {s.value:.3f} ({s.low:.3f} to {s.high:.3f})")
+        return "\n".join(lines)
 
     @property
     def n_samples(self) -> int:
         """Number of samples."""
         return sum(self.class_counts)
 
-    @property
-    def notices(self) -> tuple[Notice, ...]:
-        """What could not be said, as notices."""
-        return tuple(Notice("cohort", "note", text) for text in self.remarks)
+    def _probabilities(self) -> Probabilities | None:
+        return self.probabilities
 
-    def _title(self) -> str:
-        counts = ", ".join(f"{n} {c}" for n, c in zip(self.class_counts, self.classes))
-        return f"External validation: {self.n_samples} samples ({counts})"
+    def _rates(self, level: float) -> tuple[Interval, Interval] | None:
+        if self.positive is None or min(self.class_counts) == 0:
+            return None
+        one = self.classes.index(self.positive)
+        pairs = [(int(self.confusion[k, k]), self.class_counts[k]) for k in (one, 1 - one)]
+        sensitivity, specificity = (exact_interval(*pair, level=level) for pair in pairs)
+        return sensitivity, specificity
 
-    def _lines(self) -> list[tuple[str, str]]:
-        lines = [(t, ranged(self.scores[k])) for k, t in SCORE_TITLES.items() if k in self.scores]
-        if self.line is not None:
-            lines.append(("calibration intercept", ranged(self.line.intercept)))
-            if self.line.slope is not None:
-                lines.append(("calibration slope", ranged(self.line.slope)))
-        return lines + [("note", text) for text in self.remarks]
+    def roc_curve(self) -> Any:
+        """Return the ROC curve as a data frame; None unless two classes are ranked."""
+        if self.positive is None or self.decision is None or min(self.class_counts) == 0:
+            return None
+        one = self.classes.index(self.positive)
+        fpr, tpr, _ = roc_curve(self.truth == one, self.decision[:, one])
+        return frame({"fpr": fpr, "tpr": tpr})
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it."""
-        return plain(
-            {
-                **vars(self),
-                "n_samples": self.n_samples,
-                "classes": [str(c) for c in self.classes],
-                "positive": None if self.positive is None else str(self.positive),
-            }
-        )
+        left_out = ("truth", "decision", "probabilities")
+        made = {k: v for k, v in vars(self).items() if k not in left_out}
+        curve = self.roc_curve()
+        tables = {"roc_curve": None if curve is None else curve.to_dict("list"), **self._curves()}
+        return plain({**made, "n_samples": self.n_samples, **tables})
 
 
 def validate_external(
@@ -140,6 +124,7 @@ def validate_external(
     *,
     pos_label: Any = None,
     prevalence: float | None = None,
+    prior: Any = None,
     level: float = 0.95,
 ) -> ExternalValidation:
     """Validate a fitted classifier on samples that took no part in fitting it.
@@ -148,8 +133,7 @@ def validate_external(
     ----------
     model : classifier
         Fitted; with ``predict_proba`` for calibration, decision curve and thresholds, with that
-        or ``decision_function`` for the area under the curve. Probabilities are taken to be for
-        equal class shares, or for what `recalibrate` made of them.
+        or ``decision_function`` for the area under the curve.
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
         The cohort.
     y : array-like of shape (n_samples,)
@@ -157,8 +141,11 @@ def validate_external(
     pos_label : label, optional
         The positive class of two, by default the last in sorted order.
     prevalence : float, optional
-        Share of the positive class where the model is to be used; by default the one that it
-        was recalibrated to, or else that of the cohort.
+        Share of the positive class where the model is to be used; by default that of the cohort.
+    prior : "equal" or array-like of shape (n_classes,), optional
+        The class shares that the model's probabilities are for: those of its training samples,
+        unless it says others (``prior_``) or weights the classes. Needed where the model does
+        neither: it does not remember the shares that it was trained on.
     level : float, default=0.95
         Coverage of the intervals.
 
@@ -172,22 +159,26 @@ def validate_external(
     >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.evaluation import validate_external
     >>> X, y = make_planted(120, 20, 2, effect=2.5, return_X_y=True)
-    >>> found = validate_external(GSVPSVM().fit(X[:80], y[:80]), X[80:], y[80:], prevalence=0.1)
-    >>> round(found.scores["auc"].value, 2) > 0.9, found.prevalence
+    >>> model = GSVPSVM(n_features=2).fit(X[:80], y[:80])
+    >>> found = validate_external(model, X[80:], y[80:], prevalence=0.1)
+    >>> round(found.scores["roc_auc"].value, 2) > 0.9, found.prevalence
     (True, 0.1)
     """
     classes = np.asarray(model.classes_)
-    decision, proba = class_scores(model, X, len(classes))
-    share = recalibrated_share(model, classes[-1] if pos_label is None else pos_label)
+    decision, proba = class_scores(model, X)
+    if prior is None:
+        prior = estimator_prior(model, classes.size)
+        if prior is None:
+            prior = getattr(last_step(model), "class_prior_", None)
     return validate_predictions(
-        np.asarray(y),
-        np.asarray(model.predict(X)),
+        y,
+        model.predict(X),
         classes.tolist(),
         decision=decision,
         proba=proba,
         positive=pos_label,
-        prevalence=share if prevalence is None else prevalence,
-        prior=0.5 if share is None else share,
+        prevalence=prevalence,
+        prior=prior,
         level=level,
     )
 
@@ -201,7 +192,7 @@ def validate_predictions(
     proba: Float64Array | None = None,
     positive: Any = None,
     prevalence: float | None = None,
-    prior: float = 0.5,
+    prior: Any = None,
     shift: Sequence[FeatureShift] | None = None,
     level: float = 0.95,
 ) -> ExternalValidation:
@@ -217,14 +208,13 @@ def validate_predictions(
         Values that rank the samples for each class, and probabilities.
     positive : label, optional
         The positive one of two classes, by default the last.
-    prevalence : float, optional
-        As for `validate_external`; by default that of the cohort.
-    prior : float, default=0.5
-        The share that the probabilities are for.
+    prevalence, level
+        As for `validate_external`.
+    prior : "equal" or array-like of shape (n_classes,), optional
+        The shares that the probabilities are for; by default those of this cohort, as if it had
+        been drawn like the training samples.
     shift : sequence of FeatureShift, optional
         What `check_shift` found.
-    level : float, default=0.95
-        As for `validate_external`.
 
     Returns
     -------
@@ -235,150 +225,305 @@ def validate_predictions(
     >>> from sparsegsvp.evaluation import validate_predictions
     >>> found = validate_predictions(["ill", "ill", "well"], ["ill", "well", "well"],
     ...                              ["ill", "well"], positive="ill")
-    >>> found.confusion, found.scores["balanced_accuracy"].value
-    (((1, 1), (0, 1)), 0.75)
+    >>> found.confusion.tolist(), found.scores["balanced_accuracy"].value
+    ([[1, 1], [0, 1]], 0.75)
     """
     check_real("level", level, above=0, below=1)
     if prevalence is not None:
         check_real("prevalence", prevalence, above=0, below=1)
     truth, predicted, labels = np.asarray(y_true), np.asarray(y_pred), list(classes)
-    _check_cohort(truth, labels, positive)
+    codes = _check_cohort(truth, labels, positive)
     counts = confusion_matrix(truth, predicted, labels=labels)
-    totals = counts.sum(axis=1).tolist()
-    recalls = tuple(
-        clopper_pearson(int(counts[k, k]), n, level=level) if n else None
-        for k, n in enumerate(totals)
-    )
-    complete = min(totals) > 0
-    scores = {"accuracy": clopper_pearson(int(np.trace(counts)), truth.size, level=level)}
-    if complete:
-        scores["balanced_accuracy"] = balanced_accuracy_interval(truth, predicted, level=level)
-    remarks = _about_absent(labels, totals)
-    found: dict[str, Any] = {}
-    codes = np.array([labels.index(label) for label in truth.tolist()])
-    if len(labels) == 2:
-        one = 1 if positive is None else labels.index(positive)
-        found = {"positive": labels[one]}
-        rates = {"sensitivity": recalls[one], "specificity": recalls[1 - one]}
-        scores |= {name: rate for name, rate in rates.items() if rate is not None}
-        if complete:
-            found |= _two_classes(
-                codes == one,
-                scores,
-                remarks,
-                called=predicted == labels[one],
-                ranks=None if decision is None else decision[:, one],
-                p=None if proba is None else np.clip(proba[:, one], 0.0, 1.0),
-                prevalence=prevalence,
-                prior=prior,
-                level=level,
-            )
-    elif complete:
-        _many_classes(codes, scores, decision, proba, level)
-    return ExternalValidation(
+    totals = [int(n) for n in counts.sum(axis=1)]
+    k, complete = len(labels), min(totals) > 0
+    one = k - 1 if positive is None else labels.index(positive)
+    flags = [Flag("absent", {"class": labels[j]}) for j, n in enumerate(totals) if not n]
+    flags += _few_flags(labels, totals)
+    if decision is not None and not np.isfinite(decision).all():
+        decision = None
+    moved = None
+    if proba is not None and complete:
+        shares = np.array(totals) / sum(totals)
+        moved = move_prior(np.clip(proba, 0.0, 1.0), shares if prior is None else prior, shares)
+    scores = _cohort_scores(counts, codes, decision, moved, one, level, labels)
+    known = calibration = None
+    if k == 2 and complete:
+        flags += _two_class_flags(predicted, decision, moved, one)
+        if moved is not None:
+            known = _probabilities(codes == one, moved[:, one], prior, one, totals)
+            calibration = calibration_line(known.y, known.p, level=level)
+            if calibration.slope is None:
+                flags.append(Flag("no slope", {"separated": bool(np.ptp(known.p) > 0)}))
+    share = (totals[one] / sum(totals) if prevalence is None else prevalence) if complete else None
+    result = ExternalValidation(
         classes=tuple(labels),
+        positive=labels[one] if k == 2 else None,
         class_counts=tuple(totals),
+        prevalence=share if k == 2 else None,
+        observed_prevalence=prevalence is None,
         scores=scores,
-        recalls=recalls,
-        confusion=tuple(tuple(row) for row in counts.tolist()),
+        confusion=counts,
+        calibration=calibration,
         shift=None if shift is None else tuple(shift),
-        remarks=(*remarks, *_about_few(labels, totals)),
-        **found,
+        flags=tuple(flags),
+        truth=codes,
+        decision=decision,
+        probabilities=known,
+        level=level,
     )
+    scores.update(result.predictive_values())
+    return result
 
 
-def _check_cohort(truth: NDArray[Any], labels: list[Any], positive: Any) -> None:
-    """Raise ValueError unless there are samples, all of known classes, as the positive one is."""
-    check_known(truth, labels)
+def _check_cohort(truth: NDArray[Any], labels: list[Any], positive: Any) -> IntArray:
+    """Return the class codes of samples, all of which must be of known classes."""
     if not truth.size:
         raise ValueError("the cohort has no samples.")
     if positive is not None and positive not in labels:
         raise ValueError(f"the positive class {positive!r} is not among the classes {labels}.")
+    unknown = sorted({str(label) for label in truth.tolist() if label not in labels})
+    if unknown:
+        raise ValueError(
+            f"y holds {first_few(unknown)}, which the model does not know; its classes are "
+            f"{first_few(labels)}. Rename or leave out those samples."
+        )
+    return np.array([labels.index(label) for label in truth.tolist()], dtype=np.intp)
 
 
-def _about_absent(labels: list[Any], totals: list[int]) -> list[str]:
-    """Say which classes have no samples, if any."""
-    absent = [str(label) for label, n in zip(labels, totals) if not n]
-    if not absent:
-        return []
-    return [
-        f"The cohort has no sample of {', '.join(absent)}: what compares the classes "
-        "(balanced accuracy, ranking, calibration, predictive values) cannot be estimated."
-    ]
-
-
-def _about_few(labels: list[Any], totals: list[int]) -> list[str]:
-    """Say if the smallest class is there with a few samples only."""
+def _few_flags(labels: list[Any], totals: list[int]) -> list[Flag]:
     least = min(totals)
-    if not 0 < least < 10:
-        return []
-    return [
-        f"Class {labels[totals.index(least)]} has {least} sample{'s' * (least > 1)} here: so "
-        "few show little, and the intervals are wide."
-    ]
+    return [Flag("few", {"class": labels[totals.index(least)], "count": least})] * (0 < least < 10)
 
 
-def _many_classes(
+def _two_class_flags(
+    predicted: NDArray[Any], decision: Float64Array | None, proba: Float64Array | None, one: int
+) -> list[Flag]:
+    flags = []
+    called = np.unique(predicted)
+    if called.size == 1:
+        flags.append(Flag("one call", {"label": called.tolist()[0]}))
+    if decision is not None and np.ptp(decision[:, one]) == 0:
+        flags.append(Flag("equal ranks", {}))
+    if proba is None:
+        flags.append(Flag("no probabilities", {}))
+    return flags
+
+
+def _probabilities(
+    y: Any, p: Float64Array, prior: Any, one: int, totals: list[int]
+) -> Probabilities:
+    share = totals[one] / sum(totals)
+    own = 0.5
+    if prior is not None:
+        old = 0.5 if isinstance(prior, str) else float(np.asarray(prior)[one])
+        own = float(move_prior([0.5], old, share)[0])
+    return Probabilities(y, p, share, own, 1, (float(totals[one]), float(totals[1 - one])))
+
+
+def _cohort_scores(
+    counts: IntArray,
     codes: IntArray,
-    scores: dict[str, Interval],
     decision: Float64Array | None,
     proba: Float64Array | None,
+    one: int,
     level: float,
-) -> None:
-    """Add the mean area of each class against the rest and the Brier score of K classes."""
-    n_classes = int(codes.max()) + 1
-    if decision is not None and np.isfinite(decision).all():
-        parts = [(codes == k, decision[:, k]) for k in range(n_classes)]
-        scores["auc"] = mean_area(parts, level=level)
-    if proba is not None:
-        gaps = [np.clip(proba[codes == k], 0, 1) - np.eye(n_classes)[k] for k in range(n_classes)]
-        errors = [np.sum(gap**2, axis=1) / 2 for gap in gaps]
-        scores["brier"] = mean_by_class(errors, [1 / n_classes] * n_classes, level=level)
-
-
-def _two_classes(
-    y: BoolArray,
-    scores: dict[str, Interval],
-    remarks: list[str],
-    *,
-    called: BoolArray,
-    ranks: Float64Array | None,
-    p: Float64Array | None,
-    prevalence: float | None,
-    prior: float,
-    level: float,
-) -> dict[str, Any]:
-    """Add scores and remarks of two classes that are both there; return curves and thresholds."""
-    share = float(y.mean()) if prevalence is None else prevalence
-    found: dict[str, Any] = {"prevalence": share, "observed_prevalence": prevalence is None}
-    ones, zeros = int(y.sum()), int((~y).sum())
-    pairs = (int((called & y).sum()), ones), (int((~called & ~y).sum()), zeros)
-    named = zip(("ppv", "npv"), predictive_values(*pairs, share, level=level))
-    scores.update({name: value for name, value in named if value is not None})
-    if called.all() or not called.any():
-        which = "positive" if called.all() else "negative"
-        remarks.append(f"Every sample was called {which}: the labels tell nothing apart here.")
-    if ranks is not None and np.isfinite(ranks).all():
-        scores["auc"] = delong_interval(y, ranks, level=level)
-        fpr, tpr, _ = roc_curve(y, ranks)
-        found["roc"] = {"fpr": fpr.tolist(), "tpr": tpr.tolist()}
-        if np.ptp(ranks) == 0:
-            remarks.append("All predictions are equal: the model ranks no sample above another.")
-    if p is None:
-        remarks.append(
-            "The model gives no probabilities: calibration, decision curve and thresholds are "
-            "left out."
+    labels: list[Any],
+) -> dict[str, Interval]:
+    """Return every score that the cohort can show, predictive values aside."""
+    k, totals = len(labels), counts.sum(axis=1)
+    right = np.diag(counts)
+    scores: dict[str, Interval] = {}
+    if totals.min() > 0:
+        scores["balanced_accuracy"] = recall_mean_interval(
+            right.tolist(), totals.tolist(), level=level
         )
-        return found
-    said = PositiveProbabilities(y, p, prior)
-    scores["brier"] = said.brier(0.5, level)
-    scores["brier_at_prevalence"] = said.brier(share, level)
-    found["line"] = said.calibration_line(level)
-    if found["line"].slope is None:
-        why = "are all equal" if np.ptp(said.at(0.5)) == 0 else "separate the classes completely"
-        remarks.append(f"No calibration slope: the probabilities {why}, which fits any slope.")
-    found["calibration"] = said.calibration_curve(n_bins=min(5, max(2, y.size // 10)))
-    found["decision"] = said.decision_curve(share)
-    found["thresholds"] = said.thresholds(share, level)
-    found["threshold_counts"] = said.threshold_counts()
-    return found
+        if decision is not None and k == 2:
+            scores["roc_auc"] = delong_interval(codes == one, decision[:, one], level=level)
+        elif decision is not None:
+            parts = [(codes == j, decision[:, j]) for j in range(k)]
+            scores["roc_auc"] = mean_area(parts, level=level)
+    recalls = {
+        j: exact_interval(right[j], totals[j], level=level) for j in range(k) if totals[j] > 0
+    }
+    if k == 2:
+        named = {"sensitivity": one, "specificity": 1 - one}
+        scores |= {name: recalls[j] for name, j in named.items() if j in recalls}
+    scores["accuracy"] = exact_interval(right.sum(), codes.size, level=level)
+    if proba is not None:
+        errors = np.sum((proba - np.eye(k)[codes]) ** 2, axis=1) / 2
+        variance = float(errors.var(ddof=1)) / errors.size if errors.size > 1 else np.inf
+        scores["brier"] = mean_interval(float(errors.mean()), variance, level=level)
+    if k > 2:
+        scores |= {f"recall {labels[j]}": recall for j, recall in recalls.items()}
+    return scores
+
+
+# ------------------------------------------------------------------ values against training
+
+LEVEL = 0.01  # of the tests, shared by all features and both questions (Bonferroni)
+LEAST_SHIFT, LEAST_FACTOR = 0.5, 2.0  # training standard deviations, and ratio, worth a word
+# Fewer samples hardly know their own spread: they take that of training if it is larger, and
+# the tails of Student's distribution with 4 degrees of freedom.
+_FEW, _LONG_TAILS = 10, 4
+
+
+@dataclass(frozen=True)
+class FeatureShift(Record):
+    """One feature of a panel in other samples, against training.
+
+    Attributes
+    ----------
+    feature : str
+    shift : float
+        How much higher the values are, in training standard deviations within classes.
+    factor : float or None
+        Their standard deviation over that of training; None where too few samples show one.
+    shifted, scaled : bool
+        Whether that is beyond chance and worth a word.
+    """
+
+    feature: str
+    shift: float
+    factor: float | None
+    shifted: bool
+    scaled: bool
+
+
+def check_shift(
+    model: Any, values: ArrayLike, labels: ArrayLike | None = None
+) -> list[FeatureShift] | None:
+    """Compare the panel's values in other samples with those of the training samples.
+
+    With at least three labelled samples of each class, classes are compared with themselves.
+    Otherwise the mix of classes is taken as unknown: only a mean outside the range of the training
+    classes' means is a shift, and only a spread that no mix of them has is a scaling.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted `GSVPSVM` or `GSVPSVMCV`, or a pipeline that ends in one.
+    values : array-like of shape (n_samples, n_panel)
+        The panel's features, in the order of the columns, as the last step of the model takes
+        them; ``nan`` where missing.
+    labels : array-like of shape (n_samples,), optional
+        True classes, where they are known.
+
+    Returns
+    -------
+    list of FeatureShift, or None
+        One for each feature of the panel; None for a model that does not remember its training
+        samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp import GSVPSVM
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.evaluation import check_shift
+    >>> X, y = make_planted(100, 20, 2, effect=2.5, return_X_y=True)
+    >>> model = GSVPSVM(n_features=2).fit(X, y)
+    >>> other = X[:, model.get_support()] + [0.0, 3.0]
+    >>> [found.shifted for found in check_shift(model, other, y)]
+    [False, True]
+    """
+    fitted = last_step(model)
+    if not all(
+        hasattr(fitted, f"{n}_") for n in ("panel_means", "panel_variances", "class_counts")
+    ):
+        return None
+    x = np.asarray(values, dtype=np.float64)
+    names = getattr(model, "feature_names_in_", None)
+    panel = np.flatnonzero(fitted.support_)
+    codes = np.full(x.shape[0], -1)
+    if labels is not None:
+        place = {str(label): k for k, label in enumerate(fitted.classes_.tolist())}
+        codes = np.array([place.get(str(label), -1) for label in np.asarray(labels).tolist()])
+    result = []
+    for j, feature in enumerate(panel.tolist()):
+        known = np.isfinite(x[:, j])
+        name = str(feature) if names is None else str(names[feature])
+        training = (fitted.panel_means_[:, j], fitted.panel_variances_[:, j], fitted.class_counts_)
+        parts = [x[known, j][codes[known] == k] for k in range(len(fitted.classes_))]
+        level = LEVEL / (2 * max(panel.size, 1))
+        result.append(_compare(name, x[known, j], parts, *training, level))
+    return result
+
+
+def _compare(
+    name: str,
+    x: Float64Array,
+    parts: list[Float64Array],
+    means: Float64Array,
+    variances: Float64Array,
+    counts: Float64Array,
+    level: float,
+) -> FeatureShift:
+    """Compare one feature, whose training classes have these means, variances and counts."""
+    deviation = float(np.sqrt(variances.mean()))
+    if not x.size or deviation == 0.0:
+        return FeatureShift(name, 0.0, None, False, False)
+    if min(part.size for part in parts) >= 3:
+        gap = float(np.mean([part.mean() - mean for part, mean in zip(parts, means)]))
+        terms = [_mean_variance(part, v) for part, v in zip(parts, variances)]
+        terms += [(v / n, n - 1) for v, n in zip(variances, counts)]
+        p_shift = _welch(gap * len(parts), terms)
+        centred = np.concatenate([part - part.mean() for part in parts])
+        freedom, low, high = centred.size - len(parts), deviation, deviation
+    else:
+        nearest = float(np.clip(x.mean(), means.min(), means.max()))
+        gap = float(x.mean()) - nearest
+        k = int(np.abs(means - x.mean()).argmin())
+        terms = [_mean_variance(x, float(variances.max())), (variances[k] / counts[k], np.inf)]
+        p_shift = _welch(gap, terms) if gap else 1.0
+        centred, freedom = x - x.mean(), x.size - 1
+        low = float(np.sqrt(variances.min()))
+        high = float(np.sqrt(variances.max() + np.ptp(means) ** 2 / 4))
+    factor, p_scale = _scale(centred, freedom, low, high, float(counts.sum()))
+    shift = gap / deviation
+    large = factor is not None and max(factor, 1 / max(factor, 1e-300)) >= LEAST_FACTOR
+    return FeatureShift(
+        name,
+        shift,
+        factor,
+        bool(p_shift <= level and abs(shift) >= LEAST_SHIFT),
+        bool(large and p_scale <= level),
+    )
+
+
+def _mean_variance(x: Float64Array, in_training: float) -> tuple[float, float]:
+    """Variance of the mean of some samples, and its degrees of freedom."""
+    own = float(x.var(ddof=1)) if x.size > 1 else 0.0
+    if x.size < _FEW:
+        return max(own, in_training) / x.size, _LONG_TAILS
+    return own / x.size, x.size - 1
+
+
+def _welch(gap: float, terms: Sequence[tuple[float, float]]) -> float:
+    """Two-sided p-value of a sum of means, with Satterthwaite's degrees of freedom."""
+    variance = sum(term for term, _ in terms)
+    if variance <= 0:
+        return float(gap == 0)
+    spread = sum(term**2 / max(freedom, 1) for term, freedom in terms)
+    freedom = variance**2 / spread if spread > 0 else np.inf
+    return float(2 * student.sf(abs(gap) / np.sqrt(variance), freedom))
+
+
+def _scale(
+    centred: Float64Array, freedom: int, low: float, high: float, n_train: float
+) -> tuple[float | None, float]:
+    """Ratio of standard deviations to the nearest end of a range, and the p-value of its logarithm.
+
+    The variance of a variance depends on the tails: the kurtosis of the samples enters, or that
+    of the normal distribution where it is larger. Samples that do not vary at all are no proof.
+    """
+    if freedom < _FEW - 1 or low <= 0:
+        return None, 1.0
+    sd = float(np.sqrt(centred @ centred / freedom))
+    if low <= sd <= high:
+        return 1.0, 1.0
+    if sd == 0.0:
+        return 0.0, 1.0
+    factor = sd / (high if sd > high else low)
+    kurtosis = max(3.0, float(np.mean(centred**4) / np.mean(centred**2) ** 2))
+    error = np.sqrt((kurtosis - 1) * (1 / freedom + 1 / n_train))
+    return factor, float(2 * norm.sf(abs(2 * np.log(factor)) / error))

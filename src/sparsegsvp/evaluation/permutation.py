@@ -1,266 +1,81 @@
-r"""The permutation test of whether there is any signal, and the verdict it gives.
+r"""The permutation test of the procedure that is reported, and the verdict.
 
 .. math:: p = \frac{1 + \#\{\text{permuted} \ge \text{observed}\}}{B + 1}
 
-The statistic is a cross-validated balanced accuracy, fixed before the labels are seen and
-the same for true and permuted ones, which is all that validity asks for. Drawing stops at
-the 10th exceedance: then p = 10 / draws (Besag and Clifford, 1991). Where a first batch of 99
-draws leaves p between 0.01 and 0.1, drawing goes on to 999. The chance of p <= 0.05 without
-signal stays 0.05; that of p <= 0.01 becomes 0.0135, since 99 draws without an exceedance are
-not gone on with.
+The statistic is the balanced accuracy of the very estimator over one repeat of folds, stratified
+anew for every draw. Of an estimator with a path it is that of exactly as many features as it is
+asked for or, where it tunes their number, the best of 1, 3 and 10: permuting the tuning would cost
+several times as much, and one size alone has little power for a single marker. All sizes come from
+one path in each fold, judged by the path's own class scores. True and permuted labels get the
+same, which is all that validity asks for.
 
-It detects neither leakage nor batch effects that happened before the table was made: what
-is built into the rows survives a permutation of the labels only if it depends on them.
+Drawing stops at the 10th exceedance: then p = 10 / draws (Besag and Clifford, 1991). Where 99
+draws leave p between 0.01 and 0.1, drawing goes on to 999.
+
+The test detects neither leakage nor batch effects that happened before the table was made.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.utils import column_or_1d
+from numpy.typing import ArrayLike
+from sklearn.metrics import balanced_accuracy_score
 
-from .._notices import Notice
-from .._parallel import Task, run_tasks
-from .._typing import Progress
-from .._validate import check_integer, check_seed
-from ..metrics import Interval
-from ..metrics.scores import sequential_p_value
-from .folds import check_labels, check_samples, derive_seed, make_folds
-from .panels import Procedure
-from .scores import mean_class_recall
+from .._typing import IntArray, Progress, Record
+from .._validate import check_integer, check_seed, derive_seed
+from ..metrics import Interval, sequential_p_value
+from .cache import run_pieces
+from .procedure import PathScores, Procedure, tested_sizes
+from .splits import Samples, make_folds, most_splits, read_samples
 
-PERMUTATIONS = "permutation test"
-Verdict = Literal["signal", "inconclusive", "none", "not tested"]
+Answer = Literal["signal", "weak", "inconclusive", "none", "not tested"]
 
+PERMUTATIONS = "permutations"
 #: Draws below which no p-value reaches 0.05.
 FEWEST_DRAWS = 19
-#: Draws of a first batch after which drawing may go on, and the p-values for which it does.
-FIRST_BATCH = 99
-UNDECIDED = (0.01, 0.1)
+#: Draws after which drawing may go on, how far, and the p-values for which it does.
+FIRST_DRAWS, MOST_DRAWS, UNDECIDED = 99, 999, (0.01, 0.1)
 _STREAM = 7  # keeps these seeds apart from those of the outer folds
 
 
 @dataclass(frozen=True)
-class PermutationResult:
-    """Outcome of a permutation test.
+class Verdict(Record):
+    """Whether the labels can be predicted better than by chance.
 
     Attributes
     ----------
-    observed : float
-        Statistic of the true labels.
-    distribution : tuple of float
-        Statistics of the permuted labels, in the order drawn.
-    p_value : float
-        The p-value.
+    answer : {"signal", "weak", "inconclusive", "none", "not tested"}
+        See `decide`.
+    p_value : float or None
+        Of the permutation test.
+    n_draws : int
+        Permutations that it rests on.
+    at_most : bool
+        Whether the p-value is the smallest that so many draws can give.
     stopped_early : bool
-        Whether drawing stopped at the 10th exceedance.
-    statistic : {"fixed", "full"}
-        The cheap statistic, or the whole procedure with its tuning.
-    scheme : {"free", "between groups", "within groups"}
-        How labels were permuted.
-    """
-
-    observed: float
-    distribution: tuple[float, ...]
-    p_value: float
-    stopped_early: bool
-    statistic: str
-    scheme: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a dictionary."""
-        drawn = list(self.distribution)
-        return {**asdict(self), "distribution": drawn, "n_permutations": len(drawn)}
-
-
-def fixed_statistic(X: Any) -> Any:
-    """Return the estimator whose cross-validated accuracy is the default statistic.
-
-    Every parameter that matters is given here, so that it stays what it is when defaults change.
-    """
-    from ..estimators import GSVPSVM
-
-    model = GSVPSVM(tau=1.0, pool=0.5, n_features=min(10, X.shape[1]), decision="scaled")
-    if sparse.issparse(X) or not np.isnan(X).any():
-        return model
-    return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), model)
-
-
-def permutation_scheme(y: NDArray[Any], groups: NDArray[Any] | None) -> str:
-    """Return how labels may be exchanged under the null hypothesis."""
-    if groups is None:
-        return "free"
-    for group in np.unique(groups):
-        if np.unique(y[groups == group]).size > 1:
-            return "within groups"
-    return "between groups"
-
-
-def permute_labels(
-    y: NDArray[Any], groups: NDArray[Any] | None, rng: np.random.Generator
-) -> NDArray[Any]:
-    """Permute labels: freely, between groups of one label each, or within groups."""
-    scheme = permutation_scheme(y, groups)
-    if scheme == "free" or groups is None:
-        return rng.permutation(y)
-    unique, first, member = np.unique(groups, return_index=True, return_inverse=True)
-    if scheme == "between groups":
-        return rng.permutation(y[first])[member]
-    drawn = y.copy()
-    for g in range(unique.size):
-        rows = np.flatnonzero(member == g)
-        drawn[rows] = rng.permutation(y[rows])
-    return drawn
-
-
-def _statistic(procedure: Procedure, n_splits: int, seed: int, draw: int) -> float:
-    """Return the cross-validated balanced accuracy of draw number ``draw`` (0: true labels)."""
-    y, groups = procedure.y, procedure.groups
-    if draw:
-        y = permute_labels(y, groups, np.random.default_rng(derive_seed(seed, _STREAM, draw)))
-        procedure = replace(procedure, y=y)
-    try:
-        folds = make_folds(
-            y, groups=groups, n_splits=n_splits, random_state=derive_seed(seed, _STREAM, draw, 1)
-        )
-    except ValueError:
-        if draw == 0:
-            raise
-        return 1.0  # labels fell so that no fold is possible: count it against the signal
-    scores = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for fold in folds:
-            fit_seed = derive_seed(seed, _STREAM, draw, 2 + fold.index)
-            predicted = procedure.predict(procedure.fit(fold.train, fit_seed), fold.test)
-            scores.append(mean_class_recall(y[fold.test], predicted))
-    return float(np.mean(scores))
-
-
-def draws_wanted(exceeds: Sequence[bool], n_permutations: int, max_permutations: int) -> int:
-    """Return how many draws there are to be, given the first ones; not more if it is decided.
-
-    A first batch of fewer than 99 draws is never gone on with: who asks for so few wants it fast.
-    """
-    p, draws, stopped = sequential_p_value(exceeds)
-    if stopped:
-        return draws
-    if draws < n_permutations or n_permutations < FIRST_BATCH:
-        return n_permutations
-    p, _, _ = sequential_p_value(exceeds[:n_permutations])
-    undecided = UNDECIDED[0] < p <= UNDECIDED[1]
-    return max(n_permutations, max_permutations) if undecided else n_permutations
-
-
-@dataclass
-class _Drawing:
-    """Statistics by draw (0: true labels), how more are computed, and who is told of them."""
-
-    procedure: Procedure
-    n_splits: int
-    seed: int
-    n_jobs: int | None
-    done: dict[int, float]
-    total: int  # draws that there are to be, as far as is known
-    report: Callable[[int, float], None] | None
-    progress: Progress | None
-
-    def exceedances(self, n_permutations: int, max_permutations: int) -> list[bool]:
-        """Draw until it is decided; return which draws reach the statistic of the true labels."""
-        workers = effective_n_jobs(self.n_jobs)
-        self._tell()
-        self._compute([0])
-        exceeds: list[bool] = []
-        while len(exceeds) < self.total:
-            first, last = len(exceeds) + 1, min(len(exceeds) + workers, self.total)
-            self._compute(list(range(first, last + 1)))
-            while len(exceeds) < self.total and len(exceeds) + 1 in self.done:
-                # equal counts give equal scores only up to rounding
-                exceeds.append(self.done[len(exceeds) + 1] >= self.done[0] - 1e-12)
-                self.total = draws_wanted(exceeds, n_permutations, max_permutations)
-        return exceeds
-
-    def _compute(self, draws: list[int]) -> None:
-        """Compute the statistics of those draws that are not done yet."""
-        missing = [draw for draw in draws if draw not in self.done]
-        tasks = [Task((draw,), _statistic, (self.n_splits, self.seed, draw)) for draw in missing]
-        with closing(run_tasks(tasks, self.procedure, n_jobs=self.n_jobs)) as outcomes:
-            for outcome in outcomes:
-                (draw,) = outcome.task.key
-                self.done[draw] = outcome.value
-                if self.report is not None:
-                    self.report(draw, outcome.value)
-                if draw:
-                    self._tell()
-
-    def _tell(self) -> None:
-        if self.progress is not None:
-            drawn = len(self.done.keys() - {0})
-            self.progress(PERMUTATIONS, min(drawn, self.total), self.total)
-
-
-def permutation_test(
-    X: Any,
-    y: ArrayLike,
-    *,
-    groups: ArrayLike | None = None,
-    estimator: Any = None,
-    n_permutations: int = 99,
-    max_permutations: int = 999,
-    n_splits: int = 5,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    known: dict[int, float] | None = None,
-    report: Callable[[int, float], None] | None = None,
-    progress: Progress | None = None,
-    batch: ArrayLike | None = None,
-) -> PermutationResult:
-    """Test whether labels can be predicted better than permuted ones.
-
-    Parameters
-    ----------
-    X, y, random_state, n_jobs
-        As in :func:`~sparsegsvp.nested_evaluate`.
-    groups : array-like of shape (n_samples,), optional
-        Kept whole in the folds. Labels that are constant within groups are permuted
-        between them, others within them.
-    estimator : classifier, optional
-        The full version: this procedure, with all its tuning, is the statistic. By default
-        ``GSVPSVM(tau=1, pool=0.5, n_features=10, decision="scaled")``, which is cheap.
-    n_permutations : int, default=99
-        Draws of the first batch; fewer are made when the 10th exceedance comes before.
-    max_permutations : int, default=999
-        Where a first batch of at least 99 leaves p between 0.01 and 0.1, drawing goes on up to
-        this number; 0, or as many as ``n_permutations``, never goes on.
-    n_splits : int, default=5
-        Folds of the one repeat; drawn anew, stratified by the permuted labels.
-    known : dict, optional
-        Statistics already computed, by draw (0 for the true labels).
-    report : callable, optional
-        Called with the number and the statistic of each new draw.
-    progress : callable, optional
-        Called as ``progress(stage, done, total)`` at the beginning and after each draw; the
-        stage is "permutation test", and the total grows when drawing goes on.
-    batch : array-like of shape (n_samples,), optional
-        Batches, for a step of ``estimator`` that centres them.
-
-    Returns
-    -------
-    PermutationResult
-
-    References
-    ----------
-    Besag, Clifford (1991), Sequential Monte Carlo p-values, Biometrika 78(2), 301-304.
+        Whether the 10th exceedance ended the draws.
+    statistic : {"procedure", "sizes"}
+        The estimator as it is, or the best of `statistic_sizes` along its path.
+    statistic_sizes : tuple of int
+    scheme : {"free", "groups", "batches", "groups and batches"}
+        Within or between what labels were permuted.
+    observed : float or None
+        Statistic of the true labels.
+    draws : tuple of float
+        Statistics of the permuted labels, in the order drawn.
+    interval : Interval or None
+        The balanced accuracy that the answer looks at.
+    chance : float
+        One over the number of classes.
+    reason : {None, "no test", "few draws", "labels fixed"}
+        Why there is no p-value that could decide; "labels fixed": groups and batches leave no
+        labels to exchange.
 
     Examples
     --------
@@ -268,113 +83,291 @@ def permutation_test(
     >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.evaluation import permutation_test
     >>> X, y = make_planted(30, 4, 4, effect=2.0, return_X_y=True)
-    >>> permutation_test(X, y, estimator=GaussianNB(), n_permutations=19).p_value
-    0.05
+    >>> test = permutation_test(GaussianNB(), X, y, n_permutations=19)
+    >>> test.p_value, test.at_most
+    (0.05, True)
     """
-    seed = check_seed(random_state)
-    check_integer("n_permutations", n_permutations, least=1)
-    check_integer("max_permutations", max_permutations, least=0)
-    if estimator is None:
-        X, labels, _, ids = check_samples(X, y, groups)
-        model = fixed_statistic(X)
-    else:
-        labels, _, ids = check_labels(y, groups)
-        model = estimator
-    lots = None if batch is None else column_or_1d(batch)
-    procedure = Procedure(model, X, labels, ids, lots)
-    done = dict(known or {})
-    drawing = _Drawing(procedure, n_splits, seed, n_jobs, done, n_permutations, report, progress)
-    exceeds = drawing.exceedances(n_permutations, max_permutations)
-    p_value, draws, stopped = sequential_p_value(exceeds)
-    return PermutationResult(
-        done[0],
-        tuple(done[d] for d in range(1, draws + 1)),
-        p_value,
-        stopped,
-        "fixed" if estimator is None else "full",
-        permutation_scheme(labels, ids),
-    )
+
+    answer: Answer
+    p_value: float | None
+    n_draws: int
+    at_most: bool
+    stopped_early: bool
+    statistic: str
+    statistic_sizes: tuple[int, ...]
+    scheme: str
+    observed: float | None
+    draws: tuple[float, ...]
+    interval: Interval | None
+    chance: float
+    reason: str | None
+
+    def judged(self, interval: Interval) -> Verdict:
+        """Return the verdict that belongs to a balanced accuracy."""
+        found = decide(
+            self.p_value,
+            self.n_draws,
+            interval,
+            1 / self.chance,
+            stopped_early=self.stopped_early,
+        )
+        return replace(self, answer=found, interval=interval)
 
 
-def verdict(test: PermutationResult | None, score: Interval, n_classes: int) -> Verdict:
+def decide(
+    p_value: float | None,
+    n_draws: int,
+    interval: Interval | None,
+    n_classes: float,
+    *,
+    stopped_early: bool = False,
+) -> Answer:
     """Say whether the labels can be predicted better than by chance.
-
-    The permutation test decides if it stopped early or made at least 19 draws; with fewer no
-    p-value reaches 0.05.
 
     Parameters
     ----------
-    test : PermutationResult or None
-        The permutation test.
-    score : Interval
-        The estimated balanced accuracy.
+    p_value : float or None
+        Of the permutation test; None without one.
+    n_draws : int
+        Its permutations; with fewer than 19 no p-value reaches 0.05.
+    interval : Interval or None
+        The balanced accuracy that is reported.
     n_classes : int
-        Number of classes; chance is one over it.
+        Chance is one over it.
+    stopped_early : bool, default=False
+        Whether exceedances ended the draws, which then were enough.
 
     Returns
     -------
-    {"signal", "inconclusive", "none", "not tested"}
-        "signal": p is at most 0.05 and the estimate above chance. "inconclusive": p is larger
-        although the whole interval lies above chance; more draws are advised. "not tested":
-        there is no test, or none that can decide, whatever the score. "none" otherwise.
+    {"signal", "weak", "inconclusive", "none", "not tested"}
+        "signal": p is at most 0.05 and the interval lies above chance. "weak": p is at most 0.05
+        and the interval reaches chance. "inconclusive": p is larger although the interval lies
+        above chance, or there were too few draws. "not tested": no test. "none" otherwise.
 
     Examples
     --------
-    >>> from sparsegsvp.evaluation import verdict
+    >>> from sparsegsvp.evaluation import decide
     >>> from sparsegsvp.metrics import Interval
-    >>> verdict(None, Interval(0.9, 0.8, 0.95, 0.95), 2)
-    'not tested'
+    >>> score = Interval(0.64, 0.46, 0.82)
+    >>> decide(0.01, 99, score, 2), decide(0.4, 25, score, 2), decide(None, 0, score, 2)
+    ('weak', 'none', 'not tested')
     """
-    if test is None or not (test.stopped_early or len(test.distribution) >= FEWEST_DRAWS):
+    if p_value is None or interval is None:
         return "not tested"
-    chance = 1 / n_classes
-    if test.p_value <= 0.05:
-        return "signal" if score.value > chance else "none"
-    return "inconclusive" if score.low > chance else "none"
+    if n_draws < FEWEST_DRAWS and not stopped_early:
+        return "inconclusive"
+    above = interval.low > 1 / n_classes
+    if p_value <= 0.05:
+        if above:
+            return "signal"
+        return "weak" if interval.high >= 1 / n_classes else "none"
+    return "inconclusive" if above else "none"
 
 
-def signal_notices(
-    test: PermutationResult | None,
-    score: Interval,
-    n_classes: int,
-    control: dict[str, Interval] | None,
-) -> list[Notice]:
-    """Return the notice of the verdict, and one if random panels do as well."""
-    found = []
-    decided = verdict(test, score, n_classes)
-    if decided == "none":
-        assert test is not None
-        reason = (
-            f"Permuted labels score as well in a share of p = {test.p_value:.2g} of the draws."
-            if test.p_value > 0.05
-            else f"The balanced accuracy, {score.value:.2f}, is not above chance."
-        )
-        text = f"{reason} The panel should not be read as a set of markers."
-        found.append(Notice("none", "serious", text))
-    elif decided == "inconclusive":
-        assert test is not None
-        text = (
-            f"The interval of the balanced accuracy, {score.low:.2f} to {score.high:.2f}, lies "
-            f"above chance, but permuted labels score as well in a share of p = "
-            f"{test.p_value:.2g} of {len(test.distribution)} draws. More draws may decide."
-        )
-        found.append(Notice("inconclusive", "caution", text))
-    elif decided == "not tested":
-        text = (
-            "There was no permutation test"
-            if test is None
-            else f"{len(test.distribution)} permutations cannot decide; it takes {FEWEST_DRAWS}"
-        )
-        text += ", so it is open whether the score, however high, is more than chance."
-        found.append(Notice("not tested", "caution", text))
-    looks_good = decided == "signal" or score.low > 1 / n_classes
-    if looks_good and control is not None and control["difference"].low <= 0:
-        gap = control["difference"]
-        text = (
-            f"Random panels of the same size reach {control['random'].value:.2f} against "
-            f"{control['selected'].value:.2f}, and on these samples the difference (between "
-            f"{gap.low:.2f} and {gap.high:.2f}) cannot be told from none: many features may carry "
-            "the signal, and these need not be special."
-        )
-        found.append(Notice("random", "caution", text))
-    return found
+# ------------------------------------------------------------------------- permuted labels
+
+
+def exchangeable_units(samples: Samples) -> tuple[IntArray, IntArray]:
+    """Return the unit of each sample, and the stratum of each unit.
+
+    Units of one stratum may exchange their labels under the null hypothesis. A group of one label
+    is a unit; of a group of mixed labels every sample is, and they exchange among themselves.
+    Strata lie within batches.
+    """
+    n = samples.codes.size
+    lots = np.zeros(n, dtype=np.intp)
+    for values in samples.batches.values():
+        pairs = np.stack([lots, np.unique(values, return_inverse=True)[1]])
+        lots = np.unique(pairs, axis=1, return_inverse=True)[1].ravel()
+    rank = np.empty(n, dtype=np.intp)
+    rank[samples.order] = np.arange(n)
+    if samples.groups is None:
+        stratum = np.empty(n, dtype=np.intp)
+        stratum[rank] = lots
+        return rank, stratum
+    names: list[tuple[Any, ...]] = []
+    unit = np.empty(n, dtype=np.intp)
+    for group in range(int(samples.groups.max()) + 1):
+        rows = samples.order[samples.groups[samples.order] == group]
+        if np.ptp(samples.codes[rows]) == 0:
+            unit[rows] = len(names)
+            names.append(("pure", *np.unique(lots[rows]).tolist()))
+        else:
+            unit[rows] = len(names) + np.arange(rows.size)
+            names.extend(("mixed", group, lot) for lot in lots[rows].tolist())
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    return unit, np.array([numbers[name] for name in names], dtype=np.intp)
+
+
+def permute_codes(
+    codes: IntArray, unit: IntArray, stratum: IntArray, rng: np.random.Generator
+) -> IntArray:
+    """Exchange the labels of units within strata."""
+    labels = np.empty(stratum.size, dtype=np.intp)
+    labels[unit] = codes
+    for s in range(int(stratum.max()) + 1):
+        inside = np.flatnonzero(stratum == s)
+        labels[inside] = labels[rng.permutation(inside)]
+    return labels[unit]
+
+
+def can_permute(codes: IntArray, unit: IntArray, stratum: IntArray) -> bool:
+    """Tell whether any exchange changes a label."""
+    where = stratum[unit]
+    return any(np.ptp(codes[where == s]) > 0 for s in range(int(stratum.max()) + 1))
+
+
+# ------------------------------------------------------------------------------- the test
+
+
+def statistic(
+    procedure: Procedure, path: PathScores | None, sizes: tuple[int, ...], seed: int, draw: int
+) -> float:
+    """Return the statistic of draw number ``draw`` (0: the true labels)."""
+    samples = procedure.samples
+    codes = samples.codes
+    if draw:
+        codes = shuffled_codes(samples, derive_seed(seed, _STREAM, draw))
+    n_splits = max(2, min(5, most_splits(replace(samples, codes=codes))))
+    try:
+        folds = make_folds(samples, n_splits, 1, derive_seed(seed, _STREAM, draw, 1), codes)
+    except ValueError:
+        if draw == 0:
+            raise
+        return 1.0  # labels fell so that no fold is possible: count it against the signal
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if path is not None:
+            return path.best(codes, folds, sizes)
+        predicted = np.zeros(codes.size, dtype=np.intp)
+        for fold in folds:
+            fit_seed = derive_seed(seed, _STREAM, draw, 2 + fold.index)
+            model = procedure.fit(fold.train, fit_seed, codes)
+            predicted[fold.test] = procedure.predict(model, fold.test).predicted
+        return float(balanced_accuracy_score(codes, predicted))
+
+
+def shuffled_codes(samples: Samples, seed: int) -> IntArray:
+    """Return labels as the permutation test draws them."""
+    rng = np.random.default_rng(seed)
+    return permute_codes(samples.codes, *exchangeable_units(samples), rng)
+
+
+def draws_wanted(exceeds: Sequence[bool], n_permutations: int) -> int:
+    """Return how many draws there are to be, given the first ones; not more if it is decided.
+
+    Fewer than 99 draws are never gone on with: who asks for so few wants it fast.
+    """
+    _, draws, stopped = sequential_p_value(exceeds)
+    if stopped:
+        return draws
+    if draws < n_permutations or n_permutations < FIRST_DRAWS:
+        return n_permutations
+    p, _, _ = sequential_p_value(exceeds[:n_permutations])
+    return max(n_permutations, MOST_DRAWS) if UNDECIDED[0] < p <= UNDECIDED[1] else n_permutations
+
+
+def run_test(
+    procedure: Procedure,
+    n_permutations: int,
+    seed: int,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Run the permutation test; the answer is left to `Verdict.judged`."""
+    samples = procedure.samples
+    grouped, lots = samples.groups is not None, bool(samples.batches)
+    scheme = " and ".join([*["groups"] * grouped, *["batches"] * lots]) or "free"
+    sizes = tested_sizes(procedure.estimator, samples.X.shape[1])
+    none = Verdict(
+        answer="not tested",
+        p_value=None,
+        n_draws=0,
+        at_most=False,
+        stopped_early=False,
+        statistic="sizes" if sizes else "procedure",
+        statistic_sizes=sizes,
+        scheme=scheme,
+        observed=None,
+        draws=(),
+        interval=None,
+        chance=1 / samples.n_classes,
+        reason="no test",
+    )
+    if not n_permutations:
+        return none
+    if not can_permute(samples.codes, *exchangeable_units(samples)):
+        return replace(none, reason="labels fixed")
+    path = PathScores.of(procedure, sizes, derive_seed(seed, _STREAM)) if sizes else None
+    observed = statistic(procedure, path, sizes, seed, 0)
+    values: list[float] = []
+    exceeds: list[bool] = []
+    wanted = n_permutations
+    step = 10 + -10 % max(1, effective_n_jobs(n_jobs))  # a multiple of the workers
+    while len(exceeds) < wanted:
+        last = min(len(values) + step, wanted)
+        draws = range(len(values) + 1, last + 1)
+        pieces = [(procedure, path, sizes, seed, draw) for draw in draws]
+        for value in run_pieces(statistic, pieces, n_jobs=n_jobs):
+            values.append(value)
+            # equal counts give equal scores only up to rounding
+            if len(exceeds) < wanted:
+                exceeds.append(value >= observed - 1e-12)
+                wanted = draws_wanted(exceeds, n_permutations)
+            if progress is not None:
+                progress(PERMUTATIONS, min(len(values), wanted), wanted)
+    p_value, n_draws, stopped = sequential_p_value(exceeds)
+    return replace(
+        none,
+        p_value=p_value,
+        n_draws=n_draws,
+        at_most=not any(exceeds),
+        stopped_early=stopped,
+        observed=observed,
+        draws=tuple(values[:n_draws]),
+        reason="few draws" if n_draws < FEWEST_DRAWS and not stopped else None,
+    )
+
+
+def permutation_test(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    batch: Any = None,
+    n_permutations: int = 99,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Test whether an estimator predicts labels better than permuted ones.
+
+    Parameters
+    ----------
+    estimator, X, y, groups, batch, random_state, n_jobs, progress
+        As in `sparsegsvp.nested_evaluate`. Labels are permuted within batches, between groups
+        of one label and within groups of several.
+    n_permutations : int, default=99
+        Draws; fewer are made when the 10th exceedance comes before, and 999 where 99 leave p
+        between 0.01 and 0.1.
+
+    Returns
+    -------
+    Verdict
+        Without an answer, which needs an interval: see `Verdict.judged`.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.evaluation import permutation_test
+    >>> X, y = make_planted(30, 4, 4, effect=2.0, return_X_y=True)
+    >>> permutation_test(DummyClassifier(), X, y).p_value
+    1.0
+    """
+    check_integer("n_permutations", n_permutations, least=1)
+    procedure = Procedure(estimator, read_samples(X, y, groups, batch))
+    seed = check_seed(random_state)
+    return run_test(procedure, n_permutations, seed, n_jobs=n_jobs, progress=progress)

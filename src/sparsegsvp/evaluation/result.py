@@ -1,180 +1,409 @@
-"""The result of a nested evaluation: folds, scores, panels, verdict and notices."""
+"""The result of an evaluation: predictions out of fold, and all numbers that follow from them.
+
+Every rate, predictive value, threshold and calibration comes from one set of predictions, those of
+all repeats. Frames are made when they are asked for.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 
-from .._notices import Notice
-from .._typing import Float64Array, IntArray
+from .._typing import BoolArray, Float64Array, IntArray, Record
+from .._validate import check_real
 from ..metrics import (
-    CalibrationCurve,
-    CalibrationLine,
-    DecisionCurve,
+    Calibration,
+    Difference,
     Interval,
-    StabilityIndex,
-    ThresholdCounts,
-    ThresholdRow,
+    auc_interval,
+    calibration_curve,
+    calibration_line,
+    decision_curve,
+    delong_variance,
+    fold_variance,
+    mean_interval,
+    move_prior,
+    paired_differences,
+    predictive_values,
+    rate_interval,
+    threshold_counts,
+    threshold_table,
 )
-from .curves import PositiveProbabilities
-from .folds import Fold
-from .permutation import PermutationResult, Verdict, verdict
-from .values import Scored, plain, ranged
+from .cache import plain
+from .splits import Fold, Samples, holdout_ratio
 
 if TYPE_CHECKING:
     from .batches import BatchAudit
-    from .paired import Adjustment
+    from .permutation import Verdict
+    from .stability import PanelStability
 
-EVALUATION_NOTES = (
-    "The scores estimate the procedure (scaling, selection, tuning and all), not the one panel "
-    "that a final fit on all samples gives.",
-    "Selection frequencies come from re-running the whole procedure in every fold.",
-    "Intervals of rates and of the area under the curve are of the procedure on new samples: "
-    "corrected for overlapping training sets (Nadeau and Bengio), with the sampling of the test "
-    "samples added; those of the other scores are corrected alone.",
-    "Sensitivity, specificity and balanced accuracy are those of the confusion matrix averaged "
-    "over the repeats.",
-    "The sizes of the folds' panels belong to the scores.",
-    "The permutation test detects neither leakage nor batch effects that happened before the "
-    "table was made.",
-    "Brier score and calibration curve weigh the classes equally; average precision is to be "
-    "read beside the prevalence.",
-)
-
-# What a fold may hold of each test sample and class.
-_BY_CLASS = ("decision", "proba", "distances")
+_GRID = np.linspace(0, 1, 101)
 
 
 @dataclass(frozen=True)
-class FoldResult(Fold):
-    """One outer fold, and what came of it.
+class Flag(Record):
+    """Something the reader has to know, as a code and its numbers; the report has the words."""
+
+    code: str
+    numbers: dict[str, Any]
+
+
+def frame(columns: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Any:
+    """Return columns or rows as a pandas data frame; say how to get pandas where it is missing."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError('frames need pandas: pip install "sparsegsvp[cli]".') from error
+    return pd.DataFrame(columns)
+
+
+# ------------------------------------------------------------------ two classes with probabilities
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """Probabilities of the positive class of two, one row for each prediction.
 
     Attributes
     ----------
-    repeat, index, train, test
-        As of :class:`Fold`.
-    scores : dict
-        Score by name; ``nan`` where the fold cannot define it.
-    counts : tuple of (true positives, positives, true negatives, negatives)
-        One entry per class.
-    predicted : ndarray of int
-        Class codes of the test samples.
-    decision, proba : ndarray of shape (n_test, n_classes) or None
-        Decision values and probabilities of the test samples.
-    distances : ndarray of shape (n_test, n_classes) or None
-        Distances to the planes, for an estimator that has one per class.
-    panel : ndarray of int or None
-        Features used.
-    control : dict or None
-        Balanced accuracy of the common classifier on the panel (``"selected"``) and on
-        random panels of its size (``"random"``, the mean).
-    warnings : tuple of str
-        Warnings of the fit.
+    y : ndarray of bool
+        Which rows are positive.
+    p : ndarray
+        Probabilities, for `share`.
+    share : float
+        The share of positives that they are for: that of the samples.
+    own : float
+        The probability at which the model's labels change.
+    n_repeats : int
+        How often every sample occurs.
+    trials : (float, float)
+        Independent positives and negatives.
     """
 
-    scores: dict[str, float]
-    counts: tuple[tuple[int, int, int, int], ...]
+    y: BoolArray
+    p: Float64Array
+    share: float
+    own: float
+    n_repeats: int
+    trials: tuple[float, float]
+
+
+class Scored:
+    """A result with scores and, of two classes, what follows from probabilities."""
+
+    scores: dict[str, Interval]
+    level: float
+
+    def _probabilities(self) -> Probabilities | None:
+        raise NotImplementedError
+
+    def _rates(self, level: float) -> tuple[Interval, Interval] | None:
+        """Return sensitivity and specificity at a level; None unless there are two classes."""
+        raise NotImplementedError
+
+    def to_frame(self) -> Any:
+        """Return the scores as a data frame: score, value, low and high."""
+        rows = [(name, s.value, s.low, s.high) for name, s in self.scores.items()]
+        return frame(dict(zip(("score", "value", "low", "high"), map(list, zip(*rows)))))
+
+    def predictive_values(self, prevalence: float | None = None) -> dict[str, Interval]:
+        """Return ``ppv`` and ``npv`` at a prevalence, by default that of the samples.
+
+        Empty with more than two classes; one is left out where no sample is called so.
+        """
+        rates = self._rates(self.level**0.5)
+        share = getattr(self, "prevalence", None) if prevalence is None else prevalence
+        return {} if rates is None or share is None else predictive_values(*rates, share)
+
+    def thresholds(self, prevalence: float | None = None) -> Any:
+        """Return rates, predictive values and net benefit at thresholds as a data frame.
+
+        None without probabilities of two classes; the prevalence is by default that of the
+        samples.
+        """
+        known, share = self._probabilities(), self._share(prevalence)
+        if known is None:
+            return None
+        own = float(move_prior([known.own], known.share, share)[0])
+        options: dict[str, Any] = {"prior": known.share, "prevalence": share, "own": own}
+        options |= {"trials": known.trials, "level": self.level}
+        return frame(threshold_table(known.y, known.p, **options))
+
+    def slider(self) -> Any:
+        """Return who is called positive at any threshold, as a data frame.
+
+        ``threshold`` is for equal shares of the classes, so that it can be moved to any
+        prevalence; ``tp``, ``fp``, ``tn`` and ``fn`` are means over the repeats.
+        """
+        known = self._probabilities()
+        if known is None:
+            return None
+        counts = threshold_counts(known.y, move_prior(known.p, known.share, "equal"))
+        divided = {name: counts[name] / known.n_repeats for name in ("tp", "fp", "tn", "fn")}
+        return frame({"threshold": counts["threshold"], **divided})
+
+    def decision_curve(self, prevalence: float | None = None) -> Any:
+        """Return net benefit against the threshold as a data frame; see `thresholds`."""
+        known, share = self._probabilities(), self._share(prevalence)
+        if known is None:
+            return None
+        options: dict[str, Any] = {"trials": known.trials, "level": self.level}
+        return frame(
+            decision_curve(known.y, known.p, prior=known.share, prevalence=share, **options)
+        )
+
+    def calibration_curve(self, n_bins: int = 5) -> Any:
+        """Return predicted and observed shares of positives in bins as a data frame."""
+        known = self._probabilities()
+        return None if known is None else frame(calibration_curve(known.y, known.p, n_bins=n_bins))
+
+    def _share(self, prevalence: float | None) -> float:
+        if prevalence is None:
+            return float(getattr(self, "prevalence", None) or 0.5)
+        return check_real("prevalence", prevalence, above=0, below=1)
+
+    def _curves(self) -> dict[str, Any]:
+        """Return what a page draws of the probabilities, as columns."""
+        if self._probabilities() is None:
+            return {}
+        made = {
+            "thresholds": self.thresholds(),
+            "slider": self.slider(),
+            "decision_curve": self.decision_curve(),
+            "calibration_curve": self.calibration_curve(),
+        }
+        return {name: table.to_dict("list") for name, table in made.items()}
+
+
+# -------------------------------------------------------------------------------- out of fold
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Predictions of every fold: one row a prediction, arrays of one length.
+
+    Attributes
+    ----------
+    sample, repeat, fold, truth, predicted : ndarray of int
+        Row of X, repeat, fold, true and predicted class code.
+    decision, proba, distances : ndarray of shape (n_predictions, n_classes) or None
+        What ranks the samples, probabilities for the class shares of the samples, and distances
+        to planes.
+    """
+
+    sample: IntArray
+    repeat: IntArray
+    fold: IntArray
+    truth: IntArray
     predicted: IntArray
     decision: Float64Array | None
     proba: Float64Array | None
     distances: Float64Array | None
-    panel: IntArray | None
-    control: dict[str, float] | None
-    warnings: tuple[str, ...]
 
     @classmethod
-    def from_record(cls, fold: Fold, record: dict[str, Any]) -> FoldResult:
-        """Build from the record of a fold, fresh or from a log, which holds no infinities."""
-        control, panel = record["control"], record["panel"]
+    def gather(cls, codes: IntArray, folds: Sequence[Fold], answers: Sequence[Any]) -> OutOfFold:
+        """Join the answers of all folds."""
 
-        def finite(value: Any) -> Float64Array:
-            array = np.array(value, dtype=np.float64)  # of None, nan
-            return np.where(np.isfinite(array), array, np.nan)
+        def joined(name: str) -> Any:
+            parts = [getattr(a, name) for a in answers]
+            return None if any(part is None for part in parts) else np.concatenate(parts)
 
-        by_class: dict[str, Any] = {
-            name: None if record[name] is None else finite(record[name]) for name in _BY_CLASS
-        }
+        sample = np.concatenate([fold.test for fold in folds])
+        sizes = [fold.test.size for fold in folds]
         return cls(
-            **vars(fold),
-            scores={name: float(finite(s)) for name, s in sorted(record["scores"].items())},
-            counts=tuple((tp, p, tn, n) for tp, p, tn, n in record["counts"]),
-            predicted=np.asarray(record["predicted"], dtype=np.intp),
-            **by_class,
-            panel=None if panel is None else np.asarray(panel, dtype=np.intp),
-            control=None
-            if control is None
-            else {name: float(control[name]) for name in ("random", "selected")},
-            warnings=tuple(record["warnings"]),
+            sample,
+            np.repeat([fold.repeat for fold in folds], sizes),
+            np.repeat([fold.index for fold in folds], sizes),
+            codes[sample],
+            joined("predicted"),
+            joined("decision"),
+            joined("proba"),
+            joined("distances"),
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
-        return plain(
-            {
-                "repeat": self.repeat,
-                "fold": self.index,
-                "n_train": self.train.size,
-                "n_test": self.test.size,
-                "test": self.test,
-                "scores": self.scores,
-                "counts": self.counts,
-                "panel": self.panel,
-                "panel_size": None if self.panel is None else self.panel.size,
-                "control": self.control,
-            }
+    @cached_property
+    def parts(self) -> list[IntArray]:
+        """Rows of each fold."""
+        keys = self.repeat * (int(self.fold.max()) + 1) + self.fold
+        return [np.flatnonzero(keys == key) for key in np.unique(keys)]
+
+    @property
+    def n_repeats(self) -> int:
+        """Number of repeats."""
+        return int(np.unique(self.repeat).size)
+
+    def recalls(self, n_classes: int) -> Float64Array:
+        """Share of each class that is recognised, over all repeats."""
+        return np.array([np.mean(self.predicted[self.truth == k] == k) for k in range(n_classes)])
+
+    def fold_accuracies(self, n_classes: int) -> Float64Array:
+        """Balanced accuracy of each fold, over the classes that it tests."""
+        values = []
+        for rows in self.parts:
+            truth, right = self.truth[rows], self.predicted[rows] == self.truth[rows]
+            present = [k for k in range(n_classes) if np.any(truth == k)]
+            values.append(np.mean([right[truth == k].mean() for k in present]))
+        return np.array(values)
+
+    def fold_areas(self, n_classes: int, positive: int) -> tuple[Float64Array, Float64Array]:
+        """Area of each fold with DeLong's variance, means of one against the rest with K > 2."""
+        ones = [positive] if n_classes == 2 else range(n_classes)
+        areas: list[Any] = []
+        variances: list[Any] = []
+        for rows in self.parts:
+            truth = self.truth[rows]
+            if self.decision is None or np.unique(truth).size < n_classes:
+                areas.append(np.nan)
+                variances.append(np.nan)
+                continue
+            pairs = [(truth == k, self.decision[rows, k]) for k in ones]
+            areas.append(np.mean([roc_auc_score(*pair) for pair in pairs]))
+            variances.append(np.mean([delong_variance(*pair) for pair in pairs]))
+        return np.array(areas), np.array(variances)
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What turns predictions out of fold into scores with intervals."""
+
+    units: Float64Array  # independent samples of each class
+    n_samples: int
+    n_splits: int
+    ratio: float
+    positive: int
+    level: float
+
+    @classmethod
+    def of(cls, samples: Samples, folds: Sequence[Fold], positive: int, level: float) -> Scoring:
+        """Return the scoring of samples that were split into folds."""
+        n_splits = max(fold.index for fold in folds) + 1
+        n = samples.codes.size
+        return cls(samples.units, n, n_splits, holdout_ratio(folds), positive, level)
+
+    def balanced_accuracy(self, found: OutOfFold) -> Interval:
+        """Return the mean of the recalls, of all repeats together."""
+        k = self.units.size
+        return rate_interval(
+            found.recalls(k),
+            self.units,
+            fold_scores=found.fold_accuracies(k),
+            ratio=self.ratio,
+            level=self.level,
         )
+
+    def roc_auc(self, found: OutOfFold) -> Interval | None:
+        """Return the mean area over the folds; None where nothing ranks the samples."""
+        areas, variances = found.fold_areas(self.units.size, self.positive)
+        if not np.isfinite(areas).any():
+            return None
+        # with groups, each counts once
+        variances = variances * (self.n_samples / max(self.units.sum(), 1.0))
+        options: dict[str, Any] = {"n_splits": self.n_splits, "ratio": self.ratio}
+        return auc_interval(areas, variances, self.units, **options, level=self.level)
+
+    def recall(self, found: OutOfFold, k: int, level: float) -> Interval:
+        """Return the share of a class that is recognised."""
+        rate = found.recalls(self.units.size)[k]
+        return rate_interval([rate], [self.units[k]], level=level)
+
+    def calibration(self, found: OutOfFold) -> Calibration | None:
+        """Return intercept and slope of two classes with probabilities."""
+        if self.units.size != 2 or found.proba is None:
+            return None
+        truth, proba = found.truth == self.positive, found.proba[:, self.positive]
+        return calibration_line(truth, proba, weight=1 / found.n_repeats, level=self.level)
+
+    def all(
+        self, found: OutOfFold, classes: Sequence[Any], prevalence: float
+    ) -> dict[str, Interval]:
+        """Return every score that the predictions allow."""
+        k = self.units.size
+        scores = {"balanced_accuracy": self.balanced_accuracy(found)}
+        area = self.roc_auc(found)
+        if area is not None:
+            scores["roc_auc"] = area
+        if k == 2:
+            one = self.positive
+            scores["sensitivity"] = self.recall(found, one, self.level)
+            scores["specificity"] = self.recall(found, 1 - one, self.level)
+            rates = [self.recall(found, j, self.level**0.5) for j in (one, 1 - one)]
+            scores |= predictive_values(rates[0], rates[1], prevalence)
+        right = found.predicted == found.truth
+        scores["accuracy"] = rate_interval([right.mean()], [self.units.sum()], level=self.level)
+        if found.proba is not None:
+            target = np.eye(k)[found.truth]
+            errors = np.sum((found.proba - target) ** 2, axis=1) / 2
+            folds = [errors[rows].mean() for rows in found.parts]
+            variance = float(errors.var(ddof=1) / self.units.sum())
+            scores["brier"] = mean_interval(
+                float(errors.mean()),
+                variance,
+                fold_scores=folds,
+                ratio=self.ratio,
+                level=self.level,
+            )
+        if k > 2:
+            for j, label in enumerate(classes):
+                scores[f"recall {label}"] = self.recall(found, j, self.level)
+        return scores
+
+
+# -------------------------------------------------------------------------------- the result
 
 
 @dataclass(frozen=True, repr=False)
 class EvaluationResult(Scored):
-    """Result of :func:`~sparsegsvp.nested_evaluate`.
+    """Result of `sparsegsvp.nested_evaluate`.
 
     Attributes
     ----------
     classes : tuple
         Labels, sorted.
     positive : label or None
-        The positive class of two; None with more, where scores average over the classes.
+        The positive class of two; None with more.
     class_counts : tuple of int
         Samples of each class.
     n_samples, n_features : int
         Size of the table.
+    n_groups : int or None
+        Number of groups.
     feature_names : tuple of str or None
-        Column names, when known.
-    folds : tuple of FoldResult
-        Every outer fold.
+    prevalence : float or None
+        Share of the positive class of two among the samples.
+    prior : {"equal", "training", "given", "none"}
+        What the estimator's probabilities are for: equal class shares, those of its training
+        samples, or those given. In this result they are moved to the shares of all samples.
     scores : dict of str to Interval
-        Estimates with intervals: balanced_accuracy, sensitivity and specificity, pooled over
-        all folds as in :attr:`confusion`; auc, average_precision, prevalence, and brier and
-        log_loss where probabilities exist, averaged over folds.
-    selection_frequencies : ndarray of shape (n_features,) or None
-        Share of the outer fits that use each feature; None when the estimator does not say.
-    stability : StabilityIndex or None
-        Nogueira's index of the panels, without an interval, since training sets overlap.
-    jaccard : float or None
-        Mean Jaccard similarity of the panels.
-    control : dict of str to Interval, or None
-        ``"selected"`` and ``"random"``: the common classifier on the panel and on random
-        panels of the same size; ``"difference"``: the first minus the second, over paired folds.
-    calibration : CalibrationCurve or None
-        Of the first repeat, for two classes with probabilities.
-    permutation : PermutationResult or None
-        The permutation test.
-    final_panel : tuple of int or None
-        Features of the fit on all samples.
-    notices : tuple of Notice
-        What the reader has to know.
-    description : dict
+        balanced_accuracy, roc_auc, accuracy, brier; of two classes sensitivity, specificity, ppv
+        and npv; of more ``recall <label>``. Rates are of all repeats together; areas are means over
+        folds. Intervals are of the procedure on new samples.
+    verdict : Verdict
+        Whether there is signal.
+    calibration : Calibration or None
+        Of two classes with probabilities.
+    panel : tuple of int or None
+        Features of the fit on all samples, in the order chosen.
+    panel_sizes : tuple of int
+        Number of features of each outer fit.
+    model : estimator
+        Fitted on all samples.
+    models : dict of int to estimator
+        Those of the ladder's sizes, fitted on all samples.
+    stability : PanelStability or None
+        Panels of half samples.
+    batches : tuple of BatchAudit
+    adjusted : Adjustment or None
+    flags : tuple of Flag
+    settings : dict
         Estimator, folds and seeds.
     seconds : dict
-        Time of each fit; not in :meth:`to_dict`, whose bytes are the same in every run.
-    batches : tuple of BatchAudit
-        What each batch variable that was given has to do with labels, panel and score.
-    adjusted : Adjustment or None
-        What the features that were adjusted for reach alone, and what the panel adds to them.
+        Time of each stage; not in `to_dict`.
     """
 
     classes: tuple[Any, ...]
@@ -182,237 +411,305 @@ class EvaluationResult(Scored):
     class_counts: tuple[int, ...]
     n_samples: int
     n_features: int
+    n_groups: int | None
     feature_names: tuple[str, ...] | None
-    y: IntArray
-    folds: tuple[FoldResult, ...]
+    prevalence: float | None
+    prior: str
     scores: dict[str, Interval]
-    selection_frequencies: Float64Array | None
-    stability: StabilityIndex | None
-    jaccard: float | None
-    control: dict[str, Interval] | None
-    calibration: CalibrationCurve | None
-    permutation: PermutationResult | None
-    final_panel: tuple[int, ...] | None
-    notices: tuple[Notice, ...]
-    description: dict[str, Any]
-    seconds: dict[str, float] = field(compare=False)
-    batches: tuple[BatchAudit, ...] = ()
-    adjusted: Adjustment | None = None
+    verdict: Verdict
+    calibration: Calibration | None
+    panel: tuple[int, ...] | None
+    panel_sizes: tuple[int, ...]
+    model: Any
+    models: dict[int, Any]
+    stability: PanelStability | None
+    batches: tuple[BatchAudit, ...]
+    adjusted: Adjustment | None
+    flags: tuple[Flag, ...]
+    settings: dict[str, Any]
+    out_of_fold: OutOfFold
+    scoring: Scoring
+    own_threshold: float
+    fold_panels: tuple[tuple[int, ...], ...] | None
+    sized: dict[int, OutOfFold]
+    rungs: tuple[dict[str, Any], ...]
+    level: float = 0.95
+    seconds: dict[str, float] = field(default_factory=dict, compare=False)
 
-    def _title(self) -> str:
-        return (
-            f"Nested evaluation: {self.n_samples} samples, {self.n_features} features, "
-            f"{len(self.folds)} fits"
-        )
+    def __repr__(self) -> str:
+        p = self.verdict.p_value
+        lines = [
+            f"EvaluationResult: {self.n_samples} samples, {self.n_features} features",
+            f"  verdict: {self.verdict.answer}" + ("" if p is None else f" (p = {p:.2g})"),
+        ]
+        for name, s in self.scores.items():
+            lines.append(f"  {name}: {s.value:.3f} ({s.low:.3f} to {s.high:.3f})")
+        return "\n".join(lines)
 
-    def _lines(self) -> list[tuple[str, str]]:
-        verdict: str = self.verdict
-        if self.permutation is not None:
-            draws = len(self.permutation.distribution)
-            verdict += f" (p = {self.permutation.p_value:.2g}, {draws} draws)"
-        names = ("balanced_accuracy", "auc", "sensitivity", "specificity")
-        shown = [name for name in names if name in self.scores]
-        lines = [("verdict", verdict)]
-        lines += [(name.replace("_", " "), ranged(self.scores[name])) for name in shown]
-        if self.panel_size_summary is not None:
-            middle, low, high = self.panel_size_summary
-            lines.append(("panel sizes", f"{middle:g} ({low} to {high})"))
-        for audit in self.batches:
-            if audit.unseen is not None:
-                lines.append((f"unseen {audit.name}", ranged(audit.unseen.score)))
-        if self.adjusted is not None:
-            added = self.adjusted.added
-            text = f"{added.value:+.2f} ({added.low:+.2f} to {added.high:+.2f})"
-            lines.append(("added to what is adjusted for", text))
-        return lines
+    # --- numbers
 
     @property
-    def verdict(self) -> Verdict:
-        """Whether there is signal, by :func:`~sparsegsvp.evaluation.verdict`."""
-        return verdict(self.permutation, self.scores["balanced_accuracy"], len(self.classes))
-
-    @property
-    def signal(self) -> bool | None:
-        """The verdict as a truth value: None where it is "inconclusive" or "not tested"."""
-        return {"signal": True, "none": False}.get(self.verdict)
-
-    @property
-    def panel_sizes(self) -> tuple[int, ...]:
-        """Number of features of each outer fit."""
-        return tuple(int(f.panel.size) for f in self.folds if f.panel is not None)
-
-    @property
-    def panel_size_summary(self) -> tuple[float, int, int] | None:
+    def size_range(self) -> tuple[float, int, int] | None:
         """Median, smallest and largest number of features of the outer fits."""
         sizes = self.panel_sizes
         return (float(median(sizes)), min(sizes), max(sizes)) if sizes else None
 
     @property
-    def confusion(self) -> dict[str, list[list[float]]]:
-        """Samples by true class (rows) and predicted class (columns), out of fold.
+    def confusion(self) -> Float64Array:
+        """Samples by true (rows) and predicted class (columns), the mean over the repeats."""
+        found = self.out_of_fold
+        labels = range(len(self.classes))
+        return confusion_matrix(found.truth, found.predicted, labels=labels) / found.n_repeats
 
-        ``"first_repeat"`` holds the counts of the first repeat, whole numbers that are easy to
-        read; ``"mean"`` the mean over all repeats. Sensitivity, specificity and balanced accuracy
-        are the rates of ``"mean"``.
-        """
-        k = len(self.classes)
-        by_repeat: dict[int, Any] = {}
-        for fold in self.folds:
-            cells = np.bincount(self.y[fold.test] * k + fold.predicted, minlength=k * k)
-            by_repeat[fold.repeat] = by_repeat.get(fold.repeat, 0) + cells.reshape(k, k)
-        tables = list(by_repeat.values())
-        return {"first_repeat": tables[0].tolist(), "mean": np.mean(tables, axis=0).tolist()}
-
-    def _probabilities(self) -> PositiveProbabilities | None:
-        """Return the probabilities of the first repeat, for two classes."""
-        proba = self.out_of_fold(self.folds[0].repeat)["proba"]
-        if proba is None or self.positive is None:
+    def _rates(self, level: float) -> tuple[Interval, Interval] | None:
+        if self.positive is None:
             return None
-        one = self.classes.index(self.positive)
-        return PositiveProbabilities.known(self.y == one, proba[:, one])
+        one = self.scoring.positive
+        found, scoring = self.out_of_fold, self.scoring
+        return scoring.recall(found, one, level), scoring.recall(found, 1 - one, level)
 
-    @property
-    def calibration_line(self) -> CalibrationLine | None:
-        """Calibration intercept and slope of the first repeat, for two classes.
+    def _probabilities(self) -> Probabilities | None:
+        found, one = self.out_of_fold, self.scoring.positive
+        if self.positive is None or found.proba is None or self.prevalence is None:
+            return None
+        units = self.scoring.units
+        return Probabilities(
+            found.truth == one,
+            found.proba[:, one],
+            self.prevalence,
+            self.own_threshold,
+            found.n_repeats,
+            (float(units[one]), float(units[1 - one])),
+        )
 
-        At equal class shares. The intervals are of the samples alone, as if one model had
-        predicted all of them.
+    def at_size(self, size: int) -> EvaluationResult:
+        """Return the result of exactly so many features, one of the ladder's sizes.
+
+        Predictions, scores, panel and model are of that size. The permutation test is that of the
+        procedure, judged by the score of that size.
         """
-        found = self._probabilities()
-        return None if found is None else found.calibration_line()
+        if size not in self.models:
+            raise ValueError(f"size must be one of {sorted(self.models)}, got {size!r}.")
+        found, rung = self.sized[size], next(r for r in self.rungs if r["size"] == size)
+        scores = self.scoring.all(found, self.classes, self.prevalence or 0.0)
+        return replace(
+            self,
+            out_of_fold=found,
+            scores=scores,
+            verdict=self.verdict.judged(scores["balanced_accuracy"]),
+            calibration=self.scoring.calibration(found),
+            panel=tuple(rung["features"]),
+            panel_sizes=(size,) * len(found.parts),
+            fold_panels=None,
+            model=self.models[size],
+            flags=tuple(flag for flag in self.flags if flag.code != "sizes"),
+        )
 
-    def decision_curve(self, prevalence: float | None = None) -> DecisionCurve | None:
-        """Return the decision curve of the first repeat's probabilities, for two classes.
+    # --- frames
 
-        Parameters
-        ----------
-        prevalence : float, optional
-            Share of the positive class where the model is to be used; by default that of the
-            samples.
+    @cached_property
+    def predictions(self) -> Any:
+        """Every prediction out of fold: a data frame.
 
-        Returns
-        -------
-        DecisionCurve or None
+        Columns: sample (row of X), repeat, fold, truth, prediction; for each class
+        ``probability_<label>`` (for the class shares of the samples), ``decision_<label>`` and
+        ``distance_<label>``, where the estimator has them.
         """
-        found = self._probabilities()
-        return None if found is None else found.decision_curve(prevalence)
-
-    def thresholds(self, prevalence: float | None = None) -> tuple[ThresholdRow, ...]:
-        """Return rates, predictive values and net benefit at thresholds, in the first repeat.
-
-        For two classes; empty without probabilities. The intervals are of the samples alone, as
-        if one model had predicted all of them.
-
-        Parameters
-        ----------
-        prevalence : float, optional
-            As for `decision_curve`.
-
-        Returns
-        -------
-        tuple of ThresholdRow
-        """
-        found = self._probabilities()
-        return () if found is None else found.thresholds(prevalence)
-
-    @property
-    def threshold_counts(self) -> ThresholdCounts | None:
-        """True and false positives of the first repeat by probability, for equal class shares.
-
-        For two classes; what acting from a probability on means at any prevalence follows.
-        """
-        found = self._probabilities()
-        return None if found is None else found.threshold_counts()
-
-    def out_of_fold(self, repeat: int = 0) -> dict[str, Any]:
-        """Return the predictions of one repeat, each sample predicted by a fit without it.
-
-        Parameters
-        ----------
-        repeat : int, default=0
-            Which repeat.
-
-        Returns
-        -------
-        dict
-            ``predicted`` (codes, -1 where not tested), ``decision``, ``proba`` and
-            ``distances`` (n_samples, n_classes; ``nan`` where not tested) or None, and
-            ``fold`` (-1 where not tested).
-        """
-        mine = [f for f in self.folds if f.repeat == repeat]
-        if not mine:
-            raise ValueError(f"there is no repeat {repeat}.")
-        n, k = self.n_samples, len(self.classes)
-        result: dict[str, Any] = {
-            "predicted": np.full(n, -1, dtype=np.intp),
-            "fold": np.full(n, -1, dtype=np.intp),
+        found, labels = self.out_of_fold, np.array(self.classes, dtype=object)
+        columns: dict[str, Any] = {
+            "sample": found.sample,
+            "repeat": found.repeat,
+            "fold": found.fold,
+            "truth": labels[found.truth],
+            "prediction": labels[found.predicted],
         }
-        for name in _BY_CLASS:
-            have = all(getattr(f, name) is not None for f in mine)
-            result[name] = np.full((n, k), np.nan) if have else None
-        for f in mine:
-            result["predicted"][f.test] = f.predicted
-            result["fold"][f.test] = f.index
-            for name in _BY_CLASS:
-                if result[name] is not None:
-                    result[name][f.test] = getattr(f, name)
-        return result
+        tables = {"probability": found.proba, "decision": found.decision}
+        for name, table in {**tables, "distance": found.distances}.items():
+            if table is not None:
+                columns |= {f"{name}_{label}": table[:, j] for j, label in enumerate(self.classes)}
+        ordered = frame(columns).sort_values(["repeat", "sample"], kind="stable")
+        return ordered.reset_index(drop=True)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything but timings, as JSON can hold it."""
-        repeats = sorted({f.repeat for f in self.folds})
-        names, final, sizes = self.feature_names, self.final_panel, self.panel_size_summary
-        return plain(
+    @cached_property
+    def folds(self) -> Any:
+        """Every outer fold: repeat, fold, n_train, n_test, balanced_accuracy, roc_auc, size."""
+        found, k = self.out_of_fold, len(self.classes)
+        areas, _ = found.fold_areas(k, self.scoring.positive)
+        rows = found.parts
+        n_test = np.array([part.size for part in rows])
+        return frame(
             {
-                "description": self.description,
-                "classes": list(self.classes),
-                "positive": self.positive,
-                "class_counts": self.class_counts,
-                "n_samples": self.n_samples,
-                "n_features": self.n_features,
-                "y": self.y,
-                "scores": self.scores,
-                "folds": self.folds,
-                "out_of_fold": [{"repeat": r, **self.out_of_fold(r)} for r in repeats],
-                "confusion": self.confusion,
-                "panel_sizes": self.panel_sizes,
-                "panel_size_summary": None
-                if sizes is None
-                else dict(zip(("median", "low", "high"), sizes)),
-                "features": self._features(),
-                "final_panel": final,
-                "final_panel_names": None
-                if names is None or final is None
-                else [names[j] for j in final],
-                "stability": self.stability,
-                "jaccard": self.jaccard,
-                "control": self.control,
-                "calibration": self.calibration,
-                "calibration_line": self.calibration_line,
-                "threshold_counts": self.threshold_counts,
-                "permutation": self.permutation,
-                "verdict": self.verdict,
-                "batches": self.batches,
-                **({} if self.adjusted is None else {"adjusted": self.adjusted}),
-                "notices": self.notices,
-                "notes": EVALUATION_NOTES,
+                "repeat": [int(found.repeat[part[0]]) for part in rows],
+                "fold": [int(found.fold[part[0]]) for part in rows],
+                "n_train": self.n_samples - n_test,
+                "n_test": n_test,
+                "balanced_accuracy": found.fold_accuracies(k),
+                "roc_auc": areas,
+                "size": self.panel_sizes or np.nan,
             }
         )
 
-    def _features(self) -> list[dict[str, Any]]:
-        """Return the features that some fit used, most frequent first."""
-        frequencies, names = self.selection_frequencies, self.feature_names
-        if frequencies is None:
-            return []
-        final = set(self.final_panel or ())
-        used = [j for j in range(self.n_features) if frequencies[j] > 0 or j in final]
-        used.sort(key=lambda j: (-frequencies[j], j))
-        return [
+    @cached_property
+    def panels(self) -> Any:
+        """The panels of the outer folds: repeat, fold, size, features; None when unknown."""
+        if self.fold_panels is None:
+            return None
+        base = self.folds[["repeat", "fold"]]
+        sizes = [len(panel) for panel in self.fold_panels]
+        return base.assign(size=sizes, features=list(self.fold_panels))
+
+    @cached_property
+    def ladder(self) -> Any:
+        """The score of exactly k features, for each size, as a data frame; None without a path.
+
+        Columns: size, balanced_accuracy, low, high, roc_auc, roc_auc_low, roc_auc_high, stability,
+        stability_noise, chosen_again, chosen_again_noise, features, names. No size was chosen by
+        these scores, so each is honest; picking the best of them afterwards is not.
+        """
+        return frame(list(self.rungs)) if self.rungs else None
+
+    def roc_curve(self) -> Any:
+        """Return the ROC curve, averaged over the folds at equal false positive rates."""
+        found, one = self.out_of_fold, self.scoring.positive
+        if self.positive is None or found.decision is None:
+            return None
+        curves = []
+        for rows in found.parts:
+            truth = found.truth[rows] == one
+            if truth.any() and not truth.all():
+                fpr, tpr, _ = roc_curve(truth, found.decision[rows, one])
+                curves.append(np.interp(_GRID, fpr, tpr))
+        mean = np.mean(curves, axis=0)
+        mean[0] = 0.0
+        return frame({"fpr": _GRID, "tpr": mean})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but models and timings, as JSON can hold it."""
+        left_out = {"model", "models", "seconds", "out_of_fold", "scoring", "rungs", "fold_panels"}
+        left_out.add("sized")
+        made = {name: value for name, value in vars(self).items() if name in self._fields}
+        result = {name: value for name, value in made.items() if name not in left_out}
+        tables = {"predictions": self.predictions, "folds": self.folds}
+        tables |= {"panels": self.panels, "ladder": self.ladder, "roc_curve": self.roc_curve()}
+        result |= {k: None if t is None else t.to_dict("list") for k, t in tables.items()}
+        result |= {"confusion": self.confusion, "size_range": self.size_range, **self._curves()}
+        return plain(result)
+
+    @property
+    def _fields(self) -> frozenset[str]:
+        return frozenset(self.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class Adjustment:
+    """What features that are adjusted for reach alone, and what the panel adds to them.
+
+    Attributes
+    ----------
+    features : tuple of int
+        Their columns.
+    names : tuple of str or None
+    alone : EvaluationResult
+        The same procedure with these features and no others, on the same folds.
+    added : Difference
+        Balanced accuracy with the panel less that without, paired.
+    """
+
+    features: tuple[int, ...]
+    names: tuple[str, ...] | None
+    alone: EvaluationResult
+    added: Difference
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return plain(
             {
-                "index": j,
-                "name": None if names is None else names[j],
-                "frequency": float(frequencies[j]),
-                "in_final_panel": j in final,
+                "features": self.features,
+                "names": self.names,
+                "scores": self.alone.scores,
+                "added": self.added,
             }
-            for j in used
-        ]
+        )
+
+
+def paired_difference(
+    first: EvaluationResult,
+    second: EvaluationResult,
+    score: str = "balanced_accuracy",
+    *,
+    level: float = 0.95,
+) -> Difference:
+    """Estimate the difference of two procedures over the same folds, with its interval.
+
+    Both have met the same samples in every fold, so what makes a fold hard or easy cancels. The
+    variance is the larger of the corrected one over folds and that of sampling.
+
+    Parameters
+    ----------
+    first, second : EvaluationResult
+        Of `nested_evaluate`, on the same samples with the same folds.
+    score : {"balanced_accuracy", "roc_auc"}, default="balanced_accuracy"
+        Which of their scores.
+    level : float, default=0.95
+        Nominal coverage of the interval.
+
+    Returns
+    -------
+    Difference
+        The first score minus the second.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sparsegsvp import nested_evaluate
+    >>> from sparsegsvp.datasets import make_planted
+    >>> from sparsegsvp.evaluation import paired_difference
+    >>> X, y = make_planted(60, 20, 3, effect=2.0, random_state=0, return_X_y=True)
+    >>> a, b = (nested_evaluate(model, X, y, n_repeats=2, n_permutations=0)
+    ...         for model in (GaussianNB(), DummyClassifier()))
+    >>> difference = paired_difference(a, b)
+    >>> difference.low > 0, round(difference.value, 9) == round(
+    ...     a.scores["balanced_accuracy"].value - b.scores["balanced_accuracy"].value, 9)
+    (True, True)
+    """
+    a, b = first.out_of_fold, second.out_of_fold
+    same = first.classes == second.classes and a.sample.size == b.sample.size
+    if not same or not all(
+        np.array_equal(getattr(a, name), getattr(b, name))
+        for name in ("sample", "repeat", "fold", "truth")
+    ):
+        raise ValueError(
+            "the two evaluations differ in their samples or folds: evaluate both on the same rows "
+            "with the same groups, n_splits, n_repeats and random_state."
+        )
+    if score not in ("balanced_accuracy", "roc_auc"):
+        raise ValueError(f"score must be 'balanced_accuracy' or 'roc_auc', got {score!r}.")
+    if score not in first.scores or score not in second.scores:
+        raise ValueError(f"{score} is not among the scores of both evaluations.")
+    value = first.scores[score].value - second.scores[score].value
+    return paired_differences(
+        [value], [difference_variance(a, b, first.scoring, score)], [len(a.parts) - 1], level=level
+    )[0]
+
+
+def difference_variance(a: OutOfFold, b: OutOfFold, scoring: Scoring, score: str) -> float:
+    """Return the variance of a paired difference: the larger of folds' and sampling's."""
+    k = scoring.units.size
+    if score == "roc_auc":
+        areas = [x.fold_areas(k, scoring.positive)[0] for x in (a, b)]
+        return fold_variance(areas[0] - areas[1], scoring.ratio)
+    gaps = (a.predicted == a.truth).astype(np.float64) - (b.predicted == b.truth)
+    sampling = 0.0
+    for j in range(k):
+        rows = a.truth == j
+        # a sample's mean over the repeats; half a sample is taken to differ, at the least
+        n = scoring.units[j]
+        means = np.bincount(a.sample[rows], gaps[rows]) / np.maximum(np.bincount(a.sample[rows]), 1)
+        tested = means[np.unique(a.sample[rows])]
+        spread = (float(np.sum((tested - tested.mean()) ** 2)) + 0.5) / (tested.size + 1)
+        sampling += spread / n / k**2
+    folds = a.fold_accuracies(k) - b.fold_accuracies(k)
+    if not gaps.any():
+        return 0.0
+    return max(sampling, fold_variance(folds, scoring.ratio))

@@ -1,40 +1,454 @@
-"""Stability selection: which features a procedure keeps choosing on subsets of the samples."""
+"""Which features a procedure chooses again on half of the samples.
+
+Halves come in complementary pairs of exactly half of the samples, classes even and groups whole.
+Beside every frequency stands what it is for shuffled labels. Neighbouring peaks split the vote, so
+a feature's stand-ins, which correlate with it by at least 0.8 within the classes, are counted too.
+"""
 
 from __future__ import annotations
 
-import os
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, column_or_1d, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import Tags, _safe_indexing, get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .._parallel import Task
-from .._typing import BoolArray, IntArray, Progress
-from .._validate import check_choice, check_integer, check_real, check_seed, forget_fit
-from .bounds import error_control
-from .folds import check_labels, complementary_pair, derive_seed, subsample
-from .journal import Journal, open_journal, run_logged
-from .panels import Procedure, describe, panel_stability, selected_features
-from .substitutes import Substitute, find_substitutes, group_frequency
-from .values import identity
+from .._typing import BoolArray, Float64Array, IntArray, Progress
+from .._validate import check_integer, check_real, check_seed, derive_seed, forget_fit
+from ..metrics import error_bound, nogueira_stability
+from .cache import plain, run_pieces
+from .permutation import can_permute, exchangeable_units, shuffled_codes
+from .procedure import Procedure, fit_parameters, last_step, selected_features, with_seed
+from .result import frame
+from .splits import Samples, complementary_pair, read_samples, refuse_dask
 
-HALVES = "stability in half samples"
-_RESAMPLING = ("complementary_pairs", "subsample", "bootstrap")
+HALVES = "half samples"
+THRESHOLD = 0.6
+MIN_CORRELATION = 0.8
+_PAIRS, _SHUFFLES = 2, 5  # pairs of each of some shufflings of the labels
+_STREAM = 11  # keeps these seeds apart
+
+
+def within_class_correlations(
+    X: Any,
+    codes: IntArray,
+    features: Sequence[int],
+    min_correlation: float = MIN_CORRELATION,
+) -> dict[int, tuple[tuple[int, float], ...]]:
+    """Find the features whose pooled within-class correlation with some features is large.
+
+    The total correlation would link any two features that tell the classes apart.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or data frame of shape (n_samples, n_features)
+        The table; missing values take the mean of their class.
+    codes : ndarray of int of shape (n_samples,)
+        Class of each sample, from 0.
+    features : sequence of int
+        The columns whose partners are looked for.
+    min_correlation : float, default=0.8
+        Smallest size of the correlation.
+
+    Returns
+    -------
+    dict
+        From each feature to its partners and their correlations, largest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation import within_class_correlations
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=40), np.repeat([0, 1], 20)
+    >>> X = np.column_stack([x, x + 0.1 * rng.normal(size=40), rng.normal(size=40) + 9 * y])
+    >>> [partner for partner, _ in within_class_correlations(X, y, [0])[0]]
+    [1]
+    """
+    table = X.to_numpy() if hasattr(X, "to_numpy") else X
+    counts = np.bincount(codes)
+    chosen = np.array(list(features), dtype=np.intp)
+    is_sparse = sparse.issparse(table)
+    if not is_sparse:
+        table = np.asarray(table)
+        if table.dtype.kind not in "biuf":
+            return {}
+    picked = table[:, chosen].toarray() if is_sparse else table[:, chosen]
+    C = _centred(np.array(picked, dtype=np.float64), codes)
+    norms = np.linalg.norm(C, axis=0)
+    C = C / np.where(norms > 0, norms, np.inf)
+    products = np.empty((chosen.size, table.shape[1]))
+    lengths = np.empty(table.shape[1])
+    step = max(1, 4_000_000 // max(1, table.shape[0]))
+    for start in range(0, table.shape[1], step):
+        block = slice(start, start + step)
+        part = table[:, block]
+        if is_sparse:
+            squares = np.asarray(part.multiply(part).sum(axis=0)).ravel()
+            H = np.eye(counts.size)[codes] / counts
+            means = np.asarray((part.T @ H).T)
+            lengths[block] = np.sqrt(np.maximum(squares - counts @ means**2, 0))
+            products[:, block] = (part.T @ C).T
+        else:
+            own = _centred(np.array(part, dtype=np.float64), codes)
+            lengths[block] = np.linalg.norm(own, axis=0)
+            products[:, block] = C.T @ own
+    # a column that is constant within each class keeps only rounding errors
+    correlations = products / np.where(lengths > 1e-9, lengths, np.inf)
+    result = {}
+    for row, feature in zip(correlations, chosen.tolist()):
+        partners = np.flatnonzero(np.abs(row) >= min_correlation)
+        partners = partners[partners != feature]
+        order = partners[np.argsort(-np.abs(row[partners]), kind="stable")]
+        result[feature] = tuple((int(j), float(np.clip(row[j], -1, 1))) for j in order)
+    return result
+
+
+def _centred(columns: Float64Array, codes: IntArray) -> Float64Array:
+    """Subtract class means in place; missing values become zero."""
+    missing = np.isnan(columns)
+    columns[missing] = 0.0
+    for k in range(int(codes.max()) + 1):
+        rows = codes == k
+        columns[rows] -= columns[rows].sum(axis=0) / np.maximum((~missing[rows]).sum(axis=0), 1)
+    columns[missing] = 0.0
+    return columns
+
+
+# ---------------------------------------------------------------------- panels of half samples
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a procedure chooses on some rows: its panel, and the features along its path."""
+
+    panel: IntArray
+    path: IntArray | None
+
+    def at(self, size: int | None) -> IntArray:
+        """Return the panel of a size; the procedure's with None."""
+        return self.panel if size is None or self.path is None else self.path[:size]
+
+
+def choose(
+    procedure: Procedure,
+    rows: IntArray,
+    seed: int,
+    longest: int,
+    codes: IntArray | None = None,
+    *,
+    path_only: bool = False,
+) -> Choice:
+    """Fit on some rows and return what is chosen, with a path of ``longest`` features if not 0."""
+    path = None
+    m = procedure.samples.X.shape[1]
+    if longest:
+        fits = procedure.fit_sizes(rows, [longest], seed, codes)
+        path = selected_features(fits.model(longest), m)
+        if path is not None and path_only:
+            return Choice(path, path)
+    panel = selected_features(procedure.fit(rows, seed, codes), m)
+    if panel is None:
+        raise ValueError(
+            f"{type(last_step(procedure.estimator)).__name__} does not say which features it uses; "
+            "give an estimator with get_support, or a linear model with coef_."
+        )
+    return Choice(panel, path)
+
+
+def choose_shuffled(
+    procedure: Procedure, pairs: int, seed: int, longest: int
+) -> tuple[Choice, list[Choice], dict[int, set[int]]]:
+    """Return choices with shuffled labels: on all samples, on halves, and the first's stand-ins."""
+    samples = procedure.samples
+    codes = shuffled_codes(samples, seed)
+    whole = choose(procedure, samples.order, seed, longest, codes, path_only=True)
+    halves = [
+        choose(procedure, rows, seed, longest, codes, path_only=True)
+        for i in range(pairs)
+        for rows in complementary_pair(samples, derive_seed(seed, i), codes)
+        if np.unique(codes[rows]).size == samples.n_classes
+    ]
+    near = within_class_correlations(samples.X, codes, whole.panel.tolist())
+    return whole, halves, {f: {j for j, _ in partners} for f, partners in near.items()}
+
+
+def chosen_shares(
+    panel: Sequence[int],
+    halves: Sequence[Choice],
+    size: int | None,
+    near: dict[int, set[int]],
+) -> tuple[list[float], list[float]]:
+    """Return how often each feature of a panel is chosen, and how often it or a stand-in is."""
+    sets = [set(half.at(size).tolist()) for half in halves]
+    alone = [float(np.mean([f in s for s in sets])) for f in panel]
+    joined = [float(np.mean([bool(s & ({f} | near.get(f, set()))) for s in sets])) for f in panel]
+    return alone, joined
+
+
+@dataclass(frozen=True, repr=False)
+class PanelStability:
+    """Panels of complementary half samples, with shuffled labels beside them.
+
+    Attributes
+    ----------
+    n_pairs, n_shuffles : int
+        Pairs of halves, and shufflings of the labels.
+    sizes : tuple of int
+        Sizes that are known beside the procedure's own.
+    n_features : int
+    panel, path : tuple of int
+        The procedure's features on all samples, and those along its path, in the order chosen.
+    halves : tuple of Choice
+        What each half chooses; 2i and 2i + 1 are a pair.
+    shuffled : tuple
+        For each shuffling: what all samples choose, what halves choose, and stand-ins.
+    stand_ins : dict of int to tuple of dict
+        Of each feature of `panel` and `path`: feature, correlation and loss (None if unknown).
+    """
+
+    n_pairs: int
+    n_shuffles: int
+    sizes: tuple[int, ...]
+    n_features: int
+    panel: tuple[int, ...]
+    path: tuple[int, ...]
+    halves: tuple[Choice, ...]
+    shuffled: tuple[tuple[Choice, list[Choice], dict[int, set[int]]], ...]
+    stand_ins: dict[int, tuple[dict[str, Any], ...]]
+    feature_names: tuple[str, ...] | None = None
+    threshold: float = THRESHOLD
+    COLUMNS: ClassVar[tuple[str, ...]] = (  # what is known of each size
+        "stability",
+        "stability_noise",
+        "chosen_again",
+        "chosen_again_noise",
+    )
+
+    def __repr__(self) -> str:
+        noise = f"{self.index_noise:.2f} with shuffled labels"
+        return f"PanelStability: {self.index:.2f} over {self.n_pairs} pairs of halves, {noise}"
+
+    @cached_property
+    def index(self) -> float:
+        """Nogueira's index of the procedure's panels."""
+        return self._index(self.halves, None)
+
+    @cached_property
+    def index_noise(self) -> float:
+        """The same with shuffled labels, at the size of the procedure's panel."""
+        return self._noise_index(len(self.panel))
+
+    @property
+    def size_median(self) -> float:
+        """Median size of the procedure's panels on halves."""
+        return float(np.median([half.panel.size for half in self.halves]))
+
+    @property
+    def n_stable(self) -> int:
+        """Features that at least `threshold` of the halves choose."""
+        return int(np.sum(self._frequencies() >= self.threshold - 1e-12))
+
+    @property
+    def error_bound(self) -> float | None:
+        """Bound on the expected number of rarely chosen ones among them; None if not below it."""
+        size = float(np.mean([half.panel.size for half in self.halves]))
+        bound = error_bound(size, self.n_features, self.threshold)
+        return bound if bound is not None and bound < self.n_stable else None
+
+    def _frequencies(self) -> Float64Array:
+        counts = np.zeros(self.n_features)
+        for half in self.halves:
+            counts[half.panel] += 1
+        return counts / len(self.halves)
+
+    def _index(self, choices: Sequence[Choice], size: int | None) -> float:
+        panels = [choice.at(size).tolist() for choice in choices]
+        if len(panels) < 2:
+            return float("nan")
+        return nogueira_stability(panels, self.n_features).value
+
+    def _noise_index(self, size: int) -> float:
+        # halves of different shufflings have nothing in common: compare within each
+        values = [self._index(halves, size) for _, halves, _ in self.shuffled]
+        return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+
+    def _noise_share(self, size: int) -> float:
+        shares = [
+            np.mean(chosen_shares(whole.at(size).tolist(), halves, size, near)[1])
+            for whole, halves, near in self.shuffled
+            if halves
+        ]
+        return float(np.mean(shares)) if shares else float("nan")
+
+    def at(self, size: int) -> dict[str, float]:
+        """Return the stability of panels of a size, and how often features are chosen again."""
+        again = float(np.mean(self._shares(size)[1]))
+        index, noise = self._index(self.halves, size), self._noise_index(size)
+        return dict(zip(self.COLUMNS, (index, noise, again, self._noise_share(size))))
+
+    @cached_property
+    def by_size(self) -> Any:
+        """Stability of each size as a data frame: size and `COLUMNS`."""
+        return frame([{"size": size, **self.at(size)} for size in self.sizes])
+
+    def _shares(self, size: int | None) -> tuple[list[float], list[float]]:
+        panel = self.panel if size is None else self.path[:size]
+        near = {f: {s["feature"] for s in self.stand_ins.get(f, ())} for f in panel}
+        return chosen_shares(panel, self.halves, size, near)
+
+    def chosen_again(self, size: int | None = None) -> Any:
+        """Return how often each feature of a panel is chosen again, as a data frame.
+
+        Parameters
+        ----------
+        size : int, optional
+            Size of the panel, one of `sizes`; by default the procedure's own.
+
+        Returns
+        -------
+        DataFrame
+            feature, name, frequency, with_stand_ins, noise (what with_stand_ins is on average for
+            a panel of this size with shuffled labels), stand_ins (a tuple of dicts).
+        """
+        if size is not None and size not in self.sizes:
+            raise ValueError(f"size={size} must be one of {self.sizes}.")
+        panel = self.panel if size is None else self.path[:size]
+        alone, joined = self._shares(size)
+        names = self.feature_names
+        known = [names[f] if names else str(f) for f in panel]
+        near = [
+            tuple({**s, "name": names[s["feature"]] if names else str(s["feature"])} for s in own)
+            for own in (self.stand_ins.get(f, ()) for f in panel)
+        ]
+        return frame(
+            {
+                "feature": list(panel),
+                "name": known,
+                "frequency": alone,
+                "with_stand_ins": joined,
+                "noise": self._noise_share(len(panel)),
+                "stand_ins": near,
+            }
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        names = ["n_pairs", "n_shuffles", "sizes", "index", "index_noise", "size_median"]
+        names += ["n_stable", "threshold", "error_bound"]
+        tables = {"by_size": self.by_size, "chosen_again": self.chosen_again()}
+        made = {name: table.to_dict("list") for name, table in tables.items()}
+        return plain({**{name: getattr(self, name) for name in names}, **made})
+
+
+def half_samples(
+    procedure: Procedure,
+    model: Any,
+    models: dict[int, Any],
+    *,
+    n_pairs: int,
+    seed: int,
+    feature_names: tuple[str, ...] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> PanelStability | None:
+    """Run a procedure on halves; ``model`` and ``models`` are its fits on all samples.
+
+    None where the model does not say which features it uses.
+    """
+    samples = procedure.samples
+    m = samples.X.shape[1]
+    panel = selected_features(model, m)
+    if panel is None:
+        return None
+    longest = max(models, default=0)
+    path = selected_features(models[longest], m) if longest else None
+    path = panel if path is None else path
+    seed = derive_seed(seed, _STREAM)
+    pairs = [complementary_pair(samples, derive_seed(seed, 0, i)) for i in range(n_pairs)]
+    halves = [half for pair in pairs for half in pair]
+    if any(np.unique(samples.codes[rows]).size < samples.n_classes for rows in halves):
+        raise ValueError(
+            "a half of the samples lacks a class: there are too few samples (or groups) of it; "
+            "use n_pairs=0, or collect more."
+        )
+    shuffles = min(_SHUFFLES, n_pairs)
+    if not can_permute(samples.codes, *exchangeable_units(samples)):
+        shuffles = 0
+    pieces: list[tuple[Any, ...]] = [
+        (choose, procedure, rows, derive_seed(seed, 1, i), longest) for i, rows in enumerate(halves)
+    ]
+    pieces += [
+        (choose_shuffled, procedure, _PAIRS, derive_seed(seed, 2, i), longest)
+        for i in range(shuffles)
+    ]
+    made = list(run_pieces(_call, pieces, n_jobs=n_jobs, progress=progress, stage=HALVES))
+    return PanelStability(
+        n_pairs,
+        shuffles,
+        tuple(sorted(models)),
+        m,
+        tuple(panel.tolist()),
+        tuple(path.tolist()),
+        tuple(made[: len(halves)]),
+        tuple(made[len(halves) :]),
+        _stand_ins(samples, [model, *(models[k] for k in sorted(models))], panel, path),
+        feature_names,
+    )
+
+
+def _call(function: Any, *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def _stand_ins(
+    samples: Samples, models: Sequence[Any], panel: IntArray, path: IntArray
+) -> dict[int, tuple[dict[str, Any], ...]]:
+    """Return the stand-ins of features: from the models, where they know what exchanging loses."""
+    features = list(dict.fromkeys([*panel.tolist(), *path.tolist()]))
+    near = within_class_correlations(samples.X, samples.codes, features)
+    result = {
+        f: tuple({"feature": j, "correlation": r, "loss": None} for j, r in partners)
+        for f, partners in near.items()
+    }
+    m = samples.X.shape[1]
+    for model in reversed(models):  # the procedure's own comes last and counts
+        last = last_step(model)
+        known = getattr(last, "stand_ins_", None)
+        if known is None or getattr(last, "n_features_in_", None) != m:
+            continue
+        for f, partners in zip(np.asarray(last.feature_order_).tolist(), known):
+            result[int(f)] = tuple(
+                {"feature": int(j), "correlation": float(r), "loss": float(loss)}
+                for j, r, loss in partners
+            )
+    return result
+
+
+# -------------------------------------------------------------------------- as an estimator
 
 
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
-    r"""Select the features that a selector keeps choosing on subsets of the samples.
+    r"""Select the features that a selector keeps choosing on halves of the samples.
 
-    The whole estimator, with its scaling and tuning, is run on ``n_resamples`` subsets;
-    a feature is kept when the share of runs that select it,
+    The whole estimator, with its scaling and tuning, is run on complementary pairs of half
+    samples; a feature is kept when the share of runs that select it,
 
-    .. math:: \hat\Pi_f = \frac1N \sum_{r=1}^N [f \in \hat S(\text{subset } r)] ,
+    .. math:: \hat\Pi_f = \frac1N \sum_{r=1}^N [f \in \hat S(\text{half } r)] ,
 
     reaches ``threshold``.
 
@@ -43,16 +457,10 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     estimator : estimator
         Anything whose fit says which features it uses: a selector with ``get_support``, a
         sparse linear model, a search over one, or a pipeline that holds one.
-    n_resamples : int, default=100
-        Number of fits; even for complementary pairs.
-    sample_fraction : float, default=0.5
-        Share of each class in a subset. Complementary pairs are halves, so 0.5 only.
+    n_pairs : int, default=50
+        Pairs of halves; the estimator is fitted on both.
     threshold : float, default=0.6
         Smallest selection frequency of a kept feature, in (0, 1].
-    resampling : {"complementary_pairs", "subsample", "bootstrap"}, default="complementary_pairs"
-        Disjoint pairs of exactly half of the samples; subsets drawn without replacement;
-        or with replacement. All keep classes even and groups whole. Only the first has an
-        error bound.
     n_jobs : int, optional
         Fits at a time. The result does not depend on it.
     random_state : int, default=0
@@ -62,26 +470,20 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     selection_frequencies_ : ndarray of shape (n_features,)
         :math:`\hat\Pi_f`.
-    selections_ : boolean ndarray of shape (n_resamples, n_features)
+    selections_ : boolean ndarray of shape (2 * n_pairs, n_features)
         Which features each run selected; rows 2i and 2i+1 are a pair.
     mean_panel_size_ : float
         Mean number of features a run selects.
-    stability_ : StabilityIndex
-        Nogueira's index over the runs, without an interval, since the subsets overlap.
-    error_control_ : ErrorControl or None
-        A bound on the number of wrong features that says something: one that is below the
-        number of features found, at ``threshold`` or a higher one; see
-        :func:`~sparsegsvp.evaluation.error_control`.
-    error_words_ : str
-        The same in a sentence, or why there is none.
+    stability_ : float
+        Nogueira's index over the runs.
     error_bound_ : float or None
-        The bound of ``error_control_`` if it holds at ``threshold``.
-    substitutes_ : dict
-        From a feature to those that stand in for it: pooled within-class correlation of at
-        least 0.8 and selected more often where it is not (Fisher's exact test at 0.05). Not a
-        proof of equivalence.
+        Bound on the expected number of rarely chosen features among those kept
+        (`sparsegsvp.metrics.error_bound`); None unless it is below their number.
+    stand_ins_ : dict
+        From each kept feature to those that correlate with it by at least 0.8 within the classes,
+        with the correlations.
     group_frequencies_ : ndarray of shape (n_features,)
-        How often the feature or any of its substitutes is selected.
+        How often the feature or, for kept ones, any of its stand-ins is selected.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -100,28 +502,26 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     >>> from sparsegsvp import StabilitySelection
     >>> from sparsegsvp.datasets import make_planted
     >>> data = make_planted(60, 50, 2, effect=1.5)
-    >>> stable = StabilitySelection(SelectKBest(k=3), n_resamples=40).fit(data.X, data.y)
+    >>> stable = StabilitySelection(SelectKBest(k=3), n_pairs=20).fit(data.X, data.y)
     >>> stable.get_support(indices=True), data.support
     (array([23, 26]), array([23, 26]))
     >>> round(stable.error_bound_, 3)
     0.9
     """
 
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+
     def __init__(
         self,
         estimator: Any,
-        n_resamples: int = 100,
-        sample_fraction: float = 0.5,
-        threshold: float = 0.6,
-        resampling: str = "complementary_pairs",
+        n_pairs: int = 50,
+        threshold: float = THRESHOLD,
         n_jobs: int | None = None,
         random_state: int = 0,
     ) -> None:
         self.estimator = estimator
-        self.n_resamples = n_resamples
-        self.sample_fraction = sample_fraction
+        self.n_pairs = n_pairs
         self.threshold = threshold
-        self.resampling = resampling
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -131,12 +531,10 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         y: ArrayLike,
         groups: ArrayLike | None = None,
         *,
-        batch: ArrayLike | None = None,
-        progress: Progress | None = None,
-        log: str | os.PathLike[str] | Journal | None = None,
-        resume: bool = False,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
     ) -> StabilitySelection:
-        """Run the estimator on the subsets and count.
+        """Run the estimator on the halves and count.
 
         Parameters
         ----------
@@ -146,158 +544,111 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             Labels.
         groups : array-like of shape (n_samples,), optional
             Samples of one group are drawn together; then the groups are what is halved.
-        batch : array-like of shape (n_samples,), optional
-            Batches, for a step of the estimator that centres them.
-        progress, log, resume
-            As in :func:`~sparsegsvp.nested_evaluate`; the stage is "stability in half samples".
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, for the estimator. Halves are drawn without them.
+        **params : dict
+            For the estimator, by scikit-learn's metadata routing; of arrays as long as X each half
+            gets its rows.
 
         Returns
         -------
         StabilitySelection
             The fitted object.
         """
-        self._check_parameters()
+        check_integer("n_pairs", self.n_pairs, least=1)
+        check_real("threshold", self.threshold, above=0, most=1)
+        seed = check_seed(self.random_state)
+        refuse_dask(X)
         forget_fit(self)
         given = X
-        X, labels, ids = self._read(X, y, groups)
-        subsets = self._draw(labels, ids)
-        seed = int(self.random_state)
-
-        def header() -> dict[str, Any]:
-            # a subset depends on its number, not on how many there are: more may be added
-            names = ("estimator", "sample_fraction", "resampling", "random_state")
-            settings = {name: describe(getattr(self, name)) for name in names}
-            return identity("stability", X, labels, ids, batch, **settings)
-
-        tasks = [
-            Task(("half", i), _select, (subset, derive_seed(seed, 1, i)))
-            for i, subset in enumerate(subsets)
+        missing = _takes_missing_values(self.estimator)
+        finite = "allow-nan" if missing else True
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", ensure_min_samples=4, ensure_all_finite=finite
+        )
+        if hasattr(self, "feature_names_in_"):
+            X = given  # it may look for names
+        samples = read_samples(X, y, groups)
+        fit_params = self._fit_params(samples, groups, sample_weight, params)
+        pairs = (complementary_pair(samples, derive_seed(seed, 0, i)) for i in range(self.n_pairs))
+        halves = [half for pair in pairs for half in pair]
+        if any(np.unique(samples.codes[rows]).size < samples.n_classes for rows in halves):
+            raise ValueError("a half lacks a class: there are too few samples (or groups) of it.")
+        pieces = [
+            (self.estimator, samples, rows, fit_params, derive_seed(seed, 1, i))
+            for i, rows in enumerate(halves)
         ]
-        Z = np.zeros((len(subsets), X.shape[1]), dtype=bool)
-        # frames reach the estimator as frames: it may look for names
-        named = hasattr(self, "feature_names_in_")
-        lots = None if batch is None else column_or_1d(batch)
-        shared = Procedure(self.estimator, given if named else X, labels, ids, lots)
-        with open_journal(log, header, resume=resume) as journal:
-            run_logged(tasks, shared, journal, stage=HALVES, progress=progress, n_jobs=self.n_jobs)
-            for i, task in enumerate(tasks):
-                journal.read(task.key, partial(_mark, Z[i]))
-        self._count(X, labels, Z)
+        Z = np.zeros((len(halves), X.shape[1]), dtype=bool)
+        for row, panel in zip(Z, run_pieces(_select, pieces, n_jobs=self.n_jobs)):
+            row[panel] = True
+        self._count(samples, Z)
         return self
 
-    def _read(
-        self, X: Any, y: ArrayLike, groups: ArrayLike | None
-    ) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
-        """Return the table, the labels and the groups, checked."""
-        missing = _takes_missing_values(self.estimator)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            ensure_min_samples=4,
-            ensure_all_finite="allow-nan" if missing else True,
+    def _fit_params(
+        self, samples: Samples, groups: Any, sample_weight: Any, params: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return what the estimator's fit is given beside X and y, of all samples."""
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, samples.codes, dtype=np.float64)
+        if _routing_enabled():
+            given = {} if weight is None else {"sample_weight": weight}
+            return dict(process_routing(self, "fit", **given, **params).estimator.fit)
+        if params:
+            raise ValueError(
+                f"fit takes {sorted(params)} with scikit-learn's metadata routing alone: "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
+        own = fit_parameters(
+            self.estimator, None if groups is None else samples.groups, None, weight
         )
-        labels, _, ids = check_labels(y, groups)
-        return X, labels, ids
+        if weight is not None and not any(key.endswith("sample_weight") for key in own):
+            raise ValueError(
+                f"{type(last_step(self.estimator)).__name__} takes no sample_weight; give an "
+                "estimator that does, or leave it out."
+            )
+        return own
 
-    def _count(self, X: Any, y: NDArray[Any], Z: BoolArray) -> None:
-        """Set the attributes that follow from what each subset selected."""
+    def _count(self, samples: Samples, Z: BoolArray) -> None:
+        """Set the attributes that follow from what each half selected."""
         self.selections_ = Z
         self.selection_frequencies_ = Z.mean(axis=0)
         self.mean_panel_size_ = float(Z.sum(axis=1).mean())
-        self.stability_ = panel_stability(Z, X.shape[1])
-        if self.resampling == "complementary_pairs":
-            self.error_control_, self.error_words_ = error_control(
-                self.selection_frequencies_, self.threshold, len(Z) // 2
-            )
-        else:
-            self.error_control_ = None
-            self.error_words_ = (
-                f"How many of the features are wrong is bounded for complementary pairs only, "
-                f"not for resampling={self.resampling!r}."
-            )
-        control = self.error_control_
-        self.error_bound_ = None if control is None or control.is_raised else control.bound
-        self.substitutes_ = find_substitutes(X, y, Z)
+        self.stability_ = nogueira_stability(Z).value
+        kept = np.flatnonzero(self._reached())
+        bound = error_bound(self.mean_panel_size_, Z.shape[1], self.threshold)
+        self.error_bound_ = bound if bound is not None and bound < kept.size else None
+        self.stand_ins_ = within_class_correlations(samples.X, samples.codes, kept.tolist())
         self.group_frequencies_ = self.selection_frequencies_.copy()
-        for feature, others in self.substitutes_.items():
-            self.group_frequencies_[feature] = group_frequency(Z, feature, others)
+        for feature, partners in self.stand_ins_.items():
+            columns = [feature, *(j for j, _ in partners)]
+            self.group_frequencies_[feature] = Z[:, columns].any(axis=1).mean()
 
-    def _check_parameters(self) -> None:
-        check_choice("resampling", self.resampling, _RESAMPLING)
-        check_integer("n_resamples", self.n_resamples, least=2)
-        check_real("threshold", self.threshold, above=0, most=1)
-        check_real("sample_fraction", self.sample_fraction, above=0, most=1)
-        if self.resampling == "complementary_pairs":
-            if self.sample_fraction != 0.5:
-                raise ValueError(
-                    "complementary pairs are halves, so sample_fraction must be 0.5; "
-                    "use resampling='subsample' for another share."
-                )
-            if self.n_resamples % 2:
-                raise ValueError(
-                    f"n_resamples={self.n_resamples} must be even for complementary pairs."
-                )
-        check_seed(self.random_state)
+    def _reached(self) -> BoolArray:
+        # frequencies are counts over N: allow for the rounding of the division
+        return self.selection_frequencies_ >= self.threshold - 1e-12
 
-    def _draw(self, y: NDArray[Any], groups: NDArray[Any] | None) -> list[IntArray]:
-        """Return the rows of each subset, all of which must hold every class."""
-        seed, fraction = int(self.random_state), float(self.sample_fraction)
-
-        def rng(i: int) -> np.random.Generator:
-            return np.random.default_rng(derive_seed(seed, 0, i))
-
-        if self.resampling == "complementary_pairs":
-            pairs = (complementary_pair(y, groups, rng(i)) for i in range(self.n_resamples // 2))
-            subsets = [half for pair in pairs for half in pair]
-        else:
-            replace = self.resampling == "bootstrap"
-            subsets = [
-                subsample(y, groups, fraction, rng(i), replace=replace)
-                for i in range(self.n_resamples)
-            ]
-        n_classes = np.unique(y).size
-        if any(np.unique(y[subset]).size < n_classes for subset in subsets):
-            raise ValueError(
-                "a subset lacks a class: there are too few samples (or groups) of it for "
-                f"sample_fraction={self.sample_fraction}; use resampling='subsample' with a "
-                "larger sample_fraction, or collect more."
-            )
-        return subsets
-
-    def substitutes(self, feature: int | str) -> tuple[Substitute, ...]:
-        """Return the substitutes of one feature, most frequent first.
-
-        Parameters
-        ----------
-        feature : int or str
-            Column number or name.
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how parameters of fit reach the estimator.
 
         Returns
         -------
-        tuple of Substitute
+        MetadataRouter
         """
-        check_is_fitted(self)
-        if isinstance(feature, str):
-            names = list(getattr(self, "feature_names_in_", []))
-            if feature not in names:
-                raise ValueError(f"feature {feature!r} is not among the columns seen in fit.")
-            feature = names.index(feature)
-        return self.substitutes_.get(int(feature), ())
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "group_frequencies_")
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
-        # frequencies are counts over N: allow for the rounding of the division
-        return self.selection_frequencies_ >= self.threshold - 1e-12
+        return self._reached()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         tags.input_tags.allow_nan = _takes_missing_values(self.estimator)
         tags.target_tags.required = True
         return tags
@@ -310,16 +661,21 @@ def _takes_missing_values(estimator: Any) -> bool:
     return bool(get_tags(estimator).input_tags.allow_nan)
 
 
-def _select(procedure: Procedure, rows: IntArray, seed: int) -> IntArray:
+def _select(
+    estimator: Any, samples: Samples, rows: IntArray, params: dict[str, Any], seed: int
+) -> IntArray:
     """Fit a clone on the rows drawn, with a seed, and return the features it selects."""
-    panel = selected_features(procedure.fit(rows, seed), procedure.X.shape[1])
+    n = samples.codes.size
+    given = {
+        name: _safe_indexing(value, rows) if np.shape(value)[:1] == (n,) else value
+        for name, value in params.items()
+    }
+    model = with_seed(clone(estimator), seed)
+    model.fit(_safe_indexing(samples.X, rows), samples.y[rows], **given)
+    panel = selected_features(model, samples.X.shape[1])
     if panel is None:
         raise ValueError(
-            f"{type(procedure.estimator).__name__} does not say which features it uses; "
+            f"{type(estimator).__name__} does not say which features it uses; "
             "give an estimator with get_support, or a linear model with coef_."
         )
     return panel
-
-
-def _mark(row: BoolArray, panel: Any) -> None:
-    row[np.asarray(panel, dtype=np.intp)] = True

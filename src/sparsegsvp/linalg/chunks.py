@@ -62,6 +62,7 @@ class DaskRows(Rows):
         centers: Float64Array,
         codes: IntArray,
         weight: Float64Array,
+        back: Float64Array,
         *,
         exact: bool = False,
     ) -> Float64Array:

@@ -1,78 +1,56 @@
-"""Scores of classifiers and of the stability of feature panels.
+"""Scores of classifiers and of the stability of feature panels, with their intervals."""
 
-Every class counts the same in these scores, whatever its share of the samples: the
-probabilities of this package are for equal priors, and a score that follows the
-prevalence of one study does not carry over to the next.
-"""
-
-from .batches import BatchTies
-from .calibration import (
-    CalibrationCurve,
-    CalibrationLine,
-    at_prevalence,
-    balanced_calibration_curve,
-    brier_score,
-    calibration_line,
-)
+from .calibration import Calibration, calibration_curve, calibration_line, move_prior
 from .clinical import (
-    DecisionCurve,
-    ThresholdCounts,
-    ThresholdRow,
     decision_curve,
     net_benefit,
     predictive_values,
     threshold_counts,
     threshold_table,
 )
-from .ranking import (
-    PairedAreas,
-    PairedLabels,
-    delong_interval,
-    delong_test,
-    delong_variance,
-    mcnemar_test,
-)
-from .scores import (
+from .intervals import (
+    Difference,
     Interval,
-    balanced_accuracy_interval,
-    balanced_brier_score,
-    balanced_log_loss,
-    clopper_pearson,
+    auc_interval,
+    exact_interval,
+    fold_variance,
+    holm,
+    mean_interval,
+    paired_differences,
     proportion_interval,
-    specificity_score,
+    rate_interval,
+    recall_mean_interval,
+    sequential_p_value,
 )
-from .stability import StabilityIndex, average_jaccard, nogueira_stability
+from .roc import delong_interval, delong_variance
+from .stability import StabilityIndex, average_jaccard, error_bound, nogueira_stability
 
 __all__ = [
-    "BatchTies",
-    "CalibrationCurve",
-    "CalibrationLine",
-    "DecisionCurve",
+    "Calibration",
+    "Difference",
     "Interval",
-    "PairedAreas",
-    "PairedLabels",
     "StabilityIndex",
-    "ThresholdCounts",
-    "ThresholdRow",
-    "at_prevalence",
+    "auc_interval",
     "average_jaccard",
-    "balanced_accuracy_interval",
-    "balanced_brier_score",
-    "balanced_calibration_curve",
-    "balanced_log_loss",
-    "brier_score",
+    "calibration_curve",
     "calibration_line",
-    "clopper_pearson",
     "decision_curve",
     "delong_interval",
-    "delong_test",
     "delong_variance",
-    "mcnemar_test",
+    "error_bound",
+    "exact_interval",
+    "fold_variance",
+    "holm",
+    "mean_interval",
+    "move_prior",
     "net_benefit",
     "nogueira_stability",
+    "paired_differences",
     "predictive_values",
     "proportion_interval",
-    "specificity_score",
+    "rate_interval",
+    "recall_mean_interval",
+    "sequential_p_value",
     "threshold_counts",
     "threshold_table",
 ]

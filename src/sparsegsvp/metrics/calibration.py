@@ -1,36 +1,32 @@
-r"""Calibration of probabilities, and probabilities for another share of a class.
+r"""Calibration of probabilities, and probabilities for other shares of the classes.
 
-Probabilities of this package are for equal class shares. Where a model is used, the positive class
-has another share, its prevalence; :func:`at_prevalence` moves probabilities there. Curve, line and
-score of a calibration can be had for any share, whatever that of the samples is.
+A probability is for some shares of the classes: those of the training samples, unless the model
+weights the classes. Before probabilities are compared with what was observed they are moved to the
+shares of the samples observed (`move_prior`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 from scipy.special import expit, logit
+from sklearn import calibration as sk_calibration
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from .._typing import BoolArray, Float64Array, Record
-from .._validate import check_choice, check_integer, check_real
-from .scores import Interval, _class_weights, normal_interval
+from .intervals import Interval, normal_interval
 
 # Probabilities of exactly 0 or 1 have no log odds; these stand for them.
 _CLOSEST = 1e-10
 
 
-def check_probabilities(
-    y_true: ArrayLike, y_proba: ArrayLike, prevalence: float | None = None
-) -> tuple[BoolArray, Float64Array, float]:
-    """Return which samples are positive, their probabilities, and the share of positives to use.
-
-    Both classes must be there; the share is by default that of the samples.
-    """
+def check_probabilities(y_true: ArrayLike, y_proba: ArrayLike) -> tuple[BoolArray, Float64Array]:
+    """Return which samples are positive and their probabilities; both classes must be there."""
     y = np.asarray(column_or_1d(y_true)).astype(bool)
     p = np.asarray(column_or_1d(y_proba), dtype=np.float64)
     check_consistent_length(y, p)
@@ -38,121 +34,66 @@ def check_probabilities(
         raise ValueError("y_true holds one class; both are needed.")
     if not np.all((p >= 0) & (p <= 1)):
         raise ValueError("y_proba must hold probabilities between 0 and 1.")
-    share = float(y.mean()) if prevalence is None else prevalence
-    check_real("prevalence", share, above=0, below=1)
-    return y, p, share
+    return y, p
 
 
-def log_odds(y_proba: ArrayLike) -> Float64Array:
-    """Return log(p / (1 - p)), finite also where a probability is 0 or 1."""
-    return logit(np.clip(np.asarray(y_proba, dtype=np.float64), _CLOSEST, 1 - _CLOSEST))
+def move_prior(y_proba: ArrayLike, prior: Any, to: Any) -> Float64Array:
+    """Move probabilities from one share of the classes to another.
 
-
-def at_prevalence(y_proba: ArrayLike, prevalence: float, *, prior: float = 0.5) -> Float64Array:
-    """Move probabilities of the positive class to another share of it.
-
-    The odds are multiplied by the ratio of the odds of both shares.
+    Each is multiplied by the ratio of the shares, and those of a sample are scaled to sum to 1;
+    for two classes that multiplies the odds.
 
     Parameters
     ----------
-    y_proba : array-like of shape (n_samples,)
-        Probabilities of the positive class.
-    prevalence : float
-        The share that they are to be for.
-    prior : float, default=0.5
-        The share that they are for.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities of all classes, or of the positive one of two.
+    prior, to : "equal", float or array-like of shape (n_classes,)
+        The shares that they are for, and that they are to be for; a number is the share of the
+        last of two classes.
+
+    Returns
+    -------
+    ndarray of the shape of `y_proba`
 
     Examples
     --------
-    >>> from sparsegsvp.metrics import at_prevalence
-    >>> at_prevalence([0.5, 0.9], 0.1).round(2).tolist()
+    >>> from sparsegsvp.metrics import move_prior
+    >>> move_prior([0.5, 0.9], "equal", 0.1).round(2).tolist()
     [0.1, 0.5]
     """
-    check_real("prevalence", prevalence, above=0, below=1)
-    check_real("prior", prior, above=0, below=1)
-    p = np.asarray(y_proba, dtype=np.float64)
-    positive = p * prevalence / prior
-    return positive / (positive + (1 - p) * (1 - prevalence) / (1 - prior))
+    given = np.asarray(y_proba, dtype=np.float64)
+    table = np.column_stack([1 - given, given]) if given.ndim == 1 else given
+    old, new = (_shares(name, s, table.shape[1]) for name, s in (("prior", prior), ("to", to)))
+    moved = table * (new / old)
+    total = moved.sum(axis=1, keepdims=True)
+    moved = np.divide(moved, total, out=table.copy(), where=total > 0)
+    return moved[:, 1] if given.ndim == 1 else moved
 
 
-# ----------------------------------------------------------------------- curve and line
-
-
-@dataclass(frozen=True)
-class CalibrationCurve(Record):
-    """Observed against predicted frequency of the positive class, classes weighted equally.
-
-    Attributes
-    ----------
-    predicted, observed : ndarray of shape (n_bins,)
-        Weighted mean predicted probability of each non-empty bin, and weighted share of the
-        positive class in it.
-    weight, count : ndarray of shape (n_bins,)
-        Share of the total weight (sums to 1) and number of samples in each bin.
-    """
-
-    predicted: Float64Array
-    observed: Float64Array
-    weight: Float64Array
-    count: NDArray[np.int64]
-
-
-def balanced_calibration_curve(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    *,
-    n_bins: int = 10,
-    strategy: str = "quantile",
-    sample_weight: ArrayLike | None = None,
-) -> CalibrationCurve:
-    """Return the calibration curve of two classes, each carrying half of the weight.
-
-    Probabilities for equal priors are calibrated when, in a population with as many
-    positives as negatives, the share of positives among samples given probability p is p.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, two classes; the last in sorted order is positive.
-    y_proba, sample_weight
-        As in :func:`balanced_log_loss`.
-    n_bins : int, default=10
-        Number of bins; empty ones, and those that ties make equal, are left out.
-    strategy : {"quantile", "uniform"}, default="quantile"
-        Bins with equal counts, or of equal width.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import balanced_calibration_curve
-    >>> curve = balanced_calibration_curve([0, 0, 0, 1], [0.25, 0.25, 0.25, 0.75], n_bins=2)
-    >>> curve.observed.tolist(), curve.weight.tolist()
-    ([0.0, 1.0], [0.5, 0.5])
-    """
-    check_integer("n_bins", n_bins, least=1)
-    check_choice("strategy", strategy, ("quantile", "uniform"))
-    p = column_or_1d(y_proba).astype(np.float64)
-    codes, _, w = _class_weights(y_true, p, None, sample_weight)
-    grid = np.linspace(0, 1, n_bins + 1)[1:-1]
-    edges = np.unique(np.quantile(p, grid)) if strategy == "quantile" else grid
-    bins = np.searchsorted(edges, p)
-    count = np.bincount(bins, minlength=edges.size + 1)
-    totals: Float64Array = np.array(
-        [np.bincount(bins, values, minlength=edges.size + 1) for values in (w, w * p, w * codes)]
-    )
-    keep = totals[0] > 0
-    weight, predicted, observed = totals[:, keep]
-    return CalibrationCurve(predicted / weight, observed / weight, weight, count[keep])
+def _shares(name: str, given: Any, n_classes: int) -> Float64Array:
+    if isinstance(given, str):
+        if given != "equal":
+            raise ValueError(f'{name} must be "equal", a share or one share for each class.')
+        return np.full(n_classes, 1 / n_classes)
+    shares = np.asarray(given, dtype=np.float64)
+    if shares.ndim == 0 and n_classes == 2:
+        shares = np.array([1 - shares, shares])
+    if shares.shape != (n_classes,) or not np.all(shares > 0) or abs(shares.sum() - 1) > 1e-6:
+        raise ValueError(
+            f"{name} must hold {n_classes} shares above 0 that sum to 1, got {given!r}."
+        )
+    return shares
 
 
 @dataclass(frozen=True)
-class CalibrationLine(Record):
+class Calibration(Record):
     """A logistic regression of the class on the log odds that were predicted.
 
     Attributes
     ----------
     intercept : Interval
-        With the slope held at 1: 0 where probabilities are right on the whole, above 0 where
-        they are too low. Its exponential multiplies the odds.
+        With the slope held at 1: 0 where probabilities are right on the whole, above 0 where they
+        are too low. Its exponential multiplies the odds.
     slope : Interval or None
         1 where probabilities are spread as they should be, below 1 where they are too extreme.
         None where no slope fits best: the log odds separate the classes, or are all equal.
@@ -166,32 +107,28 @@ class CalibrationLine(Record):
 
 
 def calibration_line(
-    y_true: ArrayLike, y_proba: ArrayLike, *, prior: float = 0.5, level: float = 0.95
-) -> CalibrationLine:
+    y_true: ArrayLike, y_proba: ArrayLike, *, weight: float = 1.0, level: float = 0.95
+) -> Calibration:
     r"""Return intercept and slope of the calibration of probabilities.
 
-    Maximum likelihood of :math:`\operatorname{logit} P(y = 1) = a + b \operatorname{logit} p + o`,
-    where :math:`o = \log(n_1 / n_0) - \operatorname{logit}(\mathrm{prior})` takes up that the
-    samples hold another share of positives than the probabilities are for. The slope is the usual
-    one whatever the shares are. The variance of an intercept is lessened by
-    :math:`1 / n_1 + 1 / n_0`, since it does not depend on how many samples of each class there
-    happen to be (Prentice and Pyke, 1979).
+    Maximum likelihood of :math:`\operatorname{logit} P(y = 1) = a + b \operatorname{logit} p`. The
+    variance of the intercept is lessened by :math:`1 / n_1 + 1 / n_0`: it does not depend on how
+    many samples of each class there happen to be (Prentice and Pyke, 1979).
 
     Parameters
     ----------
-    y_true, y_proba
-        As in :func:`brier_score`.
-    prior : float, default=0.5
-        The share of the positive class that the probabilities are for.
+    y_true : array-like of shape (n_samples,)
+        Which samples are positive.
+    y_proba : array-like of shape (n_samples,)
+        Probabilities of the positive class, for its share among these samples (`move_prior`).
+    weight : float, default=1.0
+        What each row counts for, where rows repeat samples: 1 over the number of repeats.
     level : float, default=0.95
         Nominal coverage of the intervals.
 
     References
     ----------
     Cox (1958), Two further applications of a model for binary regression, Biometrika 45, 562-565.
-
-    Prentice, Pyke (1979), Logistic disease incidence models and case-control studies, Biometrika
-    66(3), 403-411.
 
     Examples
     --------
@@ -201,82 +138,51 @@ def calibration_line(
     >>> round(line.intercept.value, 6), round(line.slope.value, 2)
     (0.0, 0.3)
     """
-    check_real("level", level, above=0, below=1)
-    check_real("prior", prior, above=0, below=1)
-    y, p, share = check_probabilities(y_true, y_proba)
-    x, offset = log_odds(p), float(logit(share) - logit(prior))
-    theta, covariance = _logistic(np.ones((y.size, 1)), y, offset + x)
-    counted = 1 / int(y.sum()) + 1 / int((~y).sum())
-    intercept = normal_interval(theta[0], max(covariance[0, 0] - counted, 0.0), level=level)
+    y, p = check_probabilities(y_true, y_proba)
+    x = logit(np.clip(p, _CLOSEST, 1 - _CLOSEST))
+    reach = float(np.abs(x).max()) + 50.0
+    shift = float(brentq(lambda a: float(expit(x + a).sum()) - y.sum(), -reach, reach))
+    curvature = weight * float(np.sum(expit(x + shift) * expit(-x - shift)))
+    counted = (1 / int(y.sum()) + 1 / int((~y).sum())) / weight
+    variance = max(1 / max(curvature, 1e-300) - counted, 0.0)
+    intercept = normal_interval(shift, variance, level=level)
     if x[y].min() >= x[~y].max() or x[y].max() <= x[~y].min():  # also where all are equal
-        return CalibrationLine(intercept, None, None)
-    theta, covariance = _logistic(np.column_stack([np.ones(y.size), x]), y, offset)
-    slope = normal_interval(theta[1], covariance[1, 1], level=level)
-    return CalibrationLine(intercept, slope, float(theta[0]))
+        return Calibration(intercept, None, None)
+    model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(x[:, None], y)
+    slope, offset = float(model.coef_[0, 0]), float(model.intercept_[0])
+    mean = expit(slope * x + offset)
+    design = np.column_stack([np.ones(y.size), x]) * np.sqrt(weight * mean * (1 - mean))[:, None]
+    error = float(np.linalg.inv(design.T @ design)[1, 1])
+    return Calibration(intercept, normal_interval(slope, error, level=level), offset)
 
 
-def _logistic(
-    design: Float64Array, y: BoolArray, offset: Float64Array | float
-) -> tuple[Float64Array, Float64Array]:
-    """Coefficients of a logistic regression with their covariance, by Newton's method."""
-
-    def loss(theta: Float64Array) -> float:
-        eta = design @ theta + offset
-        return float(np.sum(np.logaddexp(0.0, np.where(y, -eta, eta))))
-
-    def mean_and_curvature(theta: Float64Array) -> tuple[Float64Array, Any]:
-        mean = expit(design @ theta + offset)
-        return mean, design.T @ (design * (mean * (1 - mean))[:, None])
-
-    theta: Float64Array = np.zeros(design.shape[1])
-    for _ in range(100):
-        mean, curvature = mean_and_curvature(theta)
-        # far out, where nothing curves, a step goes down the gradient
-        curvature += 1e-12 * np.eye(len(theta))
-        step = np.linalg.solve(curvature, design.T @ (y - mean))
-        length, before = min(1.0, 5.0 / max(float(np.abs(step).max()), 1e-300)), loss(theta)
-        while loss(theta + length * step) > before and length > 1e-10:
-            length /= 2
-        theta = theta + length * step
-        if np.abs(step).max() <= 1e-10 * (1 + np.abs(theta).max()):
-            break
-    return theta, np.linalg.inv(mean_and_curvature(theta)[1])
-
-
-def brier_score(
-    y_true: ArrayLike, y_proba: ArrayLike, *, prevalence: float | None = None, level: float = 0.95
-) -> Interval:
-    """Return the Brier score at a prevalence: the mean squared error of probabilities.
+def calibration_curve(
+    y_true: ArrayLike, y_proba: ArrayLike, *, n_bins: int = 5
+) -> dict[str, Float64Array]:
+    """Return observed against predicted share of positives, in bins of equal counts.
 
     Parameters
     ----------
-    y_true : array-like of bool of shape (n_samples,)
-        Which samples are positive.
-    y_proba : array-like of shape (n_samples,)
-        Probabilities of the positive class, for this prevalence (:func:`at_prevalence`).
-    prevalence : float, optional
-        The classes are weighted to this share of positives; by default that of the samples. At
-        0.5 it is `balanced_brier_score`.
-    level : float, default=0.95
-        Nominal coverage, by the normal distribution; the range where a class has one sample.
+    y_true, y_proba
+        As in `calibration_line`.
+    n_bins : int, default=5
+        Number of bins; those that ties make equal are left out.
+
+    Returns
+    -------
+    dict of columns
+        ``predicted``, ``observed`` and ``count``.
 
     Examples
     --------
-    >>> from sparsegsvp.metrics import brier_score
-    >>> round(brier_score([0, 0, 0, 1], [0.1, 0.2, 0.6, 0.7]).value, 3)
-    0.125
+    >>> from sparsegsvp.metrics import calibration_curve
+    >>> curve = calibration_curve([0, 0, 1, 1], [0.2, 0.2, 0.7, 0.7], n_bins=2)
+    >>> curve["observed"].tolist(), curve["count"].tolist()
+    ([0.0, 1.0], [2, 2])
     """
-    y, p, share = check_probabilities(y_true, y_proba, prevalence)
-    errors = (y - p) ** 2
-    return mean_by_class([errors[y], errors[~y]], [share, 1 - share], level=level)
-
-
-def mean_by_class(
-    errors: Sequence[Float64Array], shares: Sequence[float], *, level: float
-) -> Interval:
-    """Return the mean of errors within 0 and 1, the classes weighted to the shares given."""
-    value = float(sum(share * own.mean() for share, own in zip(shares, errors)))
-    if min(own.size for own in errors) < 2:
-        return Interval(value, 0.0, 1.0, level)
-    variance = sum(share**2 * own.var(ddof=1) / own.size for share, own in zip(shares, errors))
-    return normal_interval(value, variance, level=level, bounds=(0.0, 1.0))
+    y, p = check_probabilities(y_true, y_proba)
+    observed, predicted = sk_calibration.calibration_curve(y, p, n_bins=n_bins, strategy="quantile")
+    # the bins of scikit-learn's strategy, for the counts that it does not return
+    edges = np.percentile(p, np.linspace(0, 100, n_bins + 1))
+    count = np.bincount(np.searchsorted(edges[1:-1], p), minlength=n_bins)
+    return {"predicted": predicted, "observed": observed, "count": count[count > 0]}

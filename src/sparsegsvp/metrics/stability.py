@@ -176,3 +176,38 @@ def nogueira_stability(
     variance = 4 / M**2 * float(np.sum((terms - terms.mean()) ** 2))
     half = float(norm.ppf((1 + level) / 2)) * np.sqrt(variance)
     return StabilityIndex(value, variance, float(value - half), float(value + half), level)
+
+
+def error_bound(mean_size: float, n_features: int, threshold: float) -> float | None:
+    r"""Bound the expected number of rarely chosen features among the stable ones.
+
+    .. math:: E\,\bigl|\hat S \cap \{f : p_f \le q/m\}\bigr| \le \frac{q^2}{(2\pi - 1)\,m}
+
+    for complementary pairs of half samples, with q the mean panel size, m the number of features,
+    :math:`\pi` the threshold and :math:`p_f` the probability that f is chosen on half of the
+    samples. Calling those features false needs exchangeable noise features.
+
+    Parameters
+    ----------
+    mean_size, n_features, threshold
+        q, m and :math:`\pi`.
+
+    Returns
+    -------
+    float or None
+        None at a threshold of 0.5 or below, where theory gives no bound.
+
+    References
+    ----------
+    Shah, Samworth (2013), Variable selection with error control: another look at stability
+    selection, JRSS B 75(1), 55-80, equation 8.
+
+    Examples
+    --------
+    >>> from sparsegsvp.metrics import error_bound
+    >>> round(error_bound(10, 5000, 0.6), 3)
+    0.1
+    """
+    if threshold <= 0.5:
+        return None
+    return mean_size**2 / n_features / (2 * threshold - 1)

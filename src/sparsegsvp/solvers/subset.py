@@ -36,7 +36,7 @@ _LARGE_MEAN = 30.0
 # Features up to which the covariances of all of them are formed, where there are more rows.
 _TALL, _TALL_LAZY = 256, 2048
 # Multiplications that an exact shrinkage may cost, and the features that stand for all above it.
-_EXACT_SHRINKAGE, _SAMPLED = 5e9, 32
+_EXACT_SHRINKAGE, _SAMPLED = 5e9, 16
 # Features whose covariances are read ahead in a pass, and the bytes these may take.
 _AHEAD, _AHEAD_BYTES = 64, 1 << 28
 # Correlation from which features are listed as stand-ins, and how many at most.
@@ -222,7 +222,10 @@ class RowCovariances:
     def _read(self, sets: IntArray, features: IntArray) -> Float64Array:
         """Raw covariances of features, each of a set, with all features, in one pass."""
         centers = self._raw_means[sets, :, features]
-        return self.rows.cross(features, centers, self.codes, self.weight[sets], exact=self._exact)
+        back = (centers * self.spread.share[sets])[:, None] @ self._raw_means[sets]
+        return self.rows.cross(
+            features, centers, self.codes, self.weight[sets], back[:, 0], exact=self._exact
+        )
 
     def _read_ahead(self, features: IntArray, likely: Float64Array | None) -> None:
         n_sets, m = self.weight.shape[0], self.rows.shape[1]
@@ -383,6 +386,13 @@ class Path:
         offsets = -0.5 * (self.levels[:k] ** 2 / self.pivots[:k, None]).sum(axis=0)
         weights = weights / self.scale[:k]
         return weights, offsets - weights @ self.center[:k]
+
+    def pair_gains(self) -> Float64Array:
+        """What each feature takes from the quotient of each pair of classes, (k, n_pairs)."""
+        i, j = np.triu_indices(self.levels.shape[1], 1)
+        steps = (self.levels[:, i] - self.levels[:, j]) ** 2 / self.pivots[:, None]
+        distance = np.concatenate([np.zeros((1, len(i))), np.cumsum(steps, axis=0)])
+        return -np.diff(_quotient(distance), axis=0)
 
     def stand_ins(self, k: int) -> list[list[tuple[int, float, float]]]:
         """Features that may stand for each of the first k, the nearest first.

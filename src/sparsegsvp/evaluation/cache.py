@@ -1,0 +1,162 @@
+"""Pieces of work: run them on one thread each, in processes if asked, and keep what is finished."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from .._threads import one_thread
+from .._typing import Progress
+
+
+def plain(value: Any) -> Any:
+    """Turn numbers, arrays and containers into what JSON can hold; nan becomes None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsegsvp.evaluation.cache import plain
+    >>> plain({"a": np.float64(1.5), "b": np.array([1, 2]), "c": float("nan")})
+    {'a': 1.5, 'b': [1, 2], 'c': None}
+    """
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict())
+    return str(value)
+
+
+def digest(*parts: Any) -> str:
+    """Return a short digest of arrays and plain values, to recognise the same work.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation.cache import digest
+    >>> digest([1, 2], "a") == digest((1, 2), "a") != digest([1, 2], "b")
+    True
+    """
+    state = hashlib.sha256()
+    for part in parts:
+        if hasattr(part, "tocsr"):
+            part = part.tocsr()
+            state.update(digest(part.data, part.indices, part.indptr).encode())
+        elif isinstance(part, np.ndarray) and part.dtype.kind in "biufc":
+            state.update(f"{part.dtype.str}{part.shape}".encode())
+            state.update(np.ascontiguousarray(part).data)
+        else:
+            text = json.dumps(plain(part), sort_keys=True, separators=(",", ":"))
+            state.update(text.encode())
+        state.update(b"\0")
+    return state.hexdigest()[:32]
+
+
+class Cache:
+    """A file of finished pieces of work, one JSON line each, found again by their digests.
+
+    What a run that was ended has finished is there for the next; a line that was cut off is
+    ignored. Without a path, nothing is kept.
+
+    Parameters
+    ----------
+    path : path-like or None
+        The file; it is made, with its folder, when the first piece is added.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sparsegsvp.evaluation.cache import Cache, digest
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "pieces.jsonl"
+    ...     Cache(path).add(digest("work", 1), {"score": 0.5})
+    ...     Cache(path).get(digest("work", 1))
+    {'score': 0.5}
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self.path = None if path is None else Path(path)
+        self._values: dict[str, Any] = {}
+        if self.path is not None and self.path.exists():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                try:
+                    record = json.loads(line)
+                    self._values[record["key"]] = record["value"]
+                except (ValueError, TypeError, KeyError):
+                    continue
+
+    def get(self, key: str) -> Any:
+        """Return the value of a piece, or None."""
+        return self._values.get(key)
+
+    def add(self, key: str, value: Any) -> None:
+        """Keep the value of a finished piece."""
+        self._values[key] = value = plain(value)
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"key": key, "value": value}) + "\n")
+
+
+def run_pieces(
+    function: Callable[..., Any],
+    pieces: Sequence[tuple[Any, ...]],
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    stage: str = "",
+) -> Iterator[Any]:
+    """Yield ``function(*piece)`` for every piece, in their order, each computed on one thread.
+
+    Results depend neither on the number of workers nor on the machine's number of threads.
+
+    Parameters
+    ----------
+    function : callable
+        At the top level of a module, so that it can be sent to a process.
+    pieces : sequence of tuple
+        Arguments.
+    n_jobs : int, optional
+        Workers, as in joblib; by default the work is done in this process.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)`` at the beginning and after each piece.
+    stage : str
+        What the work is called.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation.cache import run_pieces
+    >>> list(run_pieces(pow, [(2, 3), (3, 2)]))
+    [8, 9]
+    """
+    if progress is not None:
+        progress(stage, 0, len(pieces))
+    if min(effective_n_jobs(n_jobs), len(pieces)) > 1:
+        calls = (delayed(_single)(function, *piece) for piece in pieces)
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
+    else:
+        results = (_single(function, *piece) for piece in pieces)
+    for done, result in enumerate(results, start=1):
+        yield result
+        if progress is not None:
+            progress(stage, done, len(pieces))
+
+
+def _single(function: Callable[..., Any], *piece: Any) -> Any:
+    with one_thread():
+        return function(*piece)

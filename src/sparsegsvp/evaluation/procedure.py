@@ -1,0 +1,524 @@
+"""Estimators of any kind: how a fresh one is fitted, and what a fitted one says.
+
+Works on anything scikit-learn shaped: selectors, classifiers that select, searches over
+them, and pipelines, where a panel is traced back through the steps to the input columns.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from .._typing import Float64Array, IntArray
+from .._validate import close_names, find_columns
+from ..estimators import GSVPSVM, GSVPSVMCV
+from ..estimators.center import takes_batch
+from .splits import Fold, Samples
+
+#: Sizes of the ladder.
+SIZES = (1, 2, 3, 5, 8, 13, 21, 30)
+#: Sizes whose best score is the statistic of the permutation test, if the procedure tunes its own.
+TESTED_SIZES = (1, 3, 10)
+
+
+# -------------------------------------------------------------------------------- fitting
+
+
+def last_step(model: Any) -> Any:
+    """Return the last step of a pipeline, the best model of a search, or the model itself."""
+    while True:
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif isinstance(model, Pipeline):
+            model = model.steps[-1][1]
+        else:
+            return model
+
+
+def with_seed(estimator: Any, seed: int) -> Any:
+    """Set every ``random_state`` that is None, so that a fit can be repeated."""
+    unset = {
+        name: seed
+        for name, value in estimator.get_params(deep=True).items()
+        if (name == "random_state" or name.endswith("__random_state")) and value is None
+    }
+    return estimator.set_params(**unset) if unset else estimator
+
+
+def fit_parameters(
+    estimator: Any, groups: Any = None, batch: Any = None, sample_weight: Any = None
+) -> dict[str, Any]:
+    """Return the keywords by which an estimator takes groups, batches and weights, if it does."""
+    steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
+    prefix = f"{steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+    last = steps[-1][1]
+    given = {}
+    if groups is not None and _takes_groups(last):
+        given[f"{prefix}groups"] = groups
+    if sample_weight is not None and has_fit_parameter(last, "sample_weight"):
+        given[f"{prefix}sample_weight"] = sample_weight
+    if batch is not None and prefix:
+        given |= {f"{name}__batch": batch for name, step in steps if takes_batch(step)}
+    return given
+
+
+def _takes_groups(estimator: Any) -> bool:
+    if has_fit_parameter(estimator, "groups"):
+        return True
+    parameters = inspect.signature(estimator.fit).parameters.values()
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    return takes_any and "cv" in estimator.get_params(deep=False)
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """An estimator with the samples that clones of it are fitted on and tested with."""
+
+    estimator: Any
+    samples: Samples
+
+    def labels(self, codes: IntArray | None) -> NDArray[Any]:
+        """Return the samples' labels, or those of other codes."""
+        return self.samples.y if codes is None else self.samples.classes[codes]
+
+    def fit(self, rows: IntArray, seed: int, codes: IntArray | None = None) -> Any:
+        """Return a clone, its seeds set, fitted on some rows, with other labels if given."""
+        X, y, given = self._training(self.estimator, rows, codes)
+        return with_seed(clone(self.estimator), seed).fit(X, y, **given)
+
+    def fit_sizes(
+        self, rows: IntArray, sizes: Sequence[int], seed: int, codes: IntArray | None = None
+    ) -> SizedFits:
+        """Return models of several sizes, from one path, fitted on some rows."""
+        estimator = with_seed(clone(self.estimator), seed)
+        X, y, given = self._training(estimator, rows, codes)
+        steps: list[tuple[str, Any]] = []
+        if isinstance(estimator, Pipeline):
+            for name, step in estimator.steps[:-1]:
+                if step is None or step == "passthrough":
+                    continue
+                own = {
+                    key.split("__", 1)[1]: v for key, v in given.items() if key == f"{name}__batch"
+                }
+                X = step.fit_transform(X, y, **own)
+                steps.append((name, step))
+        models = last_step(estimator).fit_path(X, y, list(sizes))
+        return SizedFits(self.estimator, steps, models)
+
+    def _training(
+        self, estimator: Any, rows: IntArray, codes: IntArray | None
+    ) -> tuple[Any, NDArray[Any], dict[str, Any]]:
+        samples = self.samples
+        groups = None if samples.groups is None else samples.groups[rows]
+        given = fit_parameters(estimator, groups, self._batch(rows))
+        return _safe_indexing(samples.X, rows), self.labels(codes)[rows], given
+
+    def _batch(self, rows: IntArray) -> NDArray[np.str_] | None:
+        return next((values[rows] for values in self.samples.batches.values()), None)
+
+    def prepare(self, steps: Sequence[tuple[str, Any]], rows: IntArray) -> Any:
+        """Return rows as fitted steps of a pipeline transform them."""
+        X = _safe_indexing(self.samples.X, rows)
+        for _, step in steps:
+            if hasattr(step, "transform"):
+                more = {"batch": self._batch(rows)} if takes_batch(step) else {}
+                X = step.transform(X, **more)
+        return X
+
+    def predict(self, model: Any, rows: IntArray) -> Answer:
+        """Return what a fitted clone says of some rows."""
+        if isinstance(model, Pipeline) and any(takes_batch(step) for _, step in model.steps):
+            X, model = self.prepare(model.steps[:-1], rows), model.steps[-1][1]
+        else:
+            X = _safe_indexing(self.samples.X, rows)
+        return answer(model, X, self.samples.classes)
+
+
+@dataclass(frozen=True)
+class SizedFits:
+    """Models of several sizes behind the same fitted steps of a pipeline, if there are any."""
+
+    estimator: Any
+    steps: list[tuple[str, Any]]
+    models: Mapping[int, Any]
+
+    def model(self, size: int) -> Any:
+        """Return the model of a size, as a pipeline of the same kind if one was given."""
+        if not isinstance(self.estimator, Pipeline):
+            return self.models[size]
+        name = self.estimator.steps[-1][0]
+        return type(self.estimator)([*self.steps, (name, self.models[size])])
+
+
+def possible_sizes(estimator: Any, sizes: Sequence[int], n_features: int) -> tuple[int, ...]:
+    """Return those sizes that a procedure with a path can have; () for one without.
+
+    Features without a penalty are in every panel, and those with an infinite one in none.
+    """
+    last = last_step(estimator)
+    if not hasattr(last, "fit_path"):
+        return ()
+    least, most = 1, n_features
+    factors = getattr(last, "penalty_factor", None)
+    if isinstance(factors, np.ndarray | list | tuple):
+        least, most = max(1, int(np.sum(np.asarray(factors) == 0))), int(np.isfinite(factors).sum())
+    possible = tuple(size for size in sorted(set(sizes)) if least <= size <= most)
+    return possible or (min(least, most),)
+
+
+def tested_sizes(estimator: Any, n_features: int) -> tuple[int, ...]:
+    """Return the sizes whose best score is the permutation test's statistic; () without a path.
+
+    The size that is asked for, or else 1, 3 and 10, on top of features that are in every panel.
+    """
+    last = last_step(estimator)
+    if not hasattr(last, "fit_path"):
+        return ()
+    size = last.get_params(deep=False).get("n_features")
+    if size is not None:
+        return possible_sizes(estimator, [size], n_features)
+    factors = getattr(last, "penalty_factor", None)
+    always = 0 if factors is None else int(np.sum(np.asarray(factors) == 0))
+    return possible_sizes(estimator, [always + size for size in TESTED_SIZES], n_features)
+
+
+@dataclass(frozen=True)
+class PathScores:
+    """Out-of-fold scores of exactly k features, for many labellings of the same rows.
+
+    A fold costs one path, whose class scores judge every size: no model is fitted on the panels.
+    What does not look at labels is done once: the steps of a pipeline, and the floor tau.
+    """
+
+    search: GSVPSVMCV
+    X: Any
+    y: NDArray[Any]
+
+    @classmethod
+    def of(cls, procedure: Procedure, sizes: Sequence[int], seed: int) -> PathScores | None:
+        """Return the scores of a procedure's path; None if it has none, or selects before it."""
+        last, steps = last_step(procedure.estimator), []
+        if isinstance(procedure.estimator, Pipeline):
+            steps = clone(procedure.estimator).steps[:-1]
+        if not hasattr(last, "fit_path") or any(_looks_at_labels(step) for _, step in steps):
+            return None
+        samples = procedure.samples
+        rows = np.arange(samples.codes.size)
+        X = samples.X
+        for _, step in steps:
+            if hasattr(step, "fit_transform"):
+                more = {"batch": procedure._batch(rows)} if takes_batch(step) else {}
+                X = step.fit_transform(X, **more)
+        shared = ("tau", "clip", "max_correlation", "penalty_factor", "standardize")
+        options = {name: last.get_params(deep=False)[name] for name in shared}
+        if options["tau"] is None:
+            labels = np.random.default_rng(seed).permutation(samples.codes)
+            options["tau"] = GSVPSVM(1, clip=last.clip).fit(X, labels).tau_
+        return cls(GSVPSVMCV(max_features=max(sizes), **options), X, samples.y)
+
+    def best(self, codes: IntArray, folds: Sequence[Fold], sizes: Sequence[int]) -> float:
+        """Return the best balanced accuracy over some sizes."""
+        cv = [(np.sort(fold.train), np.sort(fold.test)) for fold in folds]
+        path = clone(self.search).set_params(cv=cv).fit(self.X, codes).path_
+        scores = path["balanced_accuracy"]
+        return float(max(scores[min(size, scores.size) - 1] for size in sizes))
+
+
+def _looks_at_labels(step: Any) -> bool:
+    """Tell whether a step of a pipeline may use the labels."""
+    if step is None or step == "passthrough":
+        return False
+    return bool(get_tags(step).target_tags.required) or hasattr(step, "predict")
+
+
+# ------------------------------------------------------------------- what a fitted one says
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model says of some rows: codes of classes, and one column per class or None."""
+
+    predicted: IntArray
+    decision: Float64Array | None
+    proba: Float64Array | None
+    distances: Float64Array | None = None
+
+
+def answer(model: Any, X: Any, classes: NDArray[Any], *, labels_only: bool = False) -> Answer:
+    """Return what a model says of rows of X, for all the classes of the samples."""
+    predicted = np.searchsorted(classes, model.predict(X))
+    if labels_only:
+        return Answer(predicted, None, None)
+    decision, proba = class_scores(model, X)
+    distances = None
+    planes = getattr(model, "distances", None)
+    if callable(planes):
+        distances = np.asarray(planes(X), dtype=np.float64)
+        distances = distances if distances.shape == (predicted.size, classes.size) else None
+    return Answer(predicted, decision, proba, distances)
+
+
+def class_scores(model: Any, X: Any) -> tuple[Float64Array | None, Float64Array | None]:
+    """Return decision values and probabilities, one column per class; None where it has none.
+
+    Of two classes, the decision values of the first are minus those of the second. Without a
+    ``decision_function`` probabilities rank the samples.
+    """
+    proba = decision = None
+    if hasattr(model, "predict_proba"):
+        proba = np.clip(np.asarray(model.predict_proba(X), dtype=np.float64), 0.0, 1.0)
+    if hasattr(model, "decision_function"):
+        values = np.asarray(model.decision_function(X), dtype=np.float64)
+        n_classes = len(model.classes_)
+        if values.ndim == 1 or values.shape[1] == 1:
+            decision = np.column_stack([-values.ravel(), values.ravel()])
+        elif values.shape[1] == n_classes:
+            decision = values
+    if decision is None or not np.isfinite(decision).all():
+        decision = proba
+    return decision, proba
+
+
+def estimator_prior(model: Any, n_classes: int) -> Float64Array | None:
+    """Return the class shares that a fitted model's probabilities are for; None for its training's.
+
+    Known from ``prior_``, or from balanced class weights of its last step.
+    """
+    last = last_step(model)
+    prior = getattr(last, "prior_", None)
+    if prior is not None and not isinstance(prior, str):
+        shares = np.asarray(prior, dtype=np.float64)
+        return shares if shares.shape == (n_classes,) else np.full(n_classes, 1 / n_classes)
+    balanced = getattr(last, "class_weight", None) == "balanced"
+    return np.full(n_classes, 1 / n_classes) if prior is not None or balanced else None
+
+
+def selected_features(model: Any, n_features: int) -> IntArray | None:
+    """Return the input features that a fitted estimator uses, in the order chosen where known.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A selector (``get_support``), a linear model (non-zero ``coef_``), a search over
+        one, or a pipeline that holds one.
+    n_features : int
+        Number of input columns.
+
+    Returns
+    -------
+    ndarray of int, or None
+        None when nothing in it says which features it uses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sparsegsvp.evaluation import selected_features
+    >>> X = np.array([[0.1, 1, 5], [0, 2, 6], [1, 1, 1], [1.1, 2, 2]])
+    >>> pipe = make_pipeline(SelectKBest(k=2), LogisticRegression()).fit(X, [0, 0, 1, 1])
+    >>> selected_features(pipe, 3)
+    array([0, 2])
+    """
+    result = None
+    for step, columns in _trace(model, n_features):
+        if columns is None:
+            return None
+        support = _support(step)
+        if support is None:
+            continue
+        order = getattr(step, "feature_order_", None)
+        if order is not None and set(support.tolist()) == set(np.asarray(order).tolist()):
+            support = np.asarray(order, dtype=np.intp)
+        result = columns[support]
+    return result
+
+
+def ranked_features(model: Any, n_features: int) -> IntArray:
+    """Return the input features a fitted estimator ranks, most important first.
+
+    Read from ``feature_order_``, else the size of ``coef_``, ``ranking_``, ``scores_`` or
+    ``feature_importances_``; features with weight zero are not ranked. In a pipeline the
+    last ranking step comes first and earlier ones continue where it ends.
+    """
+    order: list[int] = []
+    for step, columns in _trace(model, n_features):
+        own = None if columns is None else _order(step)
+        if own is not None and columns is not None:
+            order = [*columns[own].tolist(), *order]
+    return np.array(list(dict.fromkeys(order)), dtype=np.intp)
+
+
+def exact_panel(model: Any, size: int, n_features: int) -> IntArray:
+    """Return exactly ``size`` features of a fitted estimator: its panel, cut or filled by its order.
+
+    Fewer only when it ranks fewer.
+    """
+    order = ranked_features(model, n_features)
+    own = selected_features(model, n_features)
+    if own is None and not order.size:
+        raise ValueError(
+            f"{type(model).__name__} says neither which features it uses "
+            "(get_support, coef_) nor how it ranks them (feature_order_, ranking_, scores_)."
+        )
+    own = order[:0] if own is None else own
+    inside = np.isin(order, own)
+    unranked = np.setdiff1d(own, order)
+    return np.concatenate([order[inside], unranked, order[~inside]])[:size]
+
+
+def _trace(model: Any, n_features: int) -> Iterator[tuple[Any, IntArray | None]]:
+    """Yield each step with the input columns it sees (None once they cannot be traced)."""
+    while hasattr(model, "best_estimator_"):
+        model = model.best_estimator_
+    columns: IntArray | None = np.arange(n_features)
+    if not isinstance(model, Pipeline):
+        yield model, columns
+        return
+    steps = [step for _, step in model.steps if step is not None and step != "passthrough"]
+    for step, following in zip(steps, [*steps[1:], None]):
+        for inner, _ in _trace(step, 0) if hasattr(step, "best_estimator_") else [(step, None)]:
+            yield inner, columns
+        if columns is not None and following is not None:
+            kept = _kept_columns(step, columns.size, following)
+            columns = None if kept is None else columns[kept]
+
+
+def _kept_columns(step: Any, n_in: int, following: Any) -> IntArray | None:
+    """Return which of its inputs a transformer hands on, or None if they are mixed."""
+    if hasattr(step, "get_support"):
+        return np.flatnonzero(step.get_support())
+    names = getattr(step, "feature_names_in_", [f"column {j}" for j in range(n_in)])
+    try:
+        out = step.get_feature_names_out(names)
+    except (AttributeError, ValueError):
+        same = getattr(following, "n_features_in_", None) == n_in
+        return np.arange(n_in) if same else None
+    where = {name: j for j, name in enumerate(names)}
+    if any(name not in where for name in out):
+        return None
+    return np.array([where[name] for name in out], dtype=np.intp)
+
+
+def _weights(step: Any) -> Float64Array | None:
+    """Return one non-negative weight per feature of a linear model or a forest."""
+    weights = getattr(step, "coef_", None)
+    if weights is None:
+        weights = getattr(step, "feature_importances_", None)
+    if weights is None:
+        return None
+    weights = weights.toarray() if sparse.issparse(weights) else np.asarray(weights)
+    return np.linalg.norm(np.atleast_2d(weights), axis=0)
+
+
+def _support(step: Any) -> IntArray | None:
+    if hasattr(step, "get_support"):
+        return np.flatnonzero(step.get_support())
+    weights = _weights(step)
+    return None if weights is None else np.flatnonzero(weights)
+
+
+def _order(step: Any) -> IntArray | None:
+    if hasattr(step, "feature_order_"):
+        return np.asarray(step.feature_order_, dtype=np.intp)
+    weights = _weights(step)
+    if weights is not None:
+        return np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+    if hasattr(step, "ranking_"):
+        return np.argsort(np.asarray(step.ranking_), kind="stable")
+    if hasattr(step, "scores_"):
+        scores = np.asarray(step.scores_, dtype=np.float64)
+        return np.argsort(-np.where(np.isnan(scores), -np.inf, scores), kind="stable")
+    # SelectFromModel ranks by what it wraps
+    return _order(step.estimator_) if hasattr(step, "estimator_") else None
+
+
+# ------------------------------------------------------- features that are adjusted for
+
+
+def find_adjusted(adjust: Any, n_features: int, names: Sequence[str] | None) -> tuple[int, ...]:
+    """Return the columns to adjust for, ascending, from their names or numbers."""
+    if adjust is None:
+        return ()
+    given = [adjust] if isinstance(adjust, str | Integral) else list(adjust)
+    places, absent = find_columns(given, names, n_features)
+    if absent:
+        close = close_names(str(absent[0]), names or ())
+        hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+        raise ValueError(
+            f"adjust holds {absent[0]!r}, which is no feature: give names of columns (of a data "
+            f"frame or feature_names) or numbers from 0 to {n_features - 1}.{hint}"
+        )
+    return tuple(sorted(set(places)))
+
+
+def always_with(estimator: Any, columns: Sequence[int], n_features: int) -> Any:
+    """Return a clone of a procedure that has these columns in every panel, without a penalty."""
+    model = last_step(estimator)
+    if "penalty_factor" not in model.get_params(deep=False):
+        raise ValueError(
+            "adjust needs a method that takes penalty_factor, such as GSVPSVMCV, alone or at the "
+            f"end of a pipeline, got {type(model).__name__}."
+        )
+    factors = model.penalty_factor
+    factors = np.ones(n_features) if factors is None else np.array(factors, dtype=np.float64)
+    if factors.shape != (n_features,):
+        raise ValueError("adjust needs penalty_factor as one number for each feature, or None.")
+    if np.isinf(factors[list(columns)]).any():
+        raise ValueError("a feature that is adjusted for has an infinite penalty_factor.")
+    factors[list(columns)] = 0.0
+    again = clone(estimator)
+    last_step(again).set_params(penalty_factor=factors)
+    return again
+
+
+def only_with(estimator: Any, columns: Sequence[int]) -> Any:
+    """Return a clone of a procedure that knows these columns alone, and has all in its panel.
+
+    The steps before the last treat every column by itself, and see all of them.
+    """
+    from ..estimators import Panel
+
+    again = clone(estimator)
+    steps = again.steps if isinstance(again, Pipeline) else [("model", again)]
+    model = steps[-1][1].set_params(penalty_factor=np.zeros(len(columns)))
+    for name in ("n_features", "max_features"):
+        if model.get_params(deep=False).get(name) is not None:
+            model.set_params(**{name: len(columns)})
+    return Pipeline([*steps[:-1], ("these alone", Panel(tuple(columns))), steps[-1]])
+
+
+def describe(value: Any) -> Any:
+    """Describe an estimator by its class and parameters, the same in every process."""
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        params = value.get_params(deep=False)
+        return {"class": kind, "params": {name: describe(params[name]) for name in sorted(params)}}
+    if isinstance(value, Mapping):
+        return {str(k): describe(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [describe(v) for v in value]
+    if isinstance(value, partial):
+        parts = {"function": value.func, "args": value.args, "keywords": value.keywords}
+        return {name: describe(part) for name, part in parts.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if value is None or isinstance(value, bool | int | float | str | np.generic):
+        return value
+    if hasattr(value, "__qualname__"):  # a function or a class
+        return f"{value.__module__}.{value.__qualname__}"
+    # splitters and scorers show what they were made with; an address is of this process alone
+    return kind if " at 0x" in repr(value) else {"class": kind, "shown": repr(value)}
