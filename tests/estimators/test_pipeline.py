@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sparsegsvp import GSVPSVM, load_model, save_model
 from sparsegsvp.estimators import MedianImputer, PanelPipeline, pipeline
-from sparsegsvp.io import Log2
+from sparsegsvp.estimators.log2 import Log2
 
 METHODS = ("predict", "predict_proba", "decision_function")
 

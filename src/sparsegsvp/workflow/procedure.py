@@ -23,7 +23,8 @@ from ..evaluation.baselines import common_classifier
 from ..evaluation.compare import KNOWN_AS
 from ..evaluation.paired import only_with
 from ..evaluation.panels import with_size
-from ..io import InputError, Log2, Table
+from ..estimators.log2 import Log2
+from ..io import InputError, Table
 from ..io.errors import listed, option, quote, suggestion
 from ..io.text import names_in
 from ..report.words import plural
