@@ -28,6 +28,7 @@ TITLES = {
     "batch": "The groups nearly explain the classes",
     "missing": "Many missing values",
     "batch column": "A column that may be a batch",
+    "thousands": "Numbers that may be read in two ways",
     "codes": "Values that look like codes",
     "encoding": "The encoding is a guess",
     "missing labels": "Samples without a label",

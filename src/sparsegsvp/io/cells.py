@@ -206,7 +206,7 @@ def find_decimal(
             remedy="write all numbers with points, or say which of the two is the separator of "
             f"thousands with {option('thousands')}",
         )
-    mark = "." if comma is None else ","
+    mark = "," if comma is not None or options.thousands == "." else "."
     if comma is not None and not any(
         not _THOUSANDS[","].fullmatch(str(c.cells[i]).strip())
         for c in columns.values() for i in c.marked[","]
@@ -217,6 +217,21 @@ def find_decimal(
         if mark != options.thousands and _may_be_thousands(column, mark):
             raise _two_readings(place(name, column.marked[mark][0]), mark)
     return mark
+
+
+def may_be_thousands(columns: Mapping[str, Column], mark: str) -> Iterator[Notice]:
+    """Say so where every number with a mark has three digits after it."""
+    marked = [(name, str(c.cells[i]).strip()) for name, c in columns.items() for i in c.marked[mark]]
+    if marked and all(_THOUSANDS[mark].fullmatch(text) for _, text in marked):
+        name, text = marked[0]
+        yield Notice(
+            "thousands",
+            "note",
+            f"All numbers with a {'point' if mark == '.' else 'comma'} have three digits after it, "
+            f"such as {quote(text)} in {quote(name)}: it is read as the decimal mark. If it "
+            "separates thousands, say so with the option thousands.",
+            (Action("thousands", mark, f"Read {text} as {text.replace(mark, '')}"),),
+        )
 
 
 def _may_be_thousands(column: Column, mark: str) -> bool:

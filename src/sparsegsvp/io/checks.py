@@ -47,7 +47,6 @@ def check(draft: Draft, roles: Roles, target: str | None, positive: str | None) 
     if constant:
         draft.notes.append(f"{counted(len(constant), 'feature')} constant: {listed(constant)}")
     draft.notices[:0] = [*_repeats(draft), *_orientation(draft)]
-    draft.notices += suspected_codes(draft.X, draft.names, low, high)
     draft.notices += _raw_intensities(draft.X, low, high)
     return positive
 
@@ -296,9 +295,10 @@ def column_range(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
 
 
-def note_missing(draft: Draft) -> None:
-    """Count the missing values, without a second matrix for dense data."""
+def note_values(draft: Draft) -> None:
+    """Count the missing values, and say which others may be codes for them."""
     X = draft.X
+    draft.notices += suspected_codes(X, draft.names, *column_range(X))
     if sparse.issparse(X):
         missing = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
     else:

@@ -7,7 +7,6 @@ process that is killed leaves the old results or the new; what it had begun is r
 from __future__ import annotations
 
 import datetime
-import errno
 import io
 import math
 import os
@@ -241,32 +240,32 @@ def prepare_output(
     ...     prepare_output(path, force=True)
     """
     final = Path(os.path.realpath(path))
-    if owned is not None:
-        _put_back(final)
-        _refuse_foreign(final, owned)
-        earlier = sorted(_shown(final), key=_written) if final.exists() else []
-        what, remedy = "the folder holds the results of an earlier run", "choose another folder"
-        place = final
-        while not place.exists():
-            place = place.parent
-    else:
-        place = final.parent
-        if final.is_dir():
-            raise InputError("this is a folder", where=str(path), remedy="name a file")
-        if final.exists() and not final.is_file():
-            return  # a device or a pipe
-        earlier = [final] if final.exists() else []
-        what, remedy = "there is such a file already", "choose another name"
-    if earlier and not force:
-        when = datetime.datetime.fromtimestamp(_written(earlier[-1]))
-        raise InputError(
-            f"{what} ({earlier[-1].name} of {when:%Y-%m-%d %H:%M})",
-            where=str(path),
-            remedy=f"{remedy}, or replace it with {option('force', True)}",
-        )
-    with _refusing("nothing can be written there", path, _ROOM), tempfile.TemporaryFile(dir=place):
-        if len(os.fsencode(final.name)) > 200:  # hidden names are longer
-            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+    with _refusing("nothing can be written there", path, _ROOM):
+        if owned is not None:
+            _put_back(final)
+            _refuse_foreign(final, owned)
+            earlier = sorted(_shown(final), key=_written) if final.exists() else []
+            what, remedy = "the folder holds the results of an earlier run", "choose another folder"
+            place = final
+            while not place.exists():
+                place = place.parent
+        else:
+            place = final.parent
+            if final.is_dir():
+                raise InputError("this is a folder", where=str(path), remedy="name a file")
+            if final.exists() and not final.is_file():
+                return  # a device or a pipe
+            earlier = [final] if final.exists() else []
+            what, remedy = "there is such a file already", "choose another name"
+        if earlier and not force:
+            when = datetime.datetime.fromtimestamp(_written(earlier[-1]))
+            raise InputError(
+                f"{what} ({earlier[-1].name} of {when:%Y-%m-%d %H:%M})",
+                where=str(path),
+                remedy=f"{remedy}, or replace it with {option('force', True)}",
+            )
+        with tempfile.TemporaryFile(dir=place):
+            pass
 
 
 def _written(path: Path) -> float:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
-from .cells import Codes, Place, as_label, is_value, look_at
+from .cells import Codes, Place, as_label, column_slices, is_value, look_at
 from .errors import InputError, option, quote
 from .roles import look_of, names_people, names_samples
 from .text import OpenRows, ReadOptions, Rows, looks_numeric
@@ -80,6 +80,7 @@ class Frame:
     meta: dict[str, list[Any]] | None = None
     titles: list[str | None] | None = None
     turns: bool = False  # whether features may be in rows
+    in_doubt: bool = False  # whether no number of the matrix shows what its decimal mark is
     name_lines: Sequence[int] | None = None  # of the features, once the table was turned
     dropped: dict[str, str] = field(default_factory=dict)
 
@@ -187,6 +188,7 @@ class Frame:
             notices=self.notices,
             ids=[self.names[p] for p in kept],
             name_lines=self.lines,
+            in_doubt=self.in_doubt,
         )
 
 
@@ -215,7 +217,8 @@ def collect(open_rows: OpenRows, options: ReadOptions, asked: Collection[str] | 
     Numbers are read as the rows come. A column with a cell that is none, or that may be read in
     two ways, is left to the parser of cells: the rows are read again with it set aside.
     """
-    codes, decimal, text = Codes(options.na), options.decimal, set[int]()
+    codes, text, in_doubt = Codes(options.na), set[int](), False
+    decimal = options.decimal or {".": ",", ",": "."}.get(options.thousands or "")
     while True:
         with open_rows() as rows:
             if not text:
@@ -225,8 +228,10 @@ def collect(open_rows: OpenRows, options: ReadOptions, asked: Collection[str] | 
             decimal = ","
         elif odd:
             text |= odd
+        elif not in_doubt and frame.decimal is not None and (odd := _three_decimals(frame)):
+            text, in_doubt = text | odd, True
         else:
-            return frame
+            return replace(frame, in_doubt=in_doubt)
 
 
 def keeps_text(name: str, asked: Collection[str] | None) -> bool:
@@ -301,6 +306,18 @@ def _ambiguous(X: NDArray[np.float64]) -> list[int]:
         ):
             columns.append(j)
     return columns
+
+
+def _three_decimals(frame: Frame) -> set[int]:
+    """Return some columns if no number of a table shows that its marks are decimal ones."""
+    X, columns = frame.numbers, list[int]()
+    for part in column_slices(X):
+        block = np.abs(X[:, part])
+        block = np.where(np.isfinite(block) & (block % 1 != 0), block, 1.125)
+        if block.min(initial=1) < 1 or (np.abs(block * 1e3 - np.rint(block * 1e3)) > 1e-6).any():
+            return set()
+        columns += (part.start + np.flatnonzero((block != 1.125).any(axis=0))).tolist()
+    return {int(frame.at[j]) for j in columns[:3]}
 
 
 class _NumberReader:

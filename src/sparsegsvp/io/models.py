@@ -158,6 +158,8 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
                     remedy="raise max_bytes if you know who made it",
                 )
             content = {entry.filename: archive.read(entry) for entry in archive.infolist()}
+        if "schema.json" not in content:
+            raise InputError("this is not a model file", remedy="save the model again")
         schema = json.loads(content["schema.json"])
         foreign = _foreign(schema)
         if foreign:

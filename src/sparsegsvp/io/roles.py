@@ -553,10 +553,10 @@ class _Columns:
             column = column_of(draft.X, i)
             if not np.array_equal(column, np.floor(column)):
                 continue
-            levels = len(np.unique(column))
+            written = draft.written.get(name) or [f"{value:.0f}" for value in column]
+            levels = len(set(written))
             if levels == len(column) > 2 and names_samples(name):
                 role: Role = "ignored" if "id" in draft.text else "id"
-                written = draft.written.get(name) or [f"{value:.0f}" for value in column]
                 draft.text.setdefault("id", list(written))
                 self.gone.add(i)
                 draft.leave_out(name, role, "a different whole number in every row")

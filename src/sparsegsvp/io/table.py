@@ -38,10 +38,11 @@ from .cells import (
     find_decimal,
     look_at,
     mark_missing,
+    may_be_thousands,
     not_a_number,
     to_numbers,
 )
-from .checks import check, note_missing, spelling_key
+from .checks import check, note_values, spelling_key
 from .errors import (
     InputError,
     counted,
@@ -605,7 +606,7 @@ def _table_of(
         _collapse(draft, roles.collapse)
         positive = check(draft, roles, target, positive)
         _append_covariates(draft, roles, codes)
-        note_missing(draft)
+        note_values(draft)
         opening = f"read {draft.X.shape[0]} samples and {draft.X.shape[1]} features from {source}"
         table = _finished(draft, f"{opening} ({draft.kind})", source, digest, target, positive)
     if log2:
@@ -999,6 +1000,9 @@ def _fill(
     decimal = find_decimal(numeric, options, frame, frame.fraction())
     if decimal == "," and (frame.decimal == "," or any(c.marked[","] for c in numeric.values())):
         draft.notes.append("numbers are written with decimal commas")
+    in_doubt = frame.in_doubt or frame.fraction() is None
+    if in_doubt and options.decimal is None and options.thousands is None:
+        draft.notices += may_be_thousands(numeric, decimal)
     met, parsed = frame.codes.copy(), dict[int, NDArray[np.float64]]()
     for p, column in texts.items():
         parsed[p], more, bad = to_numbers(column, decimal, options.thousands, codes)
@@ -1510,7 +1514,7 @@ def preview_table(
             where=source,
             remedy="check the file; it may be damaged",
         ) from None
-    answer = json.loads(done.stdout.rpartition("\n")[2] or "null")
+    answer = json.loads(done.stdout.strip().rpartition("\n")[2] or "null")
     if answer is None:
         raise InputError(
             "reading it ended the process that read it, or took more memory than there is",

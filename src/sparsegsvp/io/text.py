@@ -247,7 +247,7 @@ def _unreadable(
 ) -> InputError:
     """Say where a quotation mark opens that is not closed where a cell ends."""
     head = started[0].rpartition('"')[0][: csv.field_size_limit()] if started else ""
-    column = len(next(csv.reader([head], delimiter=separator), [""]))
+    column = max(1, len(next(csv.reader([head], delimiter=separator), [])))
     where = f"line {start}, cell {column}"
     if "expected after" in error and end == start:
         return InputError(
@@ -272,8 +272,8 @@ def _find_separator(lines: list[str]) -> str:
     Row names without a header, as R writes them, and a separator at the end of each row make the
     lines one cell longer than the first. White space is considered only where nothing else fits.
     """
-    fits: dict[str, tuple[bool, int]] = {}
-    splits: dict[str, tuple[bool, int]] = {}
+    fits: dict[str, tuple[bool, int, int]] = {}  # exactly, titles above (negative), cells
+    splits: dict[str, tuple[bool, int, int]] = {}
     unreadable: InputError | None = None
     for separator in _SEPARATORS:
         widths: list[int] = []
@@ -283,13 +283,15 @@ def _find_separator(lines: list[str]) -> str:
             unreadable = error
         if not widths or max(widths) < 2:
             continue
-        while len(widths) > 2 and widths[0] == 1:  # titles
+        titles = 0
+        while len(widths) > 2 and widths[0] == 1:
             del widths[0]
+            titles -= 1
         first, body = widths[0], set(widths[1:])
         if first > 1:
-            splits[separator] = (False, first)
+            splits[separator] = (False, titles, first)
         if len(body) <= 1 and body <= {first, first + 1}:
-            fits[separator] = (body <= {first}, max(widths))
+            fits[separator] = (body <= {first}, titles, max(widths))
     if len(fits) > 1:
         fits.pop(" ", None)
     candidates = fits or splits
@@ -305,14 +307,14 @@ def skip_titles(head: list[tuple[int, Sequence[Any]]]) -> int:
     """Return how many of the first rows are titles above the header.
 
     A title fills less than half of the cells that the widest row near it fills. What follows
-    must look like a header, which holds no number: else nothing is passed over, and it is for
+    must look like a header, which is not of numbers: else nothing is passed over, and it is for
     the messages to say what is wrong.
     """
     filled = [sum(cell not in (None, "") for cell in cells) for _, cells in head]
     titles = 0
     while titles < len(head) and 2 * filled[titles] < max(filled):
         titles += 1
-    if titles == len(head) or any(map(is_number, head[titles][1])):
+    if titles == len(head) or 2 * sum(map(is_number, head[titles][1])) >= filled[titles]:
         return 0
     return titles
 
@@ -361,7 +363,7 @@ def open_delimited(path: Path, options: ReadOptions) -> Iterator[Rows]:
         body = itertools.chain(head[titles + 1 :], lines)
         notes, notices = titles_note(head, titles), list[Notice]()
         longer = [cells for _, cells in head[titles + 1 :]]
-        if longer and all(len(cells) == len(names) + 1 for cells in longer):
+        if longer[1:] and all(len(cells) == len(names) + 1 for cells in longer):
             if any(cells[-1].strip() for cells in longer):
                 names = ["", *names]
                 notes.append("the header is one cell shorter than the rows, as R writes row names")

@@ -24,8 +24,6 @@ class ClassMoments:
 
     Two sets of moments of the same features are added with ``+``, which gives the moments
     of the pooled rows, computed stably: the means may be a million times the spread.
-    ``-`` withdraws rows that were counted before; it cancels, so it is for correction and
-    not for building folds.
 
     Attributes
     ----------
@@ -128,34 +126,21 @@ class ClassMoments:
         """Number of features."""
         return self.means.shape[1]
 
-    def select(self, labels: Sequence[Any]) -> ClassMoments:
-        """The moments of some of the classes.
-
-        Parameters
-        ----------
-        labels : sequence
-            Labels to keep.
-
-        Returns
-        -------
-        ClassMoments
-        """
-        keep = np.flatnonzero(np.isin(self.classes, np.asarray(labels)))
-        if len(keep) != len(set(np.asarray(labels).tolist())):
-            raise ValueError(f"labels must be among {self.classes.tolist()}, got {list(labels)}")
-        return ClassMoments(
-            self.classes[keep],
-            self.counts[keep],
-            self.weights[keep],
-            self.means[keep],
-            self.scatters[keep],
-            self.feature_names,
-        )
-
     def __add__(self, other: object) -> ClassMoments:
         if not isinstance(other, ClassMoments):
             return NotImplemented
-        left, right, classes, names = self._aligned(other)
+        if self.n_features != other.n_features:
+            raise ValueError(
+                f"moments of {self.n_features} and {other.n_features} features cannot be "
+                "combined: compute both from the same columns"
+            )
+        given = [m.feature_names for m in (self, other) if m.feature_names is not None]
+        if len(given) == 2 and not np.array_equal(*given):
+            raise ValueError(
+                "moments have different feature names: put the columns into the same order"
+            )
+        classes = np.unique(np.concatenate([self.classes, other.classes]))
+        left, right = self._expanded(classes), other._expanded(classes)
         total = left.weights + right.weights
         share = np.divide(right.weights, total, out=np.zeros_like(total), where=total > 0)
         step = right.means - left.means
@@ -166,75 +151,22 @@ class ClassMoments:
             total,
             left.means + share[:, None] * step,
             left.scatters + right.scatters + outer,
-            names,
+            given[0] if given else None,
         )
 
     def __radd__(self, other: object) -> ClassMoments:
         # sum() starts from 0
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
-    def __sub__(self, other: object) -> ClassMoments:
-        if not isinstance(other, ClassMoments):
-            return NotImplemented
-        left, right, classes, names = self._aligned(other)
-        counts, weights = left.counts - right.counts, left.weights - right.weights
-        short = (counts < 0) | (weights < -1e-9 * np.maximum(left.weights, 1e-300))
-        if short.any():
-            raise ValueError(
-                f"cannot withdraw more rows than there are in class {classes[short][0]!r}: "
-                "subtract only moments that were added before"
-            )
-        kept = counts > 0
-        weights = np.where(kept, np.maximum(weights, 0.0), 0.0)
-        share = np.divide(right.weights, weights, out=np.zeros_like(weights), where=weights > 0)
-        step = left.means - right.means
-        means = np.where(kept[:, None], left.means + share[:, None] * step, 0.0)
-        back = means - right.means
-        factor = np.divide(
-            weights * right.weights,
-            left.weights,
-            out=np.zeros_like(weights),
-            where=left.weights > 0,
-        )
-        outer = back[:, :, None] * back[:, None, :] * factor[:, None, None]
-        scatters = np.where(kept[:, None, None], left.scatters - right.scatters - outer, 0.0)
-        # what is left of a variance may round below zero
-        diagonal = np.einsum("kff->kf", scatters)
-        np.maximum(diagonal, 0.0, out=diagonal)
-        return ClassMoments(classes, counts, weights, means, scatters, names)
-
-    def _aligned(
-        self, other: ClassMoments
-    ) -> tuple[ClassMoments, ClassMoments, np.ndarray, np.ndarray | None]:
-        if self.n_features != other.n_features:
-            raise ValueError(
-                f"moments of {self.n_features} and {other.n_features} features cannot be "
-                "combined: compute both from the same columns"
-            )
-        names = self.feature_names if self.feature_names is not None else other.feature_names
-        if (
-            self.feature_names is not None
-            and other.feature_names is not None
-            and not np.array_equal(self.feature_names, other.feature_names)
-        ):
-            raise ValueError(
-                "moments have different feature names: put the columns into the same order"
-            )
-        if np.array_equal(self.classes, other.classes):
-            return self, other, self.classes, names
-        classes = np.unique(np.concatenate([self.classes, other.classes]))
-        return self._expanded(classes), other._expanded(classes), classes, names
-
     def _expanded(self, classes: np.ndarray) -> ClassMoments:
         """The same moments with empty entries for classes that are absent."""
         at = np.searchsorted(classes, self.classes)
-        shape = (len(classes), self.n_features)
-        counts = np.zeros(len(classes), dtype=self.counts.dtype)
-        weights, means = np.zeros(len(classes)), np.zeros(shape)
-        scatters = np.zeros((*shape, self.n_features))
-        counts[at], weights[at] = self.counts, self.weights
-        means[at], scatters[at] = self.means, self.scatters
-        return ClassMoments(classes, counts, weights, means, scatters, self.feature_names)
+        parts = []
+        for values in (self.counts, self.weights, self.means, self.scatters):
+            part = np.zeros((len(classes), *values.shape[1:]), dtype=values.dtype)
+            part[at] = values
+            parts.append(part)
+        return ClassMoments(classes, *parts, self.feature_names)
 
     def to_dict(self) -> dict[str, np.ndarray]:
         """Plain arrays, for ``numpy.savez`` or any exchange between sites.

@@ -10,9 +10,6 @@
 
 from .charts import Axis, Chart, Sheet
 from .document import (
-    COMPARISON_FORMAT,
-    FORMAT,
-    VERSION,
     GivenPanel,
     build_comparison,
     build_document,
@@ -22,22 +19,9 @@ from .document import (
 from .drawings import draw_figures
 from .page import render, render_comparison, render_page
 from .texts import ChecklistPart, checklist, checklist_markdown, methods
-from .words import (
-    cohort_lines,
-    headline,
-    interval,
-    joined,
-    ladder_lines,
-    number,
-    p_value,
-    plural,
-    sentences,
-)
+from .words import cohort_lines, headline, ladder_lines, sentences
 
 __all__ = [
-    "COMPARISON_FORMAT",
-    "FORMAT",
-    "VERSION",
     "Axis",
     "Chart",
     "ChecklistPart",
@@ -52,13 +36,8 @@ __all__ = [
     "describe_cohort",
     "draw_figures",
     "headline",
-    "interval",
-    "joined",
     "ladder_lines",
     "methods",
-    "number",
-    "p_value",
-    "plural",
     "render",
     "render_comparison",
     "render_page",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from html import escape as html_escape
 from importlib import resources
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 from ..io import csv_text
@@ -204,7 +204,7 @@ class Chart:
     bottom: float = 46.0
     title: str = ""
     css: str = "chart"
-    table: dict[str, Sequence[Any]] = field(default_factory=dict, repr=False)
+    table: dict[str, Any] = field(default_factory=dict, repr=False)
     parts: list[str] = field(default_factory=list, repr=False)
     keys: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -276,7 +276,6 @@ class Chart:
         dots = [
             f"M{self.sx(a):.1f} {self.sy(b):.1f}{_outline(r, shape)}"
             for a, b, r in zip(x, y, radii)
-            if math.isfinite(a + b)
         ]
         if tips:
             self.parts += [element("path", kind, f'd="{d}"', tip) for d, tip in zip(dots, tips)]
@@ -320,12 +319,6 @@ class Chart:
         """Add a text at a point, moved by pixels; its classes say how it is anchored."""
         self.parts.append(_text(self.sx(x) + dx, self.sy(y) + dy, content, kind))
 
-    def flag(self, x: float, words: str) -> None:
-        """Mark an x, its label on the side with more room."""
-        self.rule("observed", x=x)
-        side, step = ("end", -7) if self.sx(x) > self.width / 2 else ("start", 7)
-        self.text(x, self.y.high, words, f"value {side}", dx=step, dy=12)
-
     def body(self) -> str:
         """Axes and what is drawn, without the element around them."""
         floor, end = self.height - self.bottom, self.width - self.right
@@ -355,19 +348,22 @@ class Chart:
         parts.append(_text(13, at, cut(self.y.title, int(self.height / 6.4)), "title mid", turned))
         return "".join(parts) + "".join(self.parts)
 
+    def sheet(self) -> Sheet:
+        """The chart as a sheet of its own."""
+        return Sheet([[self]], self.description, css=self.css)
+
     def svg(self) -> str:
         """SVG that is complete in itself, light."""
-        return Sheet([[self]], self.description).svg()
+        return self.sheet().svg()
 
     def csv(self) -> str:
         """The numbers behind the picture as CSV; text in it cannot be run by a spreadsheet."""
-        return Sheet([[self]], "").csv()
+        return self.sheet().csv()
 
     def __html__(self) -> str:
-        return Sheet([[self]], self.description, css=self.css).__html__()
+        return self.sheet().__html__()
 
-    def _repr_svg_(self) -> str:
-        return self.svg()
+    _repr_svg_ = svg
 
 
 def _outline(radius: float, shape: int | None) -> str:
@@ -380,14 +376,10 @@ def _outline(radius: float, shape: int | None) -> str:
 
 @dataclass
 class Sheet:
-    """Charts in rows, with their titles, headings of the columns and one legend.
-
-    The first row is the longest. ``description`` is for readers who do not see it.
-    """
+    """Charts in rows, with their titles and one legend; described for those who cannot see."""
 
     rows: Sequence[Sequence[Chart]]
     description: str
-    heads: Sequence[str] = ()
     css: str = "chart"
 
     def _layout(self) -> tuple[float, float, str]:
@@ -398,9 +390,6 @@ class Sheet:
         legend, top = self._legend(sum(widths))
         parts = [legend]
         lefts = [sum(widths[:k]) for k in range(len(widths))]
-        for left, head in zip(lefts, self.heads):
-            parts.append(_text(left + 26, top + 15, head, "value start"))
-        top += _HEADER if self.heads else 0.0
         for row in self.rows:
             top += _HEADER if any(chart.title for chart in row) else 0.0
             for left, chart in zip(lefts, row):
@@ -413,7 +402,7 @@ class Sheet:
     def _legend(self, width: float) -> tuple[str, float]:
         """The keys of all labels in lines from the top, and the height they take."""
         keys: dict[str, str] = {}
-        for chart in self.charts():
+        for chart in chain(*self.rows):
             keys |= {label: key for label, key in chart.keys.items() if label not in keys}
         left = max(self.rows[0][0].left, 8)
         parts, x, y = [], left, _HEADER / 2
@@ -446,16 +435,11 @@ class Sheet:
             f'aria-label="{escape(self.description)}"{focus}>{content}</svg>'
         )
 
-    def _repr_svg_(self) -> str:
-        return self.svg()
-
-    def charts(self) -> list[Chart]:
-        """The charts, one row after the other."""
-        return [chart for row in self.rows for chart in row]
+    _repr_svg_ = svg
 
     def csv(self) -> str:
         """The numbers behind the charts as CSV, one chart's after the other's."""
-        tables = [chart.table for chart in self.charts() if chart.table]
+        tables = [chart.table for chart in chain(*self.rows) if chart.table]
         header = list(dict.fromkeys(name for table in tables for name in table))
         rows: list[list[Any]] = []
         for table in tables:

@@ -1,13 +1,15 @@
 """The document: everything a run found, as plain values that ``results.json`` holds.
 
 `build_document` gathers it, `check_document` checks one that was read from a file. The page, the
-figures and all words are made from it alone. `DOCUMENT` and `COMPARISON` list its keys.
+figures and all words are made from it alone. ``templates/schema.toml`` lists its keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,29 +18,21 @@ from .._notices import Notice
 from .._versions import versions
 from ..io import InputError
 from . import numbers
+from .charts import asset
 from .notices import cohort_remarks, notices_of
-from .numbers import Samples, columns_of, plain, whole_counts
+from .numbers import Part, Samples, columns_of, plain, whole_counts
 from .words import comparison_words, verdict_words
 
 FORMAT = "sparsegsvp results"
 COMPARISON_FORMAT = "sparsegsvp comparison"
 VERSION = 3
 
-Part = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class GivenPanel:
-    """A panel of the user's, judged on the folds of the run.
+    """A panel of the user's, evaluated on the folds of the run.
 
-    Attributes
-    ----------
-    names : sequence of str
-        Its features.
-    evaluation : EvaluationResult
-        Of these features, on the same folds.
-    difference : Difference or None
-        Its balanced accuracy minus that of the selection.
+    ``difference`` is its balanced accuracy minus that of the selection.
     """
 
     names: Sequence[str]
@@ -65,10 +59,8 @@ def build_document(
 
     Parameters
     ----------
-    table : Table
-        The data, as `sparsegsvp.io.read_table` returns them.
-    evaluation : EvaluationResult
-        Of the procedure on the table, with panel, model, ladder and stability.
+    table, evaluation : Table, EvaluationResult
+        The data, and the evaluation of the procedure on them.
     values : array or CSR matrix, optional
         The table's values in the units to be shown, which are those that the last step of the
         model sees; by default ``table.X``.
@@ -76,18 +68,13 @@ def build_document(
         What these units are; None for those of the table.
     settings : mapping, optional
         What was asked for, option by option; ``must`` and ``ban`` mark features.
-    command : str
+    command, seed : str, int
         What repeats the run.
-    seed : int, optional
-        Of the run.
-    skipped : sequence of str
-        What was left out to save time, a sentence each.
-    notices : sequence of Notice
-        What else the reader has to know; those of the table and of the evaluation are added.
-    cohort : dict, optional
-        Another cohort, from `describe_cohort`.
-    given : GivenPanel, optional
-        A panel of the user's beside the selection.
+    skipped, notices : sequence of str, of Notice
+        What was left out to save time, a sentence each; what else the reader has to know. The
+        notices of the table and of the evaluation are added.
+    cohort, given : dict of `describe_cohort`, GivenPanel, optional
+        Another cohort; a panel of the user's beside the selection.
     prevalence : float, optional
         Share of the positive class that predictive values and the decision curve are for; by
         default that of the table.
@@ -95,18 +82,17 @@ def build_document(
     Returns
     -------
     dict
-        With the keys of `DOCUMENT`.
+        With the keys of ``schema.toml``.
     """
     samples = _samples(table, evaluation, values)
-    panel = [int(f) for f in evaluation.panel or ()]
+    panel, sizes = [int(f) for f in evaluation.panel or ()], evaluation.size_range
     document: Part = {
         **_head(FORMAT, command, settings, seed, skipped),
         "data": _data(table, evaluation, samples, units),
         **_judged(evaluation, prevalence),
-        "sizes": _sizes(evaluation.size_range),
+        "sizes": sizes and dict(zip(("median", "low", "high"), sizes)),
         "prior": evaluation.prior,
         "ladder": _ladder(evaluation, len(panel)),
-        "stability": _stability(evaluation.stability),
         "batches": [{**audit.to_dict(), "lost": audit.lost} for audit in evaluation.batches],
         "adjusted": _adjusted(evaluation.adjusted),
         "given": _given(given),
@@ -114,6 +100,7 @@ def build_document(
         "model": _model(evaluation.model),
         "folds": columns_of(evaluation.folds) or {},
     }
+    document["stability"] = _stability(evaluation.stability, _own_rung(document))
     document |= _features(samples, evaluation, panel, document)
     document["pictures"] = _pictures(samples, evaluation, panel, document)
     document["verdict"] = evaluation.verdict.to_dict()
@@ -129,13 +116,9 @@ def _head(
     seed: int | None,
     skipped: Sequence[str] = (),
 ) -> Part:
-    run = {"command": command, "settings": dict(settings or {}), "seed": seed}
-    return {
-        "format": form,
-        "version": VERSION,
-        "versions": versions(),
-        "run": {**run, "skipped": list(skipped)},
-    }
+    run: Part = {"command": command, "settings": dict(settings or {}), "seed": seed}
+    run["skipped"] = list(skipped)
+    return {"format": form, "version": VERSION, "versions": versions(), "run": run}
 
 
 # ------------------------------------------------------------------------------- the data
@@ -231,18 +214,16 @@ def _thresholds(frame: Any, scores: Part) -> list[Part]:
     for line in frame.to_dict("records"):
         row = {name: line[name] for name in ("threshold", "own", "net_benefit")}
         for name in ("sensitivity", "specificity", "ppv", "npv"):
-            ends = {"low": line[f"{name}_low"], "high": line[f"{name}_high"], "level": level}
-            score = {"value": line[name], **ends}
-            row[name] = score if _known(score) else None
+            row[name] = _score(line, name, f"{name}_", level)
         rows.append(row)
     return rows
 
 
-def _sizes(found: Any) -> Part | None:
-    if found is None:
-        return None
-    median, low, high = found
-    return {"median": float(median), "low": int(low), "high": int(high)}
+def _score(line: Part, name: str, prefix: str, level: float) -> Part | None:
+    """A score with the ends of its interval from a row of a frame; None where it is not known."""
+    ends = {end: line[f"{prefix}{end}"] for end in ("low", "high")}
+    score = {"value": line[name], **ends, "level": level}
+    return score if _known(score) else None
 
 
 def _adjusted(found: Any) -> Part | None:
@@ -276,34 +257,25 @@ def _ladder(evaluation: Any, chosen: int) -> list[Part]:
     if frame is None:
         return []
     level = evaluation.scores["balanced_accuracy"].level
-    names = evaluation.feature_names
-    rungs = []
+    names = evaluation.feature_names or range(evaluation.n_features)
+    rungs: list[Part] = []
     for line in frame.to_dict("records"):
-        again = _chosen_again(evaluation.stability, int(line["size"]))
-        score, area = (
-            dict(zip(("value", "low", "high"), (line[key] for key in keys)), level=level)
-            for keys in (
-                ("balanced_accuracy", "low", "high"),
-                ("roc_auc", "roc_auc_low", "roc_auc_high"),
-            )
-        )
+        size = int(line["size"])
+        again = _chosen_again(evaluation.stability, size)
+        features: list[Part]
+        features = [{"feature": str(names[f]), "index": int(f)} for f in line["features"]]
+        for row in features:
+            found = again.get(row["index"], {})
+            row |= {name: found.get(name) for name in ("frequency", "with_stand_ins")}
         kept = ("stability", "stability_noise", "chosen_again", "chosen_again_noise")
         rungs.append(
             {
-                "size": int(line["size"]),
-                "score": score,
-                "roc_auc": area if _known(area) else None,
+                "size": size,
+                "score": _score(line, "balanced_accuracy", "", level),
+                "roc_auc": _score(line, "roc_auc", "roc_auc_", level),
                 **{name: line[name] for name in kept},
-                "chosen": int(line["size"]) == chosen,
-                "features": [
-                    {
-                        "feature": str(f if names is None else names[f]),
-                        "index": int(f),
-                        "frequency": again.get(int(f), {}).get("frequency"),
-                        "with_stand_ins": again.get(int(f), {}).get("with_stand_ins"),
-                    }
-                    for f in line["features"]
-                ],
+                "chosen": size == chosen,
+                "features": features,
             }
         )
     return rungs
@@ -316,25 +288,36 @@ def _chosen_again(stability: Any, size: int | None) -> dict[int, Part]:
     return {int(r["feature"]): r for r in stability.chosen_again(size).to_dict("records")}
 
 
-def _stability(found: Any) -> Part | None:
+def _own_rung(document: Part) -> Part | None:
+    """The rung that is the procedure itself: where the size was fixed and not chosen."""
+    sizes = document["sizes"]
+    fixed = sizes is not None and sizes["low"] == sizes["high"]
+    return next((rung for rung in document["ladder"] if fixed and rung["chosen"]), None)
+
+
+def _stability(found: Any, rung: Part | None) -> Part | None:
     if found is None:
         return None
     kept = ("n_pairs", "index", "index_noise", "size_median", "error_bound", "n_stable")
-    return {name: getattr(found, name) for name in (*kept, "threshold")}
+    part = {name: getattr(found, name) for name in (*kept, "threshold")}
+    if rung is not None:
+        part |= {"index": rung["stability"], "index_noise": rung["stability_noise"]}
+    return part
 
 
 def _features(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part:
     """The rows of the panel, and of the features that only larger rungs have."""
     covariates = {name for made in document["data"]["covariates"].values() for name in made}
     must = {str(name) for name in document["run"]["settings"].get("must") or ()}
-    longest = max(document["ladder"], key=lambda rung: rung["size"], default={"features": ()})
-    rungs = [row["index"] for row in longest["features"]]
-    final = _last(evaluation.model)
+    longest = max(document["ladder"], key=lambda rung: rung["size"], default=None)
+    rungs = [] if longest is None else [row["index"] for row in longest["features"]]
+    planes = getattr(_last(evaluation.model), "planes_", None)
     rows: dict[str, list[Part]] = {"panel": [], "more": []}
     more = [f for f in rungs if f not in panel]
+    rung = _own_rung(document)
     again = {
-        **_chosen_again(evaluation.stability, longest.get("size")),
-        **_chosen_again(evaluation.stability, None),
+        **_chosen_again(evaluation.stability, None if longest is None else longest["size"]),
+        **_chosen_again(evaluation.stability, None if rung is None else rung["size"]),
     }
     for place, f in enumerate([*panel, *more]):
         found = again.get(f, {})
@@ -343,24 +326,15 @@ def _features(samples: Samples, evaluation: Any, panel: list[int], document: Par
             **numbers.describe_feature(samples, f),
             **{name: found.get(name) for name in ("frequency", "with_stand_ins", "noise")},
             "stand_ins": [
-                {
-                    "feature": str(other["name"]),
-                    "index": int(other["feature"]),
-                    "correlation": other["correlation"],
-                    "loss": other["loss"],
-                }
+                {**other, "feature": str(other["name"]), "index": int(other["feature"])}
                 for other in found.get("stand_ins", ())
             ],
             "covariate": str(samples.features[f]) in covariates,
             "must": str(samples.features[f]) in must,
-            "planes": _column(getattr(final, "planes_", None), f) if place < len(panel) else [],
+            "planes": [] if planes is None or place >= len(panel) else planes[:, f],
         }
         rows["panel" if place < len(panel) else "more"].append(row)
     return rows
-
-
-def _column(matrix: Any, index: int) -> list[float]:
-    return [] if matrix is None else np.asarray(matrix)[:, index].tolist()
 
 
 def _last(model: Any) -> Any:
@@ -389,13 +363,11 @@ def _model(model: Any) -> Part:
 
 def _pictures(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part:
     predictions = evaluation.predictions
-    order = panel
-    two = next((rung for rung in document["ladder"] if rung["size"] == 2), None)
-    model = _last(evaluation.models[2]) if 2 in evaluation.models and two is not None else None
-    if model is not None and two is not None:
-        order = [row["index"] for row in two["features"]]
+    two = next((rung["features"] for rung in document["ladder"] if rung["size"] == 2), None)
+    pair = panel[:2] if two is None else [row["index"] for row in two]
+    model = _last(evaluation.models.get(2)) if two is not None else None
     return {
-        "scatter": numbers.scatter(samples, predictions, order, model),
+        "scatter": numbers.scatter(samples, predictions, pair, model),
         "distances": numbers.distances(samples, predictions),
         "heatmap": numbers.heatmap(samples, predictions, panel),
         "volcano": numbers.volcano(samples, panel),
@@ -406,21 +378,7 @@ def _pictures(samples: Samples, evaluation: Any, panel: list[int], document: Par
 
 
 def describe_cohort(validation: Any, *, source: str = "", digest: str = "") -> Part:
-    """Describe what another cohort says of a model.
-
-    Parameters
-    ----------
-    validation : ExternalValidation
-        From `sparsegsvp.evaluation.validate_external`.
-    source, digest : str
-        The file and its digest.
-
-    Returns
-    -------
-    dict
-        ``cohort`` of `DOCUMENT`.
-    """
-    shift = None if validation.shift is None else [f.to_dict() for f in validation.shift]
+    """Describe what an `ExternalValidation` says of a model: ``cohort`` of a document."""
     return plain(
         {
             "source": source,
@@ -432,7 +390,7 @@ def describe_cohort(validation: Any, *, source: str = "", digest: str = "") -> P
             "observed_prevalence": validation.observed_prevalence,
             **_judged(validation, None),
             "remarks": cohort_remarks(validation.flags),
-            "shift": shift,
+            "shift": [f.to_dict() for f in validation.shift or ()],
         }
     )
 
@@ -446,22 +404,7 @@ def build_comparison(
     seed: int | None = None,
     notices: Sequence[Notice] = (),
 ) -> Part:
-    """Gather a comparison of methods into one document.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        From `sparsegsvp.compare`.
-    table : Table
-        The data.
-    settings, command, seed, notices
-        As for `build_document`.
-
-    Returns
-    -------
-    dict
-        With the keys of `COMPARISON`.
-    """
+    """Gather a `Comparison` of methods on a table into a document, as `build_document` does."""
     rows = columns_of(comparison.table) or {}
     fields = ("methods", "sizes", "reference", "n_samples", "n_features", "n_folds")
     document = {
@@ -480,211 +423,31 @@ def build_comparison(
 # ----------------------------------------------------------------------- a document, read
 
 
-@dataclass(frozen=True)
-class Maybe:
-    """Either None or what ``spec`` says."""
-
-    spec: Any
+@cache
+def _schema() -> dict[str, Any]:
+    return tomllib.loads(asset("schema.toml"))
 
 
-@dataclass(frozen=True)
-class Each:
-    """A mapping with any keys, whose values are what ``spec`` says."""
-
-    spec: Any
-
-
-_NUMBER = float
-_INTERVAL = {"value": _NUMBER, "low": _NUMBER, "high": _NUMBER, "level": _NUMBER}
-_DIFFERENCE = {**_INTERVAL, "p_value": Maybe(_NUMBER)}
-_RUN = {"command": str, "settings": Each(object), "seed": Maybe(int), "skipped": [str]}
-_HEAD = {"format": str, "version": int, "versions": Each(str), "run": _RUN}
-_SOURCE = {
-    "source": str, "digest": str, "target": Maybe(str), "n_samples": int, "n_features": int,
-    "record": [str],
-}  # fmt: skip
-_NOTICE = {"code": str, "severity": str, "title": str, "text": str}
-_FEATURE = {
-    "feature": str, "index": int, "rank": int, "frequency": Maybe(_NUMBER),
-    "with_stand_ins": Maybe(_NUMBER), "noise": Maybe(_NUMBER),
-    "stand_ins": [
-        {"feature": str, "index": int, "correlation": _NUMBER, "loss": Maybe(_NUMBER)}
-    ],
-    "effects": [Maybe(_NUMBER)], "higher_in": Maybe(str), "auc": Maybe(_NUMBER),
-    "covariate": bool, "must": bool, "planes": [_NUMBER],
-    "boxes": [
-        {
-            "label": str, "n": int, "low": _NUMBER, "q1": _NUMBER, "median": _NUMBER,
-            "q3": _NUMBER, "high": _NUMBER, "mean": _NUMBER, "positive": _NUMBER,
-            "outliers": [_NUMBER], "n_outliers": int,
-        }
-    ],
-}  # fmt: skip
-_RATES = {name: Maybe(_INTERVAL) for name in ("sensitivity", "specificity", "ppv", "npv")}
-_COLUMNS = Maybe(Each(list))
-_JUDGED = {
-    "scores": Each(_INTERVAL), "prevalence": Maybe(_NUMBER),
-    "confusion": {"classes": [str], "counts": [[int]], "shares": [[_NUMBER]]},
-    "calibration": Maybe({"intercept": _INTERVAL, "slope": Maybe(_INTERVAL), "curve": _COLUMNS}),
-    "decision": _COLUMNS, "slider": _COLUMNS, "roc": _COLUMNS,
-    "thresholds": [{"threshold": _NUMBER, "own": bool, "net_benefit": _NUMBER, **_RATES}],
-}  # fmt: skip
-_OUTCOMES = {
-    "name": [str], "label": [int], "wrong": [_NUMBER], "probability": [Maybe(_NUMBER)],
-    "n_total": int,
-}  # fmt: skip
-_POINTS = {**_OUTCOMES, "x": [_NUMBER], "y": [_NUMBER]}
-_UNSEEN = {
-    "score": _INTERVAL, "ordinary": _NUMBER, "loss": _INTERVAL, "recalls": [[Maybe(_NUMBER)]],
-    "not_left_out": [str], "together": bool, "n_train": int,
-}  # fmt: skip
-
-#: The keys of the document of a run and what they hold.
-DOCUMENT: Part = {
-    **_HEAD,
-    "data": {
-        **_SOURCE, "classes": [str], "class_counts": [int], "positive": Maybe(str),
-        "positive_guessed": bool, "n_missing": int, "n_groups": Maybe(int), "batches": [str],
-        "covariates": Each([str]), "units": Maybe(str), "dropped": Each(str),
-        "roles": [{"role": str, "columns": [str], "count": int, "reason": str}],
-    },
-    "verdict": {
-        "answer": str, "headline": str, "sentences": [str], "p_value": Maybe(_NUMBER),
-        "n_draws": int, "at_most": bool, "stopped_early": bool, "statistic": str,
-        "statistic_sizes": [int], "scheme": str, "observed": Maybe(_NUMBER), "draws": [_NUMBER],
-        "chance": _NUMBER, "reason": Maybe(str),
-    },
-    "notices": [_NOTICE],
-    **_JUDGED,
-    "prior": str,
-    "sizes": Maybe({"median": _NUMBER, "low": int, "high": int}),
-    "panel": [_FEATURE],
-    "more": [_FEATURE],
-    "ladder": [
-        {
-            "size": int, "score": _INTERVAL, "roc_auc": Maybe(_INTERVAL),
-            "stability": Maybe(_NUMBER), "stability_noise": Maybe(_NUMBER),
-            "chosen_again": Maybe(_NUMBER), "chosen_again_noise": Maybe(_NUMBER), "chosen": bool,
-            "features": [
-                {
-                    "feature": str, "index": int, "frequency": Maybe(_NUMBER),
-                    "with_stand_ins": Maybe(_NUMBER),
-                }
-            ],
-        }
-    ],
-    "stability": Maybe(
-        {
-            "n_pairs": int, "index": Maybe(_NUMBER), "index_noise": Maybe(_NUMBER),
-            "size_median": Maybe(_NUMBER), "error_bound": Maybe(_NUMBER), "n_stable": int,
-            "threshold": _NUMBER,
-        }
-    ),
-    "batches": [
-        {
-            "name": str, "batches": [str], "classes": [str], "counts": [[int]],
-            "accuracy": Maybe(_NUMBER), "shuffled": Maybe(_NUMBER), "p_value": Maybe(_NUMBER),
-            "strength": Maybe(_NUMBER), "confounded": bool, "complete": bool, "lost": bool,
-            "unseen": Maybe(_UNSEEN),
-        }
-    ],
-    "adjusted": Maybe({"names": [str], "alone": _INTERVAL, "added": Maybe(_DIFFERENCE)}),
-    "given": Maybe(
-        {
-            "names": [str], "score": _INTERVAL, "roc_auc": Maybe(_INTERVAL),
-            "difference": Maybe(_DIFFERENCE),
-        }
-    ),
-    "cohort": Maybe(
-        {
-            "source": str, "digest": str, "classes": [str], "positive": Maybe(str),
-            "class_counts": [int], "n_samples": int, "observed_prevalence": bool, **_JUDGED,
-            "remarks": [str],
-            "shift": Maybe(
-                [
-                    {
-                        "feature": str, "shift": _NUMBER, "factor": Maybe(_NUMBER),
-                        "shifted": bool, "scaled": bool,
-                    }
-                ]
-            ),
-        }
-    ),
-    "model": {
-        "estimator": str, "steps": [str], "parameters": Each(object), "tau": Maybe(_NUMBER),
-        "decision": Maybe(str), "rule": Maybe(str), "plane_intercepts": list,
-        "coefficients": list, "intercepts": list, "quotients": list,
-    },
-    "folds": Each(list),
-    "pictures": {
-        "scatter": Maybe(
-            {
-                **_POINTS, "features": [str],
-                "lines": [{"label": str, "weights": [_NUMBER], "intercept": _NUMBER}],
-            }
-        ),
-        "distances": Maybe({**_POINTS, "labels": [str]}),
-        "heatmap": Maybe({**_OUTCOMES, "feature": [str], "values": [[Maybe(_NUMBER)]]}),
-        "volcano": Maybe(
-            {
-                "feature": [str], "difference": [_NUMBER], "p": [_NUMBER], "q": [_NUMBER],
-                "in_panel": [bool], "positive": str, "other": str, "unit": str, "n_total": int,
-                "n_below": int,
-            }
-        ),
-    },
-}  # fmt: skip
-
-_SCORE = {name: Maybe(_NUMBER) for name in ("balanced_accuracy", "low", "high", "native")}
-#: The keys of the document of a comparison.
-COMPARISON: Part = {
-    **_HEAD,
-    "data": _SOURCE,
-    "verdict": {"headline": str, "sentences": [str]},
-    "notices": [_NOTICE],
-    "comparison": {
-        "methods": [str], "sizes": [int], "reference": Maybe(str), "n_samples": int,
-        "n_features": int, "n_folds": int,
-        "rows": [
-            {
-                "method": str, "size": int, "status": str, "error": Maybe(str), **_SCORE,
-                "stability": Maybe(_NUMBER), "difference": Maybe(_NUMBER),
-                "p_adjusted": Maybe(_NUMBER), "on_front": bool,
-            }
-        ],
-    },
-}  # fmt: skip
+_FORMATS = {FORMAT: "results", COMPARISON_FORMAT: "comparison"}
+_PLAIN: dict[str, tuple[Any, str]] = {
+    "text": (str, "text"),
+    "number": ((int, float), "a number"),
+    "whole": (int, "a whole number"),
+    "flag": (bool, "true or false"),
+    "any": (object, "anything"),
+}
 
 
-def check_document(document: Any, source: str = "") -> Part:
-    """Check that a document that was read from a file is one, and whole.
+def check_document(document: Any, source: str = "", formats: Iterable[str] = _FORMATS) -> Part:
+    """Return a document that was read from the file ``source`` if it is one, and whole.
 
-    Parameters
-    ----------
-    document : object
-        What ``results.json`` holds.
-    source : str
-        The name of the file, for errors.
-
-    Returns
-    -------
-    dict
-        The same document.
-
-    Raises
-    ------
-    InputError
-        If it is another kind of document, of another version, or a part of it is missing or of
-        another kind than it should be.
+    Raises `InputError` if it is another kind of document, of another version, or a part of it is
+    missing or of another kind than ``schema.toml`` says.
     """
     form = document.get("format") if isinstance(document, Mapping) else None
-    specs = {FORMAT: DOCUMENT, COMPARISON_FORMAT: COMPARISON}
-    if not isinstance(form, str) or form not in specs:
-        raise InputError(
-            "these are no results of sparsegsvp",
-            where=source,
-            remedy="pass results.json of `sparsegsvp select` or `sparsegsvp compare`",
-        )
+    if form not in list(formats):
+        remedy = f"pass a document of the format {' or '.join(formats)}"
+        raise InputError(f"the format is {form!r}", where=source, remedy=remedy)
     if document.get("version") != VERSION:
         raise InputError(
             f"these results have version {document.get('version')!r}, and this program reads "
@@ -692,40 +455,36 @@ def check_document(document: Any, source: str = "") -> Part:
             where=source,
             remedy="run it again with this version of sparsegsvp",
         )
-    problem = _problem(document, specs[form], "")
+    problem = _problem(document, _FORMATS[form], "")
     if problem:
-        raise InputError(
-            f"these results are damaged: {problem}", where=source, remedy="run it again"
-        )
+        what = f"these results are damaged: {problem}"
+        raise InputError(what, where=source, remedy="run it again")
     return dict(document)
 
 
-def _problem(value: Any, spec: Any, path: str) -> str | None:
-    """What is wrong with a value, or None."""
-    if isinstance(spec, Maybe):
-        return None if value is None else _problem(value, spec.spec, path)
-    if isinstance(spec, (dict, Each)):
-        if not isinstance(value, Mapping):
-            return f"{path} must be an object"
-        parts = spec.items() if isinstance(spec, dict) else ((key, spec.spec) for key in value)
-        for key, part in parts:
-            place = f"{path}.{key}" if path else str(key)
-            if key not in value:
-                return f"{place} is missing"
-            problem = _problem(value[key], part, place)
-            if problem:
-                return problem
-        return None
-    if isinstance(spec, list):
+def _problem(value: Any, kind: Any, path: str) -> str | None:
+    """What is wrong with a value of a kind of the schema, or None."""
+    if isinstance(kind, str) and kind.endswith("?"):
+        return None if value is None else _problem(value, kind[:-1], path)
+    if isinstance(kind, str) and kind in _PLAIN:
+        types, words = _PLAIN[kind]
+        lies = isinstance(value, bool) and kind in ("number", "whole")  # True is no number
+        return None if isinstance(value, types) and not lies else f"{path} must be {words}"
+    parts: Iterable[tuple[str, Any, Any]]
+    if isinstance(kind, list):
         if not isinstance(value, (list, tuple)):
             return f"{path} must be a list"
-        problems = (_problem(part, spec[0], f"{path}[{i}]") for i, part in enumerate(value))
-        return next((problem for problem in problems if problem), None)
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    fits = number if spec is float else isinstance(value, spec)
-    if spec is int and isinstance(value, bool):
-        fits = False
-    return None if fits else f"{path} must be a {_KINDS.get(spec, spec.__name__)}"
-
-
-_KINDS = {float: "number", int: "whole number", str: "text", bool: "true or false"}
+        parts = ((f"{path}[{i}]", part, kind[0]) for i, part in enumerate(value))
+    else:
+        keys = kind if isinstance(kind, dict) else _schema()[kind]
+        if not isinstance(value, Mapping):
+            return f"{path} must be an object"
+        if "*" in keys:
+            keys = dict.fromkeys(value, keys["*"])
+        before = f"{path}." if path else ""
+        missing = next((key for key in keys if key not in value), None)
+        if missing is not None:
+            return f"{before}{missing} is missing"
+        parts = ((f"{before}{key}", value[key], part) for key, part in keys.items())
+    problems = (_problem(part, of, place) for place, part, of in parts)
+    return next((problem for problem in problems if problem), None)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
 from .charts import N_TONES, Axis, Chart, Sheet, cut, names_room, padded, short, ticks
-from .words import RANDOM_PANEL, Part, interval, number, percent, plural, score_title
+from .words import RANDOM_PANEL, Part, interval, number, percent, plural, range_words
 
 Drawing = Chart | Sheet
 _FIGURES: dict[str, Callable[[Part], Drawing | None]] = {}
@@ -26,28 +26,30 @@ _LEVELS, _FULL = 6, 3.0  # shades on either side, and the standard deviations of
 _BINS = 24
 
 
-def figure(name: str) -> Callable[..., Callable[[Part], Drawing | None]]:
-    """Register a function that draws a figure from the document."""
+def figure(name: str, *, judged: bool = False) -> Callable[[Any], Any]:
+    """Register a function that draws a figure from the document.
 
-    def register(draw: Callable[[Part], Drawing | None]) -> Callable[[Part], Drawing | None]:
-        _FIGURES[name] = draw
+    A ``judged`` one takes a part with scores and the name of its positive class: it is drawn of the
+    outer folds and, as ``cohort-name``, of another cohort.
+    """
+
+    def register(draw: Any) -> Any:
+        if judged:
+            _FIGURES[name] = lambda d: draw(d, d["data"]["positive"])
+            _FIGURES[f"cohort-{name}"] = lambda d: (
+                None if d["cohort"] is None else draw(d["cohort"], d["cohort"]["positive"])
+            )
+        else:
+            _FIGURES[name] = draw
         return draw
 
     return register
 
 
 def draw_figures(document: Part) -> dict[str, Drawing]:
-    """Draw every figure that a document has numbers for.
+    """Draw every figure that a document has numbers for, by name, in the order of the page.
 
-    Parameters
-    ----------
-    document : dict
-        From `build_document`.
-
-    Returns
-    -------
-    dict of str to Chart or Sheet
-        By name, in the order of the page. ``svg()`` is the text of a file, ``csv()`` its numbers.
+    ``svg()`` of each is the text of a file, ``csv()`` its numbers.
     """
     drawn = {name: draw(document) for name, draw in _FIGURES.items()}
     for i, audit in enumerate(document["batches"]):
@@ -81,7 +83,7 @@ def ladder(document: Part) -> Sheet | None:
     values, low, high = ([rung["score"][key] for rung in rungs] for key in ("value", "low", "high"))
     chance, overall = document["verdict"]["chance"], document["scores"]["balanced_accuracy"]
     bottom = min([*low, overall["low"], chance]) - 0.03
-    wide = {"width": 640.0, "left": 56.0, "right": 18.0}
+    wide: Any = {"width": 640.0, "left": 56.0, "right": 18.0}
     above = Chart(
         Axis(*ends, "", [(at, "") for at, *_ in marks], log=True),
         Axis(max(0.0, bottom), min(1.02, max(*high, overall["high"]) + 0.03), "balanced accuracy",
@@ -99,7 +101,8 @@ def ladder(document: Part) -> Sheet | None:
         away = size * (1.035 if size in sizes else 1.0)
         above.whiskers([away], [overall["low"]], [overall["high"]], "observed")
         tip = f"as chosen: {interval(overall)}"
-        above.points([away], [overall["value"]], "knot", radius=5.5, tips=[tip], label=_CHOSEN)
+        at = ([away], [overall["value"]])
+        above.points(*at, "knot", radius=5.5, tips=[tip], label="as chosen by the run")
     charts, known = [above], [rung for rung in rungs if rung["stability"] is not None]
     if known:
         noise = [rung["stability_noise"] for rung in known]
@@ -110,15 +113,16 @@ def ladder(document: Part) -> Sheet | None:
             "stability of panels by size", height=160, top=10, **wide,
         )  # fmt: skip
         _chosen(below, size)
-        at = [rung["size"] for rung in known]
+        across = [rung["size"] for rung in known]
         steady = [rung["stability"] for rung in known]
-        below.line(at, [math.nan if v is None else v for v in noise], "chance",
-                   label="with shuffled labels")  # fmt: skip
-        below.line(at, steady, "curve")
-        below.points(at, steady, "dot", radius=4.5)
+        shuffled = [math.nan if v is None else v for v in noise]
+        below.line(across, shuffled, "chance", label="with shuffled labels")
+        below.line(across, steady, "curve")
+        below.points(across, steady, "dot", radius=4.5)
         charts.append(below)
     else:
-        above.x, above.height, above.bottom = Axis(*ends, _SIZE, marks, log=True), 280, 46
+        above.x, above.height = Axis(*ends, "features in the panel", marks, log=True), 280
+        above.bottom = 46
     for chart in charts:
         _rungs(chart, sizes, tips)
     charts[0].table = {
@@ -130,9 +134,6 @@ def ladder(document: Part) -> Sheet | None:
     return Sheet([[chart] for chart in charts], "score and stability against panel size")
 
 
-_CHOSEN, _SIZE = "as chosen by the run", "features in the panel"
-
-
 def _chosen(chart: Chart, size: int) -> None:
     """Shade the chosen size."""
     if size:
@@ -142,7 +143,7 @@ def _chosen(chart: Chart, size: int) -> None:
 
 def _rungs(chart: Chart, sizes: Sequence[int], tips: Sequence[str]) -> None:
     """Stripes that the page lets readers click."""
-    middle = [math.sqrt(a * b) for a, b in zip(sizes, sizes[1:])]
+    middle = [math.sqrt(a * b) for a, b in pairwise(sizes)]
     edges = [chart.x.low, *middle, chart.x.high]
     for size, tip, left, right in zip(sizes, tips, edges, edges[1:]):
         stripe = [(left, chart.y.low, right, chart.y.high)]
@@ -157,11 +158,10 @@ def box_chart(row: Part, tones: Mapping[str, int]) -> Chart:
     found = row["boxes"]
     values = [v for b in found for v in (b["low"], b["high"], *b["outliers"])]
     low, high = min(values, default=0.0), max(values, default=1.0)
-    line = 17
-    floor = line * len(found) + 3
+    line, floor = 17, 17 * len(found) + 3
     axis, down = Axis(*padded((low, high), 0.02), ticks=()), Axis(floor + 16, 0, ticks=())
-    said = f"box plot of {row['feature']} by class"
-    chart = Chart(axis, down, said, 250, floor + 16, 5, 5, 0, 0, css="boxes")
+    said, size = f"box plot of {row['feature']} by class", (250, floor + 16, 5, 5, 0, 0)
+    chart = Chart(axis, down, said, *size, css="boxes")
     chart.line([axis.low, axis.high], [floor, floor], "axis")
     for i, b in enumerate(found):
         y, tone = line * i + 3, tones[b["label"]]
@@ -195,9 +195,8 @@ def boxes(document: Part) -> Sheet | None:
     charts = [box_chart(row, tones) for row in panel]
     for row, chart in zip(panel, charts):
         chart.title = cut(row["feature"], 34)
-    for label in document["data"]["classes"]:
-        key = f"f{tones[label]} s{tones[label]}"
-        charts[0].rects([], f"body {key}", label=label)
+    for label, tone in tones.items():
+        charts[0].rects([], f"body f{tone} s{tone}", label=label)
     rows = [charts[i : i + 3] for i in range(0, len(charts), 3)]
     return Sheet(rows, "box plots of the panel by class")
 
@@ -209,19 +208,20 @@ def dots(document: Part) -> Chart | None:
     if not panel or len(classes) <= MANY_CLASSES:
         return None
     cells = [{b["label"]: b for b in row["boxes"]} for row in panel]
-    counted = all(b["low"] >= 0 and min([0.0, *b["outliers"]]) >= 0 for c in cells for b in c.values())
+    counted = all(
+        b["low"] >= 0 and min([0.0, *b["outliers"]]) >= 0 for c in cells for b in c.values()
+    )
     names = [row["feature"] for row in panel]
     left, below = names_room(classes), 26 + 5.6 * max(len(cut(name)) for name in names)
     step, high = min(30, 640 / len(names)), 24
     width = max(760, left + step * len(names) + 20)
     chart = Chart(
-        Axis(0, len(names), ticks=[(i + 0.5, n, "name") for i, n in enumerate(names)], slanted=True),
-        Axis(len(classes), 0, ticks=[(i + 0.5, n, "name") for i, n in enumerate(classes)]),
+        Axis(0, len(names), ticks=_names(names), slanted=True),
+        Axis(len(classes), 0, ticks=_names(classes)),
         "mean and share of values above zero of each feature in each class",
         *(width, high * len(classes) + below + 36, left, width - left - step * len(names), 36),
         bottom=below,
     )  # fmt: skip
-    table: dict[str, list[Any]] = {k: [] for k in ("feature", "class", "mean", "share above zero")}
     for j, row in enumerate(panel):
         means = [cells[j][c]["mean"] for c in classes if c in cells[j]]
         low, span = min(means), (max(means) - min(means)) or 1.0
@@ -235,16 +235,23 @@ def dots(document: Part) -> Chart | None:
             words += f", above zero in {b['positive']:.0%}" if counted else ""
             at = ([j + 0.5], [i + 0.5])
             chart.points(*at, f"cell high l{max(level, 1)}", radius=radius, tips=[words])
-            line = (row["feature"], label, b["mean"], b["positive"])
-            for column, value in zip(table.values(), line):
-                column.append(value)
     for k in range(1, 7):
-        at = left + 14.0 * k
-        chart.parts.append(f'<circle class="cell high l{k}" cx="{at:.0f}" cy="14" r="6"/>')
+        place = f'cx="{left + 14.0 * k:.0f}" cy="14" r="6"'
+        chart.parts.append(f'<circle class="cell high l{k}" {place}/>')
     said = "lowest to highest mean of the feature" + ("; size: share above zero" * counted)
     chart.parts.append(f'<text class="tick start" x="{left + 102:.0f}" y="18">{said}</text>')
-    chart.table = table
+    every = [
+        (row["feature"], b["label"], b["mean"], b["positive"])
+        for row in panel
+        for b in row["boxes"]
+    ]
+    chart.table = dict(zip(("feature", "class", "mean", "share above zero"), zip(*every)))
     return chart
+
+
+def _names(names: Iterable[str]) -> list[tuple[float, str, str]]:
+    """Names as ticks, each in the middle of its cell."""
+    return [(i + 0.5, name, "name") for i, name in enumerate(names)]
 
 
 @figure("scatter")
@@ -275,17 +282,8 @@ def _inside(
         ends += [(v, -(a * v + intercept) / b) for v in x]
     if a:
         ends += [(-(b * v + intercept) / a, v) for v in y]
-    reach = [1e-9 * (v[1] - v[0]) for v in (x, y)]
-    inside = sorted(
-        {
-            (float(u), float(v))
-            for u, v in ends
-            if x[0] - reach[0] <= u <= x[1] + reach[0] and y[0] - reach[1] <= v <= y[1] + reach[1]
-        }
-    )
-    if len(inside) < 2:
-        return [], []
-    return [inside[0][0], inside[-1][0]], [inside[0][1], inside[-1][1]]
+    inside = sorted((u, v) for u, v in ends if x[0] <= u <= x[1] and y[0] <= v <= y[1])
+    return [u for u, _ in inside], [v for _, v in inside]
 
 
 @figure("distances")
@@ -315,7 +313,8 @@ def _sample_points(chart: Chart, found: Part, document: Part) -> None:
     if wrong:
         at = _places(found["x"], found["y"], wrong)
         chart.points(*at, "ring", radius=7, label="predicted wrongly out of fold")
-    chart.table = _sample_table(found, document) | {chart.x.title: found["x"], chart.y.title: found["y"]}
+    chart.table = _sample_table(found, document)
+    chart.table |= {chart.x.title: found["x"], chart.y.title: found["y"]}
 
 
 def _places(
@@ -362,7 +361,7 @@ def heatmap(document: Part) -> Chart | None:
     left = names_room(names)
     chart = Chart(
         Axis(0, n, f"samples{shown}, like beside like", ticks=()),
-        Axis(m, -1.7, ticks=[(i + 0.5, name, "name") for i, name in enumerate(names)]),
+        Axis(m, -1.7, ticks=_names(names)),
         "heatmap of the panel over the samples",
         *(860, high * (m + 1.7) + 60, left, 14, 30, 30),
     )
@@ -476,19 +475,9 @@ def _name_points(chart: Chart, points: Sequence[tuple[float, float, str]]) -> No
 # --------------------------------------------------------------------------- how good it is
 
 
-@figure("roc")
-def roc(document: Part) -> Chart | None:
-    """The ROC curve, averaged over the folds."""
-    return _roc(document, document["data"]["positive"])
-
-
-@figure("cohort-roc")
-def cohort_roc(document: Part) -> Chart | None:
-    """The ROC curve in another cohort."""
-    return document["cohort"] and _roc(document["cohort"], document["cohort"]["positive"])
-
-
-def _roc(part: Part, label: str) -> Chart | None:
+@figure("roc", judged=True)
+def roc(part: Part, label: str) -> Chart | None:
+    """The ROC curve, of folds the mean one."""
     found = part["roc"]
     if found is None:
         return None
@@ -496,7 +485,7 @@ def _roc(part: Part, label: str) -> Chart | None:
     chart.line([0.0, *found["fpr"]], [0.0, *found["tpr"]], "curve")
     area = part["scores"].get("roc_auc")
     if area is not None:
-        span = f"{area['level']:.0%} interval {number(area['low'])} to {number(area['high'])}"
+        span = f"{area['level']:.0%} interval {range_words(area)}"
         chart.text(1, 0, f"area {number(area['value'])}", "value end", dx=-10, dy=-38)
         chart.text(1, 0, span, "tick end", dx=-10, dy=-20)
     chart.table = {"false positive rate": found["fpr"], "true positive rate": found["tpr"]}
@@ -509,21 +498,10 @@ def _unit_square(x: str, y: str, description: str) -> Chart:
     return chart
 
 
-@figure("confusion")
-def confusion(document: Part) -> Chart | None:
-    """Which class is taken for which, out of fold."""
-    return _confusion(document["confusion"])
-
-
-@figure("cohort-confusion")
-def cohort_confusion(document: Part) -> Chart | None:
-    """Which class is taken for which in another cohort."""
-    return document["cohort"] and _confusion(document["cohort"]["confusion"])
-
-
-def _confusion(found: Part) -> Chart:
+@figure("confusion", judged=True)
+def confusion(part: Part, _: str) -> Chart:
     """Whole samples and shares, rows being true classes; with many classes shares alone."""
-    classes, counts, shares = found["classes"], found["counts"], found["shares"]
+    classes, counts, shares = (part["confusion"][key] for key in ("classes", "counts", "shares"))
     n = len(classes)
     left = names_room(classes) + 18
     step = max(26.0, min(150.0, (426 - left) / n))
@@ -531,11 +509,11 @@ def _confusion(found: Part) -> Chart:
     slanted = n > 4 or max(map(len, classes)) * 6.7 > step
     below = 40 + (5.6 * max(len(cut(name)) for name in classes) if slanted else 0)
     chart = Chart(
-        Axis(0, n, "predicted", [(i + 0.5, c, "name") for i, c in enumerate(classes)],
-             slanted=slanted),
-        Axis(n, 0, "true", [(i + 0.5, c, "name") for i, c in enumerate(classes)]),
-        "predicted against true classes", max(440, left + step * n + 14), high * n + below + 8, left,
-        max(440 - left - step * n, 14), 8, below,
+        Axis(0, n, "predicted", _names(classes), slanted=slanted),
+        Axis(n, 0, "true", _names(classes)),
+        "predicted against true classes",
+        *(max(440, left + step * n + 14), high * n + below + 8, left),
+        *(max(440 - left - step * n, 14), 8, below),
     )  # fmt: skip
     for i, j in product(range(n), range(n)):
         share, count = shares[i][j], counts[i][j]
@@ -548,8 +526,7 @@ def _confusion(found: Part) -> Chart:
             chart.text(j + 0.5, i + 0.5, f"{count:,}", f"value mid figure{strong}", dy=1)
             chart.text(j + 0.5, i + 0.5, f"{share:.0%}", f"figure mid{strong}", dy=16)
         elif share >= 0.005:
-            words = f"{100 * share:.0f}"
-            chart.text(j + 0.5, i + 0.5, words, f"figure mid{strong}", dy=4)
+            chart.text(j + 0.5, i + 0.5, f"{100 * share:.0f}", f"figure mid{strong}", dy=4)
     cells = list(product(range(n), range(n)))
     chart.table = {
         "true": [classes[i] for i, _ in cells], "predicted": [classes[j] for _, j in cells],
@@ -558,44 +535,9 @@ def _confusion(found: Part) -> Chart:
     return chart
 
 
-@figure("recalls")
-def recalls(document: Part) -> Chart | None:
-    """How many of each class are recognised, with intervals, for more than two classes."""
-    classes = document["data"]["classes"]
-    found = {c: document["scores"].get(f"recall {c}") for c in classes}
-    known = {c: score for c, score in found.items() if score is not None}
-    if len(classes) == 2 or not known:
-        return None
-    counts = dict(zip(classes, document["data"]["class_counts"]))
-    names = [(i + 0.5, name, "name") for i, name in enumerate(known)]
-    chart = Chart(
-        Axis(0.0, 1.0, "share recognised out of fold", _SHARES, grid=True),
-        Axis(len(known), 0, ticks=names), "share of each class that is recognised",
-        440, 24 * len(known) + 56, names_room(known), 18, 6, 46,
-    )  # fmt: skip
-    tones = tones_of(document)
-    for i, (name, score) in enumerate(known.items()):
-        tip = f"{name} ({plural(counts[name], 'sample')}): {interval(score)}"
-        chart.line([score["low"], score["high"]], [i + 0.5, i + 0.5], f"whisker s{tones[name]}")
-        chart.points([score["value"]], [i + 0.5], f"dot f{tones[name]}", radius=5, tips=[tip])
-    columns = {key: [score[key] for score in known.values()] for key in ("value", "low", "high")}
-    chart.table = {"class": list(known), **columns}
-    return chart
-
-
-@figure("calibration")
-def calibration(document: Part) -> Chart | None:
-    """Observed against predicted shares, out of fold."""
-    return _calibration(document, document["data"]["positive"])
-
-
-@figure("cohort-calibration")
-def cohort_calibration(document: Part) -> Chart | None:
-    """Observed against predicted shares in another cohort."""
-    return document["cohort"] and _calibration(document["cohort"], document["cohort"]["positive"])
-
-
-def _calibration(part: Part, label: str) -> Chart | None:
+@figure("calibration", judged=True)
+def calibration(part: Part, label: str) -> Chart | None:
+    """Observed against predicted shares."""
     found = part["calibration"] and part["calibration"]["curve"]
     if not found:
         return None
@@ -614,24 +556,9 @@ def _calibration(part: Part, label: str) -> Chart | None:
     return chart
 
 
-@figure("decision")
-def decision(document: Part) -> Chart | None:
-    """Net benefit by threshold, out of fold, with the line that the page's slider moves."""
-    chart = _decision(document, document["data"]["positive"])
-    if chart is not None and document["slider"] is not None:
-        at = document["prevalence"]
-        ends = f' data-ends="{chart.sx(0):.1f} {chart.sx(1):.1f}"'
-        chart.line([at, at], [chart.y.low, chart.y.high], "cursor", attributes=ends)
-    return chart
-
-
-@figure("cohort-decision")
-def cohort_decision(document: Part) -> Chart | None:
-    """Net benefit by threshold in another cohort."""
-    return document["cohort"] and _decision(document["cohort"], document["cohort"]["positive"])
-
-
-def _decision(part: Part, label: str) -> Chart | None:
+@figure("decision", judged=True)
+def decision(part: Part, label: str) -> Chart | None:
+    """Net benefit by threshold; of the outer folds with the line that the slider moves."""
     found = part["decision"]
     if found is None:
         return None
@@ -643,18 +570,19 @@ def _decision(part: Part, label: str) -> Chart | None:
         Axis(floor, top, "net benefit", grid=True),
         f"decision curve of {label} at a prevalence of {percent(part['prevalence'])}",
     )
-
-    def inside(values: Iterable[float]) -> list[float]:
-        return [min(max(value, floor), top) for value in values]
-
-    chart.band(at, inside(found["low"]), inside(found["high"]))
+    chart.band(at, *(np.clip(found[end], floor, top).tolist() for end in ("low", "high")))
     # below the axis a line would only run along its edge
     on_all, on_model = (
-        [value if value >= floor else math.nan for value in values] for values in (everyone, benefit)
+        [value if value >= floor else math.nan for value in values]
+        for values in (everyone, benefit)
     )
     chart.line(at, on_model, "curve", label="acting on the model")
     chart.line(at, on_all, "series fine", label="on all")
     chart.line([0, 1], [0, 0], "chance", label="on no one")
+    if "ladder" in part and part["slider"] is not None:
+        at_start = [part["prevalence"]] * 2
+        ends = f' data-ends="{chart.sx(0):.1f} {chart.sx(1):.1f}"'
+        chart.line(at_start, [floor, top], "cursor", attributes=ends)
     chart.table = {
         "threshold": at, "net benefit": benefit, "low": found["low"], "high": found["high"],
         "act on all": everyone,
@@ -688,20 +616,21 @@ def permutation(document: Part) -> Chart | None:
     tips = [f"{n} of {len(draws)} between {a:.2f} and {b:.2f}" for a, b, n in bins]
     bars = [(a + gap, 0.0, b - gap, n) for a, b, n in bins]
     chart.rects(bars, "bar faded", radius=1, tips=tips)
-    chart.flag(observed, f"true labels {observed:.2f}")
-    ends = edges.tolist()
-    chart.table = {"from": ends[:-1], "to": ends[1:], "shuffled labellings": counts}
+    chart.rule("observed", x=observed)
+    side, dx = ("end", -7) if observed > (low + high) / 2 else ("start", 7)
+    chart.text(observed, most, f"true labels {observed:.2f}", f"value {side}", dx=dx, dy=12)
+    spans = {"from": edges[:-1].tolist(), "to": edges[1:].tolist()}
+    chart.table = {**spans, "shuffled labellings": counts}
     return chart
 
 
 def batch_chart(audit: Part, tones: Mapping[str, int]) -> Chart:
     """Samples of each batch by class, and how many are recognised with the batch left out."""
-    names, counts, most = audit["batches"][:30], audit["counts"], 0
-    totals = [sum(row) for row in counts]
-    most, unseen = max(totals[: len(names)]), audit["unseen"]
+    names, counts, unseen = audit["batches"][:30], audit["counts"], audit["unseen"]
+    most = max(map(sum, counts))
     chart = Chart(
         Axis(0, most, "samples", [(v, short(v)) for v in ticks(0, most) if v == int(v)], grid=True),
-        Axis(len(names), 0, ticks=[(i + 0.5, name, "name") for i, name in enumerate(names)]),
+        Axis(len(names), 0, ticks=_names(names)),
         f"samples by {audit['name']} and class",
         520, 24 * len(names) + 56, names_room(names), 120 if unseen else 18, 6, 46,
     )  # fmt: skip
@@ -752,7 +681,11 @@ def comparison_chart(found: Part) -> Chart:
         kind = " mine" if name == reference else " dots" if name == RANDOM_PANEL else ""
         at = [sizes.index(row["size"]) for row in mine]
         values = [row["balanced_accuracy"] for row in mine]
-        tips = [f"{name}, {plural(row['size'], 'feature')}: {_row_words(row)}" for row in mine]
+        tips = [
+            f"{name}, {plural(row['size'], 'feature')}: {number(row['balanced_accuracy'])} "
+            f"(interval {range_words(row)})"
+            for row in mine
+        ]
         link = f' data-link="{found["methods"].index(name)}"'
         chart.line(at, values, f"thread{kind}", tip=name, attributes=link)
         chart.points(at, values, f"bead{kind}", radius=3.4, tips=tips)
@@ -771,13 +704,3 @@ def comparison_chart(found: Part) -> Chart:
     keys = ("method", "size", "balanced_accuracy", "low", "high")
     chart.table = {key.replace("_", " "): [row[key] for row in rows] for key in keys}
     return chart
-
-
-def _row_words(row: Part) -> str:
-    if row["low"] is None:
-        return number(row["balanced_accuracy"])
-    ends = f"{number(row['low'])} to {number(row['high'])}"
-    return f"{number(row['balanced_accuracy'])} (interval {ends})"
-
-
-__all__ = ["MANY_CLASSES", "box_chart", "comparison_chart", "draw_figures", "score_title", "tones_of"]

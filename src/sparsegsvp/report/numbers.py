@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.sparse import issparse
-from scipy.stats import false_discovery_control
-from scipy.stats import t as student
+from scipy.stats import false_discovery_control, ttest_ind_from_stats
 from sklearn.metrics import roc_auc_score
 
 from .._typing import Float64Array
@@ -232,7 +231,9 @@ def describe_feature(samples: Samples, index: int) -> Part:
     within-class standard deviations (for two classes Cohen's d).
     """
     values = samples.column(index)
-    parts = [values[(samples.codes == k) & np.isfinite(values)] for k in range(_n(samples))]
+    parts = [
+        values[(samples.codes == k) & np.isfinite(values)] for k in range(len(samples.classes))
+    ]
     effects = _effects(parts)
     highest = max(effects, key=lambda e: -math.inf if e is None else e)
     return {
@@ -240,13 +241,9 @@ def describe_feature(samples: Samples, index: int) -> Part:
         "index": int(index),
         "effects": effects,
         "higher_in": None if highest is None else samples.classes[effects.index(highest)],
-        "auc": _area(values, samples.codes) if _n(samples) == 2 else None,
+        "auc": _area(values, samples.codes) if len(parts) == 2 else None,
         "boxes": [_box(part, str(c)) for part, c in zip(parts, samples.classes) if part.size],
     }
-
-
-def _n(samples: Samples) -> int:
-    return len(samples.classes)
 
 
 def _box(values: Float64Array, label: str) -> Part:
@@ -301,21 +298,19 @@ def volcano(samples: Samples, panel: Sequence[int]) -> Part | None:
     units of the table where the columns are spread alike, else in within-class standard
     deviations. Where many features fall on one place one is listed; those of the panel all are.
     """
-    if _n(samples) != 2:
+    if len(samples.classes) != 2:
         return None
     positive = 0 if samples.positive == samples.classes[0] else 1
     counts, means, squares = _moments(samples)
-    freedom = np.maximum(counts - 1, 1)
     within = np.sqrt(squares.sum(axis=0) / np.maximum(counts.sum(axis=0) - 2, 1))
     varies = (counts >= 2).all(axis=0) & (within > 1e-12 * np.abs(means).max(axis=0))
     kept = np.flatnonzero(varies)
     if not kept.size:
         return None
-    error = (squares / freedom / np.maximum(counts, 1))[:, kept]  # variance of each mean
-    both = error.sum(axis=0)
-    degrees = both**2 / (error**2 / freedom[:, kept]).sum(axis=0)
+    spreads = np.sqrt(squares / np.maximum(counts - 1, 1))
+    stats = [part[k, kept] for k in (0, 1) for part in (means, spreads, counts)]
+    p = ttest_ind_from_stats(*stats, equal_var=False).pvalue
     difference = means[positive, kept] - means[1 - positive, kept]
-    p = 2 * student.sf(np.abs(difference) / np.sqrt(both), degrees)
     q = np.maximum(false_discovery_control(p), 1e-300)
     low, high = np.quantile(within[kept], [0.1, 0.9])
     alike = bool(high <= _LIKE * low)
@@ -340,7 +335,7 @@ def volcano(samples: Samples, panel: Sequence[int]) -> Part | None:
 
 def _moments(samples: Samples) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Known values, their mean and squared deviations, of each feature in each class."""
-    shape = (_n(samples), samples.X.shape[1])
+    shape = (len(samples.classes), samples.X.shape[1])
     counts, means, squares = (np.zeros(shape) for _ in range(3))
     step = max(1, _CELLS // max(samples.codes.size, 1))  # never a dense copy of the table
     for start in range(0, shape[1], step):

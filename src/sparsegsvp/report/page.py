@@ -5,10 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from . import words
 from .charts import asset, file_css, palette_css
@@ -26,44 +24,21 @@ QUESTIONS = {
     "next": ("What next?", "What next"),
 }
 
-# What names look like, and where to look them up; the first that half of a panel looks like.
-_PLACES = (
-    ("Ensembl identifiers", r"ENS[A-Z]*[GTP]\d{11}(?=\.|$)", "www.ensembl.org/id/{}"),
-    (
-        "UniProt accessions",
-        r"(?:[OPQ]\d[A-Z0-9]{3}\d|[A-NR-Z]\d(?:[A-Z][A-Z0-9]{2}\d){1,2})$",
-        "www.uniprot.org/uniprotkb/{}",
-    ),
-    (
-        "gene symbols",
-        r"(?=.*[A-Z])[A-Z][A-Z0-9]{1,9}(?:-[A-Z0-9]{1,4})?$",
-        "www.genecards.org/cgi-bin/carddisp.pl?gene={}",
-    ),
-)
-
 
 def render_page(document: Mapping[str, Any]) -> str:
-    """Write the page of a run.
-
-    Parameters
-    ----------
-    document : dict
-        From `build_document`, or ``results.json`` read again.
-
-    Returns
-    -------
-    str
-        HTML that needs no other file and no network.
-    """
-    d = _checked(document, FORMAT)
+    """Write the page of a run: HTML that needs no other file and no network."""
+    d = check_document(document, formats=[FORMAT])
     tones = tones_of(d)
-    names = [row["feature"] for row in d["panel"]]
     rows = [*d["panel"], *d["more"]]
     few = len(tones) <= environment().globals["many_classes"]
     return render(
         "report.html",
         draw_figures(d),
-        {"rungs": _rungs(d), "slider": d["slider"], "act": _act(d)},
+        {
+            "rungs": _rungs(d),
+            "slider": d["slider"],
+            "act": {"label": d["data"]["positive"], "prevalence": d["prevalence"]},
+        },
         d=d,
         versions=d["versions"],
         questions={key: said for key, said in QUESTIONS.items() if key != "many" or d["ladder"]},
@@ -74,24 +49,12 @@ def render_page(document: Mapping[str, Any]) -> str:
         tones=tones,
         rows=rows,
         boxes=[box_chart(row, tones) if few and row["boxes"] else "" for row in rows],
-        addresses=addresses(names),
     )
 
 
 def render_comparison(document: Mapping[str, Any]) -> str:
-    """Write the page of a comparison.
-
-    Parameters
-    ----------
-    document : dict
-        From `build_comparison`, or its ``results.json`` read again.
-
-    Returns
-    -------
-    str
-        HTML that needs no other file and no network.
-    """
-    d = _checked(document, COMPARISON_FORMAT)
+    """Write the page of a comparison."""
+    d = check_document(document, formats=[COMPARISON_FORMAT])
     found = d["comparison"]
     cells = {(row["method"], row["size"]): row for row in found["rows"]}
     problems = {row["method"]: row["error"] for row in found["rows"] if row["error"]}
@@ -108,13 +71,6 @@ def render_comparison(document: Mapping[str, Any]) -> str:
     )
 
 
-def _checked(document: Mapping[str, Any], form: str) -> dict[str, Any]:
-    checked = check_document(document)
-    if checked["format"] != form:
-        raise ValueError(f"this page needs a document of format {form!r}")
-    return checked
-
-
 def _rungs(d: Mapping[str, Any]) -> dict[str, Any]:
     """What the script needs to show the panel of another size, by size; "" is the chosen one."""
 
@@ -124,23 +80,6 @@ def _rungs(d: Mapping[str, Any]) -> dict[str, Any]:
 
     rungs = {str(r["size"]): rung(r["score"], r["features"]) for r in d["ladder"]}
     return {"": rung(d["scores"]["balanced_accuracy"], d["panel"]), **rungs}
-
-
-def _act(d: Mapping[str, Any]) -> dict[str, Any]:
-    return {"label": d["data"]["positive"], "prevalence": d["prevalence"]}
-
-
-def addresses(names: Sequence[str]) -> tuple[str, list[str]] | None:
-    """What names of features look like to public databases, and an address for each that does.
-
-    None if most do not look like any.
-    """
-    for kind, pattern, place in _PLACES:
-        found = [re.match(pattern, name) for name in names]
-        known = [match[0] for match in found if match is not None]
-        if known and 2 * len(known) >= len(names):
-            return kind, [place.format(quote(name, safe="")) for name in known]
-    return None
 
 
 def render(
@@ -153,23 +92,10 @@ def render(
 ) -> str:
     """Fill a template that extends ``base.html``.
 
-    Parameters
-    ----------
-    template : str
-        Its name.
-    charts : dict of str to Chart or Sheet
-        What the template shows by ``figure(name)``; their numbers go to the script.
-    data : dict, optional
-        What else the script needs.
-    package : str, optional
-        The package of the template, if it is another one.
-    **context
-        Plain values, which are escaped; ``versions`` among them.
-
-    Returns
-    -------
-    str
-        The page with its style sheet, its script and the policy that allows exactly these.
+    ``charts`` are shown by ``figure(name)``, and their numbers go to the script, as does ``data``.
+    ``package`` is that of the template, if it is another one. Values of ``context``, ``versions``
+    among them, are escaped. The page has its style sheet, its script and the policy that allows
+    exactly these.
     """
     style = f"{palette_css()}\n{asset('chart.css')}\n{asset('report.css')}"
     script = asset("report.js")

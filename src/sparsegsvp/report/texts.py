@@ -47,6 +47,7 @@ def environment(package: str | None = None, *, text: bool = False) -> Any:
     made.filters |= {
         "number": words.number,
         "interval": words.interval,
+        "ends": words.range_words,
         "signed": words.signed,
         "p": words.p_value,
         "plural": words.plural,
@@ -59,6 +60,7 @@ def environment(package: str | None = None, *, text: bool = False) -> Any:
         "prevalence": words.prevalence_words,
         "steady": words.stability_word,
         "short": short,
+        "markdown": _markdown,
         "shell": shlex.quote,
     }
     made.globals |= {"many_classes": MANY_CLASSES}
@@ -66,16 +68,14 @@ def environment(package: str | None = None, *, text: bool = False) -> Any:
 
 
 def _one_line(value: Any) -> Any:
-    return " ".join(value.split()) if isinstance(value, str) else value
+    return re.sub(r"\s+", " ", value) if isinstance(value, str) else value
 
 
 def _said(template: str, document: Part) -> dict[str, str]:
     """The blocks of a text template, by name."""
     found = environment(text=True).get_template(template)
     context = found.new_context({"d": document})
-    return {
-        name: " ".join("".join(block(context)).split()) for name, block in found.blocks.items()
-    }
+    return {name: " ".join("".join(block(context)).split()) for name, block in found.blocks.items()}
 
 
 def answers(document: Part) -> dict[str, str]:
@@ -84,18 +84,7 @@ def answers(document: Part) -> dict[str, str]:
 
 
 def methods(document: Part) -> dict[str, Any]:
-    """Write the paragraph on methods for a paper, and what to cite.
-
-    Parameters
-    ----------
-    document : dict
-        From `build_document`.
-
-    Returns
-    -------
-    dict
-        ``paragraph`` and the list ``citations``.
-    """
+    """Write the ``paragraph`` on methods for a paper, and the list of ``citations``."""
     text = environment(text=True).get_template("methods.txt").render(d=document)
     paragraph, _, citations = text.partition("\n---\n")
     lines = [line.strip() for line in citations.splitlines() if line.strip()]
@@ -107,21 +96,7 @@ def methods(document: Part) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ChecklistPart:
-    """One part of the TRIPOD+AI checklist.
-
-    Attributes
-    ----------
-    number : str
-        Its item and letter, such as "12c".
-    section : str
-        The section of a paper that it belongs to.
-    topic : str
-        What is to be reported.
-    text : str
-        What the run says about it; empty where it knows nothing.
-    authors : str
-        What the authors have to write; empty where the run says it all.
-    """
+    """One part of the checklist: what is to be reported, by the run and by the authors."""
 
     number: str
     section: str
@@ -138,18 +113,7 @@ class ChecklistPart:
 
 
 def checklist(document: Part) -> list[ChecklistPart]:
-    """Fill the TRIPOD+AI checklist from a document.
-
-    Parameters
-    ----------
-    document : dict
-        From `build_document`.
-
-    Returns
-    -------
-    list of ChecklistPart
-        All 52 parts, in order.
-    """
+    """Fill all 52 parts of the TRIPOD+AI checklist from a document, in order."""
     made, said = environment(text=True), methods(document)["paragraph"]
     parts = []
     for section in tomllib.loads(asset("checklist.toml"))["section"]:
@@ -164,41 +128,9 @@ def checklist(document: Part) -> list[ChecklistPart]:
 
 
 def checklist_markdown(document: Part) -> str:
-    """Write the checklist as Markdown, a box to tick for every part.
-
-    Parameters
-    ----------
-    document : dict
-        From `build_document`.
-
-    Returns
-    -------
-    str
-        The same document gives the same text.
-    """
-    parts = checklist(document)
-    count = {s: sum(part.status == s for part in parts) for s in ("run", "both", "authors")}
-    lines = [
-        "# TRIPOD+AI checklist",
-        "",
-        f"{count['run']} of {len(parts)} parts are filled from the run (ticked), {count['both']} "
-        f"in part, and {count['authors']} are left to the authors. Check every sentence before "
-        "it goes into a paper: the run knows the table and what was done with it, and nothing "
-        "about the study behind it.",
-        "",
-        TRIPOD,
-    ]
-    section = ""
-    for part in parts:
-        if part.section != section:
-            section = part.section
-            lines += ["", f"## {section}", ""]
-        lines.append(f"- [{'x' if part.status == 'run' else ' '}] **{part.number}** {part.topic}")
-        if part.text:
-            lines.append(f"  - From the run: {_markdown(part.text)}")
-        if part.authors:
-            lines.append(f"  - For the authors: {part.authors}")
-    return "\n".join(lines) + "\n"
+    """Write the checklist as Markdown, a box to tick for every part."""
+    made = environment(text=True).get_template("checklist.md")
+    return f"{made.render(parts=checklist(document), tripod=TRIPOD)}\n"
 
 
 def _markdown(text: str) -> str:

@@ -29,15 +29,19 @@ SCORE_TITLES = {
 
 def number(value: float) -> str:
     """Write a score with two digits, and never as 1.00 what is less."""
-    if 0.995 <= value < 1.0 or 0.0 < value < 0.005:
-        return f"{value:.3f}" if 0.0005 <= value <= 0.9995 else ("<0.001" if value < 0.5 else ">0.999")
-    return f"{value:.2f}"
+    if 0.9995 < value < 1.0:
+        return ">0.999"
+    return f"{value:.3f}" if 0.995 <= value < 1.0 else f"{value:.2f}"
 
 
 def interval(score: Part) -> str:
     """Write an estimate with its interval."""
-    ends = f"{number(score['low'])} to {number(score['high'])}"
-    return f"{number(score['value'])} ({score['level']:.0%} interval {ends})"
+    return f"{number(score['value'])} ({score['level']:.0%} interval {range_words(score)})"
+
+
+def range_words(score: Part, between: str = " to ") -> str:
+    """Write the ends of an interval."""
+    return f"{number(score['low'])}{between}{score['high']:.2f}"
 
 
 def signed(score: Part) -> str:
@@ -48,9 +52,8 @@ def signed(score: Part) -> str:
 
 def p_value(test: Part) -> str:
     """Write the p-value of a test; at the floor of its draws it reads "at most"."""
-    p = test["p_value"]
-    digits = 3 if p < 0.0995 else 2
-    return f"p {'at most' if test.get('at_most') else '='} {p:.{digits}f}".replace("0.010", "0.01")
+    p = f"{test['p_value']:.3f}" if test["p_value"] < 0.0995 else f"{test['p_value']:.2f}"
+    return f"p {'at most' if test.get('at_most') else '='} {p[:4] if p[4:] == '0' else p}"
 
 
 def plural(n: int, noun: str) -> str:
@@ -61,7 +64,7 @@ def plural(n: int, noun: str) -> str:
 def joined(names: Sequence[str], most: int = 6) -> str:
     """Write a few names in a row."""
     names = [str(name) for name in names]
-    if len(names) > most:
+    if len(names) > most + 1:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
@@ -76,13 +79,13 @@ def class_counts(part: Part) -> str:
     return ", ".join(f"{n:,} {c}" for n, c in zip(part["class_counts"], part["classes"]))
 
 
-def contrast(data: Part) -> str:
+def contrast(data: Part, link: str = "") -> str:
     """Name what is told apart: the positive class from the other, or all of them."""
     classes = data["classes"]
     if len(classes) > 2:
-        return f"the {len(classes)} classes apart"
+        return f"the {len(classes)} classes {link}apart"
     first = data["positive"] or classes[-1]
-    return f"{first} from {next(c for c in classes if c != first)}"
+    return f"{first} {link}from {next(c for c in classes if c != first)}"
 
 
 def stability_word(index: float) -> str:
@@ -109,14 +112,11 @@ def verdict_words(document: Part) -> dict[str, Any]:
     size, what = len(document["panel"]), contrast(data)
     share = f"{size:,} of {plural(data['n_features'], 'feature')}"
     tell = "tells" if size == 1 else "tell"
-    apart = "the classes cannot be told apart"
-    if len(data["classes"]) == 2:
-        apart = what.replace(" from ", " cannot be told from ")
     headline = {
         "signal": f"{share} {tell} {what}",
         "weak": f"A weak signal: {share} may tell {what}",
         "inconclusive": f"Not decided yet: whether {share} {tell} {what}",
-        "none": f"No signal: {apart} better than by chance",
+        "none": f"No signal: {contrast(data, 'cannot be told ')} better than by chance",
         "not tested": f"{share} selected, not tested against chance",
     }[verdict["answer"]]
     sentences = [_found(document), _trust(document)]
@@ -161,9 +161,10 @@ def _trust(document: Part) -> str:
         text = "It could not be tested: groups or batches leave no labels to shuffle"
     text = text.format(p=p_value(verdict) if verdict["p_value"] is not None else "not tested")
     if stability is not None and stability["index"] is not None:
-        link = "and" if answer == "signal" and stability["index"] > EXCELLENT else "but"
-        text += f", {link if answer == 'signal' else 'and'} other samples would give "
-        text += f"{stability_word(stability['index'])} (stability {number(stability['index'])} of 1)"
+        index = stability["index"]
+        link = "but" if answer == "signal" and index <= EXCELLENT else "and"
+        text += f", {link} other samples would give {stability_word(index)} "
+        text += f"(stability {number(index)} of 1)"
     mixed = [audit["name"] for audit in document["batches"] if audit["confounded"]]
     if mixed:
         text += f"; classes and {joined(mixed)} hang together, and the panel may show these instead"
@@ -191,30 +192,24 @@ def comparison_words(found: Part) -> dict[str, Any]:
     tried = [row for row in done if row["method"] != RANDOM_PANEL]
     if not tried:
         return {"headline": "No method finished", "sentences": ["The reasons are given below."]}
-
-    def value(row: Part) -> float:
-        return float(row["balanced_accuracy"])
-
-    best = max(tried, key=value)
+    tried.sort(key=lambda row: row["balanced_accuracy"], reverse=True)
+    best = tried[0]
     # half of an interval of 95% is about two standard errors
-    reach = value(best) - (best["high"] - best["low"]) / 4 if best["low"] is not None else value(best)
-    near = [row for row in tried if value(row) >= reach]
-    smallest = min(row["size"] for row in near)
-    peers = sorted((row for row in near if row["size"] == smallest), key=value, reverse=True)
-    control = next((r for r in done if r["method"] == RANDOM_PANEL and r["size"] == smallest), None)
-    headline = f"{plural(smallest, 'feature')} will do: {joined([r['method'] for r in peers], 3)}"
-    if control is not None and value(control) >= reach:
-        headline = f"A random panel of {plural(smallest, 'feature')} does as well as any method"
-    ends = f"{number(best['low'])} to {number(best['high'])}"
+    reach = best["balanced_accuracy"] - (best["high"] - best["low"]) / 4
+    near = [row for row in tried if row["balanced_accuracy"] >= reach]
+    size = min(row["size"] for row in near)
+    peers = joined([row["method"] for row in near if row["size"] == size], 3)
+    headline, control = f"{plural(size, 'feature')} will do: {peers}", ""
+    for row in done:
+        if row["method"] == RANDOM_PANEL and row["size"] == size:
+            control = f", and a random panel of {size} scores {number(row['balanced_accuracy'])}"
+            if row["balanced_accuracy"] >= reach:
+                headline = f"A random panel of {plural(size, 'feature')} does as well as any method"
     sentences = [
         f"The best of {plural(len(tried), 'row')} is {best['method']} with "
-        f"{plural(best['size'], 'feature')}: balanced accuracy {number(value(best))} (interval "
-        f"{ends}); the panels named here lie within one standard error of it"
-        + (
-            f", and a random panel of {smallest} scores {number(value(control))}."
-            if control is not None
-            else "."
-        ),
+        f"{plural(best['size'], 'feature')}: balanced accuracy "
+        f"{number(best['balanced_accuracy'])} (interval {range_words(best)}); the panels named "
+        f"here lie within one standard error of it{control}.",
         "The best of many is flattered by being picked: estimate the one you choose on folds of "
         "another seed or on other samples.",
     ]
@@ -235,30 +230,22 @@ def sentences(document: Part) -> list[str]:
 
 
 def ladder_lines(document: Part) -> list[str]:
-    """Write the ladder as aligned lines, a star before the chosen size.
-
-    Parameters
-    ----------
-    document : dict
-        From `build_document`.
-
-    Returns
-    -------
-    list of str
-        A heading and a line a size; empty without a ladder.
-    """
+    """Write the ladder as aligned lines, a star before the chosen size; none without a ladder."""
     rungs = document["ladder"]
     if not rungs:
         return []
-    lines, before = [("", "features", "balanced accuracy", "stability", "adds")], set()
-    for rung in rungs:
-        score = rung["score"]
-        ends = f"{number(score['low'])} to {number(score['high'])}"
-        steady = "" if rung["stability"] is None else number(rung["stability"])
-        added = [row["feature"] for row in rung["features"] if row["index"] not in before]
-        before = {row["index"] for row in rung["features"]}
-        mark = "*" if rung["chosen"] else ""
-        line = (mark, str(rung["size"]), f"{number(score['value'])} ({ends})", steady)
+    rows = [(rung["size"], rung["score"], rung["stability"], rung["features"]) for rung in rungs]
+    panel, stability = document["panel"], document["stability"]
+    if not any(rung["chosen"] for rung in rungs):
+        index = None if stability is None else stability["index"]
+        rows.append((len(panel), document["scores"]["balanced_accuracy"], index, panel))
+    lines = [("", "features", "balanced accuracy", "stability", "adds")]
+    before: set[int] = set()
+    for size, score, index, features in sorted(rows, key=lambda row: row[0]):
+        added = [row["feature"] for row in features if row["index"] not in before]
+        before = {row["index"] for row in features}
+        mark, steady = "*" if size == len(panel) else "", "" if index is None else number(index)
+        line = (mark, str(size), f"{number(score['value'])} ({range_words(score)})", steady)
         lines.append((*line, joined(added, 4) if added else ""))
     widths = [max(len(line[k]) for line in lines) for k in range(4)]
     return [
@@ -268,23 +255,12 @@ def ladder_lines(document: Part) -> list[str]:
 
 
 def cohort_lines(cohort: Part) -> list[str]:
-    """Write what another cohort shows, a line each: scores, prevalence, calibration, remarks.
-
-    Parameters
-    ----------
-    cohort : dict
-        From `describe_cohort`.
-
-    Returns
-    -------
-    list of str
-        Lines without an end.
-    """
+    """Write what another cohort shows, a line each: scores, calibration, remarks."""
     lines = []
     for name, score in cohort["scores"].items():
         title = score_title(name)
-        ends = f"{score['low']:.3f} to {score['high']:.3f}"
-        lines.append(f"{title[:1].upper()}{title[1:]}: {score['value']:.3f} ({ends})")
+        spread = f"{score['low']:.3f} to {score['high']:.3f}"
+        lines.append(f"{title[:1].upper()}{title[1:]}: {score['value']:.3f} ({spread})")
     if "ppv" in cohort["scores"] or "npv" in cohort["scores"]:
         lines.append(f"Predictive values are at a prevalence of {prevalence_words(cohort)}")
     if cohort["calibration"] is not None:
