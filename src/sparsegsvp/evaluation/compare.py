@@ -511,25 +511,11 @@ def comparison_rows(
     return tuple(rows.values())
 
 
-_NUMBERS = [
-    "balanced_accuracy",
-    "low",
-    "high",
-    "roc_auc",
-    "roc_auc_low",
-    "roc_auc_high",
-    "native",
-    "native_low",
-    "native_high",
-    "panel_size",
-    "stability",
-    "jaccard",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "p_value",
-    "p_adjusted",
-]
+_NUMBERS = (
+    *("balanced_accuracy", "low", "high", "roc_auc", "roc_auc_low", "roc_auc_high"),
+    *("native", "native_low", "native_high", "panel_size", "stability", "jaccard"),
+    *("difference", "difference_low", "difference_high", "p_value", "p_adjusted"),
+)
 
 
 def _gathered(
