@@ -167,5 +167,5 @@ def test_another_prevalence_weights_the_classes(cohort):
 
 @pytest.mark.parametrize(("y", "p"), [([1, 1], [0.1, 0.2]), ([0, 1], [0.1, 1.2])])
 def test_bad_probabilities_are_refused(y, p):
-    with pytest.raises(ValueError, match="one class|between 0 and 1"):
+    with pytest.raises(ValueError, match=r"one class|between 0 and 1"):
         threshold_counts(y, p)

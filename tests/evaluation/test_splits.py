@@ -45,7 +45,7 @@ def test_equal_rows_have_equal_keys_and_others_have_not(table):
     keys = row_keys(X)
     assert keys[7] == keys[3] == keys[9]
     for i, row in enumerate(X):
-        assert np.array_equal(keys == keys[i], np.all(X == row, axis=1))
+        assert np.array_equal(keys == keys[i], np.all(row == X, axis=1))
     negative_zero = X.copy()
     negative_zero[X == 0] = -0.0
     assert np.array_equal(row_keys(negative_zero), keys)
@@ -80,7 +80,7 @@ def test_too_few_samples_or_groups_are_refused(table):
     X, y = table
     with pytest.raises(ValueError, match="exceeds the 16 samples of class 0"):
         make_folds(read_samples(X, y, None), 17, 1, 0)
-    with pytest.raises(ValueError, match="fewer than two samples|exceeds"):
+    with pytest.raises(ValueError, match=r"fewer than two samples|exceeds"):
         make_folds(read_samples(X, y, np.where(y == 0, "one", np.arange(40).astype(str))), 5, 1, 0)
     with pytest.raises(ValueError, match="single class"):
         read_samples(X, np.zeros(40), None)

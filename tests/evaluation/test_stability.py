@@ -115,7 +115,7 @@ def test_other_procedures_can_be_halved_too(planted, procedure):
 def test_too_few_samples_to_halve_are_refused():
     X, y = np.random.default_rng(0).normal(size=(20, 5)), np.repeat([0, 1], 10)
     groups = np.r_[np.zeros(10), np.arange(1, 11)]
-    with pytest.raises(ValueError, match="lacks a class|fewer"):
+    with pytest.raises(ValueError, match=r"lacks a class|fewer"):
         nested_evaluate(GSVPSVM(2), X, y, groups=groups, n_permutations=0, n_pairs=2)
 
 

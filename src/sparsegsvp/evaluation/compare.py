@@ -324,7 +324,7 @@ def compare(
                 pieces.append((samples, estimator, fold, panel_sizes, seed))
     missing = [key for key, _, _ in keys if store.get(key) is None]
     done = run_pieces(run_fold, pieces, n_jobs=n_jobs, progress=progress, stage=COMPARISON)
-    for key, value in zip(missing, done):
+    for value, key in zip(done, missing):
         store.add(key, value)
     cells: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for key, name, _ in keys:
