@@ -99,9 +99,15 @@ class Procedure:
         return with_seed(clone(self.estimator), seed).fit(X, y, **given)
 
     def fit_sizes(
-        self, rows: IntArray, sizes: Sequence[int], seed: int, codes: IntArray | None = None
+        self,
+        rows: IntArray,
+        sizes: Sequence[int],
+        seed: int,
+        codes: IntArray | None = None,
+        *,
+        sizes_only: bool = False,
     ) -> SizedFits:
-        """Return models of several sizes, from one path, fitted on some rows."""
+        """Return a clone and models of several sizes, from one path, fitted on some rows."""
         estimator = with_seed(clone(self.estimator), seed)
         X, y, given = self._training(estimator, rows, codes)
         steps: list[tuple[str, Any]] = []
@@ -114,16 +120,21 @@ class Procedure:
                 }
                 X = step.fit_transform(X, y, **own)
                 steps.append((name, step))
-        models = last_step(estimator).fit_path(X, y, list(sizes))
-        return SizedFits(self.estimator, steps, models)
+        last = last_step(estimator)
+        if sizes_only:
+            return SizedFits(None, self.estimator, steps, last.fit_path(X, y, list(sizes)))
+        own = fit_parameters(last, self._groups(rows))
+        return SizedFits(estimator, self.estimator, steps, last.fit_with_path(X, y, sizes, **own))
 
     def _training(
         self, estimator: Any, rows: IntArray, codes: IntArray | None
     ) -> tuple[Any, NDArray[Any], dict[str, Any]]:
         samples = self.samples
-        groups = None if samples.groups is None else samples.groups[rows]
-        given = fit_parameters(estimator, groups, self._batch(rows))
+        given = fit_parameters(estimator, self._groups(rows), self._batch(rows))
         return _safe_indexing(samples.X, rows), self.labels(codes)[rows], given
+
+    def _groups(self, rows: IntArray) -> NDArray[Any] | None:
+        return None if self.samples.groups is None else self.samples.groups[rows]
 
     def _batch(self, rows: IntArray) -> NDArray[np.str_] | None:
         return next((values[rows] for values in self.samples.batches.values()), None)
@@ -148,8 +159,12 @@ class Procedure:
 
 @dataclass(frozen=True)
 class SizedFits:
-    """Models of several sizes behind the same fitted steps of a pipeline, if there are any."""
+    """Models of several sizes behind the same fitted steps of a pipeline, if there are any.
 
+    ``own`` is the fitted procedure itself, unless only the sizes were asked for.
+    """
+
+    own: Any
     estimator: Any
     steps: list[tuple[str, Any]]
     models: Mapping[int, Any]
