@@ -11,10 +11,10 @@ from typing import Any
 
 from .._typing import Progress
 from .._versions import versions
+from ..estimators.log2 import log2_floor
 from ..evaluation import Comparison, EvaluationResult, compare, default_methods
 from ..evaluation.values import plain
 from ..io import InputError, Table, csv_text
-from ..estimators.log2 import log2_floor
 from ..io.errors import option
 from ..report import build_comparison, comparison_verdict, describe_verdict, known_scores
 from .procedure import OWN, method_name

@@ -380,7 +380,10 @@ def recalibrate_model(
 def names_or_numbers(table: Table) -> list[str]:
     """Return the names of the samples, or their numbers from 1 where they have none."""
     return [
-        str(name) for name in (range(1, table.X.shape[0] + 1) if table.sample_names is None else table.sample_names)
+        str(name)
+        for name in (
+            range(1, table.X.shape[0] + 1) if table.sample_names is None else table.sample_names
+        )
     ]
 
 

@@ -18,12 +18,12 @@ from .._notices import Notice, Severity
 from .._typing import Float64Array, IntArray
 from ..estimators import GSVPSVMCV, BatchCenterer, MedianImputer, Panel, PanelPipeline
 from ..estimators.groups import FeatureGroups
+from ..estimators.log2 import Log2
 from ..evaluation import default_methods
 from ..evaluation.baselines import common_classifier
 from ..evaluation.compare import KNOWN_AS
 from ..evaluation.paired import only_with
 from ..evaluation.panels import with_size
-from ..estimators.log2 import Log2
 from ..io import InputError, Table
 from ..io.errors import listed, option, quote, suggestion
 from ..io.text import names_in
