@@ -27,8 +27,8 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import sparsegsvp
-from sparsegsvp.cli.app import app, spell_out
-from sparsegsvp.cli.screen import as_called
+from sparsegsvp.cli.app import app
+from sparsegsvp.cli.screen import Screen
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -208,7 +208,7 @@ def test_commands_in_passing_have_options_that_exist(page: Path) -> None:
             assert not any(w.startswith("--") for w in words), found  # a sentence, no command
             continue
         flags = {flag for p in known[words[1]].params for flag in (*p.opts, *p.secondary_opts)}
-        given = [w for w in spell_out(words[2:]) if w.startswith("-")]
+        given = [w for w in words[2:] if w.startswith("-")]
         assert set(given) <= flags, found
 
 
@@ -333,10 +333,10 @@ def test_the_command_after_a_run_works_as_printed(tmp_path, monkeypatch) -> None
     monkeypatch.setenv("PATH", str(tmp_path))
     program = tmp_path / ".venv" / "bin" / "sparsegsvp"
     monkeypatch.setattr(sys, "argv", [str(program)])
-    said = as_called("sparsegsvp demo --out demo-report")
+    said = Screen.as_called("sparsegsvp demo --out demo-report")
     assert said == f"{Path('.venv', 'bin', 'sparsegsvp')} demo --out demo-report"
     (tmp_path / "sparsegsvp").touch(mode=0o755)  # now it is on the path
-    assert as_called("sparsegsvp demo") == "sparsegsvp demo"
+    assert Screen.as_called("sparsegsvp demo") == "sparsegsvp demo"
 
 
 def test_the_snippets_on_scale_run_on_a_small_store_and_a_local_cluster(tmp_path, monkeypatch):
