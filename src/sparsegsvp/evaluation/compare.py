@@ -149,14 +149,8 @@ class Comparison:
     ----------
     rows : tuple of dict
         Every method at every size, as `table` shows them.
-    methods : tuple of str
-        In the order given, the random panel last.
-    sizes : tuple of int
-    reference : str
-        The method differences are taken to.
-    n_samples, n_features, n_folds : int
-    settings : dict
-        Methods, folds and seeds.
+    methods, sizes, reference
+        In the order given, the random panel last; what differences are taken to.
     seconds : dict
         From (method, size) to the mean seconds of a fit, on one thread; not in `to_dict`.
     """

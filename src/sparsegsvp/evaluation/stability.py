@@ -39,6 +39,7 @@ from .splits import Samples, complementary_pair, read_samples, refuse_dask
 HALVES = "half samples"
 THRESHOLD = 0.6
 MIN_CORRELATION = 0.8
+PAIRS = 20
 _PAIRS, _SHUFFLES = 2, 5  # pairs of each of some shufflings of the labels
 _STREAM = 11  # keeps these seeds apart
 
@@ -48,12 +49,13 @@ def within_class_correlations(
 ) -> dict[int, tuple[tuple[int, float], ...]]:
     """Find the features whose pooled within-class correlation with some features is large.
 
-    The total correlation would link any two features that tell the classes apart.
+    The total correlation would link any two features that tell the classes apart. Missing values
+    take the mean of their class.
 
     Parameters
     ----------
     X : array, CSR matrix or data frame of shape (n_samples, n_features)
-        The table; missing values take the mean of their class.
+        The table.
     codes : ndarray of int of shape (n_samples,)
         Class of each sample, from 0.
     features : sequence of int
@@ -198,21 +200,7 @@ def chosen_shares(
 class PanelStability:
     """Panels of complementary half samples, with shuffled labels beside them.
 
-    Attributes
-    ----------
-    n_pairs, n_shuffles : int
-        Pairs of halves, and shufflings of the labels.
-    sizes : tuple of int
-        Sizes that are known beside the procedure's own.
-    n_features : int
-    panel, path : tuple of int
-        The procedure's features on all samples, and those along its path, in the order chosen.
-    halves : tuple of Choice
-        What each half chooses; 2i and 2i + 1 are a pair.
-    shuffled : tuple
-        For each shuffling: what all samples choose, what halves choose, and stand-ins.
-    stand_ins : dict of int to tuple of dict
-        Of each feature of `panel` and `path`: feature, correlation and loss (None if unknown).
+    `index` is Nogueira's, of the procedure's own panels; `chosen_again` and `by_size` are frames.
     """
 
     n_pairs: int
@@ -221,7 +209,8 @@ class PanelStability:
     n_features: int
     panel: tuple[int, ...]
     path: tuple[int, ...]
-    halves: tuple[Choice, ...]
+    halves: tuple[Choice, ...]  # 2i and 2i + 1 are a pair
+    # for each shuffling: what all samples choose, what halves choose, and stand-ins
     shuffled: tuple[tuple[Choice, list[Choice], dict[int, set[int]]], ...]
     stand_ins: dict[int, tuple[dict[str, Any], ...]]
     feature_names: tuple[str, ...] | None = None
@@ -353,12 +342,12 @@ def half_samples(
     procedure: Procedure,
     model: Any,
     models: dict[int, Any],
-    *,
     n_pairs: int,
+    feature_names: tuple[str, ...] | None,
+    *,
     seed: int,
-    feature_names: tuple[str, ...] | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
+    n_jobs: int | None,
+    progress: Progress | None,
 ) -> PanelStability | None:
     """Run a procedure on halves; ``model`` and ``models`` are its fits on all samples.
 
