@@ -128,7 +128,7 @@ def rare():
 
 
 def test_probabilities_are_for_the_shares_they_were_trained_on(rare):
-    """Defect 4: a well calibrated model had an intercept of +2 and a third too high a Brier score."""
+    """Defect 4: a calibrated model had an intercept of +2 and too high a Brier score."""
     X, y = rare
     found = nested_evaluate(LogisticRegression(), X, y, **QUICK)
     assert found.prior == "training"

@@ -323,12 +323,8 @@ def permutation_test(
 
     Parameters
     ----------
-    estimator, X, y, groups, batch, random_state, n_jobs, progress
-        As in `sparsegsvp.nested_evaluate`. Labels are permuted within batches, between groups
-        of one label and within groups of several.
-    n_permutations : int, default=99
-        Draws; fewer are made when the 10th exceedance comes before, and 999 where 99 leave p
-        between 0.01 and 0.1.
+    estimator, X, y, groups, batch, n_permutations, random_state, n_jobs, progress
+        As in `sparsegsvp.nested_evaluate`.
 
     Returns
     -------

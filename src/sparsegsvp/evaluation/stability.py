@@ -215,12 +215,8 @@ class PanelStability:
     stand_ins: dict[int, tuple[dict[str, Any], ...]]
     feature_names: tuple[str, ...] | None = None
     threshold: float = THRESHOLD
-    COLUMNS: ClassVar[tuple[str, ...]] = (  # what is known of each size
-        "stability",
-        "stability_noise",
-        "chosen_again",
-        "chosen_again_noise",
-    )
+    #: What is known of each size.
+    COLUMNS: ClassVar = ("stability", "stability_noise", "chosen_again", "chosen_again_noise")
 
     def __repr__(self) -> str:
         noise = f"{self.index_noise:.2f} with shuffled labels"
@@ -312,22 +308,14 @@ class PanelStability:
             raise ValueError(f"size={size} must be one of {self.sizes}.")
         panel = self.panel if size is None else self.path[:size]
         alone, joined = self._shares(size)
-        names = self.feature_names
-        known = [names[f] if names else str(f) for f in panel]
+        names = self.feature_names or tuple(map(str, range(self.n_features)))
         near = [
-            tuple({**s, "name": names[s["feature"]] if names else str(s["feature"])} for s in own)
-            for own in (self.stand_ins.get(f, ()) for f in panel)
+            tuple({**s, "name": names[s["feature"]]} for s in self.stand_ins.get(f, ()))
+            for f in panel
         ]
-        return frame(
-            {
-                "feature": list(panel),
-                "name": known,
-                "frequency": alone,
-                "with_stand_ins": joined,
-                "noise": self._noise_share(len(panel)),
-                "stand_ins": near,
-            }
-        )
+        columns = {"feature": list(panel), "name": [names[f] for f in panel], "frequency": alone}
+        noise = self._noise_share(len(panel))
+        return frame({**columns, "with_stand_ins": joined, "noise": noise, "stand_ins": near})
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -449,27 +437,18 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         :math:`\hat\Pi_f`.
     selections_ : boolean ndarray of shape (2 * n_pairs, n_features)
         Which features each run selected; rows 2i and 2i+1 are a pair.
-    mean_panel_size_ : float
-        Mean number of features a run selects.
-    stability_ : float
-        Nogueira's index over the runs.
+    mean_panel_size_, stability_ : float
+        Mean number of features a run selects, and Nogueira's index over the runs.
     error_bound_ : float or None
         Bound on the expected number of rarely chosen features among those kept
         (`sparsegsvp.metrics.error_bound`); None unless it is below their number.
     stand_ins_ : dict
-        From each kept feature to those that correlate with it by at least 0.8 within the classes,
-        with the correlations.
+        From each kept feature to those that correlate with it by at least 0.8 within the classes.
     group_frequencies_ : ndarray of shape (n_features,)
         How often the feature or, for kept ones, any of its stand-ins is selected.
-    n_features_in_ : int
-        Number of features seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, when X has string column names.
 
     References
     ----------
-    Meinshausen, Bühlmann (2010), Stability selection, JRSS B 72(4), 417-473.
-
     Shah, Samworth (2013), Variable selection with error control: another look at stability
     selection, JRSS B 75(1), 55-80.
 
