@@ -6,8 +6,8 @@ the same title and text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
 
 Severity = Literal["serious", "caution", "note"]
 
@@ -27,6 +27,12 @@ TITLES = {
     "imbalance": "Unequal classes",
     "batch": "The groups nearly explain the classes",
     "missing": "Many missing values",
+    "batch column": "A column that may be a batch",
+    "thousands": "Numbers that may be read in two ways",
+    "codes": "Values that look like codes",
+    "encoding": "The encoding is a guess",
+    "missing labels": "Samples without a label",
+    "identifiers": "Identifiers that were rounded",
     # the evaluation
     "none": "No signal was found",
     "inconclusive": "Not decided yet",
@@ -54,6 +60,22 @@ TITLES = {
 
 
 @dataclass(frozen=True)
+class Action:
+    """What would see to a notice: an option of reading the table, its value, and words for it.
+
+    Examples
+    --------
+    >>> from sparsegsvp._notices import Action
+    >>> Action("na", "-9999", "Treat -9999 as missing").option
+    'na'
+    """
+
+    option: str
+    value: Any
+    label: str
+
+
+@dataclass(frozen=True)
 class Notice:
     """Something the reader has to know.
 
@@ -65,6 +87,8 @@ class Notice:
         How much it matters.
     text : str
         One or more sentences.
+    actions : tuple of Action
+        What would see to it, if anything does.
 
     Examples
     --------
@@ -76,6 +100,7 @@ class Notice:
     code: str
     severity: Severity
     text: str
+    actions: tuple[Action, ...] = ()
 
     def __post_init__(self) -> None:
         if self.code not in TITLES:
@@ -91,11 +116,14 @@ class Notice:
     def __str__(self) -> str:
         return f"{self.title}: {self.text}"
 
-    def to_dict(self) -> dict[str, str]:
-        """Return what JSON can hold."""
-        return {
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold; actions are there if there are any."""
+        described: dict[str, Any] = {
             "code": self.code,
             "severity": self.severity,
             "title": self.title,
             "text": self.text,
         }
+        if self.actions:
+            described["actions"] = [asdict(action) for action in self.actions]
+        return described

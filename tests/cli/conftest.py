@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,9 +17,8 @@ from sparsegsvp.cli.app import app
 FORMULA = "=cmd|'/c calc'!A1"
 MARKUP = "<script>alert(1)</script>"
 # As small as a run can be that does everything.
-CHEAP = ["--tau", "1", "--deltas", "5", "--folds", "3", "--repeats", "1", "--jobs", "1"]
-WHOLE = [*CHEAP, "--permutations", "3", "--resamples", "4"]
-FAST = [*CHEAP, "--fast"]
+WHOLE = ["--set", "folds=3", "--set", "repeats=1", "--set", "permutations=19", "--jobs", "1"]
+FAST = ["--fast", "--set", "folds=3", "--jobs", "1"]
 
 
 def write_table(path: Path, X: np.ndarray, labels, names, ids=None) -> Path:
@@ -39,24 +41,34 @@ def planted(n: int = 36, m: int = 10, seed: int = 1, shift: float = 3.0):
     return X, labels, names
 
 
+def run(*words):
+    """Run a command in this process; stdout and stderr are kept apart."""
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def start(*words, **variables):
+    """Start a command as a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "sparsegsvp.cli", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
+    )
+
+
 @pytest.fixture
 def kit():
     """Everything a test of a command needs, without importing another test module."""
     return SimpleNamespace(
         run=run,
+        start=start,
         write_table=write_table,
         planted=planted,
         formula=FORMULA,
         markup=MARKUP,
-        cheap=CHEAP,
         whole=WHOLE,
         fast=FAST,
     )
-
-
-def run(*words):
-    """Run a command in this process; stdout and stderr are kept apart."""
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 @pytest.fixture
@@ -70,7 +82,7 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished")
     path = write_table(folder / "table.csv", *planted())
     out = folder / "out"
-    words = ["select", path, "-t", "class", "--id", "sample", "--positive", "ill", *WHOLE]
+    words = ["select", path, "-t", "class", "--positive", "ill", *WHOLE]
     result = run(*words, "--out", out)
     assert result.exit_code == 0, result.stderr
     return SimpleNamespace(path=path, out=out, words=words, result=result)

@@ -18,17 +18,7 @@ from sparsegsvp.estimators import elbow_features
 DECISIONS = ["logistic", "calibrated", "scaled", "distance"]
 
 
-# their data has a class with one row of positive weight, which has no spread
-REFUSED = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "every class needs two rows"
-    for kind in ("dense", "sparse")
-}
-
-
-@parametrize_with_checks(
-    [LqGSVPSVM(), LqGSVPSVM(q=0.5, delta=0.03, decision="calibrated")],
-    expected_failed_checks=lambda estimator: REFUSED,
-)
+@parametrize_with_checks([LqGSVPSVM(), LqGSVPSVM(q=0.5, delta=0.03, decision="calibrated")])
 def test_scikit_learn(estimator, check):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the best (bias|plane)", RuntimeWarning)

@@ -45,16 +45,9 @@ def sheet() -> Sheet:
     X = rng.normal(size=(8, 5)) * [1, 1e-9, 1e9, 1, 3]
     X = np.vectorize(lambda v: float(f"{v:.12g}"))(X)  # Excel keeps 15 digits
     names = ["TP53", "β-actin", "HLA-A", "mz 12.5", "<script>"]
-    labels = ["NA", "None", "ill", "NA", "None", "ill", "ill", "NA"]
+    labels = ["B", "C", "ill", "B", "C", "ill", "ill", "B"]
     ids = [f"s{i}" for i in range(8)]
     return Sheet(X, names, labels, ids, [f"p{i // 2}" for i in range(8)])
-
-
-def _write_arff(sheet: Sheet, path: Path) -> None:
-    lines = ["% a comment", "@RELATION 'a relation'", "", "@ATTRIBUTE sample string"]
-    lines += [f"@attribute '{name}' NUMERIC" for name in sheet.names]
-    lines += ["@attribute class {NA,None,ill}", "@attribute patient string", "@DATA"]
-    path.write_text("\n".join(lines + sheet.lines()[1:]) + "\n", encoding="utf-8")
 
 
 def _write_h5ad(sheet: Sheet, path: Path, *, sparse: bool) -> None:
@@ -84,11 +77,6 @@ def write(sheet: Sheet, path: Path) -> dict[str, object]:
         sheet.frame().to_excel(path, index=False)
     elif name.endswith(".parquet"):
         sheet.frame().to_parquet(path, index=False)
-    elif name.endswith(".arff"):
-        _write_arff(sheet, path)
-    elif name.endswith(".npz"):
-        columns = {"class": np.array(sheet.labels), "patient": np.array(sheet.groups)}
-        np.savez(path, X=sheet.X, feature_names=sheet.names, sample=np.array(sheet.ids), **columns)
     elif name.endswith(".h5ad"):
         pytest.importorskip("anndata")
         _write_h5ad(sheet, path, sparse="sparse" in name)

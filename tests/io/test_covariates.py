@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from sparsegsvp.io import InputError, Log2, make_table, read_table
+from sparsegsvp.estimators.log2 import Log2
+from sparsegsvp.io import InputError, make_table, read_table
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,7 @@ def frame():
     frame.insert(0, "sample", [f"s{i}" for i in range(12)])
     frame["age"] = [61, 45, np.nan, 52, 66, 58, 71, 49, 55, 60, 63, 47]
     frame["sex"] = list("MFFMMFMFMFFM")
-    frame["stage"] = [1, 2, 3] * 4
+    frame["stage"] = ["I", "II", "III"] * 4
     frame["class"] = ["ill", "well"] * 6
     return frame
 
@@ -25,24 +26,24 @@ def frame():
 MADE = {
     "age": ("age",),
     "sex": ("sex=M vs F",),
-    "stage": ("stage=2 vs 1", "stage=3 vs 1"),
+    "stage": ("stage=II vs I", "stage=III vs I"),
 }
-ASKED = {"adjust": ["age", "sex", "stage"], "categorical": ["stage"]}
+ASKED = {"adjust": ["age", "sex", "stage"]}
 
 
 def check(table, frame) -> None:
     assert table.covariates == MADE
-    assert table.feature_names[-4:] == ("age", "sex=M vs F", "stage=2 vs 1", "stage=3 vs 1")
+    assert table.feature_names[-4:] == ("age", "sex=M vs F", "stage=II vs I", "stage=III vs I")
     assert table.covariate_columns == list(range(60, 64))
     X = table.X.toarray() if sparse.issparse(table.X) else table.X
     np.testing.assert_array_equal(X[:, 60], frame["age"])
     np.testing.assert_array_equal(X[:, 61], frame["sex"] == "M")
-    np.testing.assert_array_equal(X[:, 62], frame["stage"] == 2)
-    np.testing.assert_array_equal(X[:, 63], frame["stage"] == 3)
+    np.testing.assert_array_equal(X[:, 62], frame["stage"] == "II")
+    np.testing.assert_array_equal(X[:, 63], frame["stage"] == "III")
     np.testing.assert_array_equal(X[:, :60], frame[[f"G{j}" for j in range(60)]])
     assert table.n_missing == 1
     reasons = {c.column: (c.role, c.reason) for c in table.roles}
-    for name in ("age", "sex=M vs F", "stage=3 vs 1"):
+    for name in ("age", "sex=M vs F", "stage=III vs I"):
         assert reasons[name] == ("feature", "adjusted for: in every panel")
     lines = [line for line in table.role_lines() if line["role"] == "feature"]
     assert sum(line["count"] for line in lines) == 64
@@ -73,48 +74,22 @@ def test_annotated_data_has_them_in_obs(frame) -> None:
         check(make_table(data, target="class", **ASKED), frame)
 
 
-def test_categories_that_are_not_adjusted_for_are_features_like_others(frame, tmp_path) -> None:
-    path, sheet, numbers = (tmp_path / f"{name}.csv" for name in ("table", "sheet", "numbers"))
-    frame.to_csv(path, index=False)
-    clinical = ["sample", "age", "sex", "stage", "class"]
-    frame[clinical].iloc[::-1].to_csv(sheet, index=False)
-    frame.drop(columns=clinical[1:]).to_csv(numbers, index=False)
-    asked = {"adjust": "age", "categorical": ["stage", "sex"]}
-    for table in (
-        make_table(frame, target="class", **asked),
-        read_table(path, target="class", **asked),
-        read_table(numbers, target="class", labels=sheet, **asked),
-    ):
-        assert table.covariates == {"age": ("age",)} and table.covariate_columns == [60]
-        assert table.categories == {"stage": MADE["stage"], "sex": MADE["sex"]}
-        assert table.clinical_columns == [60, 61, 62, 63]
-        np.testing.assert_array_equal(table.X[:, 61], frame["stage"] == 2)
-        np.testing.assert_array_equal(table.X[:, 62], frame["stage"] == 3)
-        np.testing.assert_array_equal(table.X[:, 63], frame["sex"] == "M")
-        np.testing.assert_array_equal(table.feature_groups, [*range(62), 61, 63])
-        reasons = {c.column: (c.role, c.reason) for c in table.roles}
-        assert reasons["stage=3 vs 1"] == ("feature", "categories: in or out together")
-    adjusted = make_table(frame, target="class", **ASKED)
-    np.testing.assert_array_equal(adjusted.feature_groups, [*range(63), 62])
-    assert make_table(frame, target="class", adjust=["age", "sex"]).feature_groups is None
-
-
 def test_annotated_data_of_another_cohort_is_encoded_too(frame, tmp_path) -> None:
     anndata = pytest.importorskip("anndata")
     genes = frame[[f"G{j}" for j in range(60)]]
     obs = frame[["stage", "class"]].set_index(frame["sample"])
     data = anndata.AnnData(genes.to_numpy(), obs=obs, var=pd.DataFrame(index=genes.columns))
     data.write_h5ad(tmp_path / "cohort.h5ad")
-    wanted = ["stage=3 vs 1", "G5", "stage=2 vs 1"]
+    wanted = ["stage=III vs I", "G5", "stage=II vs I"]
     for source in (data, tmp_path / "cohort.h5ad"):
         table = make_table(source, target="class", features=wanted)
-        np.testing.assert_array_equal(table.X[:, 0], frame["stage"] == 3)
-        np.testing.assert_array_equal(table.X[:, 2], frame["stage"] == 2)
+        np.testing.assert_array_equal(table.X[:, 0], frame["stage"] == "III")
+        np.testing.assert_array_equal(table.X[:, 2], frame["stage"] == "II")
 
 
 def test_another_cohort_is_encoded_by_the_names_of_the_features(frame, tmp_path) -> None:
-    wanted = ["stage=3 vs 1", "G5", "sex=M vs F", "stage=2 vs 1", "age"]
-    cohort = frame[frame["stage"] != 3].copy()  # a level that does not occur is no matter
+    wanted = ["stage=III vs I", "G5", "sex=M vs F", "stage=II vs I", "age"]
+    cohort = frame[frame["stage"] != "III"].copy()  # a level that does not occur is no matter
     path = tmp_path / "cohort.csv"
     cohort.to_csv(path, index=False)
     for table in (make_table(cohort, target="class", features=wanted),
@@ -148,18 +123,13 @@ def test_codes_for_missing_values_and_decimal_commas(frame) -> None:
     ("change", "asked", "message"),
     [
         ({}, {"adjust": "aeg"}, r"there is no column 'aeg' \(adjust\); did you mean 'age'"),
-        ({}, {"categorical": "saex"}, r"no column 'saex' \(categorical\); did you mean 'sex'"),
-        ({"sex": "M"}, {"categorical": "sex"}, "'sex' .categorical. has only the value 'M'"),
-        ({"sex": ["X", *"MFMFMFMFMFM"]}, {"categorical": "sex"}, "'X' in one sample only"),
-        ({"sex": [None, *"MFMFMFMFMFM"]}, {"categorical": "sex"}, ".categorical. has no value in"),
-        ({}, {"categorical": "sex", "drop": ["sex"]}, "'sex' is given as categorical and as drop"),
         ({}, {"adjust": "age", "drop": ["age"]}, "'age' is given as adjust and as drop"),
         ({"sex": "M"}, {"adjust": "sex"}, "'sex' .adjust. has only the value 'M'"),
         ({"age": 61}, {"adjust": "age"}, "'age' .adjust. has only the value '61'"),
         ({"age": None}, {"adjust": "age"}, "'age' .adjust. has no value"),
         ({"sex": ["X", *"MFMFMFMFMFM"]}, {"adjust": "sex"}, "has the value 'X' in one sample only"),
         ({"sex": [None, *"MFMFMFMFMFM"]}, {"adjust": "sex"}, ".adjust. has no value in row 1"),
-        ({"age": [">90", *range(11)]}, {"adjust": "age"}, "'>90' is not a number .1 cells"),
+        ({"age": [">90", *range(11)]}, {"adjust": "age"}, "'>90' is not a number; correct"),
         ({"age": ["inf", *range(11)]}, {"adjust": "age"}, "'inf' is not a number"),
         ({"sex": list("MFMFMFMFMFMX")}, {"features": ["sex=M vs F", "G1"]},
          "'sex' has the value 'X', which training has not; write it as one of 'F' and 'M'"),
@@ -171,14 +141,6 @@ def test_codes_for_missing_values_and_decimal_commas(frame) -> None:
 def test_what_cannot_be_adjusted_for_is_refused(frame, change, asked, message) -> None:
     with pytest.raises(InputError, match=message):
         make_table(frame.assign(**change), target="class", **asked)
-
-
-def test_a_feature_of_the_same_name_is_refused(frame, tmp_path) -> None:
-    sheet, numbers = tmp_path / "sheet.csv", tmp_path / "numbers.csv"
-    frame[["sample", "age", "class"]].to_csv(sheet, index=False)
-    frame.drop(columns=["sex", "class"]).to_csv(numbers, index=False)
-    with pytest.raises(InputError, match="the table has a feature 'age' besides"):
-        read_table(numbers, target="class", labels=sheet, adjust="age", keep=["age"])
 
 
 @pytest.mark.parametrize("kind", [np.array, sparse.csr_matrix, sparse.csc_matrix])

@@ -44,8 +44,8 @@ def test_two_spellings():
         (
             "age,sex,class\n1,F,x\n2,M,y\n3,F,x\n4,M,y\n",
             {"target": "class"},
-            "drop it with drop=['sex'] or",
-            "drop it with --drop sex or",
+            "leave it out with drop=['sex'], have",
+            "leave it out with --drop sex, have",
         ),
         (
             "a,class\n1,x\n2,y\n",

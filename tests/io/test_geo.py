@@ -52,7 +52,7 @@ def test_samples_are_rows_and_characteristics_columns(tmp_path, name):
     table = read_table(write(tmp_path / name, series()), target="Tissue", group="patient")
     np.testing.assert_array_equal(table.X.T, list(NUMBERS.values()))
     assert table.feature_names == tuple(NUMBERS)
-    assert list(table.ids) == GSM and list(table.y) == TISSUE
+    assert list(table.sample_names) == GSM and list(table.y) == TISSUE
     assert list(table.groups) == ["p0", "p0", "p1", "p1", "p2", "p2"]
     assert "a GEO series matrix of GSE1: features are in rows, samples in columns" in table.record
 
@@ -62,17 +62,17 @@ def test_what_is_said_of_the_samples_goes_by_several_names(tmp_path):
     for name in ("source_name_ch1", "!Sample_source_name_ch1", "Sample_source_name_ch1"):
         table = read_table(path, target=name, id="title", transpose=True)
         assert list(table.y) == [f"colon, {tissue}" for tissue in TISSUE]
-        assert list(table.ids) == [f"biopsy {i}" for i in range(6)]
+        assert list(table.sample_names) == [f"biopsy {i}" for i in range(6)]
     # a sample of which nothing is said has no label
     table = read_table(path, target="sex")
-    assert list(table.ids) == GSM[:4] and list(table.y) == ["M", "F", "F", "M"]
+    assert list(table.sample_names) == GSM[:4] and list(table.y) == ["M", "F", "F", "M"]
     assert "2 samples have no label and were left out" in " ".join(table.record)
 
 
 def test_features_and_samples_can_be_left_out(tmp_path):
     path = write(tmp_path / "a.txt", series())
     table = read_table(path, target="Tissue", drop="GSM2,1053_at")
-    assert table.feature_names == ("1007_s_at",) and list(table.ids) == [GSM[0], *GSM[2:]]
+    assert table.feature_names == ("1007_s_at",) and list(table.sample_names) == [GSM[0], *GSM[2:]]
     assert list(table.y) == [TISSUE[0], *TISSUE[2:]]
     assert read_table(path, features=["1053_at"]).X.ravel().tolist() == [1, 2, 3, 4, 5, 6]
 
@@ -137,7 +137,7 @@ def test_lines_of_one_name_and_the_column_of_features(tmp_path):
     path = write(tmp_path / "a.txt", series(extra=extra))
     table = read_table(path, target="note.1", group="note", id="ID_REF")
     assert list(table.y[:2]) == ["b0", "b1"] and list(table.groups[:2]) == ["a0", "a1"]
-    assert list(table.ids) == GSM
+    assert list(table.sample_names) == GSM
 
 
 def test_gaps_of_geo(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from sparsegsvp.io import InputError, read_table
 
 TABLE = "id,a,b\ns1,1,2\ns2,3,4\ns3,5,6\ns4,7,8\n"
-LABELS = "sample;diagnosis;site\ns3;ill;A\ns1;NA;B\ns2;ill;A\ns9;NA;A\n"
+LABELS = "sample;diagnosis;site\ns3;ill;A\ns1;well;B\ns2;ill;A\ns9;well;A\n"
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def files(tmp_path):
 def test_matched_by_identifier_and_not_by_order(files):
     table, labels = files
     read = read_table(table, labels=labels, on="sample", id="id", target="diagnosis", group="site")
-    assert list(read.ids) == ["s1", "s2", "s3"]
-    assert list(read.y) == ["NA", "ill", "ill"]
+    assert list(read.sample_names) == ["s1", "s2", "s3"]
+    assert list(read.y) == ["well", "ill", "ill"]
     assert list(read.groups) == ["B", "A", "A"]
     np.testing.assert_array_equal(read.X, [[1, 2], [3, 4], [5, 6]])
     assert "1 sample has no label and was left out (line 5)" in read.record
@@ -46,7 +46,7 @@ def test_transposed_tables_match_by_header(tmp_path, files):
     options = {"labels": labels, "on": "sample", "target": "diagnosis"}
     read = read_table(genes, transpose=True, **options)
     np.testing.assert_array_equal(read.X, [[1, 2], [3, 4], [5, 6]])
-    assert list(read.y) == ["NA", "ill", "ill"]
+    assert list(read.y) == ["well", "ill", "ill"]
     with pytest.raises(InputError, match="use transpose=True"):
         read_table(genes, id="gene", transpose=False, **options)
 

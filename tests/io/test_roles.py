@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sparsegsvp.io import InputError, make_table, open_table, read_table
+from sparsegsvp.io import InputError, make_table, read_table
 from sparsegsvp.io.errors import plain_text
-from sparsegsvp.io.looks import look_of, looks_of, names_people, names_samples
+from sparsegsvp.io.roles import look_of, looks_of, names_people, names_samples
 
 # Genes, proteins, metabolites, probes, spectra, species, pathways: whatever they hold inside.
 MEASURED = """
@@ -208,7 +208,7 @@ def test_numbers_that_name_the_samples():
         frame.insert(0, "sample", range(100, 140))
         table = make_table(frame, target="type")
         assert roles_of(table)["sample"] == "id"
-        assert list(table.ids[:2]) == ["100", "101"] and table.X.shape[1] == m
+        assert list(table.sample_names[:2]) == ["100", "101"] and table.X.shape[1] == m
         frame["patient_id"] = range(40)
         assert roles_of(make_table(frame, target="type"))["patient_id"] == "ignored"
         kept = make_table(frame, target="type", keep=["sample"])
@@ -252,12 +252,13 @@ def test_text_gets_a_role_by_its_values(tmp_path):
     for data in (frame, tmp_path / "t.csv", tmp_path / "t.parquet"):
         table = make_table(data, target="type")
         assert roles_of(table) == expected
-        assert list(table.ids[:2]) == ["s0", "s1"]
+        assert list(table.sample_names[:2]) == ["s0", "s1"]
         assert table.X.shape == (40, 60)
         np.testing.assert_array_equal(table.X, frame.filter(like="GENE").to_numpy())
         assert expected.keys() - {"type", "name"} == table.dropped.keys()
-        (notice,) = table.notices  # the batch is the class
-        assert notice.code == "leak" and "'batch' occurs in one class only" in notice.text
+        batch, *_, leak = table.notices  # the batch is the class
+        assert leak.code == "leak" and "'batch' occurs in one class only" in leak.text
+        assert batch.code == "batch column" and batch.actions[0].value == "site"
 
 
 def test_clinical_rows_above_the_genes(tmp_path):
@@ -276,18 +277,15 @@ def test_a_slip_is_refused_and_no_column_lost(tmp_path):
     with pytest.raises(InputError, match=r"row 4, column 'GENE7': '8\.1O' is not a number"):
         make_table(frame, target="type")
     frame.loc[:14, "GENE7"] = "low"  # more than a slip, but numbers for the most part
-    with pytest.raises(InputError, match=r"'GENE7': 'low' on row 1 is not a number \(15 cells"):
+    with pytest.raises(
+        InputError, match=r"row 1, column 'GENE7': 'low' is not a number \(15 cells"
+    ):
         make_table(frame, target="type")
     frame.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(InputError, match=r"'GENE7': 'low' on line 2 is not a number \(15 cells"):
+    with pytest.raises(
+        InputError, match=r"line 2, column 'GENE7': 'low' is not a number \(15 cells"
+    ):
         read_table(tmp_path / "t.csv", target="type")
-
-
-def test_text_of_samples_without_a_label_is_refused_too():
-    frame = wide(marker=["low" if i < 10 else str(i) for i in range(40)])
-    frame.loc[:9, "type"] = None
-    with pytest.raises(InputError, match="'marker': its text is in samples without a label"):
-        make_table(frame, target="type")
 
 
 def test_rows_without_a_label_leave_the_text_beside_too():
@@ -295,7 +293,7 @@ def test_rows_without_a_label_leave_the_text_beside_too():
     frame.loc[0, "type"] = None
     table = make_table(frame, target="type")
     assert table.X.shape[0] == 39
-    assert [n.code for n in table.notices] == ["leak"]
+    assert [n.code for n in table.notices] == ["missing labels", "batch column", "leak"]
 
 
 def test_a_copy_of_the_label_is_noticed():
@@ -333,15 +331,6 @@ def test_sparse_tables(tmp_path):
     assert table.X.shape == (40, 60)
 
 
-def test_tables_on_disk_have_roles_by_name(tmp_path):
-    pytest.importorskip("dask")
-    wide(age=some()).to_parquet(tmp_path / "t.parquet")
-    table = open_table(tmp_path / "t.parquet", target="type")
-    assert roles_of(table) == {"type": "target", "age": "covariate"}
-    assert table.X.shape == (40, 60) and table.X.compute().shape == (40, 60)
-    assert open_table(tmp_path / "t.parquet", target="type", keep=["age"]).X.shape == (40, 61)
-
-
 def test_identifiers_that_match_the_labels_of_a_second_file(tmp_path):
     frame = wide().drop(columns="type")
     frame.insert(0, "chip", [f"s{i}" for i in range(40)])
@@ -351,7 +340,7 @@ def test_identifiers_that_match_the_labels_of_a_second_file(tmp_path):
     (tmp_path / "y.csv").write_text("sample,state\n" + labels)
     table = read_table(tmp_path / "t.csv", labels=tmp_path / "y.csv")
     assert roles_of(table) == {"state": "target", "chip": "id", "sex": "covariate"}
-    assert table.class_counts() == {"ill": 20, "well": 20} and table.ids[39] == "s39"
+    assert table.class_counts() == {"ill": 20, "well": 20} and table.sample_names[39] == "s39"
     (tmp_path / "y.csv").write_text("sample,state\n" + labels.replace("s", "t"))
     with pytest.raises(InputError, match=r"name the column .* id, or use transpose=True"):
         read_table(tmp_path / "t.csv", labels=tmp_path / "y.csv")
@@ -446,7 +435,7 @@ def test_half_numbers_are_text_and_more_are_slips():
     half = wide(marker=[str(i) if i % 2 else f"c{i % 5}" for i in range(40)])
     assert whys(make_table(half, target="type"))["marker"][0] == "ignored"
     mostly = wide(marker=[str(i) if i % 8 else "low" for i in range(40)])
-    with pytest.raises(InputError, match=r"'low' on row 1 is not a number \(5 cells") as caught:
+    with pytest.raises(InputError, match=r"row 1.*'low' is not a number \(5 cells") as caught:
         make_table(mostly, target="type")
     assert "'low'" in str(caught.value).partition("cells like this")[2]  # a code, perhaps
     several = wide(marker=[str(i) if i % 8 else f"low{i}" for i in range(40)])
@@ -516,7 +505,7 @@ def test_a_constant_that_may_be_an_age_is_left_to_the_others():
 
 def test_batches_of_one_class_are_noticed_and_covariates_of_one_class_are_not():
     classes = np.repeat([3, 7], 20)
-    (notice,) = make_table(wide(plate=classes), target="type").notices
+    *_, notice = make_table(wide(plate=classes), target="type").notices
     assert notice.code == "leak" and "Each value of 'plate'" in notice.text
     for column in (classes, np.repeat(["M", "F"], 20)):
         assert not make_table(wide(sex=column), target="type").notices
@@ -527,12 +516,12 @@ def test_text_in_a_small_table_is_refused_with_what_it_may_be_for(tmp_path):
     with pytest.raises(InputError) as caught:
         make_table(frame, target="type")
     assert plain_text(str(caught.value)).endswith(
-        "columns 'arm' and 'city' hold text ('a0' on row 1); leave each out with drop or code it "
-        "as numbers"
+        "columns 'arm' and 'city' hold text ('a0' on row 1); leave them out with drop=['arm', "
+        "'city'], have them in every panel with adjust=['arm', 'city'], or code them as numbers"
     )
     with pytest.raises(InputError) as caught:
         make_table(frame.drop(columns="city"), target="type")
-    assert "column 'arm' holds text ('a0' on row 1); drop it with drop" in str(caught.value)
+    assert "column 'arm' holds text ('a0' on row 1); leave it out with drop" in str(caught.value)
     for name in ("sample", "donor"):
         again = frame.drop(columns="city").rename(columns={"arm": name})
         with pytest.raises(InputError, match=f"group='{name}' keeps the samples of each together"):
@@ -541,15 +530,6 @@ def test_text_in_a_small_table_is_refused_with_what_it_may_be_for(tmp_path):
     frame.T.to_csv(tmp_path / "t.csv", index_label="gene")
     with pytest.raises(InputError, match="rows 'arm' and 'city' hold text"):
         read_table(tmp_path / "t.csv", target="type", transpose=True)
-
-
-def test_tables_on_disk_are_wide_by_the_same_numbers(tmp_path):
-    pytest.importorskip("dask")
-    for m, out in ((50, False), (51, True)):
-        wide(m=m, age=some()).to_parquet(tmp_path / f"{m}.parquet")
-        table = open_table(tmp_path / f"{m}.parquet", target="type")
-        assert (table.dropped.get("age") == "covariate: looks clinical") is out
-        assert table.X.shape[1] == (m if out else m + 1)
 
 
 @pytest.mark.parametrize("name", ["family", "sample"])
@@ -561,13 +541,13 @@ def test_text_named_like_people_or_like_samples_may_repeat(name):
 
 def test_a_slip_is_quoted_with_its_own_row():
     mostly = wide(marker=["low" if i % 8 == 3 else str(i) for i in range(40)])
-    with pytest.raises(InputError, match=r"'low' on row 4 is not a number \(5 cells"):
+    with pytest.raises(InputError, match=r"row 4.*'low' is not a number \(5 cells"):
         make_table(mostly, target="type")
 
 
 def test_two_samples_are_too_few_to_tell_names_from_values(tmp_path):
     small = pd.DataFrame({"g": [1.5, 2.5, 0.5], "sample": [7, 8, 9], "y": list("aba")})
-    assert make_table(small, target="y").ids.tolist() == ["7", "8", "9"]
+    assert make_table(small, target="y").sample_names.tolist() == ["7", "8", "9"]
     assert make_table(small[:2], target="y").feature_names == ("g", "sample")
     turned, path = ["gene,s1,s2,s3", "y,a,b,a", "note,x,z,w", "g,1.5,2.5,0.5"], tmp_path / "t.csv"
     path.write_text("\n".join(turned))

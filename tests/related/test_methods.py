@@ -55,36 +55,24 @@ few_and_many = pytest.mark.parametrize("m", [6, 90])  # fewer and more than the 
 
 
 @few_and_many
-def test_gepsvm_solves_the_pair_formed_in_full(blocks, m):
+def test_dense_methods_solve_their_pairs_formed_in_full(blocks, m):
     A, B = blocks(m=m)
-    z, objective = fitted(GEPSVM(0.5), A, B)
-    # For m = 90 H is singular, so the inverse pair is the one with finite eigenvalues.
-    inverse, direct = smallest_pair(-moment(B), moment(A) + 0.5 * np.eye(m + 1))
-    assert objective == pytest.approx(-1.0 / inverse)
-    assert_parallel(z, direct)
-
-
-@few_and_many
-@pytest.mark.parametrize("nu", [0.1, 7.0])
-def test_igepsvm_is_the_smallest_eigenvector_formed_in_full(blocks, m, nu):
-    A, B = blocks(m=m)
-    z, objective = fitted(IGEPSVM(nu), A, B)
-    values, vectors = np.linalg.eigh(moment(A) - nu * moment(B))
-    assert objective == pytest.approx(values[0])
-    assert_parallel(z, vectors[:, 0])
+    G, H, unit = moment(A), moment(B), np.eye(m + 1)
+    diagonal_G, diagonal_H = np.diag(np.diag(G)), np.diag(np.diag(H))
+    # For m = 90 H is singular, so GEPSVM's inverse pair is the one with finite eigenvalues.
+    for estimator, N, D, objective in (
+        (GEPSVM(0.5), -H, G + 0.5 * unit, lambda mu: -1.0 / mu),
+        (IGEPSVM(0.1), G - 0.1 * H, unit, lambda mu: mu),
+        (IGEPSVM(7.0), G - 7.0 * H, unit, lambda mu: mu),
+        (ReGEC((0.1, 0.3)), G + 0.1 * diagonal_H, H + 0.3 * diagonal_G, lambda mu: mu),
+    ):
+        z, value = fitted(estimator, A, B)
+        mu, direct = smallest_pair(N, D)
+        assert value == pytest.approx(objective(mu))
+        assert_parallel(z, direct)
     # With nu near 0 a null vector of the samples would be smaller, and say nothing.
     z, _ = fitted(IGEPSVM(1e-9), A, B)
     assert np.abs(ones(np.vstack([A, B])) @ z).max() > 1e-3
-
-
-@few_and_many
-def test_regec_with_a_diagonal_shift_solves_the_pair_formed_in_full(blocks, m):
-    A, B = blocks(m=m)
-    G, H = moment(A), moment(B)
-    mu, direct = smallest_pair(G + 0.1 * np.diag(np.diag(H)), H + 0.3 * np.diag(np.diag(G)))
-    z, objective = fitted(ReGEC((0.1, 0.3)), A, B)
-    assert objective == pytest.approx(mu)
-    assert_parallel(z, direct)
 
 
 def test_regec_with_a_cross_shift_solves_the_pair_and_keeps_the_eigenvectors(blocks):
@@ -201,34 +189,6 @@ def test_npsvm_with_an_l1_penalty_ends_at_the_optimum_of_its_linear_programme(bl
     assert [value, objective] == pytest.approx([least, least], rel=1e-3)
 
 
-def test_npsvm_with_an_l2_penalty_is_locally_best(blocks):
-    A, B = blocks(n_a=10, n_b=8, m=40)
-    z, objective = fitted(NPSVM("l2", delta=0.5, tol=1e-12), A, B)
-
-    def value(z):
-        z = z / np.abs(ones(B) @ z).mean()
-        return np.sqrt((ones(A) @ z) ** 2 + 1e-8).mean() + 0.5 * z @ z
-
-    assert objective == pytest.approx(value(z), rel=1e-6)
-    rng = np.random.default_rng(0)
-    for size in (1e-1, 1e-2, 1e-3):
-        steps = size * np.linalg.norm(z) * rng.normal(size=(500, 41)) / np.sqrt(41)
-        assert min(value(z + step) for step in steps) >= objective * (1 - 1e-6)
-
-
-def test_npsvm_is_not_turned_by_a_few_odd_samples():
-    t = np.linspace(-3, 3, 60)
-    X = np.vstack([np.column_stack([t, t]), np.column_stack([t, -t])])
-    X += 0.1 * np.random.default_rng(0).normal(size=X.shape)
-    odd = X.copy()
-    odd[:4] = [[-3, 14]] * 4
-    turned = []
-    for estimator in (NPSVM(), GEPSVM()):
-        clean, spoiled = (fitted(estimator, Z[:60], Z[60:])[0][:-1] for Z in (X, odd))
-        turned.append(np.degrees(np.arccos(min(1.0, abs(clean @ spoiled)))))
-    assert turned[0] < 2 < turned[1]
-
-
 def test_npsvm_takes_collinear_columns(table):
     X, y = table(m=4)
     X = np.column_stack([X, X[:, :2] @ [1.0, -2.0], X[:, 0]])
@@ -310,15 +270,10 @@ def test_irqm_without_a_price_is_gepsvm_and_its_law_of_the_number_of_features(ta
     assert sizes == sorted(sizes, reverse=True) and sizes[0] > sizes[-1] >= 1
 
 
-def test_smooth_count_is_majorised_and_tends_to_the_count():
+def test_smooth_count_tends_to_the_count():
     w = np.array([0.0, 0.7, -0.2, 0.0, 1.0])
     errors = [abs(SmoothCount(p).value(w) - 3) for p in (1e-1, 1e-4, 1e-16, 1e-64)]
     assert errors == sorted(errors, reverse=True) and errors[-1] < 0.02
-    count, t = SmoothCount(0.01), np.linspace(0, 1, 501)
-    for at in (0.0, 5e-4, 0.03, 0.8):  # the parabola touches at one point and lies above elsewhere
-        c = count.curvature(np.array([at]))[0]
-        gap = [count.value(np.array([s])) - count.value(np.array([at])) for s in t]
-        assert (gap <= c * (t**2 - at**2) + 1e-12).all()
 
 
 @few_and_many

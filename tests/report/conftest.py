@@ -1,114 +1,114 @@
-"""One small fitted problem, with hostile names, that every test of the report shares."""
+"""Documents of every kind of run, made once, and a page of each."""
 
 from __future__ import annotations
 
 import copy
 import json
-from dataclasses import replace
+import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.naive_bayes import GaussianNB
 
-from sparsegsvp import GSVPSVM, GSVPSVMCV, StabilitySelection, nested_evaluate
-from sparsegsvp.datasets import make_planted
-from sparsegsvp.evaluation import check_shift, permutation_test, validate_external
-from sparsegsvp.report import summarize, summarize_test
+sys.path.insert(0, str(Path(__file__).parent))  # tests are imported without their folder
 
-HOSTILE = ("<script>alert(1)</script>", "=cmd|'/c calc'!A1", '"><img src=x onerror=alert(1)>')
+import report_fakes as fakes
+
+from sparsegsvp.report import GivenPanel, build_comparison, build_document, describe_cohort
+
+COMMAND = "sparsegsvp select planted.csv --target state --out report"
+
+
+def _signal(**more: Any) -> dict[str, Any]:
+    table = fakes.make_table()
+    return build_document(table, fakes.Evaluation(table), command=COMMAND, seed=0, **more)
+
+
+def _weak() -> dict[str, Any]:
+    table = fakes.make_table(n=60, effect=0.25)
+    return build_document(table, fakes.Evaluation(table, "weak"))
+
+
+def _none() -> dict[str, Any]:
+    table = fakes.make_table(n=60, effect=0.0)
+    return build_document(table, fakes.Evaluation(table, "none"))
+
+
+def _three() -> dict[str, Any]:
+    table = fakes.make_table(n=90, classes=("basal", "luminal", "normal"), seed=3)
+    return build_document(table, fakes.Evaluation(table, size=6))
+
+
+def _twelve() -> dict[str, Any]:
+    names = tuple(f"type {chr(65 + k)}" for k in range(12))
+    table = fakes.make_table(n=360, m=40, effect=3.0, classes=names)
+    table.X = np.maximum(table.X, 0.0)
+    return build_document(table, fakes.Evaluation(table, size=13))
+
+
+def _batches() -> dict[str, Any]:
+    table = fakes.make_table()
+    numbers = {"name": "plate", "accuracy": 0.68, "shuffled": 0.52, "p_value": 0.01}
+    flags = (
+        fakes.Record(code="confounded", numbers={**numbers, "closely": False}),
+        fakes.Record(code="twins", numbers={"n_samples": 2, "n_rows": 120}),
+    )
+    evaluation = fakes.Evaluation(table, batches=(fakes.audit(table),), flags=flags)
+    return build_document(table, evaluation)
+
+
+def _hostile() -> dict[str, Any]:
+    """Everything at once, with names that try to be something else."""
+    positive = "ill & <b>weak</b>"
+    names = [*fakes.HOSTILE, *(f"gene {j}" for j in range(57))]
+    table = fakes.make_table(
+        classes=(positive, "well"), feature_names=tuple(names), positive_class=positive,
+        dropped={"<i>note</i>": "text"}, covariates={"age": ("gene 1",)},
+    )  # fmt: skip
+    evaluation = fakes.Evaluation(table, batches=(fakes.audit(table),))
+    alone = fakes.Evaluation(table, size=1)
+    added = fakes.Record(value=0.1, low=0.02, high=0.2, level=0.95, p_value=0.01)
+    evaluation.adjusted = fakes.Record(names=("age",), alone=alone, added=added)
+    cohort = fakes.Cohort(table, evaluation)
+    return build_document(
+        table, evaluation, command=COMMAND, seed=0, settings={"must": [fakes.HOSTILE[0]]},
+        cohort=describe_cohort(cohort, source="<u>site 2</u>.csv"),
+        given=GivenPanel(fakes.HOSTILE, alone, added), prevalence=0.2,
+        skipped=("No <em>halves</em>.",),
+    )  # fmt: skip
+
+
+_MAKERS = {
+    "signal": _signal, "weak": _weak, "none": _none, "three": _three, "twelve": _twelve,
+    "batches": _batches, "hostile": _hostile,
+}  # fmt: skip
+assert list(_MAKERS) == list(fakes.CASES)
 
 
 @pytest.fixture(scope="session")
-def fitted() -> SimpleNamespace:
-    """A model, its evaluation and its stability; informative features have hostile names."""
-    data = make_planted(60, 30, 3, effect=2.5, random_state=1)
-    names = [f"gene {j}" for j in range(30)]
-    for j, name in zip(data.support, HOSTILE):
-        names[j] = name
-    table = SimpleNamespace(
-        X=data.X,
-        y=np.array(["well", "ill & <b>weak</b>"])[data.y],
-        feature_names=tuple(names),
-        ids=np.array([f"P{i:02d}" for i in range(60)], dtype=object),
-        groups=None,
-        target="state",
-        positive="ill & <b>weak</b>",
-        source="planted.csv",
-        digest="0" * 64,
-        record=("read 60 samples and 30 features from planted.csv (CSV)",),
-        notices=(),
-        dropped={"<i>note</i>": "text"},
-        n_missing=0,
-        role_lines=lambda: [
-            {"role": "target", "columns": ["state"], "count": 1, "reason": "as asked"},
-            {"role": "feature", "columns": [], "count": 30, "reason": "numbers"},
-        ],
-    )
-    procedure = GSVPSVMCV(tau=1.0, n_deltas=8, cv=3)
-    evaluation = nested_evaluate(
-        procedure,
-        table.X,
-        table.y,
-        cv=3,
-        n_repeats=2,
-        n_permutations=0,
-        pos_label=table.positive,
-        feature_names=table.feature_names,
-    )
-    # a statistic that costs next to nothing: the page shows any
-    permutation = permutation_test(table.X, table.y, estimator=GaussianNB(), n_permutations=39)
-    evaluation = replace(evaluation, permutation=permutation)
-    stability = StabilitySelection(GSVPSVM(delta=0.2), n_resamples=6).fit(table.X, table.y)
-    model = procedure.fit(table.X, table.y)
-    # a cohort like the table, with noise of its own and one feature in other units
-    X = data.X + np.random.default_rng(2).normal(size=data.X.shape)
-    X[:, data.support[0]] += 9.0
-    panel = model.get_support()
-    cohort = replace(
-        validate_external(model, X, table.y, pos_label=table.positive, prevalence=0.2),
-        shift=tuple(check_shift(model, X[:, panel], table.y)),
-    )
-    return SimpleNamespace(
-        data=data,
-        table=table,
-        model=model,
-        evaluation=evaluation,
-        stability=stability,
-        cohort=cohort,
-    )
-
-
-@pytest.fixture(scope="session")
-def _results(fitted: SimpleNamespace) -> dict[str, Any]:
-    return summarize(  # type: ignore[return-value]
-        fitted.table,
-        fitted.model,
-        evaluation=fitted.evaluation,
-        stability=fitted.stability,
-        test=summarize_test(fitted.cohort, source="<u>site 2</u>.csv"),
-        seed=0,
-        command="sparsegsvp select planted.csv --target state",
-    )
+def _documents() -> dict[str, Any]:
+    return {name: make() for name, make in _MAKERS.items()}
 
 
 @pytest.fixture
-def results(_results: dict[str, Any]) -> dict[str, Any]:
-    """The document, a fresh copy for each test."""
-    return copy.deepcopy(_results)
+def documents(_documents: dict[str, Any]) -> dict[str, Any]:
+    """The document of every case, fresh copies as they come back from a file."""
+    return json.loads(json.dumps(_documents, allow_nan=False))
+
+
+@pytest.fixture
+def document(documents: dict[str, Any]) -> dict[str, Any]:
+    """The one with everything in it."""
+    return documents["hostile"]
 
 
 @pytest.fixture(scope="session")
-def page_of() -> Any:
-    """Write a page for a document into a folder and return its path."""
+def _comparison() -> dict[str, Any]:
+    table = fakes.make_table()
+    return build_comparison(fakes.comparison(), table, command="sparsegsvp compare", seed=0)
 
-    def write(document: dict[str, Any], folder: Path) -> Path:
-        from sparsegsvp.report import build_report
 
-        path = folder / "report.html"
-        path.write_text(build_report(json.loads(json.dumps(document))), encoding="utf-8")
-        return path
-
-    return write
+@pytest.fixture
+def comparison(_comparison: dict[str, Any]) -> dict[str, Any]:
+    return copy.deepcopy(_comparison)

@@ -1,191 +1,211 @@
-"""The page: safe as text, whole, and small."""
+"""The page: everything escaped, nothing from elsewhere, one renderer for page and files."""
 
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
-import json
+import html
+import io
 import re
-import sys
-from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
 
-import numpy as np
 import pytest
+import report_fakes as fakes
 
-from sparsegsvp.evaluation import validate_predictions
-from sparsegsvp.report import (
-    build_report,
-    features,
-    figures,
-    projections,
-    summarize_test,
-    words,
-)
+from sparsegsvp.io import InputError
+from sparsegsvp.report import build_document, draw_figures, render_comparison, render_page
+from sparsegsvp.report.drawings import _FIGURES
+
+TEMPLATES = Path(render_page.__code__.co_filename).parent / "templates"
 
 
-class Elements(HTMLParser):
-    """Collects tags, scripts and styles, and anything that could run or load."""
+class Reader(HTMLParser):
+    """Elements with their attributes, and the text outside folded parts, scripts and styles."""
 
-    def __init__(self) -> None:
+    def __init__(self, page: str) -> None:
         super().__init__()
-        self.tags: dict[str, int] = {}
-        self.inline: dict[str, list[str]] = {"script": [], "style": []}
-        self.suspects: list[tuple[str, str, str | None]] = []
-        self._open: str | None = None
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.hidden, self.text = 0, ""
+        self.feed(page)
 
     def handle_starttag(self, tag, attrs):
-        self.tags[tag] = self.tags.get(tag, 0) + 1
-        for name, value in attrs:
-            local = (value or "").startswith(("#", "data:"))
-            if name.startswith("on") or name in ("style", "src"):
-                self.suspects.append((tag, name, value))
-            if name == "href" and not local:
-                self.suspects.append((tag, name, value))
-        if tag in self.inline and ("type", "application/json") not in attrs:
-            self._open = tag
-            self.inline[tag].append("")
+        self.elements.append((tag, dict(attrs)))
+        self.hidden += tag in ("details", "script", "style", "template")
 
     def handle_endtag(self, tag):
-        if tag == self._open:
-            self._open = None
+        self.hidden -= tag in ("details", "script", "style", "template")
 
     def handle_data(self, data):
-        if self._open:
-            self.inline[self._open][-1] += data
+        self.text += "" if self.hidden else data
 
 
-def test_names_stay_text_and_nothing_else_can_run(results):
-    page = build_report(results)
-    found = Elements()
-    found.feed(page)
-    assert found.suspects == []
-    assert "img" not in found.tags
-    assert found.tags["script"] == 2  # the data of the path, and the page's own
-    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page).group(1)
-    policy = policy.replace("&#39;", "'")
-    for kind in ("script", "style"):
-        (text,) = found.inline[kind]
-        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        assert f"{kind}-src 'sha256-{digest}'" in policy
-    assert "default-src 'none'" in policy
-    assert "http:" not in page and "https:" not in page
+@pytest.fixture(scope="module")
+def _pages():
+    return {}
 
 
-def test_the_same_document_gives_the_same_page(results):
-    assert build_report(results) == build_report(json.loads(json.dumps(results)))
+@pytest.fixture
+def page_of(documents, _pages):
+    """The page of a case, made once."""
+
+    def make(case: str) -> str:
+        if case not in _pages:
+            _pages[case] = render_page(documents[case])
+        return _pages[case]
+
+    return make
 
 
-def test_sections_come_in_the_order_of_the_argument(results):
-    page = build_report(results)
-    places = [
-        page.index(f'id="{name}"')
-        for name in (
-            [
-                "answer",
-                "which",
-                "panel",
-                "pictures",
-                "good",
-                "accuracy",
-                "thresholds",
-                "cohort",
-                "trust",
-                "warnings",
-                "stability",
-                "samples",
-                "path",
-                "weights",
-                "write",
-                "methods",
-                "next",
-                "take",
-            ]
-        )
-    ]
-    assert places == sorted(places)
-    assert len(page) < 400_000
+@pytest.mark.parametrize("case", fakes.CASES)
+def test_every_kind_of_run_has_a_page(documents, page_of, case):
+    page, document = page_of(case), documents[case]
+    assert len(page.encode()) < 450_000
+    read = Reader(page)
+    assert html.unescape(document["verdict"]["headline"]) in read.text
+    for sentence in document["verdict"]["sentences"]:
+        assert sentence in read.text
+    for notice in document["notices"]:
+        assert notice["text"] in read.text
+    assert not re.search(r"\bNone\b(?! of| was)|\bnan\b", read.text)
+    hero = next(a["class"] for tag, a in read.elements if a.get("id") == "answer")
+    assert hero == f"hero {document['verdict']['answer']}"
 
 
-def test_a_page_of_many_features_stays_below_two_megabytes(results):
-    rng = np.random.default_rng(0)
-    found, names = results["figures"], [f"ENSG{j:011d}.7" for j in range(15_000)]
-    codes = np.repeat([0, 1], 600)
-    X = rng.normal(size=(1200, 40))
-    classes = results["data"]["classes"]
-    many = figures.SampleTable(X, codes, classes, names, names)
-    wide = figures.SampleTable(rng.normal(size=(40, 15_000)), codes[580:620], classes, names)
-    found["heatmap"] = features.heatmap(replace(many, ids=None), range(40))
-    found["volcano"] = features.volcano(wide, range(40))
-    for name in ("planes", "pca_before", "pca_after"):
-        found[name] = projections.pca_before(many)
-    steps = found["path"]["steps"][:1] * 30
-    found["path"] |= {
-        "features": names[:300],
-        "weights": rng.random((300, 30)).tolist(),
-        "steps": [{**step, "panel": list(range(0, 300, 30 - i))} for i, step in enumerate(steps)],
-        "chosen": 5,
-    }
-    results["panel"] = [
-        {**results["panel"][0], "feature": name, "rank": i} for i, name in enumerate(names[:60])
-    ]
-    assert len(build_report(results).encode()) < 2_000_000
+@pytest.mark.parametrize("case", fakes.CASES)
+def test_method_words_are_folded_away(page_of, case):
+    words = r"\b(delta|tau|planes?|elbow|hyperplanes?|penalty|quotient)\b|[δτ]"
+    assert re.findall(words, Reader(page_of(case)).text, re.IGNORECASE) == []
 
 
-def test_another_cohort_has_a_tile_a_section_and_its_own_curves(results):
-    page = build_report(results)
-    part = page[page.index('<section id="cohort">') : page.index('id="trust"')]
-    assert part.count("<svg") >= 3 and "&lt;u&gt;site 2&lt;/u&gt;.csv" in part
-    assert part.count("the labels of the model") == 1
-    assert part.count("<b>differs</b>") == sum(
-        f["shifted"] or f["scaled"] for f in results["test"]["shift"]
+def test_names_from_a_file_stay_text(page_of, document):
+    page = page_of("hostile")
+    read = Reader(page)
+    tags = [tag for tag, _ in read.elements]
+    assert tags.count("script") == 2 and "img" not in tags and "u" not in tags and "em" not in tags
+    assert all(name in read.text for name in fakes.HOSTILE)
+    assert document["data"]["positive"] in read.text
+    assert not any(key.startswith("on") for _, attrs in read.elements for key in attrs)
+    assert "<i>note</i>" not in page
+
+
+def test_nothing_comes_from_elsewhere_and_the_policy_allows_only_this(page_of):
+    page = page_of("signal")
+    read = Reader(page)
+    links = [v for _, a in read.elements for k, v in a.items() if k in ("src", "href", "action")]
+    assert all(v.startswith("#") or v == "data:," for v in links)
+    assert "style" not in {key for _, attrs in read.elements for key in attrs}
+    policy = next(a["content"] for t, a in read.elements if "http-equiv" in a)
+    for tag in ("style", "script"):
+        text = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        assert len(text) == 1
+        digest = base64.b64encode(hashlib.sha256(text[0].encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'")
+    ids = [attrs["id"] for _, attrs in read.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    assert {v[1:] for v in links if v.startswith("#")} <= set(ids)
+
+
+@pytest.mark.parametrize("case", fakes.CASES)
+def test_a_figure_is_the_same_on_the_page_and_in_a_file(documents, page_of, case):
+    page = page_of(case)
+    drawn = draw_figures(documents[case])
+    assert set(re.findall(r'data-give="([^"]+)"', page)) == set(drawn)
+    for name, chart in drawn.items():
+        file = chart.svg()
+        root = ElementTree.fromstring(file)  # well-formed, whatever the names are
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        inside = file.split('fill="#ffffff"/>', 1)[1]
+        assert inside in page, name
+        assert "var(" not in file and "nan" not in re.sub(r">[^<]*<", "><", inside).lower()
+        used = set(" ".join(re.findall(r'class="([^"]+)"', inside)).split())
+        styled = set(re.findall(r"\.([a-z][\w-]*)", root[0].text)) | {"title", "out", "cell"}
+        assert used <= styled, name
+        rows = list(csv.reader(io.StringIO(chart.csv())))
+        assert len(rows) > 1 and all(len(row) == len(rows[0]) for row in rows)
+        assert not any(cell.startswith(("=", "+", "@")) for row in rows for cell in row)
+
+
+def test_a_figure_is_added_in_two_places():
+    lines = "".join(file.read_text(encoding="utf-8") for file in TEMPLATES.rglob("*.html"))
+    for name in _FIGURES:
+        assert lines.count(f"figure('{name}'") + lines.count(f"give('{name}')") == 1, name
+
+
+def test_what_is_drawn_fits_the_classes(documents):
+    two, many = (set(draw_figures(documents[case])) for case in ("signal", "twelve"))
+    assert {"ladder", "boxes", "scatter", "heatmap", "volcano", "roc", "calibration", "decision",
+            "permutation", "confusion", "distances"} == two  # fmt: skip
+    assert {"ladder", "dots", "heatmap", "permutation", "confusion"} == many
+    assert {f"cohort-{name}" for name in ("roc", "calibration", "decision", "confusion")} | {
+        "batches-1"
+    } <= set(draw_figures(documents["hostile"]))
+
+
+def test_charts_place_what_they_are_given(document):
+    drawn = draw_figures(document)
+    rows = list(csv.DictReader(io.StringIO(drawn["ladder"].csv())))
+    assert [int(row["features"]) for row in rows] == [r["size"] for r in document["ladder"]]
+    assert [float(row["balanced accuracy"]) for row in rows] == pytest.approx(
+        [rung["score"]["value"] for rung in document["ladder"]], abs=1e-5
     )
-    assert "prevalence of 20%" in part
-    results["test"] = None
-    without = build_report(results)
-    assert 'id="cohort"' not in without and "<h3>In another cohort</h3>" not in without
-    assert '"numbers five"' in page and '"numbers five"' not in without
+    cells = list(csv.DictReader(io.StringIO(drawn["confusion"].csv())))
+    counts = [count for row in document["confusion"]["counts"] for count in row]
+    assert [int(cell["samples"]) for cell in cells] == counts
+    chart = drawn["roc"]
+    at = re.search(r'class="curve" d="M([\d.]+) ([\d.]+)', chart.svg())
+    assert (float(at[1]), float(at[2])) == pytest.approx((chart.sx(0), chart.sy(0)), abs=0.06)
 
 
-def test_a_cohort_of_one_class_still_makes_a_page(results):
-    found = validate_predictions(["a"] * 3, ["a", "a", "b"], ["a", "b"], positive="b")
-    results["test"] = summarize_test(found)
-    page = build_report(results)
-    assert "The cohort has no sample of b" in page and "accuracy, 3 samples" in page
-    said = words.cohort_sentence(results["test"])
-    assert "an accuracy of 0.67" in said and "one class is missing" in said
+def test_a_bare_run_has_a_page_too():
+    """Without probabilities, ladder, stability or a test there is less to show."""
+    table = fakes.make_table(n=60, sample_names=None)
+    evaluation = fakes.Evaluation(table, "not tested", stability=None, ladder=None, models={})
+    evaluation.panel_sizes, evaluation.size_range, evaluation.prior = (), None, "none"
+    evaluation.predictions = evaluation.predictions[
+        ["sample", "repeat", "fold", "truth", "prediction"]
+    ]
+    for name in ("thresholds", "slider", "decision_curve", "calibration_curve", "roc_curve"):
+        setattr(evaluation, name, lambda *_: None)
+    evaluation.calibration = None
+    document = build_document(table, evaluation)
+    page = Reader(render_page(document)).text
+    assert "not tested against chance" in page and "How many features?" not in page
+    assert set(draw_figures(document)) == {"boxes", "scatter", "heatmap", "volcano", "confusion"}
+    evaluation.panel = ()
+    assert "None was selected." in Reader(render_page(build_document(table, evaluation))).text
 
 
-def test_chance_is_said_first(results):
-    results["verdict"] = {
-        "level": "none",
-        "headline": "No signal: ill cannot be told from well better than by chance",
-        "sentences": ["What was done.", "What was found."],
-    }
-    page = build_report(results)
-    top = page[page.index("<h1>") : page.index('id="panel"')]
-    assert "No better than chance" in page[: page.index("<h1>")]
-    assert "better than by chance" in top
-    assert "Signal found" not in page
+def test_a_page_of_the_wrong_document_is_refused(document, comparison):
+    with pytest.raises(InputError, match="sparsegsvp results"):
+        render_page(comparison)
+    with pytest.raises(InputError, match="sparsegsvp comparison"):
+        render_comparison(document)
+    del document["panel"][0]["boxes"]
+    with pytest.raises(InputError, match=r"panel\[0\]\.boxes is missing"):
+        render_page(document)
 
 
-def test_a_document_with_nothing_but_a_panel_still_makes_a_page(results):
-    results |= {
-        "scores": {},
-        "thresholds": [],
-        "stability": None,
-        "evaluation": None,
-        "notices": [],
-    }
-    empty = dict.fromkeys(results["figures"]) | {"weights": [], "stability": []}
-    results["figures"] = empty
-    page = build_report(results)
-    assert "Not estimated in this run" in page
-    results["panel"] = []
-    assert "No feature was selected" in build_report(results)
+def test_the_comparison_has_its_page(comparison):
+    page = render_comparison(comparison)
+    read = Reader(page)
+    assert comparison["verdict"]["headline"] in read.text
+    assert comparison["verdict"]["headline"].startswith("2 features will do: GSVPSVM")
+    assert "<b>forest</b>" in read.text and "no convergence" in read.text
+    assert "a random panel of 2 scores 0.66" in read.text
+    chart = re.search(r'<svg class="chart".*?</svg>', page, re.DOTALL)[0]
+    assert chart.count('class="thread') == 4 and chart.count("<title>") > 4
+    rows = comparison["comparison"]["rows"]
+    for row in rows:
+        if row["method"] == "random panel":
+            row["balanced_accuracy"] = 0.99
+    from sparsegsvp.report.words import comparison_words
 
-
-def test_a_missing_template_engine_names_the_extra(results, monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r"sparsegsvp\[report\]"):
-        build_report(results)
+    said = comparison_words(comparison["comparison"])
+    assert said["headline"] == "A random panel of 2 features does as well as any method"
+    for row in rows:
+        row["balanced_accuracy"] = None
+    assert comparison_words(comparison["comparison"])["headline"] == "No method finished"

@@ -1,7 +1,4 @@
-"""The problem written out from its definition, and class matrices to try it on.
-
-The reference shares nothing with the solver.
-"""
+"""The problem written out from its definition, sharing nothing with the solver, and data."""
 
 from dataclasses import dataclass
 

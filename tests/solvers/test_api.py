@@ -243,7 +243,7 @@ BOTH = [
     ({"A": MA}, "both be ClassMoments or both"),
     ({"A": sum([MA, ClassMoments.from_data(A0, ONES)]), "B": MB}, "moments of 2 classes.*select"),
     ({"A": MA, "B": ClassMoments.from_data(B0[:1])}, "B has 1 rows: a class needs at least two"),
-    ({"A": ClassMoments.from_data(A0[:, :4]), "B": MB}, "A has 4 features and B has 5"),
+    ({"A": ClassMoments.from_data(A0[:, :4]), "B": MB}, "moments of 4 and 5 features"),
     ({"A": MA, "B": MB, "sample_weight": (ONES, ONES)}, "sample_weight is already in the moments"),
 ]
 SINGLE = [

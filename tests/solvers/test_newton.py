@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sparsegsvp.linalg.covariances import CovariancesOfRows, Part
 from sparsegsvp.linalg.rows import as_rows
 from sparsegsvp.solvers import newton
-from sparsegsvp.solvers.newton import Problem, kkt_residual, prox_on_sphere, solve
+from sparsegsvp.solvers.newton import Problem, kkt_residual, minimize, prox_on_sphere, solve
 from sparsegsvp.solvers.path import Path
 from sparsegsvp.solvers.penalties import Penalty
 from sparsegsvp.solvers.quotient import OneVsRest
@@ -70,7 +70,7 @@ def test_it_descends_to_a_stationary_point(reference, classes, seed, n_classes, 
     ref = reference(*blocks, i=1, tau=tau, pool=0.5)
     w = rng.normal(size=15) * (rng.random(15) < rng.uniform(0.2, 1.0))
     w[seed % 15] += 0.5
-    it, history = problem.minimize(delta, np.arange(15), w / np.linalg.norm(w), 1e-9, 2000)
+    it, history = minimize(problem, delta, np.arange(15), w / np.linalg.norm(w), 1e-9, 2000)
     assert (np.diff(history) <= 1e-14 * np.abs(history[:-1])).all()
     assert it.objective == history[-1]
     if it.point.bias.clipped:
@@ -123,12 +123,12 @@ def test_starting_at_the_solution_takes_no_iteration_and_limits_hold(classes):
     problem = _problem(classes(25, 30, seed=4), q=0.5)
     w = np.zeros(30)
     w[0] = 1.0
-    it, _ = problem.minimize(0.01, np.arange(30), w, 1e-8, 1000)
-    again, history = problem.minimize(0.01, np.arange(30), it.w, 1e-7, 1000)
+    it, _ = minimize(problem, 0.01, np.arange(30), w, 1e-8, 1000)
+    again, history = minimize(problem, 0.01, np.arange(30), it.w, 1e-7, 1000)
     assert len(history) == 1
     np.testing.assert_array_equal(again.w, it.w)
     for most in (1, 3):
-        _, history = problem.minimize(1e-4, np.arange(30), w, 1e-14, most)
+        _, history = minimize(problem, 1e-4, np.arange(30), w, 1e-14, most)
         assert len(history) == most + 1
 
 

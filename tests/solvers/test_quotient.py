@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from sparsegsvp.linalg.covariances import CovariancesOfMoments, CovariancesOfRows, Part
 from sparsegsvp.linalg.moments import ClassMoments
 from sparsegsvp.linalg.rows import as_rows
+from sparsegsvp.solvers.newton import Problem
+from sparsegsvp.solvers.penalties import Penalty
 from sparsegsvp.solvers.quotient import (
     OneVsRest,
     Quotient,
     best_bias,
-    full_gradient,
     single_feature_ratios,
 )
 
@@ -154,13 +155,12 @@ def test_the_gradient_of_all_features_from_a_few(reference, classes, n_classes, 
         plane = OneVsRest.of_class(i, cov.share, 0.4)
         expected = reference(*blocks, i=i, tau=0.7, pool=0.4).gradient(dense)
         bias = Quotient(cov, plane, 0.7, features).evaluate(w).bias
-        gradient = full_gradient(cov, plane, 0.7, features, w, bias)
+        problem = Problem(cov, plane, 0.7, Penalty(), np.ones(12))
+        gradient = problem.gradient(features, w, bias)
         np.testing.assert_allclose(gradient, expected, atol=1e-11)
         # where columns are not in memory, and where blocks are too large to be formed
-        cov = _covariances(blocks, moments)
-        np.testing.assert_allclose(
-            full_gradient(cov, plane, 0.7, features, w, bias), expected, atol=1e-11
-        )
+        problem = Problem(_covariances(blocks, moments), plane, 0.7, Penalty(), np.ones(12))
+        np.testing.assert_allclose(problem.gradient(features, w, bias), expected, atol=1e-11)
         cov.max_block = 2
         point = Quotient(cov, plane, 0.7, features).evaluate(w)
         np.testing.assert_allclose(point.gradient, expected[features], atol=1e-11)
@@ -179,4 +179,6 @@ def test_single_features_in_closed_form(classes, n_classes, tau, pool, seed):
     assert np.isinf(ratios[3])
     for f in (0, 1, 2, 4):
         _, point = _point(blocks, i, tau, pool, np.eye(5)[f])
-        assert ratios[f] == pytest.approx(point.bias.ratio, rel=1e-9)
+        # a bias that is clipped is not quite the best
+        close = 1e-7 if point.bias.clipped else 1e-9
+        assert ratios[f] == pytest.approx(point.bias.ratio, rel=close)

@@ -1,301 +1,293 @@
-"""`select_panel`: one path from a table to a page, the same from Python and the command line."""
+"""`select_panel`: what is evaluated is what is used, on any input, with every request obeyed."""
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from scipy import sparse
 
-import sparsegsvp
-from sparsegsvp import Selection, load_model, select_panel
-from sparsegsvp.cli.app import app
-from sparsegsvp.cli.command import values
-from sparsegsvp.cli.options import (
-    Folds,
-    Given,
-    Method,
-    Permutations,
-    Planning,
-    Resamples,
-    Transform,
-)
-from sparsegsvp.evaluation import EvaluationResult, nested_evaluate
-from sparsegsvp.io import InputError, read_table
-from sparsegsvp.report import draw_figures, validate
-from sparsegsvp.workflow import results
-from sparsegsvp.workflow.run import Cancelled
+from sparsegsvp import Selection, select_panel
+from sparsegsvp.io import InputError, make_table
+from sparsegsvp.report import check_document
 
-CHEAP = {"tau": 1.0, "n_deltas": 5, "folds": 3, "repeats": 1}
-WORDS = ["--tau", "1", "--deltas", "5", "--folds", "3", "--repeats", "1"]
+ONCE = {"repeats": 1, "permutations": 0}
 
 
-@pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(40, 8)).round(4)
-    X[:20, 2] += 3
-    X[5, 4] = np.nan
-    table = pd.DataFrame(X, columns=[f"g{j}" for j in range(8)])
-    return table.assign(state=np.repeat(["ill", "well"], 20))
+def folds_panels(selection):
+    """The panels of the outer folds, as sets of names."""
+    names = selection.table.feature_names
+    return [{names[j] for j in panel} for panel in selection.evaluation.panels["features"]]
 
 
-@pytest.fixture(scope="module")
-def path(frame, tmp_path_factory) -> Path:
-    file = tmp_path_factory.mktemp("select") / "t.csv"
-    frame.to_csv(file, index=False)
-    return file
+def test_the_interface_is_what_the_design_says():
+    assert len(inspect.signature(select_panel).parameters) <= 24
+    for name in ("panel", "ladder", "notices", "verdict", "with_size", "save", "to_html"):
+        assert hasattr(Selection, name)
 
 
-@pytest.fixture(scope="module")
-def found(path) -> Selection:
-    return select_panel(path, target="state", permutations=3, resamples=4, **CHEAP)
+def test_a_planted_panel_is_found_and_called_signal(selection, informative):
+    assert set(informative) <= set(selection.panel.index)
+    assert selection.verdict == "signal"
+    assert selection.evaluation.scores["balanced_accuracy"].low > 0.5
+    check_document(json.loads(json.dumps(selection.document, allow_nan=False)))
+    assert [row["feature"] for row in selection.document["panel"]] == list(selection.panel.index)
+    assert "Selection: " in repr(selection) and "<iframe" in selection._repr_html_()
 
 
-def test_python_and_the_command_line_give_the_same_document(found, path, tmp_path, monkeypatch):
-    out = tmp_path / "out"
-    monkeypatch.setattr(results, "draw_figures", lambda document: {})
-    words = ["select", path, "-t", "state", *WORDS, "--permutations", "3", "--resamples", "4"]
-    result = CliRunner().invoke(
-        app, [str(w) for w in [*words, "--figures", "--jobs", "1", "--out", out]]
+def test_the_model_is_the_panel(selection, frame):
+    """It predicts from the panel's columns alone, in any order, with others beside them."""
+    features = frame.drop(columns="class")
+    alone = features[list(selection.panel.index)]
+    expected = selection.model.predict_proba(features)
+    np.testing.assert_allclose(selection.model.predict_proba(alone), expected, rtol=1e-12)
+    mixed = alone.iloc[:, ::-1].assign(other=1.0)
+    np.testing.assert_allclose(selection.model.predict_proba(mixed), expected, rtol=1e-12)
+    assert np.mean(selection.model.predict(features) == frame["class"]) > 0.85
+
+
+def test_the_ladder_and_its_rungs(selection, frame):
+    """A rung is a run of exactly that size: features, model and scores, without another run."""
+    ladder = selection.ladder
+    assert ladder["size"].tolist() == [1, 2, 3, 5, 8, 13, 21, 30]
+    features = frame.drop(columns="class")
+    for size in (1, 3, 8):
+        rung = selection.with_size(size)
+        row = ladder[ladder["size"] == size].iloc[0]
+        assert list(rung.panel.index) == list(row["names"]) and len(rung.panel) == size
+        score = rung.evaluation.scores["balanced_accuracy"]
+        assert (score.value, score.low, score.high) == pytest.approx(
+            (row["balanced_accuracy"], row["low"], row["high"])
+        )
+        alone = rung.model.predict(features[list(rung.panel.index)])
+        assert (alone == rung.model.predict(features)).all()
+        assert rung.to_html() != selection.to_html()
+        assert [r["chosen"] for r in rung.document["ladder"]].count(True) == 1
+    run = select_panel(frame, target="class", n_features=3, repeats=2, permutations=19)
+    rung = selection.with_size(3)
+    assert list(run.panel.index) == list(rung.panel.index)
+    assert run.evaluation.scores["roc_auc"].value == pytest.approx(
+        rung.evaluation.scores["roc_auc"].value
     )
-    assert result.exit_code == 0, result.stderr
-    assert (out / "figures").is_dir() and not (tmp_path / "saved" / "figures").exists()
-    written = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    assert written["run"].pop("command").startswith("sparsegsvp select ")
-    mine = json.loads(json.dumps(found.document))
-    assert mine["run"].pop("command") == ""
-    assert written == mine
-    found.save(tmp_path / "saved")
-    for name in ("panel.csv", "predictions.csv", "model.skops"):
-        assert (tmp_path / "saved" / name).read_bytes() == (out / name).read_bytes()
-    page = (tmp_path / "saved" / "report.html").read_text(encoding="utf-8")
-    assert page == found.to_html()
+    with pytest.raises(InputError, match="no panel of 4 features; it has those of 1, 2, 3"):
+        selection.with_size(4)
 
 
-def test_figures_and_workbook_are_written_and_replaced(found, tmp_path, monkeypatch):
-    import openpyxl
-
-    few = {name: draw_figures(found.document)[name] for name in ("roc", "boxes")}
-    monkeypatch.setattr(results, "draw_figures", lambda document: few)
-    out = tmp_path / "out"
-    found.save(out, figures=True)
-    names = {f"{name}.{kind}" for name in few for kind in ("svg", "png", "csv")}
-    assert {p.name for p in (out / "figures").iterdir()} == names
-    assert (out / "figures" / "roc.csv").read_text(encoding="utf-8") == few["roc"].csv()
-    book = openpyxl.load_workbook(out / "panel.xlsx")
-    header, *rows = book["panel"].iter_rows(values_only=True)
-    assert header[0] == "feature" and [row[0] for row in rows] == found.panel.index.tolist()
-    assert rows[0][2] == found.document["panel"][0]["weights"][0]
-    scores = {row[1]: row[2] for row in book["scores"].iter_rows(min_row=2, values_only=True)}
-    assert scores["auc"] == found.evaluation.scores["auc"].value
-    monkeypatch.setattr(results.importlib.util, "find_spec", lambda name: None)
-    results.write_figures(tmp_path / "plain", found.document)
-    assert {p.suffix for p in (tmp_path / "plain").iterdir()} == {".svg", ".csv"}
-    monkeypatch.undo()
-    found.save(out, force=True)
-    assert not (out / "figures").exists() and (out / "panel.xlsx").exists()
-    (out / "notes").mkdir()
-    with pytest.raises(InputError, match="other files"):
-        found.save(out, force=True)
+def test_exactly_k_is_a_rung_of_its_own(frame):
+    run = select_panel(frame, target="class", n_features=4, **ONCE)
+    assert len(run.panel) == 4 and set(run.evaluation.panel_sizes) == {4}
+    assert 4 in run.ladder["size"].tolist()
 
 
-def test_every_kind_of_table_gives_the_same_panel(found, frame, path):
-    features = frame.drop(columns="state")
-    tables = {
-        "frame": (frame, {"target": "state"}),
-        "frame and labels": (features, {"y": frame["state"]}),
-        "array": (features.to_numpy(), {"y": frame["state"], "feature_names": features.columns}),
-        "table": (read_table(path, target="state"), {}),
-    }
-    expected = [(row["feature"], row["weights"]) for row in found.document["panel"]]
-    for name, (data, given) in tables.items():
-        other = select_panel(data, **given, fast=True, **CHEAP)
-        panel = [(row["feature"], row["weights"]) for row in other.document["panel"]]
-        assert panel == expected, name
-        assert other.evaluation.scores["auc"].value == found.evaluation.scores["auc"].value
+def test_noise_is_called_so_even_in_a_hurry(kit):
+    answers = []
+    for seed in range(5):
+        frame, _ = kit.planted(effect=0.0, seed=seed)
+        answers.append(select_panel(frame, target="class", fast=True).verdict)
+    assert answers.count("signal") <= 1 and "not tested" not in answers
 
 
-def test_what_is_fitted_is_what_is_evaluated(found, path):
-    """Evaluating the fitted procedure from outside gives the estimate that was reported."""
-    table = read_table(path, target="state")
-    again = nested_evaluate(
-        found.model, table.X, table.labels, cv=3, n_repeats=1, n_permutations=0, final_fit=False
-    )
-    assert [name for name, _ in found.model.steps] == ["impute", "model"]
-    assert again.scores["balanced_accuracy"] == found.evaluation.scores["balanced_accuracy"]
-    described = again.description["estimator"]
-    assert described == found.evaluation.description["estimator"]
-    assert list(found.model.feature_names_in_) == list(table.feature_names)
+def test_what_is_banned_makes_no_signal(frame, informative):
+    """The test is of the procedure that is reported: without the columns that are banned."""
+    with_all = select_panel(frame, target="class", fast=True)
+    without = select_panel(frame, target="class", fast=True, ban=informative)
+    assert with_all.verdict == "signal" and without.verdict != "signal"
+    assert all(panel.isdisjoint(informative) for panel in folds_panels(without))
 
 
-def test_a_selection_says_what_it_found(found):
-    assert found.panel.index[0] == "g2"
-    assert found.to_frame().equals(found.panel)
-    headline, score, sizes = repr(found).splitlines()
-    assert headline == f"Selection: {found.document['verdict']['headline']}"
-    value = found.evaluation.scores["balanced_accuracy"].value
-    assert score.startswith(f"  balanced accuracy {value:.2f} (95% interval ")
-    assert sizes.startswith(f"  panels: {len(found.panel)} on all samples, ")
-    assert str(max(found.evaluation.panel_sizes)) in sizes
-    assert {"higher_in", "weight_ill", "weight_well", "frequency"} <= set(found.panel.columns)
-    assert found.verdict == found.evaluation.verdict == "not tested"  # 3 draws decide nothing
-    codes = [notice.code for notice in found.notices]
-    assert "not tested" in codes
-    assert [n["code"] for n in found.document["notices"]] == codes
-    assert [n["title"] for n in found.document["notices"]] == [n.title for n in found.notices]
-    assert found.stability is not None and found.stability.selections_.shape == (4, 8)
-    assert set(found.seconds) >= {"tuning and fitting", "nested cross-validation", "summary"}
+def test_the_same_bytes_with_two_processes_and_the_same_numbers_in_any_order(
+    selection, frame, tmp_path
+):
+    again = select_panel(frame, target="class", repeats=2, permutations=19, n_jobs=2)
+    assert again.document == selection.document
+    shuffled = frame.sample(frac=1.0, random_state=5)
+    other = select_panel(shuffled, target="class", repeats=2, permutations=19)
+    assert list(other.panel.index) == list(selection.panel.index)
+    for name, score in selection.evaluation.scores.items():
+        found = other.evaluation.scores[name]
+        assert (found.value, found.low) == pytest.approx((score.value, score.low), abs=1e-6)
+    assert other.evaluation.verdict.p_value == selection.evaluation.verdict.p_value
 
 
-def test_a_notebook_shows_the_page_in_a_sandbox(found):
-    shown = found._repr_html_()
-    assert shown.startswith(
-        '<iframe sandbox="allow-scripts allow-downloads" srcdoc="&lt;!doctype html&gt;'
-    )
-    assert "allow-same-origin" not in shown
-    assert shown.count("<") == 2  # nothing of the page is outside of the frame
-
-
-def test_progress_names_every_stage_and_can_end_the_run(frame):
-    seen: list[tuple[str, int, int]] = []
-    select_panel(
-        frame, target="state", permutations=2, resamples=2,
-        progress=lambda *step: seen.append(step), **CHEAP,
-    )  # fmt: skip
-    stages = list(dict.fromkeys(stage for stage, _, _ in seen))
-    assert stages == [
-        "tuning and fitting",
-        "nested cross-validation",
-        "permutation test",
-        "stability in half samples",
-        "summary",
+def test_any_input_gives_the_same_panel(frame, tmp_path):
+    X, y = frame.drop(columns="class"), frame["class"]
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet", index=False)
+    expected = select_panel(frame, target="class", **ONCE)
+    names = list(X.columns)
+    others = [
+        select_panel(X, y, **ONCE),
+        select_panel(X.to_numpy(), y.to_numpy(), feature_names=names, **ONCE),
+        select_panel(sparse.csr_array(X.to_numpy()), y.to_numpy(), feature_names=names, **ONCE),
+        select_panel(make_table(frame, target="class"), **ONCE),
+        select_panel(tmp_path / "a.csv", target="class", **ONCE),
+        select_panel(tmp_path / "a.parquet", target="class", **ONCE),
     ]
-    assert all(seen[-1][1:] == (1, 1) or done <= total for _, done, total in seen)
-    count = iter(range(100))
-    with pytest.raises(Cancelled):
-        select_panel(
-            frame, target="state", permutations=0, resamples=0,
-            cancel=lambda: next(count) >= 3, **CHEAP,
-        )  # fmt: skip
+    anndata = pytest.importorskip("anndata")
+    obs = pd.DataFrame({"class": y.to_numpy()}, index=[f"s{i}" for i in range(len(y))])
+    data = anndata.AnnData(X.to_numpy(), obs=obs, var=pd.DataFrame(index=names))
+    others.append(select_panel(data, target="class", **ONCE))
+    value = expected.evaluation.scores["balanced_accuracy"].value
+    for other in others:
+        assert list(other.panel.index) == list(expected.panel.index)
+        assert other.evaluation.scores["balanced_accuracy"].value == pytest.approx(value)
 
 
-def test_the_largest_number_of_draws_reaches_the_test(frame):
-    found = select_panel(frame, target="state", fast=True, max_permutations=120, **CHEAP)
-    assert found.evaluation.description["max_permutations"] == 120
-    assert found.document["run"]["parameters"]["max_permutations"] == 120
+def test_must_is_in_every_fold(frame, informative):
+    noise = next(name for name in frame if name not in (*informative, "class"))
+    run = select_panel(frame, target="class", must=noise, ban=informative[:1], **ONCE)
+    for panel in folds_panels(run):
+        assert noise in panel and informative[0] not in panel
+    assert noise in run.panel.index and informative[0] not in run.panel.index
+    notice = next(n for n in run.notices if n.code == "steered")
+    assert noise in notice.text and informative[0] in notice.text
+    assert min(run.ladder["size"]) == 1 and run.ladder["names"].iloc[0] == (noise,)
 
 
-def test_an_interrupted_run_resumes_to_the_same_bytes(frame, tmp_path):
-    log = tmp_path / "run.jsonl"
-    options = {"target": "state", "permutations": 3, "resamples": 4, "log": log, **CHEAP}
-
-    def stop(stage: str, done: int, total: int) -> None:
-        if stage == "stability in half samples" and done == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        select_panel(frame, progress=stop, **options)
-    with pytest.raises(ValueError, match="exists already"):
-        select_panel(frame, **options)
-    done = []
-    resumed = select_panel(frame, resume=True, progress=lambda *step: done.append(step), **options)
-    whole = select_panel(frame, **{**options, "log": None})
-    assert json.dumps(resumed.document) == json.dumps(whole.document)
-    # folds and draws that the log holds are not computed again
-    assert ("nested cross-validation", 3, 3) in done
-    assert ("nested cross-validation", 1, 3) not in done
-    with pytest.raises(ValueError, match="other work"):
-        select_panel(frame, resume=True, **{**options, "random_state": 1})
-    finished = log.read_bytes()
-    select_panel(frame, resume=True, **options)
-    assert log.read_bytes() == finished
+def test_a_given_panel_is_paired_on_the_same_folds(frame, informative):
+    noise = [name for name in frame if name not in (*informative, "class")][:3]
+    run = select_panel(frame, target="class", panel=noise, **ONCE)
+    given = run.document["given"]
+    assert given["names"] == noise and given["difference"]["high"] < 0
+    score = run.evaluation.scores["balanced_accuracy"].value
+    assert given["difference"]["value"] == pytest.approx(given["score"]["value"] - score)
+    best = select_panel(frame, target="class", panel=list(run.panel.index), **ONCE)
+    assert best.document["given"]["difference"]["value"] > -0.02
 
 
-def test_a_plan_reaches_document_page_files_and_log(frame, tmp_path, monkeypatch):
-    log = tmp_path / "run.jsonl"
-    options = {"target": "state", "fast": True, "plan": True, "log": log, **CHEAP}
-    found = select_panel(frame, **options)
-    validate(found.document)
-    assert found.document["learning"] == found.learning.to_dict()
-    assert found.document["learning"]["sizes"] == [12, 16, 20, 26, 32]
-    assert found.document["learning"]["stability"][-1] is not None
-    shown = found.document["figures"]["learning"]
-    assert shown["measured"]["value"] == [a.value for a in found.learning.accuracy]
-    page = found.to_html()
-    assert 'id="plan"' in page and found.learning.sentence() in page
-    found.save(tmp_path / "out")
-    checklist = (tmp_path / "out" / "checklist.md").read_text(encoding="utf-8")
-    assert found.learning.sentence() in checklist
-    written = found.document["methods"]
-    assert "nested parts of 12, 16, 20, 26 and 32 samples, 10 times each" in written["paragraph"]
-    assert found.learning.sentence() in written["paragraph"]
-    assert any("Mukherjee" in citation for citation in written["citations"])
-    seen = []
-    again = select_panel(frame, resume=True, progress=lambda *s: seen.append(s), **options)
-    assert again.document == found.document
-    assert ("learning curve", 50, 50) in seen and ("learning curve", 1, 50) not in seen
-    monkeypatch.setattr(EvaluationResult, "verdict", "none")  # it outweighs the curve
-    overruled = select_panel(frame, resume=True, **options).learning
-    assert overruled.reason == "chance" and not overruled.forecast
+def test_what_is_adjusted_for_is_in_every_panel(frame):
+    """Age is a number, sex a text; the logarithm leaves both alone."""
+    rng = np.random.default_rng(0)
+    raw = np.exp2(frame.drop(columns="class") + 8)
+    raw["age"] = rng.integers(40, 80, len(frame))
+    raw["sex"] = rng.choice(["F", "M"], len(frame))
+    raw["class"] = frame["class"]
+    run = select_panel(raw, target="class", adjust=["age", "sex"], log2=True, **ONCE)
+    assert list(run.table.covariates) == ["age", "sex"]
+    covariates = {name for made in run.table.covariates.values() for name in made}
+    assert all(covariates <= panel for panel in folds_panels(run))
+    adjusted = run.document["adjusted"]
+    assert adjusted["added"]["low"] > 0 and adjusted["alone"]["low"] < 0.6
+    ages = raw["age"].to_numpy(dtype=float)
+    column = run.table.feature_names.index("age")
+    np.testing.assert_array_equal(run.run.values[:, column], ages)
 
 
-def test_a_recalibrated_selection_says_so_in_everything_it_writes(frame, tmp_path):
-    found = select_panel(frame, target="state", fast=True, **CHEAP)
-    assert not any("Mukherjee" in citation for citation in found.document["methods"]["citations"])
-    cohort = frame.iloc[::2]
-    again = found.recalibrated(cohort, prevalence=0.1)
-    validate(again.document)
-    assert again.document["model"]["recalibration"]["n_samples"] == len(cohort)
-    assert "recalibrated to a prevalence of 10%" in again.document["methods"]["paragraph"]
-    assert again.document["evaluation"] == found.document["evaluation"]
-    assert found.document["model"]["recalibration"] is None  # left as it was
-    again.save(tmp_path / "out")
-    for name in ("checklist.md", "report.html"):
-        text = (tmp_path / "out" / name).read_text(encoding="utf-8")
-        assert "recalibrated to a prevalence of 10%" in text, name
-    saved = load_model(tmp_path / "out" / "model.skops")
-    p, q = found.model.predict_proba(frame)[:, 1], saved.predict_proba(frame)[:, 1]
-    np.testing.assert_array_less(np.ptp(np.log(q / (1 - q)) - np.log(p / (1 - p))), 1e-9)
-    assert not np.allclose(p, q)
+def test_logarithms_and_medians_belong_to_the_model(frame, informative):
+    """A model takes the cells of a file: raw values, with gaps."""
+    plain = select_panel(frame, target="class", **ONCE)
+    raw = np.exp2(frame.drop(columns="class") + 8)
+    run = select_panel(raw.assign(**{"class": frame["class"]}), target="class", log2=True, **ONCE)
+    assert set(run.panel.index) == set(plain.panel.index)
+    with_gaps = raw.copy()
+    with_gaps.loc[::7, informative[0]] = np.nan
+    gappy = select_panel(
+        with_gaps.assign(**{"class": frame["class"]}), target="class", log2=True, **ONCE
+    )
+    assert gappy.table.n_missing == len(with_gaps.loc[::7])
+    for model in (run.model, gappy.model):
+        assert [name for name, _ in model.steps] == ["log2", "impute", "model"]
+        probabilities = model.predict_proba(with_gaps)
+        assert np.isfinite(probabilities).all()
+        median = np.nanmedian(np.log2(with_gaps[informative[0]]))
+        filled = with_gaps.fillna({informative[0]: np.exp2(median)})
+        if model is gappy.model:
+            np.testing.assert_allclose(probabilities, model.predict_proba(filled), rtol=1e-9)
 
 
-def test_defaults_are_the_same_on_the_command_line():
-    parameters = inspect.signature(select_panel).parameters
-    groups = (Method(), Transform(), Folds(), Given(), Permutations(), Resamples(), Planning())
-    for name, value in values(*groups).items():
-        default = parameters[name].default
-        assert (list(default) if isinstance(default, tuple) else default) == value, name
+def test_groups_are_never_split_and_batches_are_audited(frame):
+    groups = np.repeat(np.arange(len(frame) // 2), 2)
+    plates = np.where(frame["class"] == "ill", "A", "B")
+    plates[::5] = "C"
+    table = frame.assign(patient=groups, plate=plates)
+    table["class"] = frame["class"].to_numpy()[np.repeat(np.arange(0, len(frame), 2), 2)]
+    run = select_panel(table, target="class", groups="patient", batch="plate", **ONCE)
+    assert run.evaluation.n_groups == len(frame) // 2
+    predictions = run.evaluation.predictions
+    patient = groups[predictions["sample"]]
+    assert predictions.groupby([patient, predictions["repeat"]])["fold"].nunique().max() == 1
+    audit = run.document["batches"][0]
+    assert audit["name"] == "plate" and audit["confounded"]
+    assert not {"patient", "plate"} & set(run.table.feature_names)
 
 
-# What would be mathematics, estimation or summary in the command line.
-WORK = {
-    "fit",
-    "fit_transform",
-    "transform",
-    "predict",
-    "predict_proba",
-    "score",
-    "decision_function",
+def test_another_cohort_in_full(frame, kit, tmp_path):
+    other, _ = kit.planted(n=80, seed=1)
+    other = other.iloc[60:] if len(other) > 60 else other
+    rng = np.random.default_rng(3)
+    cohort = frame.copy()
+    numbers = cohort.columns.drop("class")
+    cohort[numbers] = cohort[numbers] + rng.normal(scale=0.3, size=(len(cohort), len(numbers)))
+    cohort = cohort[list(reversed(cohort.columns))]
+    run = select_panel(frame, target="class", test=cohort, prevalence=0.1, **ONCE)
+    found = run.document["cohort"]
+    assert found["n_samples"] == len(cohort) and found["prevalence"] == 0.1
+    assert found["scores"]["balanced_accuracy"]["value"] > 0.8 and found["thresholds"]
+    features = frame.columns.drop("class")
+    right = run.model.predict(cohort[features]) == cohort["class"]
+    assert found["scores"]["accuracy"]["value"] == pytest.approx(right.mean())
+    assert run.with_size(1).document["cohort"]["scores"] != found["scores"]
+    assert run.document["prevalence"] == 0.1
+    with pytest.raises(InputError, match="is the training table itself"):
+        select_panel(frame, target="class", test=frame, **ONCE)
+    renamed = cohort.replace({"class": {"ill": "sick"}})
+    with pytest.raises(InputError, match="label 'sick' does not occur"):
+        select_panel(frame, target="class", test=renamed, **ONCE)
+
+
+def test_three_classes():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 20)), columns=[f"g{j}" for j in range(20)])
+    frame["class"] = np.repeat(["a", "b", "c"], 20)
+    frame.loc[frame["class"] == "a", "g0"] += 4
+    frame.loc[frame["class"] == "b", "g1"] += 4
+    run = select_panel(frame, target="class", fast=True)
+    assert {"g0", "g1"} <= set(run.panel.index) and run.verdict == "signal"
+    assert run.document["data"]["positive"] is None
+    assert {"recall a", "recall b", "recall c"} <= set(run.document["scores"])
+    assert "<svg" in run.to_html()
+    with pytest.raises(InputError, match="prevalence is for two classes"):
+        select_panel(frame, target="class", prevalence=0.1)
+
+
+REFUSED = {
+    "size": ({"n_features": 0}, "n_features must be"),
+    "too large": ({"n_features": 99}, "more than the 40 that there are; ask for 40"),
+    "too small": ({"n_features": 1, "must": "g0,g1"}, "fewer than the 2"),
+    "unknown": ({"must": "g44"}, "there is no feature 'g44' \\(must\\); did you mean"),
+    "both": ({"must": "g1", "ban": "g1"}, "'g1' is to be in every panel \\(must\\) and in none"),
+    "all": ({"ban": [f"g{j}" for j in range(40)]}, "ban leaves no feature"),
+    "prevalence": ({"prevalence": 1.5}, "prevalence must be"),
+    "folds": ({"folds": 1}, "folds must be an integer of at least 2"),
+    "repeats": ({"repeats": 0}, "repeats must be"),
+    "seed": ({"random_state": -1}, "random_state must be"),
+    "floor": ({"floor": 0.0}, "floor must be"),
+    "target": ({"target": "klass"}, "there is no column 'klass' \\(target\\)"),
+    "positive": ({"positive": "sick"}, "sick"),
 }
-MAY_IMPORT = {"", "io", "io.errors", "reproduce", "workflow"}
 
 
-def test_the_command_line_adds_words_and_files_only():
-    """No module of `cli` fits, evaluates or summarises: it imports nothing that could."""
-    for file in (Path(sparsegsvp.__file__).parent / "cli").glob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.level == 2:
-                assert (node.module or "") in MAY_IMPORT, f"{file.name} imports {node.module}"
-            elif isinstance(node, ast.ImportFrom | ast.Import):
-                names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-                names += [alias.name for alias in node.names]
-                heavy = {"numpy", "scipy", "sklearn", "joblib", "pandas"}
-                assert not heavy & {name.split(".")[0] for name in names}, file.name
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                assert node.func.attr not in WORK, f"{file.name} calls .{node.func.attr}"
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_done_is_refused_early(frame, case, monkeypatch):
+    """By name and with a remedy, before anything is fitted."""
+    import sparsegsvp.workflow.run as room
+
+    monkeypatch.setattr(room, "nested_evaluate", lambda *_, **__: pytest.fail("it was fitted"))
+    given, message = REFUSED[case]
+    with pytest.raises(InputError, match=message):
+        select_panel(frame, **{"target": "class", **given})
+
+
+def test_tables_that_are_too_small(frame):
+    few = frame.groupby("class").head(3)
+    with pytest.raises(InputError, match="class 'ill' has only 3 samples"):
+        select_panel(few, target="class")
+    with pytest.raises(InputError, match="only 3 groups"):
+        select_panel(frame, target="class", groups=np.arange(len(frame)) % 3)
+    small = frame.groupby("class").head(5)
+    run = select_panel(small, target="class", fast=True)
+    assert run.evaluation.stability is None
+    assert any("half samples" in sentence for sentence in run.document["run"]["skipped"])

@@ -1,4 +1,4 @@
-"""The command line: ``sparsegsvp select``, ``predict``, ``evaluate``, ``compare`` and more.
+"""The command line: ``sparsegsvp select``, ``predict``, ``compare`` and more.
 
 The commands parse options, print and write files. What they do is in `sparsegsvp.workflow`,
 which knows nothing of the terminal.

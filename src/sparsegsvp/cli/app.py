@@ -10,16 +10,15 @@ import signal
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand
 
-from ..io import end_at_once
 from ..io.errors import InputError, one_line
-from . import evidence, models, panels
-from .command import flag
+from . import commands
+from .options import flag
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -39,10 +38,11 @@ app = typer.Typer(
 def run() -> int:
     """Run the program; return its exit code."""
     # Worker processes would print every warning that the results carry as notices.
-    if "--debug" not in sys.argv:
+    if not _debugging():
         os.environ.setdefault("PYTHONWARNINGS", "ignore")
-    _speak_any_terminal()
-    end_at_once()
+    for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character shows its code
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     # A polite kill and a closed terminal clean up like Ctrl-C does.
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
@@ -57,11 +57,8 @@ def run() -> int:
     return 0
 
 
-def _speak_any_terminal() -> None:
-    """Let a terminal that lacks a character show its code, instead of ending the program."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+def _debugging() -> bool:
+    return os.environ.get("SPARSEGSVP_DEBUG", "0") not in ("", "0")
 
 
 def _version(wanted: bool) -> None:
@@ -82,19 +79,10 @@ def _root(
     pass
 
 
-_SCHEDULERS = ("threads", "synchronous", "distributed")
-
-
 class StrictCommand(TyperCommand):
-    """A command that takes an option once, and whose ``--dask`` may stand alone."""
+    """A command that takes an option once, unless it is one of those that add up."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Add the scheduler that ``--dask`` means, and refuse what is said twice."""
-        words = spell_out(args)
-        self._refuse_repeats(ctx, words)
-        return super().parse_args(ctx, words)
-
-    def _refuse_repeats(self, ctx: Any, args: list[str]) -> None:
         """Refuse an option that takes one value and is given twice, since the last would win."""
         given: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
         counts = Counter(id(parameter) for parameter in given)
@@ -106,41 +94,21 @@ class StrictCommand(TyperCommand):
                     ctx=ctx,
                     param=parameter,
                 )
+        return super().parse_args(ctx, args)
 
 
-def spell_out(args: Sequence[str]) -> list[str]:
-    """Write ``--dask`` as ``--dask threads`` unless a scheduler or an address follows.
-
-    Examples
-    --------
-    >>> from sparsegsvp.cli.app import spell_out
-    >>> spell_out(["--dask", "folder"])
-    ['--dask', 'threads', 'folder']
-    >>> spell_out(["folder", "--dask", "tcp://10.0.0.1:8786"])
-    ['folder', '--dask', 'tcp://10.0.0.1:8786']
-    """
-    out: list[str] = []
-    for i, word in enumerate(args):
-        out.append(word)
-        following = args[i + 1] if i + 1 < len(args) else ""
-        if word == "--dask" and not (following in _SCHEDULERS or "://" in following):
-            out.append("threads")
-    return out
-
-
-# --- errors ----------------------------------------------------------------------------
+# --- errors
 
 
 def guarded(command: Command) -> Command:
     """Turn what goes wrong in a command into one line and an exit code.
 
-    2 for input that cannot be used, 130 for Ctrl-C, 1 for anything else. With ``--debug``
-    the traceback is shown too.
+    2 for input that cannot be used, 130 for Ctrl-C, 1 for anything else. With
+    ``SPARSEGSVP_DEBUG=1`` the traceback is shown too.
     """
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
-        debug = bool(kwargs.get("debug"))
         try:
             return command(*args, **kwargs)
         except (typer.Exit, typer.BadParameter):
@@ -150,8 +118,8 @@ def guarded(command: Command) -> Command:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except (Exception, KeyboardInterrupt) as error:
-            message, code = _explain(error, command.__name__, kwargs)
-            if debug:
+            message, code = _explain(error, command.__name__)
+            if _debugging():
                 for line in traceback.format_exc().splitlines():
                     print(one_line(line), file=sys.stderr)
             print(f"sparsegsvp: {one_line(message)}", file=sys.stderr, flush=True)
@@ -160,55 +128,40 @@ def guarded(command: Command) -> Command:
     return run  # type: ignore[return-value]
 
 
-_ADVICE = {
-    errno.ENOSPC: "make room on the disk, or choose another folder",
-    errno.EDQUOT: "make room in your quota, or choose another folder",
-    errno.EROFS: "choose a folder that can be written to",
-    errno.EACCES: "choose a folder that is yours",
-    errno.EXDEV: "choose a folder that is not spread over several disks",
-    errno.EIO: "check the disk, or choose another folder",
-    errno.EPERM: "choose a folder that is yours",
-}
+_ADVICE = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, or choose another folder")
+_ADVICE |= dict.fromkeys(
+    (errno.EROFS, errno.EACCES, errno.EPERM), "choose a folder that you may write to"
+)
 
 
-def _explain(error: BaseException, name: str, options: dict[str, Any]) -> tuple[str, int]:
+def _explain(error: BaseException, name: str) -> tuple[str, int]:
     """Return what is said of an error in a command, and the exit code."""
     if isinstance(error, KeyboardInterrupt):
         if name == "reproduce":
             return "interrupted; run it again to continue where it stopped", 130
-        if options.get("log") is not None:
-            return "interrupted; --resume continues where it stopped", 130
         return "interrupted; nothing was written", 130
     if isinstance(error, InputError):
         return error.spelled(flag), 2
-    if isinstance(error, ValueError):
-        return str(error), 2
-    if isinstance(error, OSError):  # a full or read-only disk above all
+    if isinstance(error, OSError) and error.errno is not None:  # a full or read-only disk above all
         where = f"{error.filename}: " if error.filename else ""
-        advice = _ADVICE.get(error.errno or 0)
+        advice = _ADVICE.get(error.errno)
         return f"{where}{error.strerror or error}{f'; {advice}' if advice else ''}", 2
-    if isinstance(error, ImportError):
+    if isinstance(error, ImportError) and not (error.name or "").startswith("sparsegsvp"):
         return str(error), 1
     if isinstance(error, MemoryError):
         return "there is not enough memory; try --jobs 1 or a smaller table", 1
-    return f"{type(error).__name__}: {error}; --debug shows where", 1
+    return (
+        f"{type(error).__name__}: {error}; this is a fault of sparsegsvp, not of your file: "
+        "SPARSEGSVP_DEBUG=1 shows where, please report it"
+    ), 1
 
 
-# the place of each command in the help, and the example at the end of its own
-for panel, function, example in (
-    ("Panels", panels.select, "select tumors.csv --target diagnosis --batch plate"),
-    ("Panels", models.predict, "predict sparsegsvp-report/model.skops new.csv --out calls.csv"),
-    (
-        "Panels",
-        models.recalibrate,
-        "recalibrate model.skops --prevalence 0.02 --out clinic.skops",
-    ),
-    ("Evidence", evidence.evaluate, "evaluate tumors.csv --target diagnosis --n-features 5"),
-    ("Evidence", evidence.compare, "compare tumors.csv --target diagnosis --sizes 2,4,8"),
-    ("Evidence", evidence.reproduce, "reproduce breast"),
-    ("Panels", panels.look, "look tumors.csv"),
-    ("Panels", panels.app, "app --folder my-runs"),
-    ("Panels", panels.demo, "demo --fast"),
+for function, example in (
+    (commands.select, "select tumors.csv --target diagnosis --batch plate"),
+    (commands.predict, "predict sparsegsvp-report/model.skops new.csv --out calls.csv"),
+    (commands.compare, "compare tumors.csv --target diagnosis --sizes 2,4,8"),
+    (commands.reproduce, "reproduce breast"),
+    (commands.demo, "demo"),
+    (commands.app, "app --folder my-runs"),
 ):
-    epilog = f"Example: sparsegsvp {example}"
-    app.command(rich_help_panel=panel, cls=StrictCommand, epilog=epilog)(guarded(function))
+    app.command(cls=StrictCommand, epilog=f"Example: sparsegsvp {example}")(guarded(function))

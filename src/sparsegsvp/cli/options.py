@@ -1,332 +1,277 @@
-"""The options of the command line, each defined once, in groups that commands share.
+"""The options of the command line, each declared once.
 
-A group is a dataclass whose fields are options: the field's name is the parameter of the library,
-its type and default are the option's. A command takes a group by naming it in `command.command`.
+An option is named as the parameter of the library that it sets. From the same declaration come
+the flags of a command and its help, the command line that repeats a run, the spelling of a
+parameter in errors, and the fields of the form in the app. What is rarely needed has no flag of
+its own: ``--set NAME=VALUE`` sets it.
 """
-# ruff: noqa: RUF009  (each call in a class below makes the field that it stands for)
 
 from __future__ import annotations
 
-import dataclasses
+import functools
+import inspect
+import shlex
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-_READ = "Reading"
-_METHOD = "Method"
-_ESTIMATE = "Estimate"
-_GENERAL = "General"
-_ADVANCED = "Advanced"
-_REQUIRED = dataclasses.MISSING
+from ..io.errors import InputError, quote, suggestion
 
-
-def _option(panel: str, help: str, *flags: str, default: Any = None, **more: Any) -> Any:
-    """Make a field that is an option; without flags, its name with dashes is the only one."""
-    option = typer.Option(*flags, help=help, rich_help_panel=panel, **more)
-    metadata = {"option": option, "flags": flags}
-    if isinstance(default, list):
-        return dataclasses.field(default_factory=default.copy, metadata=metadata)
-    return dataclasses.field(default=default, metadata=metadata)
-
-
-def _switch(panel: str, help: str, flag: str) -> Any:
-    """Make a field that is off unless its flag is given."""
-    return _option(panel, help, flag, default=False, show_default=False)
-
-
-def _flag(flag: str, help: str) -> Any:
-    """Make an option of a single command that is off unless it is given."""
-    return typer.Option(flag, help=help, rich_help_panel=_GENERAL, show_default=False)
-
-
-TablePath = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TABLE",
-        show_default=False,
-        help="CSV, TSV (also .gz), GEO series matrix, Excel, Parquet, ARFF, NPZ or .h5ad.",
-    ),
-]
-_OUT = typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")
-Out = Annotated[Path, _OUT]
-MaybeOut = Annotated[Path | None, _OUT]
-Force = Annotated[bool, _flag("--force", "Replace the results of an earlier run.")]
-Figures = Annotated[
-    bool, _flag("--figures", "Write every figure too, as SVG, PNG and CSV, into DIR/figures.")
-]
-DryRun = Annotated[
-    bool, _flag("--dry-run", "Show the columns and an estimate of the time, and stop.")
-]
-
-
-@dataclass(frozen=True)
-class Opening:
-    """What a file does not say of itself."""
-
-    layer: str | None = _option(_READ, "Layer of an .h5ad file.", metavar="NAME")
-    sheet: str | None = _option(_READ, "Sheet of a workbook.", metavar="NAME")
-    separator: str | None = _option(_READ, "Separator, if it cannot be told.", metavar="CHAR")
-    decimal: str | None = _option(_READ, "Decimal mark, if it cannot be told.", metavar="MARK")
-
-
-@dataclass(frozen=True)
-class Cells(Opening):
-    """How the cells of a file are laid out."""
-
-    id: str | None = _option(_READ, "Column with the names of samples.", metavar="COLUMN")
-    transpose: bool | None = _option(
-        _READ,
-        "Features are in rows, samples in columns; found out where the names tell.",
-        "--transpose/--no-transpose",
-        show_default=False,
-    )
-    na: str | None = _option(
-        _READ,
-        "Codes for missing values, with commas between them, besides the usual ones such as "
-        "NA, n.d. and <LOD.",
-        metavar="CODES",
-    )
-    collapse: str | None = _option(
-        _READ,
-        "Make one feature of those with the same name: their mean, the one with the largest "
-        "mean (max), or the first.",
-        metavar="mean|max|first",
-    )
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What the columns of a table are for."""
-
-    target: str = _option(
-        _READ,
-        "Column with the class labels.",
-        "--target",
-        "-t",
-        metavar="COLUMN",
-        show_default=False,
-        default=_REQUIRED,
-    )
-    positive: str | None = _option(_READ, "The class of interest.", metavar="LABEL")
-    group: str | None = _option(
-        _READ,
-        "Patients, sites or batches that must not be split between training and test.",
-        metavar="COLUMN",
-    )
-    drop: list[str] | None = _option(_READ, "Columns to leave out.", metavar="COLUMN[,COLUMN...]")
-    keep: list[str] | None = _option(
-        _READ,
-        "Features, although they look clinical or technical; commas between them.",
-        metavar="COLUMNS",
-    )
-    labels: Path | None = _option(_READ, "A second file that has the labels.", metavar="FILE")
-    on: str | None = _option(_READ, "Column with the names of samples in --labels.", metavar="ID")
-
-
-@dataclass(frozen=True)
-class Batches:
-    """What else is known of the samples: where or when they were measured, age and sex."""
-
-    batch: list[str] | None = _option(
-        _READ,
-        "Plates, days or sites, to be audited: does the panel show them instead of the class? "
-        "May be repeated.",
-        metavar="COLUMN",
-    )
-    center_batches: bool = _switch(
-        _METHOD,
-        "Subtract the mean of each batch (of the first --batch) inside every fold. Needs the "
-        "classes mixed alike in all batches; the model then predicts whole batches only.",
-        "--center-batches",
-    )
-    adjust: list[str] | None = _option(
-        _READ,
-        "Age, sex and the like, in the decision in every fold: what does the panel add to them? "
-        "Commas between them, or @FILE.",
-        metavar="COLUMNS",
-    )
-    categorical: list[str] | None = _option(
-        _READ,
-        "Categories, text or codes, that may be chosen: all levels of a column or none. Those of "
-        "--adjust are in every panel. Commas between them, or @FILE.",
-        metavar="COLUMNS",
-    )
-
-
-@dataclass(frozen=True)
-class Transform:
-    """What is done to the values first."""
-
-    log2: bool = _option(_METHOD, "Take logarithms first.", "--log2", default=False)
-    floor: float = _option(
-        _METHOD, "Smaller values count as this in --log2; 16 is usual for microarrays.", default=1.0
-    )
-
-
-@dataclass(frozen=True)
-class Method:
-    """What the search chooses from, and how."""
-
-    n_features: int | None = _option(_METHOD, "Exactly K features.", metavar="K")
-    must: list[str] | None = _option(
-        _METHOD,
-        "In every panel; names, commas between them, or @FILE with one in each line.",
-        metavar="NAMES",
-    )
-    ban: list[str] | None = _option(_METHOD, "In no panel; names or @FILE.", metavar="NAMES")
-    costs: Path | None = _option(
-        _METHOD,
-        "What features cost, in place of 1: a name and a number in each line.",
-        metavar="FILE",
-    )
-    q: list[float] = _option(
-        _ADVANCED,
-        "Shape of the penalty, above 0 and up to 1: smaller values give fewer, larger weights. "
-        "Repeat to choose among several.",
-        default=[1.0],
-    )
-    tau: list[float] | None = _option(
-        _ADVANCED,
-        "Added to squared distances, so that a panel cannot look perfect by chance; larger values "
-        "weigh features one by one. Repeat to choose among several.",
-    )
-    pool: list[float] | None = _option(
-        _ADVANCED,
-        "How far the spread of each class is drawn to the common one, 0 to 1; repeatable.",
-    )
-    n_deltas: int = _option(_ADVANCED, "Steps from one feature to many.", "--deltas", default=30)
-    rule: str = _option(
-        _METHOD,
-        "How small: paired, the smallest panel that cannot be told from the best; best; or 1se, "
-        "the smallest within one standard error.",
-        default="paired",
-    )
-    impute: str = _option(
-        _METHOD, "Fill gaps with the median (of the training part), or none.", default="median"
-    )
-
-
-@dataclass(frozen=True)
-class Folds:
-    """The outer folds."""
-
-    folds: int = _option(_ESTIMATE, "Parts of which each is kept out once.", default=5)
-    repeats: int = _option(_ESTIMATE, "How often that is repeated.", default=5)
-
-
-@dataclass(frozen=True)
-class Given:
-    """Another panel, to be scored beside the selection."""
-
-    panel: list[str] | None = _option(
-        _ESTIMATE,
-        "Score this panel too, on the same folds, and its difference to the selection; names or "
-        "@FILE. Called after the fact: too good if it was chosen with these samples.",
-        metavar="NAMES",
-    )
-    published: bool = _switch(
-        _ESTIMATE, "The --panel was chosen elsewhere, without any of these samples.", "--published"
-    )
-
-
-@dataclass(frozen=True)
-class Permutations:
-    """The permutation test."""
-
-    permutations: int = _option(
-        _ESTIMATE, "Tables with shuffled labels to test against; 0 for none.", default=99
-    )
-    max_permutations: int = _option(
-        _ADVANCED,
-        "More draws, up to this many, where 99 leave the answer open (p between 0.01 and 0.1); 0 "
-        "for none.",
-        default=999,
-    )
-
-
-@dataclass(frozen=True)
-class Resamples:
-    """Stability in half samples."""
-
-    resamples: int = _option(
-        _ESTIMATE, "Random halves to select from anew, for stability; 0 for none.", default=50
-    )
-
-
-@dataclass(frozen=True)
-class Planning:
-    """What more samples would bring."""
-
-    plan: bool = _switch(
-        _ESTIMATE, "Measure growing parts of the samples: would more of them help?", "--plan"
-    )
-
-
-@dataclass(frozen=True)
-class Cohort:
-    """An independent cohort."""
-
-    test: Path | None = _option(_ESTIMATE, "An independent cohort to score.", metavar="FILE")
-    test_labels: Path | None = _option(
-        _ESTIMATE, "Labels of --test, if in a second file.", metavar="FILE"
-    )
-
-
-@dataclass(frozen=True)
-class Use:
-    """Where a panel is to be used."""
-
-    prevalence: float | None = _option(
-        _ESTIMATE,
-        "Share of the positive class where the panel is used, for predictive values and the "
-        "decision curve.",
-        metavar="P",
-    )
-
-
-@dataclass(frozen=True)
-class Running:
-    """Seed and processes."""
-
-    random_state: int = _option(_GENERAL, "Seed of all random choices.", "--seed", default=0)
-    n_jobs: int = _option(
-        _GENERAL, "Processes; -1 for one per core. Changes no result.", "--jobs", "-j", default=-1
-    )
-
-
-@dataclass(frozen=True)
-class Logging:
-    """A log that an interrupted run continues from."""
-
-    log: Path | None = _option(_GENERAL, "Append finished work here as it comes.", metavar="FILE")
-    resume: bool = _option(_GENERAL, "Continue --log where it ends.", "--resume", default=False)
-
-
-@dataclass(frozen=True)
-class Showing:
-    """What is printed."""
-
-    quiet: bool = _option(_GENERAL, "Print nothing but errors.", "--quiet", default=False)
-    json: bool = _option(
-        _GENERAL, "Print one JSON object and nothing else.", "--json", default=False
-    )
-    debug: bool = _option(_GENERAL, "Show the traceback of an error.", "--debug", default=False)
-    progress_file: Path | None = _option(
-        _GENERAL,
-        "Append how far the run has come, a JSON object in each line, for programs that watch.",
-        metavar="FILE",
-    )
-
-
-GROUPS = tuple(
-    kind
-    for kind in list(vars().values())
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind)
-)
-# The groups of `select` that say what is done, which the page in the browser sets too.
-SELECTING = (
-    Columns, Batches, Cells, Cohort, Use, Method, Transform, Folds, Given, Permutations, Resamples,
-    Planning, Running,
+EVERYDAY, SAMPLES, FILE, RUN, RARE = (
+    "Options", "The samples", "The file", "The run", "Rarely needed",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option: a parameter of the library, its help and how the command line spells it."""
+
+    name: str
+    label: str
+    help: str
+    section: str
+    kind: type = str
+    many: bool = False
+    default: Any = None
+    metavar: str | None = None
+    flags: tuple[str, ...] = ()
+
+    @property
+    def flag(self) -> str:
+        """The long flag."""
+        return next((f for f in self.flags if f[:2] == "--"), "--" + self.name.replace("_", "-"))
+
+    @property
+    def says_what(self) -> bool:
+        """Whether it says what is done, not where results go or how many processes do it."""
+        return self.name not in ("out", "force", "dry_run", "n_jobs", "cache", "rungs")
+
+    def annotation(self) -> Any:
+        """The annotated type that typer makes the option of."""
+        kind: Any = list[self.kind] if self.many else self.kind  # type: ignore[name-defined]
+        info = typer.Option(
+            *dict.fromkeys([*self.flags, self.flag]),
+            help=self.help,
+            metavar=self.metavar,
+            rich_help_panel=self.section,
+            show_default=self.default is not None and self.default is not False,
+        )
+        return Annotated[kind | None if self.default is None else kind, info]
+
+    def words(self, value: Any) -> list[str]:
+        """Spell a value as words of a command."""
+        items = value if self.many else [value]
+        if self.section == RARE:
+            return [w for item in items for w in ("--set", f"{self.name}={_text(item)}")]
+        if self.kind is bool:
+            return [self.flag]
+        return [word for item in items for word in (self.flag, _text(item))]
+
+    def parse(self, text: str) -> Any:
+        """Return the value that ``--set`` gives as text."""
+        try:
+            return _SWITCH[text.lower()] if self.kind is bool else self.kind(text)
+        except (KeyError, ValueError):
+            like = "yes or no" if self.kind is bool else "a number"
+            raise InputError(f"--set {self.name} is {quote(text)}", remedy=f"give {like}") from None
+
+
+_SWITCH = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+
+
+def _text(value: Any) -> str:
+    """Write a value as it can be read back, numbers as briefly as that allows."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return str(value)
+
+
+_NAMES = "Names with commas between them, or @FILE with one in each line."
+OPTIONS = {
+    item.name: item
+    for item in (
+        Option("target", "Column of the classes", "Column with the class labels.", EVERYDAY,
+               metavar="COLUMN", flags=("--target", "-t")),
+        Option("positive", "Class of interest", "The class of interest of two.", EVERYDAY,
+               metavar="LABEL"),
+        Option("n_features", "Number of features", "Exactly K features; by default as many as it "
+               "takes.", EVERYDAY, int, metavar="K", flags=("--n-features", "-k")),
+        Option("must", "Always in the panel", f"Features of every panel. {_NAMES}", EVERYDAY,
+               many=True, metavar="NAMES"),
+        Option("ban", "Never in the panel", "Features of no panel.", EVERYDAY, many=True,
+               metavar="NAMES"),
+        Option("fast", "A first look", "A first look in a fraction of the time: one repeat, few "
+               "permutations and half samples.", EVERYDAY, bool, default=False),
+        Option("prevalence", "Share of the class of interest where the panel is used",
+               "Share of the class of interest where the panel is used, for predictive values and "
+               "the decision curve.", EVERYDAY, float, metavar="P"),
+        Option("out", "Folder", "Folder for the results.", EVERYDAY, Path,
+               default=Path("sparsegsvp-report"), metavar="DIR", flags=("--out", "-o")),
+        Option("group", "Samples that belong together", "Patients or other groups whose samples "
+               "are never split between training and test.", SAMPLES, metavar="COLUMN"),
+        Option("batch", "Batches to audit", "Plates, days or sites: does the panel show them "
+               "instead of the class? May be repeated.", SAMPLES, many=True, metavar="COLUMN"),
+        Option("adjust", "Adjust for", "Age, sex and the like, in the decision in every fold: what "
+               "does the panel add to them?", SAMPLES, many=True, metavar="COLUMNS"),
+        Option("panel", "Another panel to score", "Score this panel too, on the same folds. Its "
+               "score flatters if it was chosen with these samples.", SAMPLES, many=True,
+               metavar="NAMES"),
+        Option("test", "Another cohort", "An independent cohort to score.", SAMPLES, Path,
+               metavar="FILE"),
+        Option("labels", "File of the classes", "A second file that has the labels.", FILE, Path,
+               metavar="FILE"),
+        Option("sheet", "Sheet", "Sheet of a workbook.", FILE, metavar="NAME"),
+        Option("drop", "Leave out", "Columns to leave out.", FILE, many=True, metavar="COLUMNS"),
+        Option("na", "Codes for missing values", "Codes for missing values besides NA and the "
+               "like, with commas between them.", FILE, metavar="CODES"),
+        Option("log2", "Take logarithms", "Take logarithms of the values first.", FILE, bool,
+               default=False),
+        Option("dry_run", "", "Show what was read and what each column is for, and stop.", RUN,
+               bool, default=False),
+        Option("force", "", "Replace the results of an earlier run.", RUN, bool, default=False),
+        Option("random_state", "Seed", "Seed of all random choices.", RUN, int, default=0,
+               metavar="N", flags=("--seed",)),
+        Option("n_jobs", "", "Processes; -1 for one per core. Changes no result.", RUN, int,
+               default=-1, metavar="N", flags=("--jobs", "-j")),
+        Option("methods", "Methods", "Only these methods, with commas between them.", EVERYDAY,
+               many=True, metavar="NAMES", flags=("--method", "-m")),
+        Option("sizes", "Panel sizes", "Panel sizes, with commas between them.", EVERYDAY,
+               default="2,4,8,16,32", metavar="SIZES"),
+        Option("cache", "", "A file that keeps what is finished, for a run that is interrupted.",
+               RUN, Path, metavar="FILE"),
+        Option("keep", "Use as features", "columns that look clinical or technical", RARE,
+               many=True),
+        Option("id", "Names of the samples", "column with the names of samples", RARE),
+        Option("on", "Names of the samples in the file of classes", "the same in --labels", RARE),
+        Option("transpose", "Features are in rows", "yes or no: features are in rows", RARE, bool),
+        Option("separator", "Separator", "mark between cells", RARE),
+        Option("decimal", "Decimal mark", "point or comma", RARE),
+        Option("thousands", "Thousands mark", "mark within large numbers", RARE),
+        Option("encoding", "Encoding", "of a text file", RARE),
+        Option("layer", "Layer", "of an .h5ad file", RARE),
+        Option("collapse", "Features of one name", "mean, max or first of features of one name",
+               RARE),
+        Option("floor", "Smallest value under the logarithm", "of --log2; 16 is usual for "
+               "microarrays", RARE, float, default=1.0),
+        Option("folds", "Folds", "of the outer cross-validation", RARE, int, default=5),
+        Option("repeats", "Repeats", "of the outer cross-validation", RARE, int, default=5),
+        Option("rungs", "A report for every size", "yes: a report for every size of the ladder",
+               RARE, bool, default=False),
+        Option("permutations", "Permutations", "shuffled tables to test against", RARE, int,
+               default=99),
+    )
+}  # fmt: skip
+_READING = ("sheet", "na", "id", "transpose", "separator", "decimal", "thousands", "encoding",
+            "layer", "collapse")  # fmt: skip
+_TABLE = ("labels", "drop", "log2", "floor", "keep", "on", *_READING)
+_RUNNING = ("out", "force", "random_state", "n_jobs")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "select": ("target", "positive", "n_features", "must", "ban", "prevalence", "fast", "group",
+               "batch", "adjust", "panel", "test", "permutations", "folds", "repeats", "rungs",
+               "dry_run", *_TABLE, *_RUNNING),
+    "compare": ("target", "methods", "sizes", "group", "folds", "repeats", "cache", *_TABLE,
+                *_RUNNING),
+    "predict": ("target", "positive", "force", *_READING),
+    "reproduce": ("out", "n_jobs"),
+    "demo": ("fast", *_RUNNING),
+    "app": (),
+}  # fmt: skip
+
+
+def options_of(command: str) -> list[Option]:
+    """Return the options of a command in the order of their declaration, which the help shows."""
+    return [item for name, item in OPTIONS.items() if name in COMMANDS[command]]
+
+
+def flag(name: str, value: Any = None) -> str:
+    """Spell a parameter of the library as the option of this command line."""
+    item = OPTIONS.get({"groups": "group"}.get(name, name))
+    if item is None:
+        return "--" + name.replace("_", "-")
+    if value is None:
+        return f"--set {item.name}=..." if item.section == RARE else item.flag
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    return shlex.join(item.words(values if item.many else values[0]))
+
+
+def command_line(command: str, paths: Iterable[Path | str], given: Mapping[str, Any]) -> list[str]:
+    """Return the words after ``sparsegsvp`` that repeat a command: what is not at its default."""
+    # a file whose name begins with a dash would be taken for an option
+    words = [command, *(f"./{path}" if str(path)[:1] == "-" else str(path) for path in paths)]
+    for item in options_of(command):
+        value = given.get(item.name, item.default)
+        if value != item.default and value not in (None, [], ()):
+            words += item.words(value)
+    return words
+
+
+def repeat_line(command: str, paths: Iterable[Path | str], given: Mapping[str, Any]) -> str:
+    """Return the line for the shell that repeats a run, without what changes no result."""
+    kept = {name: value for name, value in given.items() if OPTIONS[name].says_what}
+    return shlex.join(["sparsegsvp", *command_line(command, paths, kept)])
+
+
+# --- commands of functions
+
+
+def command(name: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function: its own arguments, and the options that the command takes.
+
+    The function gets the options by their names, those of ``--set`` among them. ``defaults`` are
+    those of this command alone.
+    """
+    options = options_of(name)
+    rare = {item.name: item for item in options if item.section == RARE}
+
+    def make(function: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(function, eval_str=True).parameters.values()
+        parameters = [p for p in own if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        common = [item for item in options if item.section != RARE]
+        made = [(p.name, p.default, p.annotation) for p in parameters]
+        made += [(i.name, defaults.get(i.name, i.default), i.annotation()) for i in common]
+        if rare:
+            said = "; ".join(f"{item.name} ({item.help})" for item in rare.values())
+            info = typer.Option(
+                "--set", metavar="NAME=VALUE", rich_help_panel=FILE, help=f"Rarely needed: {said}."
+            )
+            made.append(("settings", None, Annotated[list[str] | None, info]))
+
+        @functools.wraps(function)
+        def run(**given: Any) -> None:
+            given |= _settings(given.pop("settings", None) or (), rare)
+            function(**given)
+
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=d, annotation=a)
+                for n, d, a in made
+            ]
+        )
+        run.__annotations__ = {n: a for n, _, a in made}
+        return run
+
+    return make
+
+
+def _settings(texts: Iterable[str], rare: Mapping[str, Option]) -> dict[str, Any]:
+    """Return the values of all options without a flag, given as ``NAME=VALUE`` or not."""
+    given: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        item = rare.get(name.strip().replace("-", "_"))
+        if item is None or not equals:
+            what = f"there is no {quote(name)}" if equals else f"{quote(text)} is no NAME=VALUE"
+            raise InputError(f"{what} (--set)", remedy=suggestion(name, list(rare)))
+        if item.many:
+            given[item.name] = [*given.get(item.name, ()), item.parse(value)]
+        elif item.name in given:
+            raise InputError(f"--set {item.name} is given twice", remedy="give it once")
+        else:
+            given[item.name] = item.parse(value)
+    return {name: given.get(name, item.default) for name, item in rare.items()}

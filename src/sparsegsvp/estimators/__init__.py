@@ -5,11 +5,13 @@ from .elbow import elbow_features, find_elbow
 from .gsvpsvm import GSVPSVM
 from .gsvpsvm_cv import GSVPSVMCV
 from .lq import LqGSVPSVM
+from .pgd import PGDGSVPSVM
 from .pipeline import Panel, PanelPipeline
 
 __all__ = [
     "GSVPSVM",
     "GSVPSVMCV",
+    "PGDGSVPSVM",
     "BatchCenterer",
     "LqGSVPSVM",
     "Panel",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_feature_names, check_is_fitted
+from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
 from .._mixins import SupportSelector
 from .._typing import Float64Array, IntArray
@@ -17,6 +17,7 @@ from ..solvers.exact import panel_planes
 from .decision import (
     LINEAR,
     PROBABILISTIC,
+    SAMPLE,
     balanced_sample,
     fit_logistic,
     log_distances,
@@ -122,10 +123,14 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         array of shape (n_samples, n_selected)
         """
         check_is_fitted(self)
-        if is_dask(X):
-            panel = np.flatnonzero(self.support_)
-            return X.iloc[:, panel] if hasattr(X, "iloc") else X[:, panel]
         assay = self._assay(X)
+        if is_dask(X):
+            frame, panel = hasattr(X, "columns"), np.flatnonzero(self.support_)
+            if assay is None:  # names and number of features are known without reading
+                header = X._meta if frame else X
+                validate_data(self, header, reset=False, skip_check_array=True)
+                assay = X.iloc[:, panel] if frame else X[:, panel]
+            return assay
         return super().transform(X) if assay is None else np.asarray(assay)
 
     def _panel_rows(self, X: Any) -> Rows:
@@ -151,7 +156,7 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
             return X[panel]
         absent = known.difference(given)
         try:
-            _check_feature_names(self, X, reset=False)
+            _check_feature_names(self, X._meta if is_dask(X) else X, reset=False)
         except ValueError as error:
             if absent:
                 error.add_note(f"columns of the panel are missing: {first_few(sorted(absent), 10)}")
@@ -239,7 +244,7 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         else:
             features = (columns - center) / scale
         coef, intercept = fit_logistic(
-            features, codes[sample], n_classes, weight[sample], min(n_samples, len(sample))
+            features, codes[sample], n_classes, weight[sample], min(n_samples, SAMPLE)
         )
         if self.decision_ == "logistic":
             coef = coef / scale

@@ -102,17 +102,7 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return hasattr(self, "mean_")
 
     def fit_transform(self, X: Any, y: Any = None, batch: ArrayLike | None = None) -> Any:
-        """Find the means of the batches and centre the same rows.
-
-        Parameters
-        ----------
-        X, y, batch
-            As of `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-        """
+        """Find the means of the batches and centre the same rows."""
         return self.fit(X, y, batch=batch).transform(X, batch=batch)
 
     def transform(self, X: Any, batch: ArrayLike | None = None) -> Any:

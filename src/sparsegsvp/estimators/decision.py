@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import expit, softmax
+from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 
 from .._typing import Float64Array, IntArray
@@ -50,7 +51,9 @@ def fit_logistic(
         solver="newton-cholesky" if few else "lbfgs",
         tol=1e-8 if few else 1e-5,
         max_iter=200 if few else 500,
-    ).fit(features, codes, sample_weight=balanced)
+    )
+    with config_context(skip_parameter_validation=True, assume_finite=True):
+        model.fit(features, codes, sample_weight=balanced)
     return model.coef_, model.intercept_
 
 

@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_real, forget_fit, warn_constant
@@ -25,7 +26,7 @@ from .decision import DECISIONS
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class Table:
     """Checked rows and labels, and the covariances of all rows."""
 
     rows: Rows
@@ -37,7 +38,23 @@ class _Table:
     covariances: RowCovariances
 
 
-class GSVPSVM(PanelClassifier):
+class PathClassifier(PanelClassifier):
+    """A panel whose features were chosen one by one."""
+
+    @cached_property
+    def stand_ins_(self) -> list[list[tuple[int, float, float]]]:
+        """For each feature of the panel those that may stand for it, found when asked for."""
+        check_is_fitted(self)
+        path, k = self._chosen
+        return path.stand_ins(k)
+
+    def __getstate__(self) -> dict[str, Any]:
+        if hasattr(self, "_chosen"):
+            _ = self.stand_ins_  # is kept, and not what it is found from
+        return {k: v for k, v in super().__getstate__().items() if k != "_chosen"}
+
+
+class GSVPSVM(PathClassifier):
     r"""Select exactly k features and classify on them.
 
     Features are added one by one, each the one that lowers
@@ -174,10 +191,29 @@ class GSVPSVM(PanelClassifier):
         self : GSVPSVM
             The fitted estimator.
         """
+        self.fit_with_path(X, y, (), sample_weight)
+        return self
+
+    def fit_with_path(
+        self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None
+    ) -> dict[int, GSVPSVM]:
+        """Fit as `fit` does, and models of other sizes from the same path.
+
+        Parameters
+        ----------
+        X, y, sizes, sample_weight
+            As in `fit_path`.
+
+        Returns
+        -------
+        dict of int to GSVPSVM
+            Fitted models by size, as `fit_path` gives them.
+        """
         table = self._read(X, y, sample_weight)
         forget_fit(self)
-        self._fit_sizes(table, [self])
-        return self
+        models = {size: clone(self).set_params(n_features=size) for size in sizes}
+        self._fit_sizes(table, [self, *models.values()])
+        return models
 
     def fit_path(
         self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None
@@ -200,7 +236,7 @@ class GSVPSVM(PanelClassifier):
         self._fit_sizes(self._read(X, y, sample_weight), list(models.values()))
         return models
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> _Table:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Table:
         """Check the parameters and the rows, and take their covariances."""
         self._check_parameters()
         header = clone(self)  # is told names and number of features
@@ -212,9 +248,9 @@ class GSVPSVM(PanelClassifier):
         )
         warn_constant(np.flatnonzero(~covariances.spread.varying[0]), names)
         factor = np.ones(rows.shape[1]) if factor is None else factor
-        return _Table(rows, classes, codes, weight, names, factor, covariances)
+        return Table(rows, classes, codes, weight, names, factor, covariances)
 
-    def _fit_sizes(self, table: _Table, models: list[GSVPSVM]) -> None:
+    def _fit_sizes(self, table: Table, models: list[GSVPSVM]) -> None:
         """Fit models that differ in size alone; all share one path."""
         covariances, codes, weight = table.covariances, table.codes, table.weight
         varying = covariances.spread.varying[0]
@@ -367,7 +403,7 @@ class GSVPSVM(PanelClassifier):
         self.feature_importances_ = np.zeros(self.n_features_in_)
         self.feature_importances_[path.order[:k]] = -np.diff(path.quotients[: k + 1])
         self.tau_ = path.tau
-        self.stand_ins_ = path.stand_ins(k)
+        self._chosen = (path, k)
 
     def _set_scores(self, path: Path, k: int) -> None:
         """Set the class scores of the closed form as the decision."""

@@ -15,8 +15,8 @@ from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_seed, forget_fit
 from ..linalg.rows import Rows, in_memory
 from ..solvers.subset import Path, check_panel, forward
-from .base import PanelClassifier, clip_values
-from .gsvpsvm import GSVPSVM
+from .base import clip_values
+from .gsvpsvm import GSVPSVM, PathClassifier, Table
 
 RULES = ("paired", "best", "1se")
 SCORINGS = ("balanced_error", "error")
@@ -25,7 +25,7 @@ SCORINGS = ("balanced_error", "error")
 _ERRORS, _PART = 0.5, 0.02
 
 
-class GSVPSVMCV(PanelClassifier):
+class GSVPSVMCV(PathClassifier):
     """Select as few features as predict well, and classify on them.
 
     Every fold's panels are nested, and what a feature adds to the ones before it is known from
@@ -123,8 +123,40 @@ class GSVPSVMCV(PanelClassifier):
         self : GSVPSVMCV
             The fitted estimator.
         """
+        self.fit_with_path(X, y, (), sample_weight, groups)
+        return self
+
+    def fit_with_path(
+        self,
+        X: Any,
+        y: Any,
+        sizes: Sequence[int],
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> dict[int, GSVPSVM]:
+        """Fit as `fit` does, and models of given sizes from the path of the last fit.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `fit`.
+        sizes : sequence of int
+            Numbers of features.
+
+        Returns
+        -------
+        dict of int to GSVPSVM
+            Fitted models by size, as `fit_path` gives them.
+        """
         with nullcontext() if self.n_jobs is None else threadpool_limits(self.n_jobs):
-            return self._search(X, y, sample_weight, groups)
+            table, path, size = self._search(X, y, sample_weight, groups)
+            model, models = self._of_size(size), {k: self._of_size(k) for k in sizes}
+            model._fit_sizes(table, [model, *models.values()])
+        forget_fit(self)
+        fitted = vars(model).keys() - model.get_params(deep=False).keys()
+        self.__dict__.update({name: vars(model)[name] for name in fitted})
+        self.path_, self.n_features_ = path, size
+        return models
 
     def fit_path(
         self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None
@@ -151,15 +183,16 @@ class GSVPSVMCV(PanelClassifier):
             standardize=self.standardize,
         )  # fmt: skip
 
-    def _search(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> GSVPSVMCV:
-        """Choose the size by the out-of-fold losses, and take the model of that size."""
+    def _search(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> tuple[Table, dict[str, np.ndarray], int]:
+        """The checked table, the out-of-fold losses by size, and the size that the rule takes."""
         check_choice("rule", self.rule, RULES)
         check_choice("scoring", self.scoring, SCORINGS)
         seed = check_seed(self.random_state)
         if self.max_features is not None:
             check_integer("max_features", self.max_features, least=1)
-        model = self._of_size(1)
-        table = model._read(X, y, sample_weight)
+        table = self._of_size(1)._read(X, y, sample_weight)
         codes, weight, everything = table.codes, table.weight, table.covariances
         folds = list(_folds(self.cv, codes, weight, everything.rank, in_memory(groups), seed))
         train = np.zeros((len(folds), len(codes)), dtype=bool)
@@ -184,12 +217,7 @@ class GSVPSVMCV(PanelClassifier):
         wrong, counted = _held_out(table.rows, codes, weight, folds, paths, everything.limits)
         least = max(1, int(np.count_nonzero(table.factor == 0.0)))
         path, size = _choose(wrong, codes, counted, n_classes, least, self.scoring, self.rule)
-        model.n_features = size
-        model._fit_sizes(table, [model])
-        forget_fit(self)
-        self.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_")})
-        self.path_, self.n_features_ = path, size
-        return self
+        return table, path, size
 
 
 def _folds(
@@ -214,6 +242,11 @@ def _folds(
         _, first, number = np.unique(names, return_index=True, return_inverse=True)
         number = np.argsort(np.argsort(first))[number]
         n_splits = min(cv, int(number.max()) + 1)
+        if n_splits < 2:
+            raise ValueError(
+                "all samples are in one group: none of them can be held out. Leave groups away, "
+                "or choose the size yourself with GSVPSVM"
+            )
         splits = StratifiedGroupKFold(n_splits, **options).split(labels, labels, number)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")
@@ -238,6 +271,8 @@ def _held_out(
             columns = clip_values(columns, limits[:, path.order])
         wrong[:, outside] += path.predictions(columns) != codes[outside]
         times[outside] += 1.0
+    if not times.any():
+        raise ValueError("no fold holds out a sample: cv must split rows of positive weight")
     wrong /= np.maximum(times, 1.0)
     return wrong, weight * (times > 0.0)
 

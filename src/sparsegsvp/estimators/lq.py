@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,11 +15,12 @@ from .._validate import (
     check_real,
     first_few,
     forget_fit,
+    warn_caller,
     warn_constant,
 )
 from ..linalg.covariances import Part, covariances_of
 from ..linalg.moments import class_moments
-from ..linalg.rows import read_classes
+from ..linalg.rows import read_classes, repetitions
 from ..solvers.exact import balanced_scale, panel_planes
 from ..solvers.newton import Problem, Solution
 from ..solvers.path import Path
@@ -200,7 +200,7 @@ class LqGSVPSVM(PanelClassifier):
         cov = covariances_of(
             [Part(rows, codes, weight)], n_classes, standardize=bool(self.standardize)
         )
-        warn_constant(np.flatnonzero(~cov.varying & (factors < np.inf)), names)
+        warn_constant(np.flatnonzero(~cov.varying & (factors < np.inf)).tolist(), names)
         planes = [OneVsRest.of_class(i, cov.share, self.pool) for i in range(n_classes)]
         problems = [Problem(cov, plane, self.tau, penalty, factors) for plane in planes]
         if not problems[0].eligible.any():
@@ -235,9 +235,10 @@ class LqGSVPSVM(PanelClassifier):
         center, scale = cov.center[panel], 1.0 / cov.inverse[panel]
         self._set_panel(panel, moments, center, scale, None, normals)
         self.feature_order_ = order
-        key, same = row_identity(rows)
-        distinct = len(np.unique(same[weight > 0.0]))
-        self._set_decision(columns, codes, weight, key, distinct, center, scale)
+        key, _ = row_identity(rows, cov.share, cov.means, cov.center, cov.inverse)
+        self._set_decision(
+            columns, codes, weight, key, int(repetitions(weight).sum()), center, scale
+        )
         return self
 
     def _check_parameters(self) -> Penalty:
@@ -285,21 +286,19 @@ class LqGSVPSVM(PanelClassifier):
         pairs = list(zip(self.classes_.tolist(), solutions))
         failed = [label for label, solution in pairs if not solution.converged]
         if failed:
-            warnings.warn(
+            warn_caller(
                 f"the certificate is not met for the plane of {first_few(map(repr, failed))}: "
                 "raise max_iter or tol, or tau (a larger floor makes the problem better "
                 "conditioned)",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         clipped = [label for label, solution in pairs if solution.bias.clipped]
         if clipped:
-            warnings.warn(
+            warn_caller(
                 f"the best bias of the plane of {first_few(map(repr, clipped))} ran off to "
                 "infinity and was clipped: along its direction the class means coincide. Try a "
                 "larger pool or tau",
                 RuntimeWarning,
-                stacklevel=3,
             )
 
 

@@ -60,21 +60,7 @@ class PanelPipeline(Pipeline):
     """
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Fit the steps one after the other.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Class labels.
-        **params : dict
-            Passed on, as ``Pipeline`` does.
-
-        Returns
-        -------
-        PanelPipeline
-            The fitted pipeline.
-        """
+        """Fit the steps one after the other, as ``Pipeline`` does."""
         for _, step in self.steps:  # none stays fitted to other rows where a later one fails
             if hasattr(step, "fit"):
                 forget_fit(step)
@@ -82,70 +68,28 @@ class PanelPipeline(Pipeline):
 
     @available_if(_last_has("get_support"))
     def get_support(self, indices: bool = False) -> BoolArray | IntArray:
-        """Return which of the columns that the pipeline was fitted on form the panel.
-
-        Parameters
-        ----------
-        indices : bool, default=False
-            Return the columns' numbers instead of a mask.
-
-        Returns
-        -------
-        ndarray of shape (n_features_in_,) or (n_selected,)
-        """
+        """Return which of the columns that the pipeline was fitted on form the panel."""
         last = last_step(self)
-        mask = last.get_support(indices=indices)
         if last.n_features_in_ != self.n_features_in_:
             raise ValueError(
                 f"the steps before the last must keep the columns, but they turn "
                 f"{self.n_features_in_} into {last.n_features_in_}"
             )
-        return mask
+        return last.get_support(indices=indices)
 
     @available_if(_last_has("predict"))
     def predict(self, X: Any, **params: Any) -> np.ndarray:
-        """Return the class of each row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        **params : dict
-            Passed on, as ``Pipeline`` does; not for frames of the panel alone.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Return the class of each row."""
         return self._answer("predict", X, params)
 
     @available_if(_last_has("predict_proba"))
     def predict_proba(self, X: Any, **params: Any) -> Float64Array:
-        """Return class probabilities.
-
-        Parameters
-        ----------
-        X, **params
-            As of `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """Return class probabilities, one column a class."""
         return self._answer("predict_proba", X, params)
 
     @available_if(_last_has("decision_function"))
     def decision_function(self, X: Any, **params: Any) -> Float64Array:
-        """Return the confidence in each class.
-
-        Parameters
-        ----------
-        X, **params
-            As of `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
+        """Return the confidence in each class."""
         return self._answer("decision_function", X, params)
 
     def _answer(self, method: str, X: Any, params: dict[str, Any]) -> Any:

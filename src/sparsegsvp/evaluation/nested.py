@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import Float64Array, IntArray, Progress
 from .._validate import check_integer, check_real, check_seed, derive_seed
-from ..metrics import Interval, calibration_line, move_prior
+from ..metrics import Interval, move_prior
 from .batches import LEFT_OUT, BatchAudit, audit_batch, batch_folds
 from .cache import run_pieces
 from .permutation import PERMUTATIONS, run_test
@@ -175,10 +175,10 @@ def nested_evaluate(
         verdict = run_test(procedure, n_permutations, **options)
 
     prevalence = float(samples.shares[positive]) if k == 2 else None
-    calibration = None
-    if k == 2 and found.proba is not None:
-        truth, proba = found.truth == positive, found.proba[:, positive]
-        calibration = calibration_line(truth, proba, weight=1 / n_repeats, level=level)
+    sized = {
+        size: OutOfFold.gather(samples.codes, folds, [fold.sized[size] for fold in done])
+        for size in rungs
+    }
     panel = selected_features(model, m)
     known = all(fold.panel is not None for fold in done)
     panels = tuple(tuple(fold.panel.tolist()) for fold in done) if known else None
@@ -206,7 +206,7 @@ def nested_evaluate(
         prior=done[0].prior,
         scores=scores,
         verdict=verdict.judged(scores["balanced_accuracy"]),
-        calibration=calibration,
+        calibration=scoring.calibration(found),
         panel=None if panel is None else tuple(panel.tolist()),
         panel_sizes=panel_sizes,
         model=model,
@@ -220,7 +220,8 @@ def nested_evaluate(
         scoring=scoring,
         own_threshold=_own_threshold(done[0], positive, samples.shares),
         fold_panels=panels,
-        rungs=tuple(_rung(size, done, folds, scoring, models, stability, names) for size in rungs),
+        sized=sized,
+        rungs=tuple(_rung(k, sized[k], scoring, models[k], stability, names) for k in rungs),
         level=level,
         seconds=run.seconds,
     )
@@ -281,24 +282,27 @@ def evaluate_fold(
     fit_seed = derive_seed(seed, _FIT, fold.repeat, fold.index)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = procedure.fit(fold.train, fit_seed)
+        fits = procedure.fit_sizes(fold.train, sizes, fit_seed) if sizes else None
+        model = procedure.fit(fold.train, fit_seed) if fits is None else fits.own
         found = procedure.predict(model, fold.test)
     training = np.bincount(samples.codes[fold.train], minlength=samples.n_classes)
     kind, shares = _prior_of(model, prior, training / training.sum())
-    if found.proba is None:
-        kind = "none"
-    else:
-        found = replace(found, proba=move_prior(found.proba, shares, samples.shares))
+
+    def moved(said: Answer) -> Answer:
+        if said.proba is None:
+            return said
+        return replace(said, proba=move_prior(said.proba, shares, samples.shares))
+
     sized = {}
-    if sizes:
+    if fits is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fits = procedure.fit_sizes(fold.train, sizes, fit_seed)
             X = procedure.prepare(fits.steps, fold.test)
-            sized = {k: answer(fits.models[k], X, samples.classes) for k in sizes}
+            sized = {k: moved(answer(fits.models[k], X, samples.classes)) for k in sizes}
     panel = selected_features(model, samples.X.shape[1])
     said = [(w.category.__name__, str(w.message)[:300]) for w in caught]
-    return FoldOutcome(found, sized, panel, kind, shares, said)
+    kind = "none" if found.proba is None else kind
+    return FoldOutcome(moved(found), sized, panel, kind, shares, said)
 
 
 def _prior_of(model: Any, prior: Any, training: Float64Array) -> tuple[str, Float64Array]:
@@ -326,11 +330,10 @@ def fit_all(procedure: Procedure, sizes: Sequence[int], seed: int) -> tuple[Any,
     order = procedure.samples.order
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = procedure.fit(order, seed)
         if not sizes:
-            return model, {}
+            return procedure.fit(order, seed), {}
         fits = procedure.fit_sizes(order, sizes, seed)
-        return model, {size: fits.model(size) for size in sizes}
+        return fits.own, {size: fits.model(size) for size in sizes}
 
 
 def _audits(
@@ -350,16 +353,14 @@ def _audits(
 
 def _rung(
     size: int,
-    done: Sequence[FoldOutcome],
-    folds: Sequence[Fold],
+    found: OutOfFold,
     scoring: Scoring,
-    models: dict[int, Any],
+    model: Any,
     stability: PanelStability | None,
     names: tuple[str, ...] | None,
 ) -> dict[str, Any]:
     """Return a row of the ladder."""
-    found = OutOfFold.gather(scoring.codes, folds, [fold.sized[size] for fold in done])
-    panel = selected_features(models[size], scoring.n_features)
+    panel = selected_features(model, scoring.n_features)
     features = () if panel is None else tuple(panel.tolist())
     missing = Interval(*[float("nan")] * 3)
     score, area = scoring.balanced_accuracy(found), scoring.roc_auc(found) or missing

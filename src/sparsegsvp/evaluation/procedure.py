@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
@@ -26,6 +25,7 @@ from .._typing import Float64Array, IntArray
 from .._validate import close_names, find_columns
 from ..estimators import GSVPSVM, GSVPSVMCV, Panel
 from ..estimators.center import takes_batch
+from .cache import digest
 from .splits import Fold, Samples
 
 #: Sizes of the ladder.
@@ -100,9 +100,15 @@ class Procedure:
         return with_seed(clone(self.estimator), seed).fit(X, y, **given)
 
     def fit_sizes(
-        self, rows: IntArray, sizes: Sequence[int], seed: int, codes: IntArray | None = None
+        self,
+        rows: IntArray,
+        sizes: Sequence[int],
+        seed: int,
+        codes: IntArray | None = None,
+        *,
+        sizes_only: bool = False,
     ) -> SizedFits:
-        """Return models of several sizes, from one path, fitted on some rows."""
+        """Return a clone and models of several sizes, from one path, fitted on some rows."""
         estimator = with_seed(clone(self.estimator), seed)
         X, y, given = self._training(estimator, rows, codes)
         steps: list[tuple[str, Any]] = []
@@ -115,16 +121,21 @@ class Procedure:
                 }
                 X = step.fit_transform(X, y, **own)
                 steps.append((name, step))
-        models = last_step(estimator).fit_path(X, y, list(sizes))
-        return SizedFits(self.estimator, steps, models)
+        last = last_step(estimator)
+        if sizes_only:
+            return SizedFits(None, self.estimator, steps, last.fit_path(X, y, list(sizes)))
+        own = fit_parameters(last, self._groups(rows))
+        return SizedFits(estimator, self.estimator, steps, last.fit_with_path(X, y, sizes, **own))
 
     def _training(
         self, estimator: Any, rows: IntArray, codes: IntArray | None
     ) -> tuple[Any, NDArray[Any], dict[str, Any]]:
         samples = self.samples
-        groups = None if samples.groups is None else samples.groups[rows]
-        given = fit_parameters(estimator, groups, self._batch(rows))
+        given = fit_parameters(estimator, self._groups(rows), self._batch(rows))
         return _safe_indexing(samples.X, rows), self.labels(codes)[rows], given
+
+    def _groups(self, rows: IntArray) -> NDArray[Any] | None:
+        return None if self.samples.groups is None else self.samples.groups[rows]
 
     def _batch(self, rows: IntArray) -> NDArray[np.str_] | None:
         return next((values[rows] for values in self.samples.batches.values()), None)
@@ -149,8 +160,12 @@ class Procedure:
 
 @dataclass(frozen=True)
 class SizedFits:
-    """Models of several sizes behind the same fitted steps of a pipeline, if there are any."""
+    """Models of several sizes behind the same fitted steps of a pipeline, if there are any.
 
+    ``own`` is the fitted procedure itself, unless only the sizes were asked for.
+    """
+
+    own: Any
     estimator: Any
     steps: list[tuple[str, Any]]
     models: Mapping[int, Any]
@@ -234,8 +249,8 @@ class PathScores:
         """Return the best balanced accuracy over some sizes."""
         place = np.argsort(self.order)
         cv = [(np.sort(place[fold.train]), np.sort(place[fold.test])) for fold in folds]
-        search = clone(self.search).set_params(cv=cv).fit(self.X, codes[self.order])
-        scores = search.path_["balanced_accuracy"]
+        search = clone(self.search).set_params(cv=cv)
+        scores = search._search(self.X, codes[self.order])[1]["balanced_accuracy"]
         # sums of weights round differently in another order
         return round(float(max(scores[min(size, scores.size) - 1] for size in sizes)), 12)
 
@@ -501,6 +516,10 @@ def only_with(estimator: Any, columns: Sequence[int]) -> Any:
 
 def describe(estimator: Any) -> str:
     """Describe an estimator by all its parameters, the same in every process."""
-    with config_context(print_changed_only=False), np.printoptions(threshold=10**9):
-        text = estimator.__repr__(N_CHAR_MAX=10**9)
-    return re.sub(r" at 0x[0-9a-f]+|\s+", " ", text)
+    parts = []
+    for name, value in sorted(estimator.get_params(deep=True).items()):
+        if hasattr(value, "get_params"):
+            value = type(value)  # its parameters come with their own names
+        long = isinstance(value, np.ndarray | list | tuple) and len(value) > 20
+        parts.append(f"{name}={digest(value) if long else repr(value)}")
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{type(estimator).__qualname__}({', '.join(parts)})")

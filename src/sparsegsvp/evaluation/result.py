@@ -7,7 +7,7 @@ all repeats. Frames are made when they are asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from ..metrics import (
     Interval,
     auc_interval,
     calibration_curve,
+    calibration_line,
     decision_curve,
     delong_variance,
     fold_variance,
@@ -290,6 +291,13 @@ class Scoring:
         rate = found.recalls(self.units.size)[k]
         return rate_interval([rate], [self.units[k]], level=level)
 
+    def calibration(self, found: OutOfFold) -> Calibration | None:
+        """Return intercept and slope of two classes with probabilities."""
+        if self.units.size != 2 or found.proba is None:
+            return None
+        truth, proba = found.truth == self.positive, found.proba[:, self.positive]
+        return calibration_line(truth, proba, weight=1 / found.n_repeats, level=self.level)
+
     def all(
         self, found: OutOfFold, classes: Sequence[Any], prevalence: float
     ) -> dict[str, Interval]:
@@ -390,6 +398,7 @@ class EvaluationResult(Scored):
     scoring: Scoring
     own_threshold: float
     fold_panels: tuple[tuple[int, ...], ...] | None
+    sized: dict[int, OutOfFold]
     rungs: tuple[dict[str, Any], ...]
     level: float = 0.95
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
@@ -438,6 +447,29 @@ class EvaluationResult(Scored):
             self.own_threshold,
             found.n_repeats,
             (float(units[one]), float(units[1 - one])),
+        )
+
+    def at_size(self, size: int) -> EvaluationResult:
+        """Return the result of exactly so many features, one of the ladder's sizes.
+
+        Predictions, scores, panel and model are of that size. The permutation test is that of the
+        procedure, judged by the score of that size.
+        """
+        if size not in self.models:
+            raise ValueError(f"size must be one of {sorted(self.models)}, got {size!r}.")
+        found, rung = self.sized[size], next(r for r in self.rungs if r["size"] == size)
+        scores = self.scoring.all(found, self.classes, self.prevalence or 0.0)
+        return replace(
+            self,
+            out_of_fold=found,
+            scores=scores,
+            verdict=self.verdict.judged(scores["balanced_accuracy"]),
+            calibration=self.scoring.calibration(found),
+            panel=tuple(rung["features"]),
+            panel_sizes=(size,) * len(found.parts),
+            fold_panels=None,
+            model=self.models[size],
+            flags=tuple(flag for flag in self.flags if flag.code != "sizes"),
         )
 
     # --- frames
@@ -521,6 +553,7 @@ class EvaluationResult(Scored):
     def to_dict(self) -> dict[str, Any]:
         """Return everything but models and timings, as JSON can hold it."""
         left_out = {"model", "models", "seconds", "out_of_fold", "scoring", "rungs", "fold_panels"}
+        left_out.add("sized")
         kept = [name for name in self.__dataclass_fields__ if name not in left_out]
         result = {name: getattr(self, name) for name in kept}
         tables = {"predictions": self.predictions, "folds": self.folds}

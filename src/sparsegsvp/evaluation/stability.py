@@ -156,11 +156,14 @@ def choose(
     path = None
     m = procedure.samples.X.shape[1]
     if longest:
-        fits = procedure.fit_sizes(rows, [longest], seed, codes)
+        fits = procedure.fit_sizes(rows, [longest], seed, codes, sizes_only=path_only)
         path = selected_features(fits.model(longest), m)
         if path is not None and path_only:
             return Choice(path, path)
-    panel = selected_features(procedure.fit(rows, seed, codes), m)
+        model = fits.own
+    else:
+        model = procedure.fit(rows, seed, codes)
+    panel = selected_features(model, m)
     if panel is None:
         raise ValueError(
             f"{type(last_step(procedure.estimator)).__name__} does not say which features it uses; "

@@ -1,158 +1,65 @@
-"""Cells: text to numbers and labels, and codes for missing values."""
+"""Cells: the one parser that makes numbers, labels and missing values of them.
+
+Text is a number with a decimal point or, if the table shows it, with decimal commas. What may be
+read in two ways is refused with both: 1.042 beside 783 may be 1042, and 1,234 may be 1.234.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._notices import Notice
-from .errors import InputError, option, quote
+from .._notices import Action, Notice
+from .errors import InputError, listed, option, quote
+from .text import ReadOptions, looks_numeric
 
-_DECIMAL_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
-_ENOUGH = 5000  # cells that are not numbers, after which reading on would tell no more
+_DECIMAL = {
+    ".": re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?"),
+    ",": re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?"),
+}
+_WHOLE = re.compile(r"[+-]?\d+")
+_THOUSANDS = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}([{mark}]\d{{3}})+") for mark in ".,"}
+_BLANKS = " \u00a0\u2009\u202f"  # also those that do not break
+_MARKS = {".": ".", ",": ",", "'": "'\u2019", " ": _BLANKS}
+# Digits in groups of three, with a fraction or not, whatever the marks.
+_GROUPED = re.compile(rf"[+-]?\d{{1,3}}([.,'\u2019{_BLANKS}])\d{{3}}(\1\d{{3}})*([.,]\d+)?")
+_CODE_LENGTH = 20  # what is longer is no code
 
-
-@dataclass(frozen=True)
-class BadCell:
-    """A cell that is not a number: its line, its position among the cells given, its text."""
-
-    line: int
-    position: int
-    value: str
-
-
-class DecimalCommaFound(Exception):
-    """Raised at the first 1,5 for one and a half: the file has to be read again that way."""
-
-
-class MixedDecimals(Exception):
-    """Raised at a point among decimal commas: neither reading of the file is safe."""
-
-
-class TooManyBadCells(Exception):
-    """Raised when enough cells were no numbers to say what is wrong with the file."""
-
-
-class NumberReader:
-    """Turn rows of cells into rows of float64.
-
-    Three tiers, because nearly every row is clean: all cells at once; all cells but codes
-    for missing values as they are usually written; one by one, which finds out what is wrong.
-
-    The decimal mark is a point, a comma, or None: then a point is assumed, and the first
-    decimal comma raises `DecimalCommaFound`. Exceptions carry the `BadCell`.
-    """
-
-    def __init__(
-        self, decimal: str | None = None, place: str = "line", na: Sequence[str] = ()
-    ) -> None:
-        self.decimal = decimal
-        self.missing = MISSING.union(code.lower() for code in na)  # in lower case
-        self.usual = self.missing.union(
-            written for code in self.missing for written in (code.upper(), code.capitalize())
-        )
-        self.codes: Counter[str] = Counter()  # what was taken as missing, as it was written
-        self.place = place  # what rows are called in messages
-        self.columns: list[str] = []  # names of the positions, for messages
-        self.bad: list[BadCell] = []
-        self.comma_proven = False  # whether a comma cannot be a thousands separator
-
-    def column_of(self, cell: BadCell) -> str:
-        """Quote the name of a cell's column."""
-        return quote(self.columns[cell.position])
-
-    def row(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
-        """Read one row; a cell that is no number becomes NaN and is remembered in `bad`."""
-        values = self._row(cells, line)
-        for i in np.flatnonzero(np.isnan(values)).tolist():
-            code = cells[i].strip() if isinstance(cells[i], str) else ""
-            if code and (code.lower() in self.missing or looks_numeric(code)):
-                self.codes[code] += 1
-        return values
-
-    def _row(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
-        texts = cells
-        try:
-            joined = "\n".join(cells)
-        except TypeError:  # a spreadsheet: numbers are numbers already
-            return self._one_by_one(cells, line)
-        if "_" in joined or (self.decimal == "," and "." in joined):
-            return self._one_by_one(cells, line)  # Python would read 1_000 as a number
-        if self.decimal == ",":
-            self.comma_proven = self.comma_proven or any(map(_proves_comma, cells))
-            texts = [cell.replace(",", ".") for cell in cells]
-        try:
-            return np.fromiter(map(float, texts), np.float64, len(cells))
-        except ValueError:
-            pass
-        try:
-            numbers = [math.nan if t in self.usual else float(t) for t in texts]
-        except ValueError:
-            return self._one_by_one(cells, line)
-        return np.array(numbers, dtype=np.float64)
-
-    def _one_by_one(self, cells: Sequence[Any], line: int) -> NDArray[np.float64]:
-        values = np.full(len(cells), np.nan)
-        for position, cell in enumerate(cells):
-            if isinstance(cell, str):
-                values[position] = self._text(BadCell(line, position, cell.strip()))
-            elif isinstance(cell, int | float | np.number | np.bool_):  # bool is an int
-                values[position] = float(cell)
-            elif cell is not None:
-                self._remember(BadCell(line, position, str(cell)))
-        return values
-
-    def _text(self, cell: BadCell) -> float:
-        text = cell.value
-        if text.lower() in self.missing:
-            return math.nan
-        if _DECIMAL_COMMA.fullmatch(text):
-            if self.decimal is None:
-                raise DecimalCommaFound(cell)
-            if self.decimal == ",":
-                self.comma_proven = self.comma_proven or _proves_comma(text)
-                return float(text.replace(",", "."))
-        elif looks_numeric(text):
-            if self.decimal == "," and "." in text:
-                raise MixedDecimals(cell)
-            return float(text)
-        self._remember(cell)
-        return math.nan
-
-    def _remember(self, cell: BadCell) -> None:
-        self.bad.append(cell)
-        if len(self.bad) >= _ENOUGH:
-            raise TooManyBadCells
+# Cells that say "too little to be measured" rather than "not known".
+BELOW_DETECTION = frozenset(
+    [f"{sign}{limit}" for sign in ("", "<", "< ", "below ") for limit in ("lod", "loq", "dl")]
+    + ["nd", "n.d.", "n.d", "n/d", "bdl", "blod", "bloq", "not detected", "undetected"]
+    + ["undetermined", "below detection", "below detection limit", "below limit of detection"]
+)
+# What programs write for a value that is not there: missing in every column, labels too.
+NOT_AVAILABLE = frozenset(["", "na", "n/a", "#n/a", "#na", "<na>", "nan", "null", "#null!"])
+# In a column of numbers these stand for "not measured"; among labels they may name a class.
+MISSING = BELOW_DETECTION.union(
+    NOT_AVAILABLE,
+    ["n.a.", "n.a", "none", "nil", "#div/0!", "#num!", "#value!", "#ref!", "#name?"],
+    ["?", ".", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "missing", "unknown"],
+    ["not available", "not applicable", "not measured", "not determined", "no data"],
+)
 
 
-def _proves_comma(cell: str) -> bool:
-    text = cell.strip()
-    return bool(_DECIMAL_COMMA.fullmatch(text)) and not _THOUSANDS.fullmatch(text)
-
-
-def looks_numeric(text: str) -> bool:
-    """Whether a text is a number: of a header cell, a sign that the header is missing."""
-    if "_" in text:
-        return False
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def codes_of(na: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return codes that were given as one text with commas, or one by one."""
+    given = [] if na is None else na.split(",") if isinstance(na, str) else na
+    return tuple(dict.fromkeys(code for code in (str(c).strip() for c in given) if code))
 
 
 def as_label(cell: Any, strip: bool = True) -> str | None:
-    """Read a cell as a label: None only if it is empty, and 1.0 is the same class as 1."""
-    if cell is None:
+    """Read a cell as text: None if it is empty; 1.0 is the same as 1."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(cell, float | np.floating):
         if math.isnan(cell):
@@ -164,47 +71,247 @@ def as_label(cell: Any, strip: bool = True) -> str | None:
     return (text.strip() if strip else text) if text.strip() else None
 
 
-def as_role(role: str, cell: Any) -> str | None:
-    """Read a cell of a column with a role; blanks around a label stay until they are counted."""
-    return as_label(cell, strip=role != "target")
+def is_value(cell: Any) -> bool:
+    """Whether a cell is stored as a number or a truth value."""
+    return isinstance(cell, int | float | Decimal | np.number | np.bool_)
 
 
-# --- missing values ---------------------------------------------------------------------
+class Codes:
+    """Codes for missing values: the usual ones, and those that a caller gave.
 
-# Cells that say "too little to be measured" rather than "not known".
-BELOW_DETECTION = frozenset(
-    [f"{sign}{limit}" for sign in ("", "<", "< ", "below ") for limit in ("lod", "loq", "dl")]
-    + ["nd", "n.d.", "n.d", "n/d", "bdl", "blod", "bloq", "not detected", "undetected"]
-    + ["undetermined", "below detection", "below detection limit", "below limit of detection"]
-)
+    Codes are told in capitals or not; one that is a number holds however it is written, -999
+    and -999.0.
+    """
 
-# In a column of numbers these stand for "not measured", in capitals or not; in a column of
-# labels only an empty cell does, because "NA" and "None" are the names of classes somewhere.
-MISSING = BELOW_DETECTION.union(
-    ["", "na", "n/a", "n.a.", "n.a", "#n/a", "#na", "<na>", "nan", "null", "none", "nil"],
-    ["?", ".", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "missing", "unknown", "#div/0!", "#num!"],
-    ["not available", "not applicable", "not measured", "not determined", "no data"],
-)
+    def __init__(self, given: Sequence[str] = ()) -> None:
+        self.given = frozenset(code.lower() for code in given)
+        self.missing = MISSING | self.given
+        self.usual = self.missing.union(c.upper() for c in self.missing) | {
+            c.capitalize() for c in self.missing
+        }
+        numbers = (float(code) for code in given if looks_numeric(code))
+        self.numbers = [value for value in numbers if math.isfinite(value)]
 
-
-_CODE_LENGTH = 20  # what is longer is no code
-
-
-def codes_of(na: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return codes that were given as one text with commas, or one by one."""
-    given = [] if na is None else na.split(",") if isinstance(na, str) else na
-    return tuple(dict.fromkeys(code for code in (str(c).strip() for c in given) if code))
+    def label(self, cell: Any, *, strip: bool = True) -> str | None:
+        """Read a label, a group or a category; None where it is missing."""
+        text = as_label(cell, strip)
+        if text is None or text.strip().lower() in NOT_AVAILABLE | self.given:
+            return None
+        if self.numbers and looks_numeric(text) and float(text) in self.numbers:
+            return None
+        return text
 
 
-def numbers_of(codes: Sequence[str]) -> list[float]:
-    """Return the codes that are numbers, such as -999: they hold however they are written."""
-    found = []
-    for code in codes:
-        try:
-            found.append(float(code))
-        except ValueError:
-            continue
-    return [value for value in found if np.isfinite(value)]
+# --- columns of cells to numbers ---------------------------------------------------------
+
+
+@dataclass
+class Column:
+    """Cells of a column that is not numbers yet, and what is among them.
+
+    `marked` has the rows of cells with each decimal mark, `grouped` of those that have other
+    marks in thousands, `bad` of the rest.
+    """
+
+    cells: Sequence[Any]
+    marked: dict[str, list[int]] = field(default_factory=lambda: {".": [], ",": []})
+    grouped: list[int] = field(default_factory=list)
+    bad: list[int] = field(default_factory=list)
+    n_filled: int = 0
+
+    @property
+    def holds_text(self) -> bool:
+        """Whether at least half of its cells are no numbers."""
+        return 2 * len(self.bad) >= self.n_filled and bool(self.bad)
+
+
+def look_at(cells: Sequence[Any], codes: Codes) -> Column:
+    """Sort the cells of a column by how their numbers are written."""
+    column = Column(cells)
+    for i, cell in enumerate(cells):
+        if isinstance(cell, str):
+            text = cell.strip()
+            if text in codes.usual or text.lower() in codes.missing:
+                continue
+            column.n_filled += 1
+            if _WHOLE.fullmatch(text) and text.isascii():
+                continue
+            mark = next((mark for mark, form in _DECIMAL.items() if form.fullmatch(text)), None)
+            if mark is not None:
+                column.marked[mark].append(i)
+            elif _GROUPED.fullmatch(text):
+                column.grouped.append(i)
+            elif not looks_numeric(text):  # as 1e5 and inf do
+                column.bad.append(i)
+        elif is_value(cell):
+            column.n_filled += not math.isnan(cell)
+        elif as_label(cell) is not None:
+            column.n_filled += 1
+            column.bad.append(i)
+    return column
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell that a message is about: its text, its column, and where it is."""
+
+    text: str
+    column: str
+    row: str
+    where: str
+
+
+def find_decimal(
+    columns: Mapping[str, Column], options: ReadOptions, table: Any, read: tuple[str, Place] | None
+) -> str:
+    """Return the decimal mark of all columns, or refuse what may be read in two ways.
+
+    `table` says where cells are, and `read` is the mark that the other columns of the table were
+    read with and a cell that has it, if there is one.
+    """
+
+    def place(name: str, i: int) -> Place:
+        text = str(columns[name].cells[i]).strip()
+        return Place(text, name, table.row(i), table.where(i, name))
+
+    first = {
+        mark: next(
+            (place(n, c.marked[mark][0]) for n, c in columns.items() if c.marked[mark]), None
+        )
+        for mark in ".,"
+    }
+    for mark in ".,":
+        if mark == options.thousands:
+            first[mark] = None
+        elif read is not None and read[0] == mark:
+            first[mark] = first[mark] or read[1]
+    if options.decimal is not None:
+        wrong = first["," if options.decimal == "." else "."]
+        if wrong is not None:
+            kind = {".": "a comma", ",": "a point"}[options.decimal]
+            said = {".": "points", ",": "commas"}[options.decimal]
+            raise InputError(
+                f"{quote(wrong.text)} has {kind}",
+                where=wrong.where,
+                remedy=f"with decimal {said} no number may have one, unless it is a separator of "
+                f"thousands ({option('thousands')})",
+            )
+        return options.decimal
+    comma, point = first[","], first["."]
+    if comma is not None and point is not None:
+        raise InputError(
+            f"column {quote(comma.column)} has the decimal comma of {quote(comma.text)} on "
+            f"{comma.row}, column {quote(point.column)} the decimal point of {quote(point.text)} "
+            f"on {point.row}",
+            remedy="write all numbers with points, or say which of the two is the separator of "
+            f"thousands with {option('thousands')}",
+        )
+    mark = "," if comma is not None or options.thousands == "." else "."
+    commas = (str(c.cells[i]).strip() for c in columns.values() for i in c.marked[","])
+    if (
+        comma is not None
+        and (read is None or read[0] != ",")
+        and all(map(_THOUSANDS[","].fullmatch, commas))
+    ):
+        raise _two_readings(comma, ",")
+    for name, column in columns.items():
+        if mark != options.thousands and _may_be_thousands(column, mark):
+            raise _two_readings(place(name, column.marked[mark][0]), mark)
+    return mark
+
+
+def may_be_thousands(columns: Mapping[str, Column], mark: str) -> Iterator[Notice]:
+    """Say so where every number with a mark has three digits after it."""
+    marked = [
+        (name, str(c.cells[i]).strip()) for name, c in columns.items() for i in c.marked[mark]
+    ]
+    if marked and all(_THOUSANDS[mark].fullmatch(text) for _, text in marked):
+        name, text = marked[0]
+        yield Notice(
+            "thousands",
+            "note",
+            f"All numbers with a {'point' if mark == '.' else 'comma'} have three digits after it, "
+            f"such as {quote(text)} in {quote(name)}: it is read as the decimal mark. If it "
+            "separates thousands, say so with the option thousands.",
+            (Action("thousands", mark, f"Read {text} as {text.replace(mark, '')}"),),
+        )
+
+
+def _may_be_thousands(column: Column, mark: str) -> bool:
+    """Whether marks stand before three digits only, beside whole numbers of three digits."""
+    marked = [str(column.cells[i]).strip() for i in column.marked[mark]]
+    if not marked or not all(map(_THOUSANDS[mark].fullmatch, marked)):
+        return False
+    texts = (cell.strip() for cell in column.cells if isinstance(cell, str))
+    sizes = [abs(int(text)) for text in texts if len(text) < 20 and _WHOLE.fullmatch(text)]
+    return bool(sizes) and 100 <= max(sizes) < 1000
+
+
+def _two_readings(place: Place, mark: str) -> InputError:
+    decimal, whole = place.text.replace(",", "."), place.text.replace(mark, "")
+    kind = {".": "a decimal point", ",": "a decimal comma"}[mark]
+    return InputError(
+        f"{quote(place.text)} may have {kind} or a thousands separator: it is {decimal} or {whole}",
+        where=place.where,
+        remedy=f"use {option('decimal', mark)} if it is {kind}, {option('thousands', mark)} if it "
+        "separates thousands",
+    )
+
+
+def to_numbers(
+    cells: Sequence[Any], decimal: str, thousands: str | None, codes: Codes
+) -> tuple[NDArray[np.float64], Counter[str], list[int]]:
+    """Return cells as numbers, how often each code for missing values occurs, and bad places."""
+    values, met, bad = np.full(len(cells), np.nan), Counter[str](), list[int]()
+    marks = _MARKS[thousands] if thousands else ""
+    grouped = re.compile(rf"[+-]?\d{{1,3}}([{marks}]\d{{3}})+([{decimal}]\d*)?") if marks else None
+    for i, cell in enumerate(cells):
+        if isinstance(cell, str):
+            text = cell.strip()
+            if text.lower() in codes.missing:
+                met[text] += bool(text)
+                continue
+            if grouped is not None and grouped.fullmatch(text):
+                text = re.sub(f"[{marks}]", "", text)
+            if decimal == ",":
+                text = text.replace(".", "_").replace(",", ".")
+            if looks_numeric(text):
+                values[i] = float(text)
+            else:
+                bad.append(i)
+        elif is_value(cell):
+            values[i] = float(cell)
+        elif as_label(cell) is not None:
+            bad.append(i)
+    return values, +met, bad
+
+
+def not_a_number(column: Column, bad: list[int], name: str, table: Any) -> InputError:
+    """Return the error of cells that are no numbers in a column, or row, of numbers."""
+    line, where = "row" if table.place == "column" else "column", table.where(bad[0], name)
+    text = str(column.cells[bad[0]]).strip()
+    if _GROUPED.fullmatch(text):
+        mark = next(c for c in text.lstrip("+-") if not c.isdigit())
+        mark = next(m for m, all_ in _MARKS.items() if mark in all_)
+        return InputError(
+            f"{quote(text)} is not a number (it has a thousands separator)",
+            where=where,
+            remedy=f"use {option('thousands', mark)}, or remove the separators",
+        )
+    same = len({str(column.cells[i]).strip() for i in bad}) == 1
+    code = ""
+    if same and "," not in text and len(text) <= _CODE_LENGTH:
+        code = f"; if it stands for a missing value, use {option('na', text)}"
+    like = "" if len(bad) == 1 else f" ({len(bad)} cells like this)"
+    return InputError(
+        f"{quote(text)} is not a number{like}",
+        where=where,
+        remedy=f"correct it, leave the cell empty, or leave the {line} out with "
+        f"{option('drop', [name])}{code}",
+    )
+
+
+# --- codes in matrices -------------------------------------------------------------------
 
 
 def mark_missing(X: Any, values: Sequence[float], *, in_place: bool) -> tuple[Any, Counter[str]]:
@@ -241,14 +348,21 @@ def column_slices(X: Any) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, X.shape[-1], step))
 
 
-def describe_codes(met: Counter[str]) -> str:
+def column_of(X: Any, i: int) -> NDArray[np.float64]:
+    """Return one column of a matrix as numbers."""
+    column = X[:, [i]].toarray().ravel() if sparse.issparse(X) else X[:, i]
+    return np.asarray(column, dtype=np.float64)
+
+
+def describe_codes(met: Mapping[str, int]) -> str:
     """Say how many values of which codes were taken as missing."""
-    listing = [f"{quote(code)} {n}" for code, n in met.most_common(8)]
-    more = f" and {len(met) - 8} other codes" if len(met) > 8 else ""
+    counts = sorted(met.items(), key=lambda pair: (-pair[1], pair[0]))
+    listing = [f"{quote(code)} {n}" for code, n in counts[:8]]
+    more = f" and {len(counts) - 8} other codes" if len(counts) > 8 else ""
     return f"taken as missing: {', '.join(listing)}{more}"
 
 
-def below_detection(met: Counter[str]) -> Iterator[Notice]:
+def below_detection(met: Mapping[str, int]) -> Iterator[Notice]:
     """Warn of values that are low rather than unknown."""
     low = Counter({code: n for code, n in met.items() if code.lower() in BELOW_DETECTION})
     if not low:
@@ -264,8 +378,32 @@ def below_detection(met: Counter[str]) -> Iterator[Notice]:
     )
 
 
-def if_a_code(value: str) -> str:
-    """Propose a short text that is no number as a code for missing values; commas divide codes."""
-    if "," in value or len(value) > _CODE_LENGTH:
-        return ""
-    return f"; if it stands for a missing value, use {option('na', value)}"
+_NINES = [sign * (10.0**k - 1) for k in range(2, 8) for sign in (1, -1)]
+_FAR = 10  # times the largest other value of a column
+
+
+def suspected_codes(
+    X: Any, names: Sequence[str], low: NDArray[Any], high: NDArray[Any]
+) -> Iterator[Notice]:
+    """Warn of -9999 and the like far from all other values of a feature."""
+    met: Counter[float] = Counter()
+    where: list[str] = []
+    for j in np.flatnonzero(np.isin(low, _NINES) | np.isin(high, _NINES)):
+        column = column_of(X, int(j))
+        codes = {float(v) for v in (low[j], high[j]) if v in _NINES}
+        others = np.abs(column[~np.isin(column, list(codes)) & ~np.isnan(column)])
+        if len(others) and (others > 0).any():
+            far = [code for code in codes if abs(code) > _FAR * others.max()]
+            met.update({code: int((column == code).sum()) for code in far})
+            where += [names[int(j)]] if far else []
+    if met:
+        listing = ", ".join(f"{code:g} ({n} times)" for code, n in met.items())
+        codes_text = ",".join(f"{code:g}" for code in met)
+        yield Notice(
+            "codes",
+            "serious",
+            f"{listing} in {listed(where)} lies far from all other values, as codes for missing "
+            f"values do. If it is one, name it with the option na ({codes_text}): as a number it "
+            "decides everything.",
+            actions=(Action("na", codes_text, f"Treat {codes_text} as missing"),),
+        )

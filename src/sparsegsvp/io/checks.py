@@ -1,8 +1,10 @@
-"""Checks of a table that has been read: what is refused, left out, or looks odd."""
+"""Checks of a table in the making: what is refused, left out, or looks odd."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,157 +12,210 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._notices import Notice
+from .._notices import Action, Notice
 from .._validate import LARGEST, first_few
-from .cells import column_slices, looks_numeric
-from .derived import append_covariates
+from .cells import MISSING, column_of, column_slices, suspected_codes
 from .errors import InputError, counted, listed, option, quote, suggestion
-from .labels import unify_spelling
-from .layout import RawTable, Roles, batches_of
-from .looks import column_of
-from .roles import asked_roles, assign_roles
+from .roles import Draft, Roles, asked_roles, assign_roles
+from .text import looks_numeric
+
+_WHOLE = re.compile(r"([+-]?\d+)\.0*")
 
 
-def check(raw: RawTable, roles: Roles, target: str | None, positive: str | None) -> str | None:
+def check(draft: Draft, roles: Roles, target: str | None, positive: str | None) -> str | None:
     """Check a table, leaving out in place what cannot serve; notices and notes go into it.
 
     Where the caller listed the features none is left out, since a model waits for each. Returns
     the class of interest as it is spelled.
     """
     fixed = roles.features is not None
-    if raw.X.shape[0] == 0:
+    if draft.X.shape[0] == 0:
         raise InputError("there is a header but no sample", remedy="check the file")
-    if raw.X.shape[1] == 0 and not raw.beside and not roles.features:
+    if draft.X.shape[1] == 0 and not (draft.beside or roles.features or draft.adjust):
         raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
-    positive = check_roles(raw, target, positive, one_class=fixed)
-    low, high = _column_range(raw.X)
-    _refuse_overflow(raw, low, high)
+    positive = _check_labels(draft, target, positive, one_class=fixed)
+    _check_groups(draft)
+    low, high = column_range(draft.X)
+    _refuse_overflow(draft, low, high)
     if fixed:
-        raw.roles += asked_roles(raw, roles, target)
-    else:
-        _leave_out_empty(raw, low)
-        filled = ~np.isnan(low)
-        same = {n for n, same in zip(raw.names, low[filled] == high[filled]) if same}
-        assign_roles(raw, roles, target)
-        constant = [name for name in raw.names if name in same]
-        if constant:
-            raw.notes.append(f"{counted(len(constant), 'feature')} constant: {listed(constant)}")
-    scale = () if fixed else raw_intensities(raw.X, *_column_range(raw.X))
-    append_covariates(raw, roles)
-    missing = _missing_per_column(raw.X)
-    raw.n_missing = int(missing.sum())
-    if raw.n_missing:
-        affected = [raw.names[j] for j in np.flatnonzero(missing)]
-        features = "1 feature" if len(affected) == 1 else f"{len(affected)} features"
-        raw.notes.append(
-            f"{counted(raw.n_missing, 'value')} missing in {features}: {listed(affected)}"
-        )
-    raw.notices = (*_repeats(raw), *_orientation(raw), *raw.notices, *scale)
+        draft.roles += asked_roles(draft, roles, target)
+        return positive
+    _leave_out_empty(draft, low)
+    assign_roles(draft, roles, target)
+    low, high = column_range(draft.X)
+    constant = [name for name, same in zip(draft.names, low == high) if same]
+    if constant:
+        draft.notes.append(f"{counted(len(constant), 'feature')} constant: {listed(constant)}")
+    draft.notices[:0] = [*_repeats(draft), *_orientation(draft)]
+    draft.notices += _raw_intensities(draft.X, low, high)
     return positive
 
 
-def check_roles(
-    raw: RawTable, target: str | None, positive: str | None, *, one_class: bool = False
+# --- labels ----------------------------------------------------------------------------
+
+
+def _check_labels(
+    draft: Draft, target: str | None, positive: str | None, *, one_class: bool
 ) -> str | None:
-    """Check labels and groups; leave samples without a label out. Looks at no number.
+    """Leave samples without a label out, take spellings as one class, refuse what is no class.
 
     Samples to test a model on may be of one class. Returns the class of interest in the spelling
     that its class has got.
     """
-    _leave_out_unlabelled(raw)
-    positive = unify_spelling(raw, positive)
-    labels = raw.text.get("target")
-    if labels is not None and target is not None:
-        _refuse_labels([str(v) for v in labels], target, one_class)
-    if positive is not None and labels is None:
-        raise InputError(f"{option('positive')} needs {option('target')}")
-    if positive is not None and labels is not None and positive not in labels:
+    labels = draft.text.get("target")
+    if labels is None:
+        if positive is not None:
+            raise InputError(f"{option('positive')} needs {option('target')}")
+        return None
+    if None in labels:
+        _leave_out_unlabelled(draft, labels)
+    positive = _unify_spelling(draft, positive)
+    y = [str(label) for label in draft.text["target"]]
+    _refuse_labels(y, str(target), one_class)
+    if positive is not None and positive not in y:
         raise InputError(
             f"no sample has the label {quote(positive)} ({option('positive')}) in {quote(target)}",
-            remedy=suggestion(positive, sorted({str(v) for v in labels})),
+            remedy=suggestion(positive, sorted(set(y))),
         )
-    groups = raw.text.get("group")
-    if groups is not None and None in groups:
-        raise InputError(
-            "a sample has no group",
-            where=_place(raw, groups.index(None)),
-            remedy=f"fill the cell of {option('group')}",
+    codes = sorted({label for label in y if label.strip().lower() in MISSING - {"-"}})
+    if codes:
+        draft.notices.append(
+            Notice(
+                "missing labels",
+                "caution",
+                f"{listed(codes)} is taken as a class. If it stands for a label that is missing, "
+                "name it with the option na.",
+                tuple(Action("na", code, f"Treat {code} as missing") for code in codes),
+            )
         )
-    for name, cells in batches_of(raw.text).items():
-        _refuse_batches(raw, name, cells)
     return positive
 
 
-def _refuse_batches(raw: RawTable, name: str, cells: list[str | None]) -> None:
-    """Refuse a batch variable that has gaps, one value only, or another in every row."""
-    what, levels = f"column {quote(name)} ({option('batch')})", len(set(cells))
-    if None in cells:
-        raise InputError(
-            f"a sample has no value in {what}",
-            where=_place(raw, cells.index(None)),
-            remedy="fill the cell, with a word such as unknown if need be",
-        )
-    if levels == 1:
-        raise InputError(f"{what} has only the value {quote(cells[0])}", remedy="leave it out")
-    if levels == len(cells):
-        raise InputError(
-            f"{what} has a different value in every row",
-            remedy="name a column whose values several samples share, such as plate or day",
-        )
-
-
-def _place(raw: RawTable, row: int) -> str:
-    """Say where a sample is: by its line, by its identifier, or by its number."""
-    ids = raw.text.get("id")
-    if raw.lines is None and ids is not None and ids[row] is not None:
-        return f"sample {quote(ids[row])}"
-    return raw.line_of(row)
-
-
-def _leave_out_unlabelled(raw: RawTable) -> None:
-    labels = raw.text.get("target")
-    if labels is None or None not in labels:
-        return
+def _leave_out_unlabelled(draft: Draft, labels: list[str | None]) -> None:
     keep = np.array([label is not None for label in labels])
     if not keep.any():
         raise InputError("no sample has a label", remedy=f"check {option('target')}")
-    gone = [_place(raw, int(i)) for i in np.flatnonzero(~keep)]
-    shown = first_few(gone, most=3)
-    one = len(gone) == 1
-    what = "1 sample has no label and was" if one else f"{len(gone)} samples have no label and were"
-    raw.notes.append(f"{what} left out ({shown})")
-    raw.X = raw.X[np.flatnonzero(keep)]
-    for part in (raw.text, raw.beside):
-        part.update({name: [v for v, k in zip(cells, keep) if k] for name, cells in part.items()})
-    if raw.lines is not None:
-        raw.lines = [line for line, k in zip(raw.lines, keep) if k]
+    gone = [_place(draft, int(i)) for i in np.flatnonzero(~keep)]
+    what = "1 sample has no label and was"
+    if len(gone) > 1:
+        what = f"{len(gone)} samples have no label and were"
+    draft.notes.append(f"{what} left out ({first_few(gone, most=3)})")
+    draft.notices.append(Notice("missing labels", "note", f"{what} left out."))
+    rows = np.flatnonzero(keep)
+    draft.X = draft.X[rows]
+    for part in (draft.text, draft.beside, draft.written):
+        part.update({name: [cells[i] for i in rows] for name, cells in part.items()})
+    for name, cells in draft.adjust.items():
+        picked = [cells[i] for i in rows]
+        draft.adjust[name] = np.array(picked) if isinstance(cells, np.ndarray) else picked
+    if draft.lines is not None:
+        draft.lines = [draft.lines[int(i)] for i in rows]
 
 
-def _leave_out_empty(raw: RawTable, low: NDArray[Any]) -> None:
-    """Leave out columns without a single value: there is nothing to impute from."""
-    empty = np.isnan(low)
-    if not empty.any():
-        return
-    names = [raw.names[j] for j in np.flatnonzero(empty)]
-    if empty.all():
-        raise InputError("there is not a single number in the table")
-    raw.notes.append(f"{counted(len(names), 'feature')} left out, having no value: {listed(names)}")
-    raw.dropped.update(dict.fromkeys(names, "no value"))
-    raw.X = raw.X[:, ~empty]
-    raw.names = [name for name, e in zip(raw.names, empty) if not e]
+def spelling_key(label: str) -> str:
+    """Return what all spellings of a label share: Tumor, TUMOR and "tumor " are one, 1 and 1.0."""
+    text = " ".join(label.split()).casefold()
+    whole = _WHOLE.fullmatch(text)
+    return whole.group(1) if whole else text
 
 
-def _repeats(raw: RawTable) -> Iterator[Notice]:
+def _unify_spelling(draft: Draft, positive: str | None) -> str | None:
+    """Take labels that differ in spelling as one class, by the most frequent, or first, of them."""
+    labels = [str(label) for label in draft.text["target"]]
+    counts = Counter(labels)
+    stripped: Counter[str] = Counter()
+    for label, n in counts.items():
+        stripped[label.strip()] += n
+    best: dict[str, str] = {}
+    for label in sorted(stripped, key=lambda label: (-stripped[label], label)):
+        best.setdefault(spelling_key(label), label)
+    chosen = {label: best[spelling_key(label)] for label in sorted(counts)}
+    draft.text["target"] = [chosen[label] for label in labels]
+    parts = []
+    for name in dict.fromkeys(chosen.values()):
+        several = sorted((s for s in chosen if chosen[s] == name), key=lambda s: (s != name, s))
+        if len(several) > 1:
+            listing = [f"{quote(label)} {counts[label]}" for label in several]
+            parts.append(f"{quote(name)} ({', '.join(listing)})")
+    if parts:
+        described = "; ".join(parts)
+        draft.notes.append(f"labels in several spellings are one class: {described}")
+        said = "Labels that differ in capitals, blanks or as 1 and 1.0 are taken as one class"
+        remedy = "If they are different classes, give them different names."
+        draft.notices.append(Notice("spelling", "note", f"{said}: {described}. {remedy}"))
+    return None if positive is None else chosen.get(positive, positive)
+
+
+def _refuse_labels(y: Sequence[str], target: str, one_class: bool) -> None:
+    """Refuse labels that are no classes: one value only, identifiers, measurements."""
+    distinct = sorted(set(y))
+    what = f"column {quote(target)} ({option('target')})"
+    if len(distinct) == 1 and not one_class:
+        raise InputError(
+            f"{what} has only the value {quote(distinct[0])}",
+            remedy="a classifier needs at least two classes",
+        )
+    if all(map(looks_numeric, distinct)) and any(not float(v).is_integer() for v in distinct):
+        raise InputError(
+            f"{what} holds measurements such as {listed(distinct[:3])}",
+            remedy="cut it into classes first",
+        )
+    if len(distinct) == len(y) and len(y) > 2:
+        raise InputError(
+            f"{what} has a different value in every row",
+            remedy=f"it looks like identifiers: use {option('id')} for it and name the classes as "
+            f"{option('target')}",
+        )
+
+
+def _check_groups(draft: Draft) -> None:
+    """Refuse groups with gaps, and batches with gaps, one value only, or another in every row."""
+    groups = draft.text.get("group")
+    if groups is not None and None in groups:
+        raise InputError(
+            "a sample has no group",
+            where=_place(draft, groups.index(None)),
+            remedy=f"fill the cell of {option('group')}",
+        )
+    for name, cells in draft.batches().items():
+        what, levels = f"column {quote(name)} ({option('batch')})", len(set(cells))
+        if None in cells:
+            raise InputError(
+                f"a sample has no value in {what}",
+                where=_place(draft, cells.index(None)),
+                remedy="fill the cell, with a word such as unknown if need be",
+            )
+        if levels == 1:
+            raise InputError(f"{what} has only the value {quote(cells[0])}", remedy="leave it out")
+        if levels == len(cells):
+            raise InputError(
+                f"{what} has a different value in every row",
+                remedy="name a column whose values several samples share, such as plate or day",
+            )
+
+
+def _place(draft: Draft, row: int) -> str:
+    """Say where a sample is: by its line, by its identifier, or by its number."""
+    ids = draft.text.get("id")
+    if draft.lines is None and ids is not None and ids[row] is not None:
+        return f"sample {quote(ids[row])}"
+    return draft.row(row)
+
+
+# --- samples ---------------------------------------------------------------------------
+
+
+def _repeats(draft: Draft) -> Iterator[Notice]:
     """Say which identifiers and which rows occur again.
 
     A sample and its copy on both sides of a split make every score too good. Groups keep
     copies together, unless they are in different groups.
     """
-    ids, groups = raw.text.get("id"), raw.text.get("group")
+    ids, groups = draft.text.get("id"), draft.text.get("group")
     first_of: dict[str, int] = {}
     same_id = [(first_of.setdefault(key, i), i) for i, key in enumerate(ids or ()) if key]
     same_id = sorted((first, again) for first, again in same_id if first != again)
-    for pairs, describe in ((same_id, _same_identifier), (_repeated_rows(raw.X), _same_values)):
+    for pairs, describe in ((same_id, _same_identifier), (_repeated_rows(draft.X), _same_values)):
         if not pairs:
             continue
         apart = pairs if groups is None else [(i, j) for i, j in pairs if groups[i] != groups[j]]
@@ -171,7 +226,12 @@ def _repeats(raw: RawTable) -> Iterator[Notice]:
             yield Notice("repeats", "serious", f"{text} in different groups.")
         else:
             remedy = "if they are one patient, name the patients as groups"
-            yield Notice("repeats", "serious", f"{text}: {remedy}.")
+            id_roles = [c.column for c in draft.roles if c.role == "id" and c.column]
+            actions = [
+                Action("group", n, f"Keep the samples of each {n} together") for n in id_roles
+            ]
+            named = tuple(actions) if describe is _same_identifier else ()
+            yield Notice("repeats", "serious", f"{text}: {remedy}.", named)
 
 
 def _same_identifier(pairs: list[tuple[int, int]], ids: Any) -> str:
@@ -188,11 +248,27 @@ def _same_values(pairs: list[tuple[int, int]], ids: Any) -> str:
     return f"{names}{more} have exactly the same values"
 
 
-def _orientation(raw: RawTable) -> Iterator[Notice]:
+def _repeated_rows(X: Any) -> list[tuple[int, int]]:
+    """Return pairs (first, repeat) of samples whose numbers agree to the last bit."""
+    seen: dict[bytes, int] = {}
+    pairs = []
+    for i in range(X.shape[0] if X.shape[1] else 0):
+        if sparse.issparse(X):
+            part = slice(X.indptr[i], X.indptr[i + 1])
+            row = X.indices[part].tobytes() + X.data[part].tobytes()
+        else:
+            row = X[i].tobytes()
+        first = seen.setdefault(hashlib.blake2b(row, digest_size=16).digest(), i)
+        if first != i:
+            pairs.append((first, i))
+    return pairs
+
+
+def _orientation(draft: Draft) -> Iterator[Notice]:
     """Suspect features in rows: many rows, few columns, and a distinct name on every row."""
-    n, m = raw.X.shape
-    ids = raw.text.get("id")
-    if raw.place == "column" or ids is None or n < 500 or n < 5 * m or len(set(ids)) < n:
+    n, m = draft.X.shape
+    ids = draft.text.get("id")
+    if draft.place == "column" or ids is None or n < 500 or n < 5 * m or len(set(ids)) < n:
         return
     if all(looks_numeric(name or "") for name in ids):
         return  # no feature is called 842302
@@ -201,13 +277,14 @@ def _orientation(raw: RawTable) -> Iterator[Notice]:
         "note",
         f"There are {n} samples with only {m} features, each with its own name: if the features "
         "are in rows, the table has to be read transposed.",
+        (Action("transpose", True, "Read the features from rows"),),
     )
 
 
-# --- labels and numbers ----------------------------------------------------------------
+# --- numbers ---------------------------------------------------------------------------
 
 
-def _column_range(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def column_range(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the least and the largest value of each column, NaN only where all are missing."""
     if sparse.issparse(X):
         low, high = (np.asarray(m.todense()).ravel() for m in (X.min(axis=0), X.max(axis=0)))
@@ -218,16 +295,42 @@ def _column_range(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
 
 
-def _missing_per_column(X: Any) -> NDArray[np.intp]:
-    """Count the missing values in each column, without a second matrix for dense data."""
+def note_values(draft: Draft) -> None:
+    """Count the missing values, and say which others may be codes for them."""
+    X = draft.X
+    draft.notices += suspected_codes(X, draft.names, *column_range(X))
     if sparse.issparse(X):
-        return np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
-    return np.concatenate([np.isnan(X[:, part]).sum(axis=0) for part in column_slices(X)])
+        missing = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
+    else:
+        parts = [np.isnan(X[:, part]).sum(axis=0) for part in column_slices(X)]
+        missing = np.concatenate([np.zeros(0, dtype=np.intp), *parts])
+    draft.n_missing = int(missing.sum())
+    if draft.n_missing:
+        affected = [draft.names[j] for j in np.flatnonzero(missing)]
+        features = "1 feature" if len(affected) == 1 else f"{len(affected)} features"
+        draft.notes.append(
+            f"{counted(draft.n_missing, 'value')} missing in {features}: {listed(affected)}"
+        )
 
 
-def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any]) -> None:
+def _leave_out_empty(draft: Draft, low: NDArray[Any]) -> None:
+    """Leave out columns without a single value: there is nothing to impute from."""
+    empty = np.isnan(low)
+    if not empty.any():
+        return
+    names = [draft.names[j] for j in np.flatnonzero(empty)]
+    if empty.all():
+        raise InputError("there is not a single number in the table")
+    said = f"{counted(len(names), 'feature')} left out, having no value: {listed(names)}"
+    draft.notes.append(said)
+    draft.dropped.update(dict.fromkeys(names, "no value"))
+    draft.X = draft.X[:, np.flatnonzero(~empty)]
+    draft.names = [name for name, e in zip(draft.names, empty) if not e]
+
+
+def _refuse_overflow(draft: Draft, low: NDArray[Any], high: NDArray[Any]) -> None:
     """Refuse infinities and numbers whose squares overflow, by column and line."""
-    X, limit = raw.X, LARGEST[raw.X.dtype.name]
+    X, limit = draft.X, LARGEST[draft.X.dtype.name]
     extreme = np.flatnonzero(np.fmax(np.abs(low), np.abs(high)).astype(np.float64) > limit)
     if not len(extreme):
         return
@@ -238,53 +341,10 @@ def _refuse_overflow(raw: RawTable, low: NDArray[Any], high: NDArray[Any]) -> No
     what = "is infinite" if np.isinf(value) else f"is too large (at most {limit:g})"
     raise InputError(
         f"{value:g} {what}",
-        where=f"{raw.line_of(i)}, column {quote(raw.names[j])}",
+        where=f"{draft.row(i)}, column {quote(draft.names[j])}",
         remedy="correct it, rescale the column, or leave the cell empty",
     )
 
-
-def _repeated_rows(X: Any) -> list[tuple[int, int]]:
-    """Return pairs (first, repeat) of samples whose numbers agree to the last bit."""
-    seen: dict[bytes, int] = {}
-    pairs = []
-    for i in range(X.shape[0]):
-        digest = hashlib.blake2b(digest_size=16)
-        if sparse.issparse(X):
-            part = slice(X.indptr[i], X.indptr[i + 1])
-            digest.update(X.indices[part].tobytes())
-            digest.update(X.data[part].tobytes())
-        else:
-            digest.update(X[i].tobytes())
-        first = seen.setdefault(digest.digest(), i)
-        if first != i:
-            pairs.append((first, i))
-    return pairs
-
-
-def _refuse_labels(y: Sequence[str], target: str, one_class: bool) -> None:
-    """Refuse labels that are no classes: one value only, identifiers, measurements."""
-    distinct = sorted(set(y))
-    if len(distinct) == 1 and not one_class:
-        raise InputError(
-            f"column {quote(target)} ({option('target')}) has only the value {quote(distinct[0])}",
-            remedy="a classifier needs at least two classes",
-        )
-    numbers = [label for label in distinct if looks_numeric(label)]
-    if len(numbers) == len(distinct) and any(not float(v).is_integer() for v in numbers):
-        raise InputError(
-            f"column {quote(target)} ({option('target')}) holds measurements such as "
-            f"{listed(distinct[:3])}",
-            remedy="cut it into classes first",
-        )
-    if len(distinct) == len(y) and len(y) > 2:
-        raise InputError(
-            f"column {quote(target)} ({option('target')}) has a different value in every row",
-            remedy=f"it looks like identifiers: use {option('id')} for it and name the classes as "
-            f"{option('target')}",
-        )
-
-
-# --- raw intensities -------------------------------------------------------------------
 
 _LEAST_FEATURES = 50  # fewer may be measurements of unlike things, each on a scale of its own
 _HIGH = 256.0  # 2 ** 8: logarithms and pictures stay below it
@@ -294,7 +354,7 @@ _SKEW = 1.5  # from the median of all values to their mean
 _LOOKED_AT = 1000  # about as many features, and samples
 
 
-def raw_intensities(X: Any, low: NDArray[Any], high: NDArray[Any]) -> Iterator[Notice]:
+def _raw_intensities(X: Any, low: NDArray[Any], high: NDArray[Any]) -> Iterator[Notice]:
     """Advise the logarithm where like features are positive, skewed and spread over decades.
 
     `low` and `high` are the least and the largest value of each feature. Most features must
@@ -319,4 +379,5 @@ def raw_intensities(X: Any, low: NDArray[Any], high: NDArray[Any]) -> Iterator[N
             f"The values reach {np.nanmax(high):,.0f} and differ by orders of magnitude, as raw "
             "intensities and counts do. On that scale a few large values decide everything: take "
             "logarithms first, with the option log2, unless you know better.",
+            (Action("log2", True, "Take logarithms"),),
         )

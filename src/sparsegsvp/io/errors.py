@@ -1,4 +1,4 @@
-"""`InputError`, and the words its messages are made of.
+"""`InputError`, the words its messages are made of, and `guarded`, which libraries read behind.
 
 A message names parameters by `option`, which marks them with private-use characters: Python
 users read the parameter's name, and the command line spells the same message with its flags.
@@ -6,9 +6,11 @@ users read the parameter's name, and the command line spells the same message wi
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -193,3 +195,47 @@ def need(module: str, extra: str) -> Any:
         raise ImportError(
             f'{module.partition(".")[0]} is needed here: pip install "sparsegsvp[{extra}]"'
         ) from error
+
+
+_DEFECTS = (AssertionError, AttributeError, IndexError, KeyError, NameError, TypeError)
+
+
+@contextmanager
+def guarded(kind: str) -> Iterator[None]:
+    """Turn what a library raises while it reads a file of some kind into an `InputError`.
+
+    An `InputError` and the lack of an optional package pass as they are, as do Ctrl-C and errors
+    that our own code raises. The warnings of libraries are kept to themselves.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except (InputError, ImportError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except MemoryError as error:
+        raise InputError(
+            "reading it takes more memory than there is",
+            remedy="check the file, or read it on a larger machine",
+        ) from error
+    except BaseException as error:
+        if isinstance(error, OSError) and error.errno and not isinstance(error, gzip.BadGzipFile):
+            raise InputError(
+                f"it cannot be read ({error.strerror or one_line(error)})",
+                remedy="check the path, and that the file is yours to read",
+            ) from error
+        if _is_ours(error):
+            raise
+        raise InputError(
+            f"it is damaged, or not {kind} ({error_text(error)})",
+            remedy="copy, download or save it again",
+        ) from error
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an error is a defect of this package: raised in its code, not in a library's."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
+    return isinstance(error, _DEFECTS) and where.startswith(__name__.partition(".")[0])

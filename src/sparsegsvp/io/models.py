@@ -1,150 +1,59 @@
-"""Models as files without pickle: checked before, while and after they are loaded.
+"""Models as skops files: no pickle, and no types but those of a model.
 
-`Log2`, the logarithm as a step of a pipeline, is here so that a saved model takes it too.
-
-A model is a skops archive (a zip of ``.npy`` arrays and one ``schema.json``) to which two
-things are done. It is made canonical, so that equal models are equal bytes; and a member
-`SEAL` is added that names the format and holds the digest of all other members.
-
-Loading trusts a list of types and nothing else, which `archive` has: some plain ones and some
-of scikit-learn by name, and the estimators and records of this package. The digest reveals
-damage and careless edits, not forgery: whoever rewrites a file can rewrite its digest. What a
-forged file can do is limited by the list.
+Loading trusts some plain types and some of scikit-learn by name, and the estimators and records
+(dataclasses, named tuples) that this package defines. Equal models are equal bytes.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
+import io
 import json
 import warnings
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 
-from .._validate import check_integer, check_real
-from ..estimators.impute import EachValue
-from ..estimators.pipeline import last_step
-from .archive import (
-    MAX_BYTES,
-    canonical,
-    check_arrays,
-    check_model_type,
-    checked_seal,
-    foreign_types,
-    sealed,
-    type_name,
-    types_in,
-    unpacked,
-    updated_schema,
-    zipped,
-)
-from .errors import InputError, error_text, listed, locating, need, quote
+from .errors import InputError, error_text, guarded, listed, locating, need
 from .files import write_atomic
+from .formats import existing_file
 
-_CHANGED = "do not use it unless you know who changed it"
-
-
-def log2_floor(X: Any, floor: float = 1.0, skip: Sequence[int] = ()) -> Any:
-    """Compute ``log2(max(x, floor))``; missing values stay missing, float32 stays float32.
-
-    Sparse input stays sparse and needs ``floor = 1``, for which zeros stay zeros. Columns of
-    `skip` stay as they are.
-    """
-    if sparse.issparse(X):
-        if floor != 1:
-            raise ValueError(
-                f"floor={floor} would make every zero of sparse data non-zero: use floor=1"
-            )
-        logged = X.copy()
-        np.maximum(logged.data, 1, out=logged.data)
-        np.log2(logged.data, out=logged.data)
-        if len(skip):
-            column = X.indices
-            if X.format == "csc":
-                column = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
-            kept = np.isin(column, skip)
-            logged.data[kept] = X.data[kept]
-        return logged
-    floored = np.maximum(X, X.dtype.type(floor))
-    np.log2(floored, out=floored)
-    floored[:, list(skip)] = X[:, list(skip)]
-    return floored
-
-
-class Log2(EachValue):
-    """Take ``log2(max(x, floor))`` of every value, as intensities usually are.
-
-    Parameters
-    ----------
-    floor : float, default=1.0
-        Smaller values, negative ones among them, count as this. Raw microarray
-        intensities are often floored at 16.
-    skip : sequence of int, default=()
-        Columns that stay as they are, such as the age of patients.
-
-    Attributes
-    ----------
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had any.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io import Log2
-    >>> Log2().fit_transform([[1.0, 8.0], [-3.0, 2.0]])
-    array([[0., 3.],
-           [0., 1.]])
-    """
-
-    skip: Sequence[int] = ()  # for models that were saved before they had it
-
-    def __init__(self, floor: float = 1.0, skip: Sequence[int] = ()) -> None:
-        self.floor = floor
-        self.skip = skip
-
-    def fit(self, X: Any, y: Any = None) -> Log2:
-        """Check the data and remember the names of the features.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The data.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        Log2
-            The object itself.
-        """
-        check_real("floor", self.floor, above=0)
-        self._validated(X, reset=True)
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """Take the logarithm.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The data.
-
-        Returns
-        -------
-        ndarray or sparse matrix of shape (n_samples, n_features)
-            Its logarithm.
-        """
-        check_is_fitted(self, "n_features_in_")
-        return log2_floor(self._validated(X, reset=False), self.floor, self.skip)
-
-
-# --- saving and loading ------------------------------------------------------------------
+MAX_BYTES = 1 << 30
+_PACKAGE = __name__.partition(".")[0]
+_NUMBERS = ("bool", "bool_", "int64", "int32", "intp", "str_", "float64", "float32", "uint8")
+_SCALARS = {f"numpy.{name}" for name in _NUMBERS}
+# Which types each of skops' loaders may build. Loaders that are not here (functions, methods,
+# partials, constructors) are never used.
+_PLAIN: dict[str, set[str]] = {
+    "JsonNode": {"builtins.str"},
+    "ListNode": {"builtins.list"},
+    "TupleNode": {"builtins.tuple"},
+    "DictNode": {"builtins.dict"},
+    "SliceNode": {"builtins.slice"},
+    "DTypeNode": {"numpy.dtype"},
+    "NdArrayNode": {"numpy.ndarray"} | _SCALARS,
+    "TypeNode": {f"builtins.{t}" for t in ("str", "int", "float", "bool", "NoneType")} | _SCALARS,
+    "RandomStateNode": {"numpy.random.mtrand.RandomState"},
+    "ObjectNode": {
+        "sklearn.pipeline.Pipeline",
+        "sklearn.impute._base.SimpleImputer",
+        "sklearn.preprocessing._data.StandardScaler",
+        "sklearn.utils._metadata_requests.MetadataRequest",
+        "sklearn.utils._metadata_requests.MethodMetadataRequest",
+    }
+    | {
+        f"sklearn.model_selection._split.{name}"
+        for name in ("KFold", "GroupKFold", "StratifiedKFold", "StratifiedGroupKFold")
+        + ("RepeatedKFold", "RepeatedStratifiedKFold", "LeaveOneGroupOut", "PredefinedSplit")
+    },
+}
 
 
 def save_model(model: Any, path: str | PathLike[str]) -> Path:
@@ -168,10 +77,6 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
         A ValueError, if the model holds something that `load_model` would refuse, such as
         a function given as ``scoring``.
 
-    Notes
-    -----
-    Equal models give equal bytes. Needs ``pip install "sparsegsvp[persist]"``.
-
     Examples
     --------
     >>> import tempfile, pathlib
@@ -189,22 +94,21 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
     """
     skops = need("skops.io", "persist")
     with locating(str(path)):
-        check_model_type(model)
+        _check_model(model)
         try:
-            archive = skops.dumps(model)
+            members = _canonical(skops.dumps(model))
         except Exception as error:
             raise InputError(
                 f"the model holds something that cannot be saved ({error_text(error)})",
                 remedy="use names instead of functions for parameters such as scoring",
             ) from error
-        members = canonical(archive)
-        foreign = foreign_types(json.loads(members["schema.json"]))
+        foreign = _foreign(json.loads(members["schema.json"]))
         if foreign:
             raise InputError(
                 f"the model holds {listed(foreign, limit=100)}, which loading would refuse",
                 remedy="use names instead of functions and plain parameters",
             )
-    return write_atomic(path, sealed(members, type_name(model)))
+    return write_atomic(path, _zipped(members))
 
 
 def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
@@ -225,8 +129,7 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     Raises
     ------
     InputError
-        A ValueError that says which: not a model, damaged, changed, foreign types, too
-        large, or written by a newer version.
+        A ValueError that says which: not a model, damaged, foreign types, or too large.
 
     Examples
     --------
@@ -241,74 +144,133 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     ...         print(str(error).removeprefix(folder))
     /model.skops: this is not a model file, or it is cut short; save the model again
     """
-    check_integer("max_bytes", max_bytes, least=1)
-    with locating(str(path)):
-        members = unpacked(Path(path), max_bytes)
-        named = checked_seal(members)
-        model = _rebuilt(members)
-        if type_name(model) != named:
+    file = existing_file(path)
+    skops = need("skops.io", "persist")
+    with locating(str(path)), guarded("a model"):
+        if not zipfile.is_zipfile(file):
             raise InputError(
-                f"it holds {type_name(model)} but says {quote(named, 80)}", remedy=_CHANGED
+                "this is not a model file, or it is cut short", remedy="save the model again"
             )
-        _try_out(model, sum(map(len, members.values())))
-    return model
-
-
-def _rebuilt(members: dict[str, bytes]) -> Any:
-    """Build the model of an archive, if every type and array in it is what a model has."""
-    schema = updated_schema(members)
-    foreign = foreign_types(schema)
-    if foreign:
-        raise InputError(
-            f"it holds types that are not part of a model: {listed(foreign, limit=100)}",
-            remedy="do not use it unless you know who made it; load_model never will",
-        )
-    check_arrays(members)
-    try:
+        with zipfile.ZipFile(file) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+            if size > max_bytes:
+                raise InputError(
+                    f"it would unpack to {size >> 20} MB, more than {max_bytes >> 20} MB",
+                    remedy="raise max_bytes if you know who made it",
+                )
+            content = {entry.filename: archive.read(entry) for entry in archive.infolist()}
+        if "schema.json" not in content:
+            raise InputError("this is not a model file", remedy="save the model again")
+        schema = json.loads(content["schema.json"])
+        foreign = _foreign(schema)
+        if foreign:
+            raise InputError(
+                f"it holds types that are not part of a model: {listed(foreign, limit=100)}",
+                remedy="do not use it unless you know who made it; load_model never will",
+            )
         # all types were checked; skops asks for those that it does not know itself
-        model = need("skops.io", "persist").loads(zipped(members), trusted=types_in(schema))
-    except Exception as error:
-        raise InputError(
-            f"the model cannot be rebuilt ({error_text(error)})",
-            remedy="save it again with this version of sparsegsvp and scikit-learn",
-        ) from error
-    check_model_type(model)
+        trusted = sorted({_type_of(node) for node in _nodes(schema)})
+        model = skops.loads(file.read_bytes(), trusted=trusted)
+        _check_model(model)
+        _try_out(model, size)
     return model
 
 
-def _try_out(model: Any, n_bytes: int) -> None:
-    """Refuse a model whose parts do not fit together, by letting it treat a row of ones.
-
-    Each part may be sound by itself and the seal too, where somebody changed both.
-    """
-    last = last_step(model)
-    m: int = getattr(last, "n_features_in_", 0)
-    names = getattr(model, "feature_names_in_", None)
-    try:
-        check_is_fitted(last)
-    except NotFittedError:
+def _try_out(model: Any, size: int) -> None:
+    """Refuse a model whose parts do not fit together, by letting it treat a row of ones."""
+    m = getattr(model, "n_features_in_", None)
+    if m is None:
         return
-    given = getattr(model, "n_features_in_", m)  # of which a step before the last may keep some
     try:
-        for n in (m, given):
-            if not 0 < n <= n_bytes:  # there is at least a byte for each
-                raise ValueError(f"{n} features")
-        if hasattr(last, "get_support"):  # which a transformer of values has not
-            support = np.asarray(last.get_support())
-            if support.shape != (m,) or support.dtype != bool or not support.any():
-                raise ValueError("the panel is not among the features")
-        if names is not None and (
-            names.shape != (given,) or not all(type(n) is str for n in names)
-        ):
-            raise ValueError("the names are not those of the features")
+        if not 0 < m <= size:  # there is at least a byte for each
+            raise ValueError(f"{m} features")
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            for method in ("transform", "predict", "decision_function", "predict_proba"):
+            for method in ("predict", "decision_function", "predict_proba", "transform"):
                 if hasattr(model, method):
-                    getattr(model, method)(np.ones((1, given)))
-            if hasattr(last, "distances"):
-                last.distances(np.ones((1, m)))
+                    getattr(model, method)(np.ones((1, m)))
     except Exception as error:
         raise InputError(
-            f"the parts of the model do not fit together ({error_text(error)})", remedy=_CHANGED
+            f"the parts of the model do not fit together ({error_text(error)})",
+            remedy="do not use it unless you know who changed it",
         ) from error
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Walk every node of a schema; a stack, because a forged one may be deeply nested."""
+    stack = [schema]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            if "__loader__" in item:
+                yield item
+            stack.extend(reversed(list(item.values())))
+        elif isinstance(item, list):
+            stack.extend(reversed(item))
+
+
+def _type_of(node: dict[str, Any]) -> str:
+    return f"{node.get('__module__')}.{node.get('__class__')}"
+
+
+def _foreign(schema: Any) -> list[str]:
+    """Name the types that no model of this package has."""
+    foreign = set() if isinstance(schema, dict) and "__loader__" in schema else {"no type"}
+    for node in _nodes(schema):
+        loader, name = str(node["__loader__"]), _type_of(node)
+        own = loader in ("ObjectNode", "TupleNode") and _is_own(name)
+        if name not in _PLAIN.get(loader, ()) and not own:
+            foreign.add(name)
+    return sorted(foreign)
+
+
+def _is_own(name: str) -> bool:
+    """Whether a name is an estimator or a record that a module of this package defines."""
+    module, _, attribute = name.rpartition(".")
+    if module.partition(".")[0] != _PACKAGE or not module.replace(".", "").isidentifier():
+        return False
+    try:
+        cls = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError):
+        return False
+    # what a module imported from elsewhere is there, too, but not ours
+    return (isinstance(cls, type) and cls.__module__ == module) and (
+        issubclass(cls, BaseEstimator)
+        or dataclasses.is_dataclass(cls)
+        or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+    )
+
+
+def _check_model(model: Any) -> None:
+    """Refuse what is neither an estimator of this package nor a pipeline that ends in one."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) and model.steps else model
+    name = f"{type(last).__module__}.{type(last).__qualname__}"
+    if not isinstance(last, BaseEstimator) or not _is_own(name):
+        raise InputError(
+            f"a {name} is not a model of sparsegsvp",
+            remedy="give an estimator of this package or a Pipeline that ends in one",
+        )
+
+
+def _canonical(archive: bytes) -> dict[str, bytes]:
+    """Rename what skops names after memory addresses by order of appearance."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as source:
+        schema = json.loads(source.read("schema.json"))
+        ids: dict[Any, int] = {}
+        files: dict[str, str] = {}
+        for node in _nodes(schema):
+            if "__id__" in node:
+                node["__id__"] = ids.setdefault(node["__id__"], len(ids))
+            if "file" in node:
+                suffix = Path(node["file"]).suffix
+                node["file"] = files.setdefault(node["file"], f"{len(files):06d}{suffix}")
+        members = {new: source.read(old) for old, new in files.items()}
+    return members | {"schema.json": json.dumps(schema, separators=(",", ":")).encode()}
+
+
+def _zipped(members: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
+        for name, content in members.items():
+            target.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)  # of 1980
+    return buffer.getvalue()

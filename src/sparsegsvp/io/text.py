@@ -1,6 +1,8 @@
-"""Text files: delimited tables and ARFF as rows of cells, and lists of names and costs.
+"""Text files: compression, encoding and separator are found out, quotes and widths are strict.
 
-Compression, encoding and separator are found out.
+`open_delimited` gives a file as rows of cells. A quotation mark that is never closed, text after
+a closing one, a cell that swallows whole lines and a row of another length are refused, by line
+and column. `names_or_files` reads lists of names.
 """
 
 from __future__ import annotations
@@ -10,38 +12,37 @@ import csv
 import gzip
 import io
 import itertools
-import math
-import re
+import os
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from .._notices import Notice
 from .errors import InputError, error_text, locating, one_line, option, quote
-from .guards import BoundedGzip
 
 _SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
 _BLOCK = 1 << 20
-_SNIFFED_LINES = 12
-_ATTRIBUTE = re.compile(
-    r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\S+))\s+(.+)""", re.IGNORECASE
-)
+_SNIFFED_LINES = 25
+# What unpacks to less is never refused; text of measurements shrinks to a fifth, of counts that
+# are nearly all zero to a fiftieth, and only a file made for it to a thousandth.
+UNPACKED_BYTES, RATIO = 1 << 26, 100
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Options of reading a file, in place of what is found out or taken for granted.
+    """How a file is to be read, where that is not to be found out.
 
-    `transpose` is None where nothing was said, and `na` has codes for missing values besides
-    the usual ones.
+    `transpose` is None where nothing was said; `na` has codes for missing values besides the
+    usual ones.
     """
 
     separator: str | None = None
     decimal: str | None = None
+    thousands: str | None = None
     encoding: str | None = None
     sheet: str | None = None
     layer: str | None = None
@@ -52,19 +53,21 @@ class ReadOptions:
         # a shell passes \t on as two characters
         separator = {"\\t": "\t", "tab": "\t"}.get(self.separator or "", self.separator)
         object.__setattr__(self, "separator", separator)
-        if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
-            raise InputError(
-                f"{option('separator')} is {quote(separator)}",
-                remedy="give one character, such as ; or |, or write tab",
-            )
-        if self.decimal not in (None, ".", ","):
-            raise InputError(
-                f"{option('decimal')} is {quote(self.decimal)}", remedy="give a point or a comma"
-            )
+        one = separator is None or (len(separator) == 1 and separator not in '"\r\n\0')
+        for name, value, good, remedy in (
+            ("separator", separator, one, "give one character, such as ; or |, or write tab"),
+            ("decimal", self.decimal, self.decimal in (None, ".", ","), "give a point or a comma"),
+            ("thousands", self.thousands, self.thousands in (None, ".", ",", "'", " "),
+             "give a point, a comma, an apostrophe or a blank"),
+            ("thousands", self.thousands, self.thousands is None or self.thousands != self.decimal,
+             "it cannot be the decimal mark, too"),
+        ):  # fmt: skip
+            if not good:
+                raise InputError(f"{option(name)} is {quote(value)}", remedy=remedy)
 
 
-@dataclass(frozen=True)
-class RowStream:
+@dataclass
+class Rows:
     """A file as a stream: names of the columns, then (line, cells) for each row.
 
     Cells are strings in text files and Python values in spreadsheets.
@@ -74,13 +77,38 @@ class RowStream:
     rows: Iterator[tuple[int, list[Any]]]
     kind: str
     notes: list[str] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
 
 
 # Opens a file as rows, as often as it is called.
-OpenRows = Callable[[], AbstractContextManager[RowStream]]
+OpenRows = Callable[[], AbstractContextManager[Rows]]
 
 
 # --- compression and encoding ----------------------------------------------------------
+
+
+class BoundedGzip(gzip.GzipFile):
+    """A gzipped file that stops where it has unpacked to more than a table would."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(fileobj=file)
+        self._most = max(UNPACKED_BYTES, RATIO * os.fstat(file.fileno()).st_size)
+
+    def read1(self, size: int = -1) -> bytes:
+        """Read as `gzip.GzipFile` does, as far as the bound allows."""
+        return self._counted(super().read1(size))
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read as `gzip.GzipFile` does, as far as the bound allows."""
+        return self._counted(super().read(size))
+
+    def _counted(self, data: bytes) -> bytes:
+        if self.tell() > self._most:
+            raise InputError(
+                f"it unpacks to more than {self._most >> 20} MB, which no table of its size does",
+                remedy="unpack it yourself if you trust it, and give that file",
+            )
+        return data
 
 
 @contextmanager
@@ -111,81 +139,78 @@ def _find_encoding(raw: BinaryIO) -> str:
     head = raw.read(_BLOCK)
     if not head.strip():
         raise InputError("the file is empty", remedy="check the path")
-    if head.startswith(codecs.BOM_UTF8):
-        return _marked(raw, "utf-8-sig")
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return _marked(raw, "utf-16")
-    # Text of Western languages in UTF-16 has a zero in every second byte.
     sample = head[:4096]
-    if b"\0" in sample:
-        even, odd = sample[::2].count(0), sample[1::2].count(0)
-        if max(even, odd) > 0.8 * len(sample) / 2 and min(even, odd) < 0.05 * len(sample):
-            return _marked(raw, "utf-16-le" if odd > even else "utf-16-be")
-    if b"\0" in head or any(b"\0" in block for block in _bytes_of(raw)):
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    marked = None
+    if head.startswith(codecs.BOM_UTF8):
+        marked = "utf-8-sig"
+    elif head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        marked = "utf-16"
+    elif max(even, odd) > 0.4 * len(sample) and min(even, odd) < 0.05 * len(sample):
+        marked = "utf-16-le" if odd > even else "utf-16-be"  # of Western languages
+    if marked is not None:
+        error = _cannot_be(raw, marked)
+        if error is None:
+            return marked
+        raise InputError(
+            f"it begins as {marked} but does not go on so ({error})",
+            remedy="copy the file again, or save it as UTF-8",
+        )
+    raw.seek(0)
+    if any(b"\0" in block for block in _blocks(raw)):
         raise InputError(
             "this is not a text table (it holds zero bytes)",
             remedy="give the file the extension of its format, such as .xlsx or .parquet",
         )
     # Five bytes mean nothing in Windows' Western encoding; Latin-1 takes any.
-    for encoding in ("utf-8", "cp1252"):
-        raw.seek(0)
-        with suppress(UnicodeDecodeError):
-            _decode(raw, encoding)
-            return encoding
-    return "latin-1"
-
-
-def _marked(raw: BinaryIO, encoding: str) -> str:
-    """Return the encoding that the first bytes tell, if the rest agrees."""
-    raw.seek(0)
-    try:
-        _decode(raw, encoding)
-    except UnicodeError as error:
-        raise InputError(
-            f"it begins as {encoding} but does not go on so ({error})",
-            remedy="copy the file again, or save it as UTF-8",
-        ) from None
-    return encoding
+    return next((e for e in ("utf-8", "cp1252") if _cannot_be(raw, e) is None), "latin-1")
 
 
 def _check_encoding(raw: BinaryIO, encoding: str) -> None:
     try:
         io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs that are not of text
-        _decode(raw, encoding)
     except (LookupError, TypeError):
         raise InputError(
             f"there is no encoding called {quote(encoding)}",
             remedy="use utf-8, utf-16, latin-1 or another name that Python knows",
         ) from None
-    except ValueError as error:
+    if error := _cannot_be(raw, encoding):
         raise InputError(
-            f"the file is not {one_line(encoding)} ({getattr(error, 'reason', one_line(error))})",
+            f"the file is not {one_line(encoding)} ({error})",
             remedy="leave the encoding out to have it found",
-        ) from None
+        )
 
 
-def _bytes_of(raw: BinaryIO) -> Iterator[bytes]:
+def _blocks(raw: BinaryIO) -> Iterator[bytes]:
     """Yield the rest of a file in pieces."""
     return iter(lambda: raw.read(_BLOCK), b"")
 
 
-def _decode(raw: BinaryIO, encoding: str) -> None:
-    deque(codecs.iterdecode(_bytes_of(raw), encoding), maxlen=0)
+def _cannot_be(raw: BinaryIO, encoding: str) -> str | None:
+    """Return why a file is not in an encoding; None if it is."""
+    raw.seek(0)
+    try:
+        deque(codecs.iterdecode(_blocks(raw), encoding), maxlen=0)
+    except ValueError as error:
+        return str(getattr(error, "reason", one_line(error)))
+    return None
 
 
-# --- delimited text --------------------------------------------------------------------
+# --- rows of cells ---------------------------------------------------------------------
 
 
-def split_lines(
-    lines: Iterable[str],
-    separator: str,
-    what: str = "a cell that begins here cannot be read",
-    remedy: str = 'look for a quotation mark (") that is never closed',
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number of the first line, cells) for each row; empty lines are passed over."""
-    if separator == " ":
-        lines = (" ".join(line.split()) + "\n" for line in lines)
-    reader = csv.reader(lines, delimiter=separator)
+def split_lines(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (number of the first line, cells) for each row; rows of empty cells are passed over."""
+    started: deque[str] = deque(maxlen=1)  # the line that a row begins on
+
+    def fed() -> Iterator[str]:
+        for number, line in enumerate(lines, start=1):
+            if number == start:
+                started.append(line)
+            yield " ".join(line.split()) + "\n" if blank and '"' not in line else line
+
+    blank, start = separator == " ", 1
+    reader = csv.reader(fed(), delimiter=separator, strict=True, skipinitialspace=blank)
     while True:
         start = reader.line_num + 1
         try:
@@ -193,33 +218,67 @@ def split_lines(
         except StopIteration:
             return
         except csv.Error as error:
-            raise InputError(f"{what} ({error})", where=f"line {start}", remedy=remedy) from error
+            raise _unreadable(started, separator, start, reader.line_num, str(error)) from error
+        if reader.line_num > start:  # a cell holds a line break
+            width = max(1, len(cells) - 1)
+            if any("\n" in c or "\r" in c for c in cells if c.count(separator) >= width):
+                raise _unreadable(started, separator, start, reader.line_num, "")
+        if blank and cells and not cells[-1]:
+            cells.pop()
         if any(cells):
             yield start, cells
+
+
+def _unreadable(
+    started: Sequence[str], separator: str, start: int, end: int, error: str
+) -> InputError:
+    """Say where a quotation mark opens that is not closed where a cell ends."""
+    head = started[0].rpartition('"')[0][: csv.field_size_limit()] if started else ""
+    column = max(1, len(next(csv.reader([head], delimiter=separator), [])))
+    where = f"line {start}, cell {column}"
+    if "expected after" in error and end == start:
+        return InputError(
+            "text follows a closing quotation mark",
+            where=f"line {start}",
+            remedy='write a quotation mark within a cell twice (""), or remove it',
+        )
+    if "limit" in error and end == start:
+        return InputError(
+            f"a cell cannot be read ({error})", where=where, remedy="name another separator"
+        )
+    return InputError(
+        f'a quotation mark (") is opened and not closed before line {end} ends',
+        where=where,
+        remedy="close it or remove it; the lines up to there would be one cell",
+    )
 
 
 def _find_separator(lines: list[str]) -> str:
     """Choose the separator that gives every sampled line the same number of cells.
 
-    Row names without a header, as R writes them, make the lines one cell longer than the
-    first. White space is considered only where nothing else fits.
+    Row names without a header, as R writes them, and a separator at the end of each row make the
+    lines one cell longer than the first. White space is considered only where nothing else fits.
     """
-    fits: dict[str, int] = {}
-    splits: dict[str, int] = {}
+    fits: dict[str, tuple[bool, int, int]] = {}  # exactly, titles above (negative), cells
+    splits: dict[str, tuple[bool, int, int]] = {}
     unreadable: InputError | None = None
     for separator in _SEPARATORS:
+        widths: list[int] = []
         try:
-            widths = [len(cells) for _, cells in split_lines(lines, separator)]
-        except InputError as error:  # a whole line taken for one cell is too long for csv
+            widths.extend(len(cells) for _, cells in split_lines(lines, separator))
+        except InputError as error:  # a quotation mark, or the sample ends within a cell
             unreadable = error
-            continue
         if not widths or max(widths) < 2:
             continue
+        titles = 0
+        while len(widths) > 2 and widths[0] == 1:
+            del widths[0]
+            titles -= 1
         first, body = widths[0], set(widths[1:])
         if first > 1:
-            splits[separator] = first
+            splits[separator] = (False, titles, first)
         if len(body) <= 1 and body <= {first, first + 1}:
-            fits[separator] = max(widths)
+            fits[separator] = (body <= {first}, titles, max(widths))
     if len(fits) > 1:
         fits.pop(" ", None)
     candidates = fits or splits
@@ -231,121 +290,154 @@ def _find_separator(lines: list[str]) -> str:
     return max(candidates, key=lambda s: candidates[s])
 
 
+def skip_titles(head: Sequence[tuple[int, Sequence[Any]]]) -> int:
+    """Return how many of the first rows are titles above the header.
+
+    A title fills less than half of the cells that the widest row near it fills. What follows
+    must look like a header, which is not of numbers: else nothing is passed over, and it is for
+    the messages to say what is wrong.
+    """
+    filled = [sum(cell not in (None, "") for cell in cells) for _, cells in head]
+    titles = 0
+    while titles < len(head) and 2 * filled[titles] < max(filled):
+        titles += 1
+    if titles == len(head) or 2 * sum(map(is_number, head[titles][1])) >= filled[titles]:
+        return 0
+    return titles
+
+
+def is_number(cell: Any) -> bool:
+    """Whether a cell is a number, or a text that is one with a decimal point."""
+    if isinstance(cell, str):
+        return looks_numeric(cell)
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
+
+
+def looks_numeric(text: str) -> bool:
+    """Whether a text is a number with a decimal point: of a header, a sign that it is missing."""
+    if "_" in text or not text.isascii():
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def titles_note(head: Sequence[tuple[int, Sequence[Any]]], titles: int) -> list[str]:
+    """Say which lines were passed over above the header."""
+    if not titles:
+        return []
+    passed = ", ".join(str(line) for line, _ in head[:titles])
+    return [f"the header is on line {head[titles][0]}; passed over above it: line {passed}"]
+
+
 @contextmanager
-def open_delimited(path: Path, options: ReadOptions) -> Iterator[RowStream]:
+def open_delimited(path: Path, options: ReadOptions) -> Iterator[Rows]:
     """Open a CSV or TSV file, whatever its separator, as a stream of rows."""
     with open_text(path, options.encoding) as (handle, compressed):
-        sample = list(itertools.islice(handle, _SNIFFED_LINES))
-        sep = _find_separator(sample) if options.separator is None else options.separator
+        sample = _first_lines(handle)
+        separator, declared = options.separator, sample[0].strip().strip('"').lower()
+        if len(declared) == 5 and declared.startswith("sep="):  # as Excel understands it
+            sample[0], separator = "\n", separator or sample[0].strip().strip('"')[4]
+        sep = _find_separator(sample) if separator is None else separator
         lines = split_lines(itertools.chain(sample, handle), sep)
-        first, second = next(lines, None), next(lines, None)
-        if first is None:
+        head = list(itertools.islice(lines, _SNIFFED_LINES))
+        if not head:
             raise InputError("the file is empty", remedy="check the path")
-        names = [name.strip() for name in first[1]]
-        notes = []
-        if second is not None and len(second[1]) == len(names) + 1:
-            names = ["", *names]
-            notes.append("the header is one cell shorter than the rows, as R writes row names")
-        body = itertools.chain([] if second is None else [second], lines)
+        titles = skip_titles(head)
+        names = [name.strip() for name in head[titles][1]]
+        body: Iterator[tuple[int, list[str]]] = itertools.chain(head[titles + 1 :], lines)
+        notes, notices = titles_note(head, titles), list[Notice]()
+        longer = [cells for _, cells in head[titles + 1 :]]
+        if longer[1:] and all(len(cells) == len(names) + 1 for cells in longer):
+            if any(cells[-1].strip() for cells in longer):
+                names = ["", *names]
+                notes.append("the header is one cell shorter than the rows, as R writes row names")
+            else:
+                _refuse_two_readings(names, longer, head[titles + 1][0])
+                body = _without_last(body, len(names) + 1)
+                notes.append("every row ends in a separator, after which there is nothing")
         packed = "gzipped " if compressed else ""
         kind = f"{packed}text, {_SEPARATORS.get(sep, repr(sep))}-separated, {handle.encoding}"
-        remedy = "every line needs one cell per column"
-        if_more = "quote cells that hold a comma; decimal commas need another separator"
-        rows = of_width(body, len(names), remedy, if_more if sep == "," else remedy)
-        yield RowStream(names, rows, kind, notes)
+        if options.encoding is None and handle.encoding in ("cp1252", "latin-1"):
+            notices.append(_guessed_encoding(handle.encoding))
+        yield Rows(names, of_width(body, len(names), sep), kind, notes, notices)
+
+
+def _first_lines(handle: Iterable[str]) -> list[str]:
+    """Return a few lines to find the separator from, fewer where they are long."""
+    sample: list[str] = []
+    length = 0
+    for line in handle:
+        sample.append(line)
+        length += len(line)
+        if len(sample) >= _SNIFFED_LINES or (length > _BLOCK and len(sample) > 4):
+            break
+    return sample
+
+
+def _refuse_two_readings(names: list[str], rows: list[list[str]], line: int) -> None:
+    """Refuse rows that end in nothing where their first cells may be names of rows.
+
+    Either a separator stands at the end of each row, or the first cell is a name of R's, the
+    header lacks it, and the last column is empty.
+    """
+    from .roles import names_samples
+
+    first = [cells[0].strip() for cells in rows]
+    distinct = len(set(first)) == len(first) > 2 and not any(map(looks_numeric, first))
+    if distinct and not names_samples(names[0]):
+        raise InputError(
+            f"the rows have a cell more than the header and end in an empty one: {quote(first[0])} "
+            f"is the value of {quote(names[0])} if a separator ends each row, or the name of a row "
+            "if the header lacks that of the first column",
+            where=f"line {line}",
+            remedy="remove the separators at the ends, or name the first column",
+        )
+
+
+def _without_last(
+    lines: Iterable[tuple[int, list[str]]], width: int
+) -> Iterator[tuple[int, list[str]]]:
+    for line, cells in lines:
+        if len(cells) == width and not cells[-1].strip():
+            del cells[-1]
+        yield line, cells
+
+
+def _guessed_encoding(encoding: str) -> Notice:
+    return Notice(
+        "encoding",
+        "caution",
+        f"The file is not UTF-8 and was read as {encoding}, which takes any bytes: check the "
+        f"letters with accents, and name the encoding if they are wrong.",
+    )
 
 
 def of_width(
-    lines: Iterator[tuple[int, list[str]]], width: int, remedy: str, if_more: str = ""
+    lines: Iterable[tuple[int, list[str]]], width: int, separator: str, remedy: str = ""
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows as long as all have as many cells as the header; more may need another remedy."""
+    """Yield rows as long as all have as many cells as the header."""
     for line, cells in lines:
         if len(cells) != width:
+            if separator == "," and len(cells) > width:
+                remedy = remedy or (
+                    "quote cells that hold a comma; decimal commas need another separator"
+                )
             raise InputError(
                 f"{len(cells)} cells where the header has {width}",
                 where=f"line {line}",
-                remedy=(if_more or remedy) if len(cells) > width else remedy,
+                remedy=remedy or "every line needs one cell per column",
             )
         yield line, cells
 
 
-# --- ARFF ------------------------------------------------------------------------------
-
-
-@contextmanager
-def open_arff(path: Path, options: ReadOptions) -> Iterator[RowStream]:
-    """Open an ARFF file as a stream of rows; ``?`` is an empty cell."""
-    with open_text(path, options.encoding) as (handle, _):
-        numbered = ((number, line.strip()) for number, line in enumerate(handle, start=1))
-        lines = ((n, line) for n, line in numbered if line and not line.startswith("%"))
-        names: list[str] = []
-        for number, line in lines:
-            lowered = line.lower()
-            if lowered.startswith("@data"):
-                break
-            if lowered.startswith("@attribute"):
-                match = _ATTRIBUTE.match(line)
-                if match is None:
-                    raise InputError(
-                        "an @attribute needs a name and a type", where=f"line {number}"
-                    )
-                name = next(g for g in match.groups()[:3] if g is not None)
-                names.append(re.sub(r"\\(.)", r"\1", name).strip())
-            elif not lowered.startswith("@relation"):
-                raise InputError(
-                    f"{quote(line)} is not ARFF",
-                    where=f"line {number}",
-                    remedy="rename the file to .csv if it is plain text",
-                )
-        else:
-            raise InputError("there is no @data section", remedy="check the file")
-        yield RowStream(names, _arff_rows(lines, len(names)), f"ARFF, {handle.encoding}")
-
-
-def _arff_rows(lines: Iterator[tuple[int, str]], width: int) -> Iterator[tuple[int, list[Any]]]:
-    for number, line in lines:
-        if line.startswith("{"):
-            raise InputError(
-                "sparse ARFF rows are not read",
-                where=f"line {number}",
-                remedy="save it as dense ARFF, CSV or .h5ad",
-            )
-        reader = csv.reader(
-            [line],
-            delimiter="," if "," in line or "\t" not in line else "\t",
-            quotechar='"' if "'" not in line and '"' in line else "'",
-            escapechar="\\",
-            skipinitialspace=True,
-        )
-        try:
-            cells = ["" if cell == "?" else cell for cell in next(reader)]
-        except csv.Error as error:
-            raise InputError(
-                f"the line cannot be read ({error})",
-                where=f"line {number}",
-                remedy="check its quotation marks",
-            ) from error
-        if len(cells) != width:
-            raise InputError(f"{len(cells)} values for {width} attributes", where=f"line {number}")
-        yield number, cells
-
-
-# --- lists: names of features, and what each costs ---------------------------------------
-
-# In this order: a comma may be a decimal mark where there is another separator.
-_COST_SEPARATORS = ("\t", ";", ",")
-_EACH_LINE = "write a name, a comma and its cost in each line"
+# --- lists of names --------------------------------------------------------------------
 
 
 def listed_names(given: Sequence[str]) -> tuple[str, ...]:
-    """Return names that stand in texts with commas between them, or one in each line of a file.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.text import listed_names
-    >>> listed_names(["age, sex", "stage"])
-    ('age', 'sex', 'stage')
-    """
+    """Return names that stand in texts with commas between them, or one in each line of a file."""
     parts = [[text] if text.startswith("@") else text.split(",") for text in given]
     names = [name.strip() for part in parts for name in part]
     return names_or_files([name for name in names if name])
@@ -353,59 +445,35 @@ def listed_names(given: Sequence[str]) -> tuple[str, ...]:
 
 def names_or_files(given: str | Sequence[str]) -> tuple[str, ...]:
     """Return names, those of a file where ``@file`` stands for it: one in each line."""
-    found: list[str] = []
+    names: list[str] = []
     for text in [given] if isinstance(given, str) else given:
         if text.startswith("@"):
             with locating(text[1:]):
-                found += [line for _, line in _listed_lines(text[1:])]
+                names += _lines_of(Path(text[1:]).expanduser())
         else:
-            found.append(text)
-    return tuple(found)
+            names.append(text)
+    return tuple(names)
 
 
-def read_costs(path: str | PathLike[str]) -> dict[str, float]:
-    """Read what features cost: in each line a name and a number, perhaps below a header."""
-    with locating(str(path)):
-        costs = dict(_costs(_listed_lines(path)))
-        if not costs:
-            raise InputError("there is no cost in it", remedy=_EACH_LINE)
-    return costs
-
-
-def _costs(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[str, float]]:
-    for number, line in lines:
-        separator = next((s for s in _COST_SEPARATORS if s in line), None)
-        name, _, cell = line.rpartition(separator) if separator else (line, "", "")
-        try:
-            cost = float(cell.strip(' "').replace(",", "."))
-        except ValueError:
-            if number == 1 and separator:
-                continue  # a header
-            raise InputError(
-                f"{quote(line)} is not a name and a number",
-                where=f"line {number}",
-                remedy=_EACH_LINE,
-            ) from None
-        name = name.strip(' "')
-        if not 0.0 <= cost < math.inf:
-            raise InputError(
-                f"the cost of {quote(name)} is {quote(cell.strip())}",
-                where=f"line {number}",
-                remedy=f"costs are 0 or more, and finite: what is too dear is for {option('ban')}",
-            )
-        yield name, cost
-
-
-def _listed_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines that hold anything, with their numbers, without blanks and quotes."""
+def _lines_of(path: Path) -> Iterator[str]:
+    """Yield the lines that hold anything, without blanks and quotes."""
     try:
-        with open_text(Path(path).expanduser(), None) as (handle, _):
-            for number, line in enumerate(handle, 1):
+        with open_text(path, None) as (handle, _):
+            for line in handle:
                 text = line.strip()
                 quoted = text.count('"') == 2 and text[0] == text[-1] == '"'
                 if text:
-                    yield number, text.strip('"') if quoted else text
+                    yield text.strip('"') if quoted else text
     except OSError as error:
         raise InputError(
             f"the list cannot be read ({error_text(error)})", remedy="check the path"
         ) from None
+
+
+def names_in(given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
+    """Take apart "a,b,c" into three names, unless a name is written so."""
+    names: list[str] = []
+    for text in given:
+        parts = [part.strip() for part in text.split(",")]
+        names += [text] if text in known else [part for part in parts if part] or [text]
+    return tuple(dict.fromkeys(names))

@@ -40,7 +40,8 @@ class DaskRows(Rows):
         self.array, self.name = X, name
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.dtype = X.dtype
-        self.passes = [0.0]  # chunks read so far, as a multiple of all; shared with clipped rows
+        # chunks read so far, as a multiple of all: shared with what is taken from these rows
+        self.passes, self._share = [0.0], 1.0
         self._rows, self._cols = (_bounds(sizes) for sizes in X.chunks)
         self._chunks = X.to_delayed()
         self._limits: tuple[Float64Array, Float64Array, IntArray] | None = None
@@ -61,6 +62,7 @@ class DaskRows(Rows):
         centers: Float64Array,
         codes: IntArray,
         weight: Float64Array,
+        back: Float64Array,
         *,
         exact: bool = False,
     ) -> Float64Array:
@@ -88,12 +90,15 @@ class DaskRows(Rows):
             _task(_join, *(part._chunk(i, j) for j in range(len(part._cols))))
             for i in range(len(part._rows))
         ]
-        blocks = self._compute(bands, share=len(index) / self.shape[1])
+        blocks = part._compute(bands)
         return np.concatenate([np.asarray(_dense(block), dtype=np.float64) for block in blocks])
 
     def take(self, index: IntArray, rows: IntArray | slice = slice(None)) -> DaskRows:
         taken = DaskRows(self.array[:, np.asarray(index)][rows], self.name)
         taken._checked, taken.passes = self._checked, self.passes
+        taken._share = self._share * _touched(np.asarray(index), self._cols)
+        if not isinstance(rows, slice):
+            taken._share *= _touched(rows, self._rows)
         if self._limits is not None:
             low, high, codes = self._limits
             taken._limits = (low[:, index], high[:, index], codes[rows])
@@ -205,14 +210,14 @@ class DaskRows(Rows):
             return self
         bands = self.array.rechunk({0: max(1, _BAND_BYTES // row_bytes), 1: -1})
         rows = DaskRows(bands, self.name)
-        rows._limits = self._limits
+        rows._limits, rows.passes, rows._share = self._limits, self.passes, self._share
         return rows
 
     def _compute(self, tasks: list[Any], share: float = 1.0) -> list[Any]:
         """Compute tasks that read a share of the chunks between them."""
         import dask
 
-        self.passes[0] += share
+        self.passes[0] += share * self._share
         with warnings.catch_warnings():
             # what goes with the chunks, a few bytes per row, is no mistake
             warnings.filterwarnings("ignore", message="Sending large graph")
@@ -222,8 +227,7 @@ class DaskRows(Rows):
 def read_dask(X: Any, name: str = "X") -> DaskRows:
     """Wrap a Dask array, or a data frame of numbers in partitions of rows.
 
-    Partitions do not know their lengths; counting them is a pass of its own, unless the storage
-    knows them.
+    Partitions do not know their lengths; counting them is a pass of its own.
     """
     if not hasattr(X, "to_dask_array"):
         return DaskRows(X, name)
@@ -233,8 +237,8 @@ def read_dask(X: Any, name: str = "X") -> DaskRows:
         raise ValueError(
             f"column {other[0]!r} of {name} holds {kinds[other[0]]}, not numbers: drop or encode it"
         )
-    lengths = X.map_partitions(len, meta=(None, "i8")).compute()
-    rows = DaskRows(X.to_dask_array(lengths=list(lengths)), name, list(X.columns))
+    # of the array, not of the frame: files of few columns are joined on the way to it
+    rows = DaskRows(X.to_dask_array().compute_chunk_sizes(), name, list(X.columns))
     rows.passes[0] = 1.0
     return rows
 
@@ -303,6 +307,11 @@ def _bounds(sizes: Sequence[int]) -> list[slice]:
 
 def _inside(index: IntArray, cols: slice) -> np.ndarray:
     return (index >= cols.start) & (index < cols.stop)
+
+
+def _touched(index: IntArray, chunks: list[slice]) -> float:
+    """The share of chunks that hold some of the index."""
+    return float(np.mean([_inside(index, chunk).any() for chunk in chunks]))
 
 
 def _compact(array: Any) -> Any:

@@ -97,13 +97,14 @@ class Rows(ABC):
         centers: Float64Array,
         codes: IntArray,
         weight: Float64Array,
+        back: Float64Array,
         *,
         exact: bool = False,
     ) -> Float64Array:
         """X'v for columns ``v = weight * (x_f - center of the row's class)``, in one pass.
 
         ``index`` has a feature for each product, ``centers`` a row of class centers, ``weight``
-        a row of weights.
+        a row of weights, and ``back`` what the centers contribute: ``X'(weight * center)``.
         """
         v = (self.columns(index) - centers.T[codes]).T
         v *= weight
@@ -174,7 +175,7 @@ def read_classes(
 ) -> tuple[Rows, np.ndarray, IntArray, Float64Array]:
     """Checked rows, class labels, the class of each row as a code, and weights.
 
-    Every class needs two rows, or the weight of two: one row has no spread.
+    Every class needs two rows, or one that stands for two: one row has no spread.
     """
     name = "this function" if estimator is None else type(estimator).__name__
     if y is None:
@@ -191,10 +192,19 @@ def read_classes(
         weight = _check_sample_weight(
             sample_weight, codes[:, None], dtype=np.float64, ensure_non_negative=True
         )
-    # in units of the lightest row: a row that weighs as much as two stands for two
-    lightest = weight.min(where=weight > 0.0, initial=np.inf)
-    check_class_sizes(classes, np.bincount(codes, weight / lightest).astype(int))
+    check_class_sizes(classes, np.bincount(codes, repetitions(weight)).astype(int))
     return rows, classes, codes.astype(np.intp), weight
+
+
+def repetitions(weight: Float64Array) -> Float64Array:
+    """How many rows each row stands for, by weights of which only the ratios matter.
+
+    Whole multiples of the lightest weight are repetitions; of any other weights, each row that
+    weighs something counts once.
+    """
+    times = weight / weight.min(where=weight > 0.0, initial=np.inf)
+    whole = np.round(times)
+    return whole if np.allclose(times, whole, rtol=0.0, atol=1e-6) else np.sign(weight)
 
 
 def check_class_sizes(classes: np.ndarray, counts: np.ndarray) -> None:
@@ -357,10 +367,14 @@ class SparseRows(Rows):
         self.X = X
         self.shape = (X.shape[0], X.shape[1])
         self.dtype = X.dtype
+        self._places: dict[int, IntArray] = {}
 
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
         if exact and self.dtype != np.float64:
-            return np.concatenate([self.X[rows].astype(np.float64) @ v for rows in self._spans()])
+            out = np.zeros(self.shape[0])
+            for row, col, x in self._entries():
+                out += np.bincount(row, x * v[col], minlength=len(out))
+            return out
         # SciPy would convert the stored values to the vector's type, which copies X
         return np.asarray(self.X @ v.astype(self.dtype, copy=False), dtype=np.float64)
 
@@ -382,6 +396,39 @@ class SparseRows(Rows):
         for rows in self._spans():
             yield rows, self.X[rows].toarray().astype(np.float64, copy=False)
 
+    def cross(
+        self,
+        index: IntArray,
+        centers: Float64Array,
+        codes: IntArray,
+        weight: Float64Array,
+        back: Float64Array,
+        *,
+        exact: bool = False,
+    ) -> Float64Array:
+        if self.X.format != "csr":
+            return super().cross(index, centers, codes, weight, back, exact=exact)
+        out = np.empty((len(index), self.shape[1]))
+        for j, f in enumerate(index):
+            # only rows in which the column is stored contribute, but for the centers
+            at = self._stored(int(f))
+            rows = np.searchsorted(self.X.indptr, at, side="right") - 1
+            v = self.X.data[at] * weight[j, rows]
+            if 3 * len(rows) < self.shape[0]:
+                out[j] = self.X[rows].astype(np.float64).T @ v
+            else:
+                u = np.zeros(self.shape[0])
+                u[rows] = v
+                out[j] = self.tdot(u, exact=exact)
+        out -= back
+        return out
+
+    def _stored(self, f: int) -> IntArray:
+        """Where the values of a column are stored; found once."""
+        if f not in self._places:
+            self._places[f] = np.flatnonzero(self.X.indices == f)
+        return self._places[f]
+
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int
     ) -> tuple[Float64Array, Float64Array]:
@@ -389,27 +436,36 @@ class SparseRows(Rows):
         size = n_classes * m
         totals = np.bincount(codes, weight, minlength=n_classes)
         weight = weight / np.where(totals > 0.0, totals, 1.0)[codes]
-        mean, share, drift, spread = (np.zeros(size) for _ in range(4))
-        stored = np.zeros(size, dtype=np.intp)
+        mean, square = np.zeros(size), np.zeros(size)
         for row, col, x in self._entries():
-            at, w = codes[row] * m + col, weight[row]
-            mean += np.bincount(at, w * x, minlength=size)
-            share += np.bincount(at, w, minlength=size)
-            stored += np.bincount(at, minlength=size)
+            at, wx = codes[row] * m + col, weight[row] * x
+            mean += np.bincount(at, wx, minlength=size)
+            square += np.bincount(at, wx * x, minlength=size)
+        variance = square - mean**2
+        if (variance < 1e-6 * square).any():  # far from zero the difference cancels
+            variance = self._variance(codes, weight, mean, n_classes)
+        shape = (n_classes, m)
+        return mean.reshape(shape), np.maximum(variance, 0.0).reshape(shape)
+
+    def _variance(
+        self, codes: IntArray, weight: Float64Array, mean: Float64Array, n_classes: int
+    ) -> Float64Array:
+        """Variances about known means, which a pass of its own centres by."""
+        m = self.shape[1]
+        share, drift, spread = (np.zeros_like(mean) for _ in range(3))
+        stored = np.zeros(len(mean), dtype=np.intp)
         for row, col, x in self._entries():
             at, w = codes[row] * m + col, weight[row]
             x = x - mean[at]
-            drift += np.bincount(at, w * x, minlength=size)
-            spread += np.bincount(at, w * x * x, minlength=size)
+            share += np.bincount(at, w, minlength=len(mean))
+            drift += np.bincount(at, w * x, minlength=len(mean))
+            spread += np.bincount(at, w * x * x, minlength=len(mean))
+            stored += np.bincount(at, minlength=len(mean))
         # the implicit zeros lie a mean away from the mean; a full column has none, whatever
         # rounding has left of its weights
         full = stored == np.repeat(np.bincount(codes, minlength=n_classes), m)
         implicit = np.where(full, 0.0, np.maximum(1.0 - share, 0.0))
-        drift -= implicit * mean
-        spread += implicit * mean**2
-        # what the first pass missed of the mean, the second one measures
-        var = np.maximum(spread - drift**2, 0.0)
-        return (mean + drift).reshape(n_classes, m), var.reshape(n_classes, m)
+        return spread + implicit * mean**2 - (drift - implicit * mean) ** 2
 
     def extremes(self) -> tuple[float, float]:
         if self.X.nnz == 0:
@@ -417,13 +473,20 @@ class SparseRows(Rows):
         return float(min(self.X.data.min(), 0.0)), float(max(self.X.data.max(), 0.0))
 
     def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
-        parts = []
+        """The same places with other values: of sparse rows most values may lie far out."""
+        data, m, done = self.X.data.copy(), self.shape[1], 0
+        low, high = low.reshape(-1).astype(self.dtype), high.reshape(-1).astype(self.dtype)
         for row, col, x in self._entries():
-            code = codes[row]
-            at = np.flatnonzero(((x > high[code, col]) | (x < low[code, col])) & (x != 0.0))
-            i, j, x = row[at], col[at], x[at]
-            parts.append((i, j, x, np.clip(x, low[code[at], j], high[code[at], j])))
-        return _clipped(self, parts)
+            at, part = codes[row] * m + col, data[done : done + len(x)]
+            np.copyto(part, np.clip(part, low[at], high[at]), where=x != 0.0)
+            done += len(x)
+        arrays = (data, self.X.indices, self.X.indptr)
+        return SparseRows(type(self.X)(arrays, shape=self.X.shape, copy=False))
+
+    def corrected(
+        self, mean: Float64Array, variance: Float64Array, codes: IntArray, weight: Float64Array
+    ) -> tuple[Float64Array, Float64Array]:
+        return self.class_statistics(codes, weight, len(mean))
 
     def _spans(self) -> Iterator[slice]:
         return spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1])))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -42,23 +42,26 @@ from .._validate import (
 _SHARED_DOCS = {
     "standardize": """\
 standardize : bool, default=True
-    Scale features to mean 0 and variance 1 first. Weights of features in different units
-    cannot be compared otherwise.""",
-    "centred": """\
-standardize : bool, default=True
-    Scale features to variance 1 first. They are centred in any case.""",
-    "dense_panel": """\
-n_features : int or None, default=None
-    Size of the panel. None keeps every feature that varies; an integer keeps the heaviest over
-    the two planes and solves for both planes again on these.""",
-    "sparse_panel": """\
+    Scale features to mean 0 and variance 1 first. Selectors that are no classifiers centre
+    them in any case.""",
+    "panel_size": """\
 n_features : int or None, default=None
     Size of the panel. None keeps the features with a weight in either plane; an integer keeps
     the heaviest (then those nearest to entering) and solves for both planes again on these,
-    without the penalty.""",
+    without a sparse penalty.""",
     "tol": """\
 tol : float, default=1e-6
     Stop when a step improves the objective by less than this, relatively.""",
+    "planes": """\
+classes_ : ndarray of shape (2,)
+planes_, plane_intercepts_ : ndarray of shapes (2, n_features_in_) and (2,)
+    One plane per class in the units of X; ``X @ planes_.T + plane_intercepts_`` are signed
+    distances in standardised units.""",
+    "iterations": """\
+n_iter_ : int
+    Steps of the plane that took more.
+history_ : list of two ndarray
+    The objective of each plane, step by step.""",
     "components": """\
 entropy_ : ndarray of shape (n_classes,)
     Of each class's significances: 0 if one component is everything, 1 if all are alike.
@@ -66,25 +69,13 @@ kept_ : ndarray of shape (r,), bool
     The components that counted.
 scores_ : ndarray of shape (n_features_in_,)
     Zero for constant features.""",
-    "planes": """\
-classes_ : ndarray of shape (2,)
-planes_ : ndarray of shape (2, n_features_in_)
-    One plane per class in the units of X; ``X @ planes_.T + plane_intercepts_`` are signed
-    distances in standardised units.
-plane_intercepts_ : ndarray of shape (2,)""",
-    "iterations": """\
-n_iter_ : int
-    Steps of the plane that took more.
-history_ : list of two ndarray
-    The objective of each plane, step by step.""",
     "panel": """\
 support_ : ndarray of shape (n_features_in_,), bool
     The panel.
 feature_order_ : ndarray of shape (n_features_in_,), int
     All features, the most important first.
-n_features_in_ : int
-feature_names_in_ : ndarray of shape (n_features_in_,)
-    Only where X has column names.""",
+n_features_in_, feature_names_in_ : int and ndarray of str
+    As in scikit-learn.""",
 }
 
 
@@ -159,13 +150,11 @@ class ClassBlocks:
     """The samples of each class on standardised features, without those that are constant.
 
     A constant feature says nothing about the classes and would only duplicate the bias.
-    `features` is the input feature of each column. `mean` and `scale` are what standardisation
-    took away, zeros and ones where it is off.
     """
 
     blocks: list[Array]
-    features: IntArray
-    mean: Array
+    features: IntArray  # the input feature of each column
+    mean: Array  # what standardisation took away: zeros and ones where it is off
     scale: Array
 
     @classmethod
@@ -183,9 +172,7 @@ class ClassBlocks:
         for k in range(codes.max() + 1):
             block = X[codes == k]
             block = block if varying.all() else block[:, varying]
-            block -= mean
-            block /= scale
-            blocks.append(block)
+            blocks.append(np.divide(np.subtract(block, mean, out=block), scale, out=block))
         return cls(blocks, np.flatnonzero(varying), mean, scale)
 
     def centred(self) -> list[Array]:
@@ -193,48 +180,44 @@ class ClassBlocks:
 
         A shift of a feature would move into the bias, but take its loading along.
         """
-        mean = sum(block.sum(axis=0) for block in self.blocks)
-        mean = mean / sum(len(block) for block in self.blocks)
+        mean = np.concatenate(self.blocks).mean(axis=0)
         return [block - mean for block in self.blocks]
 
 
 def check_pair(name: str, value: Any, **bounds: float) -> tuple[float, float]:
     """Return a number twice, or a pair of numbers, each within the bounds of `check_real`."""
-    values: NDArray[Any] = np.atleast_1d(np.asarray(value))
-    if values.shape not in ((1,), (2,)):
+    pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    if len(pair) != 2:
         raise ValueError(f"{name} must be a number or a pair of numbers, got {value!r}")
-    first, last = values[0].item(), values[-1].item()
-    return check_real(name, first, **bounds), check_real(name, last, **bounds)
+    return check_real(name, pair[0], **bounds), check_real(name, pair[1], **bounds)
 
 
 def order_features(weight: Array, score: Array | None = None) -> IntArray:
-    """Rank features by weight, most important first.
+    """Rank features by weight, most important first; those without a weight by score.
 
-    Features with a weight come before those without; among the latter ``score`` decides. Ties
-    go to the lowest index. Values are compared to ten digits of the largest one, so that equal
-    columns tie although their sums were rounded differently.
+    Values are compared to ten digits of the largest one, so that equal columns tie, and go by
+    index, although their sums were rounded differently.
     """
 
     def digits(values: Array) -> Array:
-        top = values.max(initial=0.0)
-        return np.round(values / top, 10) if top > 0 else np.zeros(len(values))
+        return -np.round(np.abs(values) / max(np.abs(values).max(), 1e-300), 10)
 
-    weight = np.abs(weight)
-    tie_break = np.zeros(len(weight)) if score is None else np.where(weight > 0, 0.0, np.abs(score))
-    return np.lexsort((np.arange(len(weight)), -digits(tie_break), -digits(weight), weight == 0))
+    tie_break = np.zeros(len(weight)) if score is None else np.where(weight == 0, score, 0.0)
+    return np.lexsort((np.arange(len(weight)), digits(tie_break), digits(weight), weight == 0))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PanelMethod(SupportSelector):
     """A supervised method that ranks all features and selects a panel.
 
-    A method mixes it into BaseEstimator, gives :meth:`_fit`, which ends with :meth:`_set_panel`,
-    and checks its parameters in :meth:`_check_parameters`. Parameters are dataclass fields.
+    A method mixes it into BaseEstimator and gives :meth:`_fit`, which ends with
+    :meth:`_set_panel`. Its parameters are dataclass fields.
     """
 
     n_features: int | None = None
     standardize: bool = True
     _multiclass: ClassVar[bool] = False
+    _bounds: ClassVar[dict[str, dict[str, float]]] = {}  # of its numbers, as check_real has them
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -258,9 +241,11 @@ class PanelMethod(SupportSelector):
         """
         if self.n_features is not None:
             check_integer("n_features", self.n_features, least=1)
-        for name, check in (("tol", check_real), ("max_iter", check_integer)):
-            if hasattr(self, name):
-                check(name, getattr(self, name), least=int(name == "max_iter"))
+        if hasattr(self, "max_iter"):
+            check_real("tol", self.tol, least=0)
+            check_integer("max_iter", self.max_iter, least=1)
+        for name, bounds in self._bounds.items():
+            check_real(name, getattr(self, name), **bounds)
         self._check_parameters()
         forget_fit(self)
         self._fit(self._read(X, y))
@@ -279,10 +264,7 @@ class PanelMethod(SupportSelector):
         classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         name = type(self).__name__
         if len(classes) == 1:
-            raise ValueError(
-                f"{name} needs two classes, but y has one class only, {classes.tolist()[0]!r}: "
-                "add samples of the other class"
-            )
+            raise ValueError(f"{name} needs two classes, but y has one class only: add samples")
         if len(classes) > 2 and not self._multiclass:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass "
@@ -306,11 +288,7 @@ class PanelMethod(SupportSelector):
         return problem
 
     def _check_parameters(self) -> None:
-        """Raise ValueError for parameters of the method that make no sense."""
-
-    def _fit(self, problem: ClassBlocks) -> None:
-        """Set the fitted attributes."""
-        raise NotImplementedError
+        """Raise ValueError for what `_bounds` cannot say about parameters."""
 
     def _panel_size(self, problem: ClassBlocks) -> int | None:
         """Return the size of the panel, or None where the method is to choose it."""
@@ -407,9 +385,6 @@ class PlanePairClassifier(PanelMethod, NearerPlane, ClassifierMixin, BaseEstimat
     that of the heaviest (largest ``|w_f|`` over the two unit planes); then :meth:`_refit_planes`
     finds the planes anew on the panel.
     """
-
-    def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
-        raise NotImplementedError
 
     def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
         return self._fit_plane(A, B), self._fit_plane(B, A)

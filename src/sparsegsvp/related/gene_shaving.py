@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 
 from .._typing import BoolArray, IntArray
 from .._typing import Float64Array as Array
-from .._validate import check_integer, check_real
-from .base import PanelMethod, ClassBlocks, eigenpair, order_features, second_moment, with_bias
+from .._validate import check_integer
+from .base import ClassBlocks, PanelMethod, eigenpair, order_features, second_moment, with_bias
 
 
 class Shaving(NamedTuple):
@@ -52,28 +52,17 @@ def explained_by_class(values: Array, second: BoolArray) -> float:
     return float(np.corrcoef(values, second)[0, 1] ** 2)
 
 
-def shave(X: Array, gram: Array, second: BoolArray, tau: float, fraction: float) -> Shaving:
-    """Shave a table of standardised samples, `second` class or not, down to one feature.
-
-    While there are more features than samples a step works on the inner products of the samples,
-    at first ``gram = X @ X.T``, and takes the dropped features out of them: the whole costs little
-    more than that product and a small eigenproblem per step.
-    """
+def shave(X: Array, second: BoolArray, tau: float, fraction: float) -> Shaving:
+    """Shave a table of standardised samples, `second` class or not, down to one feature."""
     n, m = X.shape
-    features, left, gram = np.ascontiguousarray(X.T), np.arange(m), gram.copy()
+    features, left = np.ascontiguousarray(X.T), np.arange(m)
     counts = np.where(second, np.count_nonzero(second), n - np.count_nonzero(second))
     sizes, ratios, explained, dropped = [], [], [], []
-    while len(left):
-        k = len(left)
-        if k < n:
-            rows = features.T
-            lengths = np.einsum("ij,ij->i", rows, rows)
-        else:
-            lengths = np.diagonal(gram)
-            # Nothing beside the floor, and enough to factor a gram that is only semidefinite.
-            jitter = n * np.finfo(np.float64).eps * float(lengths.sum())
-            rows = linalg.cholesky(gram + jitter * np.eye(n), lower=True, check_finite=False)
-        floor = tau * 0.5 * float((lengths / counts).sum()) / min(k, n)
+    while k := len(left):
+        rows = features.T
+        if k > n:  # the triangular factor of X' has the same inner products
+            rows = linalg.qr(features, mode="r", check_finite=False)[0][:n].T
+        floor = tau * 0.5 * float((np.square(rows).sum(axis=1) / counts).sum()) / min(k, n)
         ratio, direction = extreme_direction(rows, second, floor)
         projection = features @ direction
         sizes.append(k)
@@ -83,9 +72,6 @@ def shave(X: Array, gram: Array, second: BoolArray, tau: float, fraction: float)
         keep = k - max(1, int(fraction * k))
         dropped.append(left[order[keep:]])
         kept = np.sort(order[:keep])
-        if keep >= n:
-            gone = features[order[keep:]]
-            gram -= gone.T @ gone
         features, left = features[kept], left[kept]
     return Shaving(
         np.concatenate(dropped[::-1]), np.array(sizes), np.array(ratios), np.array(explained)
@@ -102,16 +88,11 @@ class GeneShaving(PanelMethod, BaseEstimator):
     .. math:: \rho(z) = \frac{\|A w + e b\|^2 / n_A + \phi \|w\|^2}
                              {\|B w + e b\|^2 / n_B + \phi \|w\|^2}
 
-    the one farther from 1 is taken: the extreme generalized singular value, squared. Each feature
-    is projected on its vector (the feature's entry in the column of X in the generalized SVD), the
-    tenth with the smallest absolute projections is dropped, and all is repeated until one feature
-    is left. This gives nested sets :math:`S_m \supset \dots \supset S_1` of quality
-
-    .. math:: R^2_k = \text{share of the variance of } \bar{x}_k \text{ between the classes}, \qquad
-              \bar{x}_k = \frac{1}{k} \sum_{f \in S_k} \mathrm{sign}(\mathrm{projection}_f)\, x_f ,
-
-    and the panel is the set with the largest gap between :math:`R^2_k` and its mean over tables
-    with permuted labels, which go through the same shaving.
+    the one farther from 1 is taken, the extreme generalized singular value, squared. Features are
+    projected on its vector, the tenth with the smallest projections is dropped, and all is repeated
+    until one is left. Of these nested sets the panel is the one whose mean feature, signed by the
+    projections, has the largest share of its variance between the classes, less the mean of that
+    share over tables with permuted labels, which go through the same shaving (the gap statistic).
 
     Parameters
     ----------
@@ -124,29 +105,25 @@ class GeneShaving(PanelMethod, BaseEstimator):
         Permuted tables for the gap statistic. Not used when `n_features` is given.
     n_features : int or None, default=None
         Size of the panel. None takes the one with the largest gap, the smallest if several have.
-    %(centred)s
+    %(standardize)s
     random_state : int, RandomState instance or None, default=0
         Draws the permutations.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-    sizes_ : ndarray of shape (n_steps,), int
-        Sizes of the nested sets, descending. The set of size k is ``feature_order_[:k]``.
-    ratios_, explained_ : ndarray of shape (n_steps,)
-        Extreme quotient of each set, oriented to be at least one, and its :math:`R^2`.
-    gaps_ : ndarray of shape (n_steps,) or None
-        Gap statistic of each set; None when `n_features` is given.
+    sizes_, ratios_, explained_, gaps_ : ndarray of shape (n_steps,)
+        Of each set: size (it is ``feature_order_[:size]``), extreme quotient (oriented to be at
+        least one), share of the variance, and gap (None when `n_features` is given).
     %(panel)s
 
     Notes
     -----
-    The text of [1]_ was not at hand. Taken from descriptions of it are the projection on a
-    direction of the generalized SVD and the repeated removal of the smallest; from [2]_ the tenth,
-    the nested sets, the signed mean and the gap statistic. Chosen here: the samples of the two
-    classes as the pair; the column of ones, which lets a difference of the class means count; the
-    floor, without which every direction is extreme once there are more features than samples; and
-    permutation of the labels, which keeps the features' correlations.
+    The text of [1]_ was not at hand. Described are the projection on a direction of the generalized
+    SVD and the repeated removal of the smallest; from [2]_ are the tenth, the nested sets, the
+    signed mean and the gap statistic. Chosen here: the two classes as the pair; the column of ones,
+    which lets a difference of the class means count; the floor, without which every direction is
+    extreme once there are more features than samples; and the permutation of labels.
 
     References
     ----------
@@ -172,10 +149,9 @@ class GeneShaving(PanelMethod, BaseEstimator):
     tau: float = 1.0
     n_permutations: int = 10
     random_state: int | np.random.RandomState | None = 0
+    _bounds: ClassVar = {"fraction": {"above": 0, "below": 1}, "tau": {"least": 1e-8}}
 
     def _check_parameters(self) -> None:
-        check_real("fraction", self.fraction, above=0, below=1)
-        check_real("tau", self.tau, least=1e-8)
         check_integer("n_permutations", self.n_permutations, least=1)
 
     def _fit(self, problem: ClassBlocks) -> None:
@@ -183,13 +159,12 @@ class GeneShaving(PanelMethod, BaseEstimator):
         table = np.concatenate(problem.centred())
         second = np.repeat([False, True], [len(block) for block in problem.blocks])
         settings = self.tau, self.fraction
-        gram = table @ table.T
-        result = shave(table, gram, second, *settings)
+        result = shave(table, second, *settings)
         self.gaps_ = None
         if size is None:
             rng = check_random_state(self.random_state)
             chance = [
-                shave(table, gram, rng.permutation(second), *settings).explained
+                shave(table, rng.permutation(second), *settings).explained
                 for _ in range(self.n_permutations)
             ]
             self.gaps_ = result.explained - np.mean(chance, axis=0)

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
 
 from .._typing import Float64Array as Array
-from .._validate import check_real
+from .._typing import IntArray
 from .base import PlaneFit, PlanePairClassifier, RowSpace, eigenpair, second_moment
 
 
-def ridge_plane(A: Array, B: Array, delta: float) -> PlaneFit:
-    """Minimise ``z'(G + delta I)z / z'Hz`` exactly, in the row space of the two blocks.
+def ridge_plane(A: Array, B: Array, delta: float, features: IntArray | None = None) -> PlaneFit:
+    """Minimise ``z'(G + delta I)z / z'Hz`` exactly, over all features or some.
 
-    H is singular there as soon as there are more features than samples of B, so the inverted
-    pair is solved: ``H z = (1/mu)(G + delta I) z`` for its largest eigenvalue. The plane has
+    In the row space of the blocks H is singular as soon as there are more features than samples of
+    B, so the inverted pair is solved, for its largest eigenvalue. The plane has
     ``z'(G + delta I)z = 1``.
     """
-    space = RowSpace.of([A, B])
+    used = np.arange(A.shape[1]) if features is None else features
+    space = RowSpace.of([A, B] if features is None else [A[:, used], B[:, used]])
     G, H = (second_moment(block) for block in space.blocks)
     G.flat[:: len(G) + 1] += delta
     inverse, u = eigenpair(H, G, -1)
-    return PlaneFit(space.lift(u), [1.0 / inverse])
+    z = np.zeros(A.shape[1] + 1)
+    z[np.append(used, -1)] = space.lift(u)
+    return PlaneFit(z, [1.0 / inverse])
+
+
+def ridge_slope(A: Array, B: Array, delta: float, z: Array, ratio: float) -> Array:
+    """``(ratio H - G - delta I) z``, along which the ratio of z falls; zero at the optimum."""
+    a, b = (A @ z[:-1] + z[-1]) / len(A), ratio * (B @ z[:-1] + z[-1]) / len(B)
+    return np.append(b @ B - a @ A, b.sum() - a.sum()) - delta * z
 
 
 def ridge_planes(A: Array, B: Array, delta: float) -> tuple[PlaneFit, PlaneFit]:
@@ -47,7 +59,7 @@ class GEPSVM(PlanePairClassifier):
     delta : float, default=1.0
         Ridge, > 0, per mean squared distance; the original's, which adds it to sums of squares,
         is ``n_A * delta``.
-    %(dense_panel)s
+    %(panel_size)s
     %(standardize)s
 
     Attributes
@@ -77,9 +89,7 @@ class GEPSVM(PlanePairClassifier):
     """
 
     delta: float = 1.0
-
-    def _check_parameters(self) -> None:
-        check_real("delta", self.delta, above=0)
+    _bounds: ClassVar = {"delta": {"above": 0}}
 
     def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
         return ridge_planes(A, B, self.delta)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._typing import BoolArray
 from .._typing import Float64Array as Array
-from .._validate import check_real
 from ..linalg import gsvd
-from .base import PanelMethod, ClassBlocks, RowSpace, moment_factor, order_features
+from .base import ClassBlocks, PanelMethod, RowSpace, moment_factor, order_features
 
 # Left factors, sigma (n_classes, r), the right factor, and what tells its r columns apart.
 Decomposition = tuple[list[Array], Array, Array, Array]
@@ -28,34 +28,27 @@ class GSVDSelector(PanelMethod, BaseEstimator):
     .. math:: [A\ e]/\sqrt{n_A} = U \,\mathrm{diag}(s_1)\, X^T, \qquad
               [B\ e]/\sqrt{n_B} = V \,\mathrm{diag}(s_2)\, X^T ,
 
-    with unit columns of X. A component k is described by its angular distance and by its
-    significance in each class i,
+    with unit columns of X. A component k has an angular distance, 0 where it is shared evenly and
+    :math:`\pm\pi/4` where it is exclusive to a class, and a significance in each class i,
 
     .. math:: \theta_k = \arctan(s_{1k} / s_{2k}) - \pi/4 , \qquad
-              p_{ik} = s_{ik}^2 / \textstyle\sum_l s_{il}^2 ,
+              p_{ik} = s_{ik}^2 / \textstyle\sum_l s_{il}^2 .
 
-    where :math:`\theta = 0` is shared evenly and :math:`\pm\pi/4` is exclusive to the first or the
-    second class. The components with :math:`|\theta_k| \ge` ``threshold`` are kept (the most
-    exclusive one if there is none), and feature f is ranked by its loadings on them,
-
-    .. math:: \mathrm{score}_f^2 =
-              \textstyle\sum_{k\ \mathrm{kept}} \max_i(p_{ik})\, x_{fk}^2 .
+    Those with :math:`|\theta_k| \ge` ``threshold`` are kept (the most exclusive one if there is
+    none), and features ranked by :math:`\sum_{k\ \mathrm{kept}} \max_i(p_{ik})\, x_{fk}^2`.
 
     Parameters
     ----------
     threshold : float, default=pi/8
-        Least angular distance of a component that counts, in [0, pi/4]. The default is half way
-        between shared and exclusive.
+        Least angular distance of a component that counts, in [0, pi/4].
     tau : float, default=1.0
         Floor under the second moments of both classes, in units of their mean over as many
-        directions as there are samples, or features if these are fewer. 0 is the original. With
-        more features than samples every direction is exclusive to one class there, so that the
-        angles say nothing; with a floor, only directions in which one class spreads well beyond
-        the mean are. It enters as rows :math:`\sqrt{floor}\,[I\ 0]` below both blocks; the bias has
-        none, and significances count the data's rows only.
+        directions as there are samples, or features if these are fewer. 0 is the original, where
+        with more features than samples every direction is exclusive to one class. It enters as
+        rows :math:`\sqrt{floor}\,[I\ 0]` below both blocks; significances count the data's only.
     n_features : int or None, default=None
         Size of the panel. None keeps the features whose squared score is at least the mean.
-    %(centred)s
+    %(standardize)s
 
     Attributes
     ----------
@@ -71,38 +64,29 @@ class GSVDSelector(PanelMethod, BaseEstimator):
     -----
     In the original the two data sets share their arrays and differ in their genes; here they
     share the features and differ in their samples, so the loadings are X's. The column of ones
-    makes a difference of the class means a component (without it, only differences in spread can
-    be one), and the division by :math:`\sqrt{n_i}` keeps an unbalanced table from tilting the
-    angles. With more features than samples all is done in the row space of the data.
+    makes a difference of the class means a component.
 
     References
     ----------
     O. Alter, P. O. Brown and D. Botstein, "Generalized singular value decomposition for
-    comparative analysis of genome-scale expression data sets of two different organisms",
-    Proceedings of the National Academy of Sciences 100 (2003) 3351-3356.
+    comparative analysis of genome-scale expression data sets of two different organisms", PNAS
+    100 (2003) 3351-3356.
 
     Examples
     --------
-    Twelve of 200 features differ between the classes.
-
     >>> import numpy as np
+    >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import GSVDSelector
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> X = rng.normal(size=(40, 200))
-    >>> X[:, :12] += 2.5 * y[:, None]
-    >>> selector = GSVDSelector(n_features=12).fit(X, y)
-    >>> np.flatnonzero(selector.get_support())
-    array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11])
+    >>> data = make_planted(40, 200, 10, effect=3.0)
+    >>> model = GSVDSelector(n_features=10).fit(data.X, data.y)
+    >>> np.array_equal(model.get_support(indices=True), data.support)
+    True
     """
 
     _: KW_ONLY
     threshold: float = math.pi / 8
     tau: float = 1.0
-
-    def _check_parameters(self) -> None:
-        check_real("threshold", self.threshold, least=0, most=math.pi / 4)
-        check_real("tau", self.tau, least=0)
+    _bounds: ClassVar = {"threshold": {"least": 0, "most": math.pi / 4}, "tau": {"least": 0}}
 
     def _decompose(self, blocks: list[Array]) -> Decomposition:
         U, V, alpha, beta, X = gsvd(*blocks)

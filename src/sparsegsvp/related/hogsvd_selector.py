@@ -17,8 +17,9 @@ from .gsvd_selector import Decomposition, GSVDSelector
 class HOGSVDSelector(GSVDSelector):
     r"""Select features by their loadings in the higher-order GSVD of all classes.
 
-    A reconstruction: `GSVDSelector` for N classes. Their blocks, each with a column of ones and
-    divided by the root of its number of samples, are decomposed with one right factor,
+    A reconstruction: `GSVDSelector` for N classes, with which it agrees for two and ``tau > 0``.
+    Their blocks, each with a column of ones and divided by the root of its number of samples, are
+    decomposed with one right factor,
 
     .. math:: [C_i\ e]/\sqrt{n_i} = U_i \,\mathrm{diag}(s_i)\, V^T, \qquad i = 1, \dots, N .
 
@@ -30,8 +31,7 @@ class HOGSVDSelector(GSVDSelector):
     .. math:: \lambda(\theta) = (x + 1/x + N - 2) / N , \qquad x = \tan^2(\pi/4 + \theta) .
 
     Components with :math:`\lambda_k \ge \lambda(\mathrm{threshold})` count as exclusive, the
-    others as shared; of those that are asked for at least one is kept. Features are ranked by
-    their loadings as in `GSVDSelector`, with which this agrees for two classes and ``tau > 0``.
+    others as shared; of those that are asked for at least one is kept.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class HOGSVDSelector(GSVDSelector):
         rank-deficient classes the shift of `hogsvd` takes its place.
     n_features : int or None, default=None
         Size of the panel. None keeps the features whose squared score is at least the mean.
-    %(centred)s
+    %(standardize)s
 
     Attributes
     ----------
@@ -69,17 +69,13 @@ class HOGSVDSelector(GSVDSelector):
 
     Examples
     --------
-    Four features for each of three classes.
-
     >>> import numpy as np
+    >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import HOGSVDSelector
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat(["a", "b", "c"], 20)
-    >>> X = rng.normal(size=(60, 100))
-    >>> for k in range(3):
-    ...     X[20 * k : 20 * k + 20, 4 * k : 4 * k + 4] += 3
-    >>> HOGSVDSelector(n_features=12).fit(X, y).get_support(indices=True)
-    array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11])
+    >>> data = make_planted(60, 100, 12, effect=3.0, n_classes=3)
+    >>> model = HOGSVDSelector(n_features=12).fit(data.X, data.y)
+    >>> np.array_equal(model.get_support(indices=True), data.support)
+    True
     """
 
     _: KW_ONLY
@@ -87,7 +83,6 @@ class HOGSVDSelector(GSVDSelector):
     _multiclass: ClassVar[bool] = True
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         check_choice("kind", self.kind, ("exclusive", "shared"))
 
     def _decompose(self, blocks: list[Array]) -> Decomposition:

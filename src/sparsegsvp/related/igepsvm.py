@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from scipy import linalg
 
 from .._typing import Float64Array as Array
-from .._validate import check_real
 from .base import PlaneFit, PlanePairClassifier, RowSpace, second_moment
-
-
-def difference_plane(A: Array, B: Array, nu: float) -> PlaneFit:
-    """Minimise ``z'(G - nu H)z`` over unit vectors in the row space of the two blocks.
-
-    Outside of it the form is zero, and ``x'w + b`` with it, for every sample: should the least
-    eigenvalue in the row space be positive, the null vectors would be below it and say nothing.
-    """
-    space = RowSpace.of([A, B])
-    G, H = (second_moment(block) for block in space.blocks)
-    form = G - nu * H
-    values, vectors = linalg.eigh(form, subset_by_index=[0, 0], check_finite=False)
-    return PlaneFit(space.lift(vectors[:, 0]), [float(values[0])])
 
 
 @dataclass(eq=False, repr=False)
@@ -40,7 +27,7 @@ class IGEPSVM(PlanePairClassifier):
     ----------
     nu : float, default=1.0
         Weight of the distance to the other class, > 0. No value serves all data.
-    %(dense_panel)s
+    %(panel_size)s
     %(standardize)s
 
     Attributes
@@ -67,9 +54,12 @@ class IGEPSVM(PlanePairClassifier):
     """
 
     nu: float = 1.0
-
-    def _check_parameters(self) -> None:
-        check_real("nu", self.nu, above=0)
+    _bounds: ClassVar = {"nu": {"above": 0}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
-        return difference_plane(A, B, self.nu)
+        # Outside the row space the form is zero, and so is every distance: should the least
+        # eigenvalue inside be positive, the null vectors would be below it and say nothing.
+        space = RowSpace.of([A, B])
+        G, H = (second_moment(block) for block in space.blocks)
+        value, u = linalg.eigh(G - self.nu * H, subset_by_index=[0, 0], check_finite=False)
+        return PlaneFit(space.lift(u[:, 0]), [float(value[0])])

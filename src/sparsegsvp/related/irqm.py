@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
 
 from .._typing import Float64Array as Array
-from .._validate import check_real
+from .._typing import IntArray
 from .base import PlaneFit, PlanePairClassifier, lowest, moment_factor, shorten
-from .gepsvm import ridge_plane, ridge_planes
+from .gepsvm import ridge_plane, ridge_planes, ridge_slope
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,10 @@ class IRQM(PlanePairClassifier):
 
     Known of the original are problem, majorant and smoothing. Chosen here: a bias that is not
     penalised; the unit of :math:`\lambda`, by how much the best feature raises the quotient
-    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; the end of the parabola; p falling
-    in three stages from ten times its value; and the starts, of which the higher end is kept: the
-    plane on all features that alone raise the quotient by :math:`\lambda`, and on the best one.
+    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; the end of the parabola; p
+    falling in three stages from ten times its value; and the starts, of which the higher end is
+    kept: the plane on all features that alone raise the quotient by :math:`\lambda`, and on the
+    best one. A small ``rho`` lets noise features in, as they always offer some spread.
 
     Parameters
     ----------
@@ -103,7 +105,7 @@ class IRQM(PlanePairClassifier):
         Smoothing of the count, > 0, in units of the weights; smaller is nearer to it.
     delta : float, default=1.0
         Ridge, > 0.
-    %(sparse_panel)s
+    %(panel_size)s
     %(standardize)s
     %(tol)s
     max_iter : int, default=500
@@ -114,16 +116,9 @@ class IRQM(PlanePairClassifier):
     %(planes)s
     objective_ : ndarray of shape (2,)
         The negative of the objective, before weights below :math:`p / 10` are set to zero.
-    n_iter_ : int
-        Steps of the last stage, of the plane that took more.
-    history_ : list of two ndarray
-        The negative of each plane's objective in the last stage, step by step.
+    %(iterations)s
+        Negative, and of the last stage.
     %(panel)s
-
-    Notes
-    -----
-    Like every method with this quotient it rewards directions in which the other class spreads:
-    a small ``rho`` lets many noise features in.
 
     References
     ----------
@@ -133,13 +128,12 @@ class IRQM(PlanePairClassifier):
     Examples
     --------
     >>> import numpy as np
+    >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import IRQM
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 500))
-    >>> y = np.repeat([0, 1], 30)
-    >>> X[y == 1, :3] += 3
-    >>> IRQM().fit(X, y).get_support(indices=True)
-    array([0, 1, 2])
+    >>> data = make_planted(60, 500, 3, effect=3.0)
+    >>> model = IRQM().fit(data.X, data.y)
+    >>> np.array_equal(model.get_support(indices=True), data.support)
+    True
     """
 
     rho: float = 0.5
@@ -148,44 +142,36 @@ class IRQM(PlanePairClassifier):
     delta: float = 1.0
     tol: float = 1e-6
     max_iter: int = 500
-
-    def _check_parameters(self) -> None:
-        check_real("rho", self.rho, above=0, most=1)
-        check_real("p", self.p, above=0)
-        check_real("delta", self.delta, above=0)
+    _bounds: ClassVar = {"rho": {"above": 0, "most": 1}, "p": {"above": 0}, "delta": {"above": 0}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
-        F, E = shorten(moment_factor(A)), shorten(moment_factor(B))
-        gains = single_gains(F, E, self.delta)
+        gains = single_gains(moment_factor(A), moment_factor(B), self.delta)
         best = gains.max()
         if best <= 1e-10:  # the bias alone has 1 / (1 + delta)
             return PlaneFit.bias_only(len(gains))
-        ends = []
-        for features in (np.flatnonzero(gains >= self.rho * best), np.array([gains.argmax()])):
-            z = np.zeros(len(gains) + 1)
-            start = ridge_plane(A[:, features], B[:, features], self.delta)
-            z[np.append(features, -1)] = start.z
-            ends.append(self._climb(F, E, z, self.rho * best))
+        starts = np.flatnonzero(gains >= self.rho * best), np.array([gains.argmax()])
+        ends = (self._climb(A, B, features, self.rho * best) for features in starts)
         return lowest(ends, margin=10.0 * self.tol)
 
-    def _climb(self, A: Array, B: Array, z: Array, weight: float) -> PlaneFit:
-        """Majorise and solve, stage by stage, from a plane with ``z'(G + delta I)z = 1``."""
+    def _climb(self, A: Array, B: Array, features: IntArray, weight: float) -> PlaneFit:
+        """Majorise and solve, stage by stage, from the plane on some features."""
+        z = ridge_plane(A, B, self.delta, features).z
+        F, E = shorten(moment_factor(A)), shorten(moment_factor(B))
         history: list[float] = []
         converged, count = False, SmoothCount(self.p)
         for factor in (10.0, 10.0**0.5, 1.0):
             count = SmoothCount(factor * self.p)
-            history = [weight * count.value(z[:-1]) - float(np.square(B @ z).sum())]
+            history = [weight * count.value(z[:-1]) - float(np.square(E @ z).sum())]
             converged = False
             while not converged and len(history) <= self.max_iter:
                 price = np.append(weight * count.curvature(z[:-1]), 0.0)
-                quotient = float(np.square(B @ z).sum() - price @ z**2)
-                z = leading_plane(A, B, self.delta, price, max(quotient, 1.0 / (1.0 + self.delta)))
-                history.append(weight * count.value(z[:-1]) - float(np.square(B @ z).sum()))
+                quotient = float(np.square(E @ z).sum() - price @ z**2)
+                z = leading_plane(F, E, self.delta, price, max(quotient, 1.0 / (1.0 + self.delta)))
+                history.append(weight * count.value(z[:-1]) - float(np.square(E @ z).sum()))
                 converged = history[-2] - history[-1] <= self.tol * abs(history[-1])
-        quotient = float(np.square(B @ z).sum())
-        score = B.T @ (B @ z) - quotient * (A.T @ (A @ z) + self.delta * z)
+        score = np.abs(ridge_slope(A, B, self.delta, z, 1.0 / float(np.square(E @ z).sum())))
         z = np.append(np.where(np.abs(z[:-1]) > count.eps, z[:-1], 0.0), z[-1])
-        return PlaneFit(z, history, np.abs(score[:-1]), len(history) - 1, converged)
+        return PlaneFit(z, history, score[:-1], len(history) - 1, converged)
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
         return ridge_planes(A, B, self.delta)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from .._typing import Float64Array as Array
-from .._validate import check_real
 from .base import (
     PlaneFit,
     PlanePairClassifier,
@@ -114,7 +114,7 @@ class L1ReGEC(PlanePairClassifier):
         :math:`\delta_1, \delta_2 \ge 0`, product below 1; one number stands for both.
     ridge : float, default=0.1
         :math:`\rho > 0`.
-    %(sparse_panel)s
+    %(panel_size)s
     %(standardize)s
     %(tol)s
     max_iter : int, default=200
@@ -149,13 +149,12 @@ class L1ReGEC(PlanePairClassifier):
     ridge: float = 0.1
     tol: float = 1e-6
     max_iter: int = 200
+    _bounds: ClassVar = {"l1": {"above": 0, "most": 1}, "ridge": {"above": 0}}
 
     def _check_parameters(self) -> None:
         d1, d2 = check_pair("delta", self.delta, least=0)
         if d1 * d2 >= 1:
             raise ValueError(f"the product of the two deltas must be below 1, got {d1 * d2:g}.")
-        check_real("l1", self.l1, above=0, most=1)
-        check_real("ridge", self.ridge, above=0)
 
     def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
         d1, d2 = check_pair("delta", self.delta)

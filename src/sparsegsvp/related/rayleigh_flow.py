@@ -3,82 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from .._typing import Float64Array as Array
 from .._typing import IntArray
-from .._validate import check_integer, check_real
-from .base import PlaneFit, PlanePairClassifier, eigenpair, lowest, moment_factor
-from .gepsvm import ridge_plane, ridge_planes
+from .._validate import check_integer
+from .base import PlaneFit, PlanePairClassifier, lowest
+from .gepsvm import ridge_plane, ridge_planes, ridge_slope
 
 
-@dataclass(frozen=True)
-class RayleighQuotient:
-    """The quotient ``rho(z) = z'Hz / z'(G + tau I)z`` that the flow raises, G = A'A, H = B'B."""
-
-    A: Array
-    B: Array
-    tau: float
-
-    def _images(self, z: Array) -> tuple[Array, Array, float]:
-        used = np.flatnonzero(z)
-        pa, pb = self.A[:, used] @ z[used], self.B[:, used] @ z[used]
-        return pa, pb, float(pb @ pb / (pa @ pa + self.tau * (z @ z)))
-
-    def value(self, z: Array) -> float:
-        """Return rho(z)."""
-        return self._images(z)[2]
-
-    def slope(self, z: Array) -> Array:
-        """Return ``(H - rho (G + tau I)) z / rho``, so that ``C z = z + eta slope``."""
-        pa, pb, rho = self._images(z)
-        return (pb / rho) @ self.B - pa @ self.A - self.tau * z
-
-    def best_on(self, used: IntArray) -> Array:
-        """Return the unit vector with entries in ``used`` alone for which rho is largest."""
-        A, B = self.A[:, used], self.B[:, used]
-        _, u = eigenpair(B.T @ B, A.T @ A + self.tau * np.eye(len(used)), -1)
-        z = np.zeros(self.A.shape[1])
-        z[used] = u / np.linalg.norm(u)
-        return z
-
-
-def truncated_support(z: Array, k: int) -> IntArray:
-    """Return the entries of the k heaviest weights and the bias, without those that are zero."""
-    kept = np.append(np.argsort(-np.abs(z[:-1]), kind="stable")[:k], len(z) - 1)
+def heaviest(z: Array, k: int) -> IntArray:
+    """Return the features of the k heaviest weights, without those that are zero."""
+    kept = np.argsort(-np.abs(z[:-1]), kind="stable")[:k]
     return np.sort(kept[z[kept] != 0])
 
 
 def flow(
-    quotient: RayleighQuotient, k: int, start: IntArray, tol: float, max_iter: int
+    A: Array, B: Array, tau: float, k: int, start: IntArray, tol: float, max_iter: int
 ) -> PlaneFit:
-    """Follow the truncated flow from a support until a step no longer changes it.
+    """Follow the truncated flow from some features until a step no longer changes them.
 
-    On a fixed support the flow tends to the leading eigenvector there, so z goes to it at once.
-    The slope of that point is zero on the support: what a step can change is which features are
-    kept, fewer of them the shorter it is. It is halved until the quotient rises; when it leaves
-    the support as it is, so does every shorter one, and the flow has ended.
+    On fixed features the flow tends to the leading eigenvector there, so z goes to it at once.
+    The slope of that point is zero on them: what a step can change is which features are kept,
+    fewer of them the shorter it is. It is halved until the quotient rises; when it leaves the
+    features as they are, so does every shorter one, and the flow has ended.
     """
-    z = quotient.best_on(start)
-    rho, slope = quotient.value(z), quotient.slope(z)
-    history = [1.0 / rho]
-    eta = longest = 1.0 / quotient.tau
-    converged = False
-    while len(history) <= max_iter:
-        kept = truncated_support(z + eta * slope, k)
-        converged = np.array_equal(kept, np.flatnonzero(z))
-        if converged:
-            break
-        trial = quotient.best_on(kept)
-        reached = quotient.value(trial)
-        if reached > (1.0 + tol) * rho:
-            z, rho, slope = trial, reached, quotient.slope(trial)
-            history.append(1.0 / rho)
-            eta = min(4.0 * eta, longest)
+    plane = ridge_plane(A, B, tau, start)
+    slope = ridge_slope(A, B, tau, plane.z, plane.objective)
+    history = [plane.objective]
+    eta, converged = 1.0 / tau, False
+    while not converged and len(history) <= max_iter:
+        kept = heaviest(plane.z + eta * slope, k)
+        converged = np.array_equal(kept, np.flatnonzero(plane.z[:-1]))
+        trial = plane if converged else ridge_plane(A, B, tau, kept)
+        if trial.objective < (1.0 - tol) * plane.objective:
+            plane = trial
+            slope = ridge_slope(A, B, tau, plane.z, plane.objective)
+            history.append(plane.objective)
+            eta = min(4.0 * eta, 1.0 / tau)
         else:
             eta *= 0.5
-    return PlaneFit(z, history, np.abs(slope[:-1]), len(history), converged)
+    return PlaneFit(plane.z, history, np.abs(slope[:-1]), len(history), converged)
 
 
 @dataclass(eq=False, repr=False)
@@ -106,7 +73,7 @@ class TruncatedRayleighFlow(PlanePairClassifier):
         and for 10 otherwise, or for all features if there are fewer.
     tau : float, default=1.0
         Ridge, > 0.
-    %(sparse_panel)s
+    %(panel_size)s
     %(standardize)s
     tol : float, default=1e-9
         A step must raise the quotient by more than this, relatively.
@@ -141,20 +108,18 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     tau: float = 1.0
     tol: float = 1e-9
     max_iter: int = 1000
+    _bounds: ClassVar = {"tau": {"above": 0}}
 
     def _check_parameters(self) -> None:
         if self.n_nonzero is not None:
             check_integer("n_nonzero", self.n_nonzero, least=1)
-        check_real("tau", self.tau, above=0)
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         k = min(self.n_nonzero or self.n_features or 10, A.shape[1])
-        quotient = RayleighQuotient(moment_factor(A), moment_factor(B), self.tau)
-        dense = ridge_plane(A, B, self.tau).z
-        flat = np.zeros(len(dense))
-        flat[-1] = 1.0
-        starts = (truncated_support(z, k) for z in (flat + quotient.slope(flat), dense))
-        ends = (flow(quotient, k, start, self.tol, self.max_iter) for start in starts)
+        flat = np.append(np.zeros(A.shape[1]), 1.0)
+        steep = ridge_slope(A, B, self.tau, flat, 1.0 + self.tau)
+        starts = [heaviest(z, k) for z in (steep, ridge_plane(A, B, self.tau).z)]
+        ends = (flow(A, B, self.tau, k, kept, self.tol, self.max_iter) for kept in starts)
         return lowest(ends, margin=1e-9)
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:

@@ -98,7 +98,7 @@ class ReGEC(PlanePairClassifier):
         :math:`\delta_1, \delta_2 > 0`, with a product below 1 for the cross shift; one number
         stands for both.
     shift : {"diagonal", "cross"}, default="diagonal"
-    %(dense_panel)s
+    %(panel_size)s
     %(standardize)s
 
     Attributes

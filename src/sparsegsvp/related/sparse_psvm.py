@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
 
 from .._typing import Float64Array as Array
-from .._validate import check_real
 from .base import PlaneFit, PlanePairClassifier, moment_factor, shorten
 from .gepsvm import ridge_plane, ridge_planes
 from .lasso import lasso
@@ -106,7 +106,7 @@ class SparsePSVM(PlanePairClassifier):
         alone and forgets the own one.
     delta : float, default=1.0
         Ridge of the underlying quotient, > 0.
-    %(sparse_panel)s
+    %(panel_size)s
     %(standardize)s
     %(tol)s
     max_iter : int, default=1000
@@ -149,11 +149,7 @@ class SparsePSVM(PlanePairClassifier):
     delta: float = 1.0
     tol: float = 1e-6
     max_iter: int = 1000
-
-    def _check_parameters(self) -> None:
-        check_real("l1", self.l1, above=0, most=1)
-        check_real("l2", self.l2, above=0)
-        check_real("delta", self.delta, above=0)
+    _bounds: ClassVar = {"l1": {"above": 0, "most": 1}, "l2": {"above": 0}, "delta": {"above": 0}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         start = ridge_plane(A, B, self.delta)

@@ -1,33 +1,45 @@
-"""The report: from fitted objects to one document, and from that to one page.
+"""The report: from an evaluation to one document, and from that to one page.
 
-`summarize` gathers numbers into a JSON-ready document, `build_report` turns the document
-into a self-contained HTML page, and `build_comparison` does so for a comparison of methods.
-Nothing is fitted here, and nothing is computed on the way from the document to the page.
+`build_document` gathers what a run found into plain values, which ``results.json`` holds;
+`render_page`, `draw_figures`, `methods` and `checklist` are made from it alone.
+
+- `document` builds and checks it; `numbers` are those of pictures; `notices` are reasons for doubt;
+- `words` writes numbers and the verdict, `texts` fills templates;
+- `charts` draws SVG, `drawings` has the figures, `page` puts everything together.
 """
 
-from .checklist import ChecklistPart, checklist, checklist_markdown
-from .document import describe_model, known_scores, summarize, summarize_test
-from .features import describe_panel
-from .page import build_comparison, build_report, draw_figures
-from .schema import FORMAT, FORMAT_VERSION, Results, validate
-from .words import comparison_verdict, describe_verdict
+from .charts import Axis, Chart, Sheet
+from .document import (
+    GivenPanel,
+    build_comparison,
+    build_document,
+    check_document,
+    describe_cohort,
+)
+from .drawings import draw_figures
+from .page import render, render_comparison, render_page
+from .texts import ChecklistPart, checklist, checklist_markdown, methods
+from .words import cohort_lines, headline, ladder_lines, sentences
 
 __all__ = [
-    "FORMAT",
-    "FORMAT_VERSION",
+    "Axis",
+    "Chart",
     "ChecklistPart",
-    "Results",
+    "GivenPanel",
+    "Sheet",
     "build_comparison",
-    "build_report",
+    "build_document",
+    "check_document",
     "checklist",
     "checklist_markdown",
-    "comparison_verdict",
-    "describe_model",
-    "describe_panel",
-    "describe_verdict",
+    "cohort_lines",
+    "describe_cohort",
     "draw_figures",
-    "known_scores",
-    "summarize",
-    "summarize_test",
-    "validate",
+    "headline",
+    "ladder_lines",
+    "methods",
+    "render",
+    "render_comparison",
+    "render_page",
+    "sentences",
 ]

@@ -1,53 +1,140 @@
-"""Charts: two axes and marks in data coordinates, shown wherever they are needed.
+"""Charts: two axes and what is drawn between them, as SVG.
 
-A drawing function makes a `Chart` from computed numbers, and the chart shows itself:
-
-==========================  ===============================================================
-``chart.svg()``             for a page with ``chart.css``: classes, tooltips
-``chart`` in a notebook     SVG complete in itself, with title and legend
-``chart.save("x.svg")``     the same, in a file; nothing else is needed
-``chart.save("x.png")``     with matplotlib; PDF and its other formats likewise
-``chart.draw(ax)``          on matplotlib axes, to be worked on
-``chart.csv()``             its numbers, for another program
-==========================  ===============================================================
-
-`ChartSheet` puts several charts side by side.
+One renderer serves the page and files. Elements carry classes; ``templates/chart.css`` says how a
+class looks, in terms of the `PALETTE`. The page has these rules once and gives the palette a light
+and a dark side; a file carries the rules inside, with the light colours written out.
 """
 
 from __future__ import annotations
 
-import importlib
 import math
-import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat, zip_longest
-from pathlib import Path
+from functools import cache
+from html import escape as html_escape
+from importlib import resources
+from itertools import chain, repeat
 from typing import Any
 
 from ..io import csv_text
-from .marks import (
-    POINT,
-    Line,
-    Mark,
-    Points,
-    Put,
-    Rects,
-    Text,
-    cut,
-    escape,
-    font,
-    in_file,
-    line_element,
-    look,
-    on_page,
-    power,
-    short,
-    text_element,
-    ticks,
-)
 
-_HEADER = 22.0  # pixels for a title or a line of the legend
+#: Colours by name: light, dark.
+PALETTE = {
+    "paper": ("#faf8f4", "#12161a"), "card": ("#ffffff", "#1a2026"), "ink": ("#1c2127", "#e9ebed"),
+    "soft": ("#5d6771", "#a3adb6"), "faint": ("#68717a", "#8b96a0"), "line": ("#e4dfd5", "#2c343c"),
+    "accent": ("#0c6a61", "#5cc8ba"), "accent-pale": ("#cfe6e2", "#1f4a46"),
+    "good": ("#1a7343", "#62c68c"), "warm": ("#a64c08", "#f0a35c"), "bad": ("#a92b2b", "#f08a8a"),
+    "bad-pale": ("#fbeaea", "#3a2022"), "caution-pale": ("#fdf3e3", "#35291a"),
+    "c0": ("#2a66ac", "#6ea8ea"), "c1": ("#b64e0b", "#f29250"), "c2": ("#1f7752", "#5cc495"),
+    "c3": ("#86549c", "#c397da"), "c4": ("#8c6800", "#dcb44a"), "c5": ("#bb3367", "#ee7fa8"),
+    "c6": ("#3d7490", "#86bcd8"), "c7": ("#6b6b6b", "#b5b5b5"),
+    "high": ("#7b3294", "#c79be0"), "low": ("#0f5c2e", "#6cc48f"),
+}  # fmt: skip
+N_TONES = 8
+
+#: Outlines of the classes' points around their centre, so that colour is not the only difference.
+SHAPES = (
+    "m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0z",
+    "m0-4.6l4.6 4.6l-4.6 4.6l-4.6-4.6z",
+    "m0-4.6l4.3 8h-8.6z",
+    "m-3.3-3.3h6.6v6.6h-6.6z",
+    "m0 4.6l4.3-8h-8.6z",
+    "m-1.4-4.2h2.8v2.8h2.8v2.8h-2.8v2.8h-2.8v-2.8h-2.8v-2.8h2.8z",
+)
+_HEADER = 22.0  # pixels of a title or of a line of the legend
+# Characters that XML cannot hold.
+_UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def escape(text: str) -> str:
+    """Escape a text for HTML and XML."""
+    return html_escape(_UNWRITABLE.sub("\ufffd", str(text)))
+
+
+@cache
+def asset(name: str) -> str:
+    """The text of a file among the templates."""
+    file = resources.files(__package__) / "templates" / name
+    return file.read_text(encoding="utf-8").strip("\n")
+
+
+def palette_css() -> str:
+    """The palette as CSS variables: light, dark by the system or by choice, light on paper."""
+    light, dark = (
+        "".join(f"--{name}:{pair[side]};" for name, pair in PALETTE.items()) for side in (0, 1)
+    )
+    return (
+        f":root{{{light}}}\n"
+        f'@media (prefers-color-scheme:dark){{:root:not([data-theme="light"]){{{dark}}}}}\n'
+        f':root[data-theme="dark"]{{{dark}}}\n'
+        f"@media print{{:root:root:root{{{light}}}}}"
+    )
+
+
+@cache
+def file_css() -> str:
+    """The rules of charts with the light colours written out, for files."""
+    return re.sub(r"var\(--([\w-]+)\)", lambda name: PALETTE[name[1]][0], asset("chart.css"))
+
+
+# ------------------------------------------------------------------------------- numbers
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round numbers inside a range."""
+    span = high - low
+    if not span > 0.0:
+        return [low]
+    power = 10.0 ** math.floor(math.log10(span / about))
+    step = next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= span / about * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [float(f"{i * step:.10g}") for i in range(first, last + 1)]
+
+
+def short(value: float) -> str:
+    """Write a number in few characters."""
+    size = abs(value)
+    if size >= 1e7 or 0 < size < 1e-3:
+        return f"{value:.2g}"
+    return f"{value:,.0f}" if size >= 1000 else f"{float(f'{value:.3g}'):g}"
+
+
+def cut(text: str, most: int = 26) -> str:
+    """Shorten a name to fit beside a drawing."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def names_room(names: Iterable[str]) -> float:
+    """Pixels that names to the left of a drawing take."""
+    return 24 + 6.7 * max((len(cut(name)) for name in names), default=0)
+
+
+def padded(values: Iterable[float], share: float = 0.06) -> tuple[float, float]:
+    """The range of the finite values with some air around it."""
+    known = [v for v in values if math.isfinite(v)]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    pad = share * (high - low) or max(abs(high) * share, 1e-9)
+    return low - pad, high + pad
+
+
+# ------------------------------------------------------------------------------ elements
+
+
+def element(name: str, kind: str, attributes: str, tip: str = "", inner: str = "") -> str:
+    """One SVG element; a tip becomes its ``<title>``."""
+    inner += f"<title>{escape(tip)}</title>" if tip else ""
+    return f'<{name} class="{kind}" {attributes}' + (f">{inner}</{name}>" if inner else "/>")
+
+
+def _text(x: float, y: float, content: str, kind: str, attributes: str = "") -> str:
+    if not content:
+        return ""
+    return element("text", kind, f'x="{x:.1f}" y="{y:.1f}"{attributes}', inner=escape(content))
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str, more: str = "") -> str:
+    return element("line", kind, f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"{more}')
 
 
 @dataclass(frozen=True)
@@ -55,21 +142,19 @@ class Axis:
     """A range from left to right or from below, with its title and ticks.
 
     ``ticks`` are (value, label) or (value, label, classes), by default round numbers; ``grid``
-    draws a line across the picture at each; ``slanted`` writes names below an abscissa aslant;
-    ``kind`` are the classes of the title.
+    draws a line across the picture at each; ``slanted`` writes names below an abscissa aslant.
     """
 
     low: float
     high: float
     title: str = ""
-    ticks: Sequence[tuple[float, str] | tuple[float, str, str]] | None = None
+    ticks: Sequence[tuple[Any, ...]] | None = None
     grid: bool = False
     log: bool = False
     slanted: bool = False
-    kind: str = "title"
 
     def share(self, value: float) -> float:
-        """Where a value lies, from 0 at ``low`` to 1 at ``high``."""
+        """Where a value lies: 0 at the low end, 1 at the high end."""
         low, high = self.low, self.high
         if self.log:
             low, high = math.log10(low), math.log10(high)
@@ -79,20 +164,24 @@ class Axis:
     def labelled(self) -> list[tuple[float, str, str]]:
         """Ticks with their labels and the classes of these."""
         if self.ticks is not None:
-            return [(tick[0], tick[1], tick[2] if len(tick) > 2 else "tick") for tick in self.ticks]
+            return [(t[0], t[1], t[2] if len(t) > 2 else "tick") for t in self.ticks]
         low, high = sorted((self.low, self.high))
         if not self.log:
             return [(v, short(v), "tick") for v in ticks(low, high)]
         first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
         step = max(1, math.ceil((last - first + 1) / 6))
-        return [(10.0**p, power(10.0**p), "tick") for p in range(first, last + 1, step)]
+        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+        return [
+            (10.0**p, f"10{str(p).translate(raised)}", "tick") for p in range(first, last + 1, step)
+        ]
 
 
 @dataclass
 class Chart:
     """A picture with two axes; sizes and margins are in pixels.
 
-    ``table`` are the numbers behind it, columns by their names.
+    What is drawn is given in data coordinates. ``table`` are the numbers behind the picture,
+    columns by their names.
 
     Examples
     --------
@@ -100,8 +189,8 @@ class Chart:
     >>> chart = Chart(Axis(0, 2, "time"), Axis(0, 1, "dose", grid=True), "dose by time")
     >>> chart.line([0, 1, 2], [0.1, 0.8, 0.4], "curve")
     >>> chart.text(1, 0.8, "peak", "value mid", dy=-8)
-    >>> chart.svg()[:44]
-    '<svg class="chart" viewBox="0 0 440 320" rol'
+    >>> chart.svg()[:60]
+    '<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBo'
     """
 
     x: Axis
@@ -115,12 +204,43 @@ class Chart:
     bottom: float = 46.0
     title: str = ""
     css: str = "chart"
-    marks: list[Mark] = field(default_factory=list, repr=False)
-    table: dict[str, Sequence[Any]] = field(default_factory=dict, repr=False)
+    table: dict[str, Any] = field(default_factory=dict, repr=False)
+    parts: list[str] = field(default_factory=list, repr=False)
+    keys: dict[str, str] = field(default_factory=dict, repr=False)
 
-    def line(self, x: Sequence[float], y: Sequence[float], kind: str, **more: Any) -> None:
-        """Add a `Line`."""
-        self.marks.append(Line(x, y, kind, **more))
+    def sx(self, value: float) -> float:
+        """Position of an abscissa, in pixels; an infinite one lies on the picture's edge."""
+        if math.isinf(value):
+            return self.width if value > 0 else 0.0
+        return self.left + (self.width - self.left - self.right) * self.x.share(value)
+
+    def sy(self, value: float) -> float:
+        """Position of an ordinate, in pixels from the top."""
+        floor = self.height - self.bottom
+        return floor - (floor - self.top) * self.y.share(value)
+
+    def line(
+        self,
+        x: Sequence[float],
+        y: Sequence[float],
+        kind: str,
+        *,
+        tip: str = "",
+        label: str = "",
+        area: bool = False,
+        attributes: str = "",
+    ) -> None:
+        """Add a line through points, which a NaN breaks, or the area it encloses."""
+        path, pen = "", "M"
+        for a, b in zip(map(self.sx, x), map(self.sy, y)):
+            broken = math.isnan(a + b)
+            path += "" if broken else f"{pen}{a:.1f} {b:.1f}"
+            pen = "M" if broken else "L"
+        if path:
+            shape = f'd="{path}{"Z" if area else ""}"{attributes}'
+            self.parts.append(element("path", kind, shape, tip))
+        if label:
+            self.keys.setdefault(label, _line(0, 0, 18, 0, kind))
 
     def rule(self, kind: str, *, x: float | None = None, y: float | None = None) -> None:
         """Add a straight line across the picture, at an x or at a y."""
@@ -140,248 +260,194 @@ class Chart:
         ends = [v for a, b in zip(low, high) for v in (a, b, math.nan)]
         self.line([v for at in x for v in (at, at, math.nan)], ends, kind)
 
-    def points(self, x: Sequence[float], y: Sequence[float], kind: str, **more: Any) -> None:
-        """Add `Points`."""
-        self.marks.append(Points(x, y, kind, **more))
+    def points(
+        self,
+        x: Sequence[float],
+        y: Sequence[float],
+        kind: str,
+        *,
+        radius: float | Sequence[float] = 3.0,
+        shape: int | None = None,
+        tips: Sequence[str] = (),
+        label: str = "",
+    ) -> None:
+        """Add circles, or one of `SHAPES`; without tips all are one element."""
+        radii = [radius] * len(x) if isinstance(radius, (int, float)) else list(radius)
+        dots = [
+            f"M{self.sx(a):.1f} {self.sy(b):.1f}{_outline(r, shape)}"
+            for a, b, r in zip(x, y, radii)
+        ]
+        if tips:
+            self.parts += [element("path", kind, f'd="{d}"', tip) for d, tip in zip(dots, tips)]
+        elif dots:
+            self.parts.append(element("path", kind, f'd="{"".join(dots)}"'))
+        if label:
+            key = f"M9 0{_outline(min([*radii, 5.0]), shape)}"
+            self.keys.setdefault(label, element("path", kind, f'd="{key}"'))
 
     def rects(
-        self, corners: Sequence[tuple[float, float, float, float]], kind: str, **more: Any
+        self,
+        corners: Sequence[tuple[float, float, float, float]],
+        kind: str,
+        *,
+        radius: float = 0.0,
+        tips: Sequence[str] = (),
+        label: str = "",
+        attributes: str = "",
     ) -> None:
-        """Add `Rects`."""
-        self.marks.append(Rects(corners, kind, **more))
+        """Add rectangles ``(x0, y0, x1, y1)``; plain ones are one element, however many."""
+        places = []
+        for x0, y0, x1, y1 in corners:
+            left, right = sorted((self.sx(x0), self.sx(x1)))
+            top, bottom = sorted((self.sy(y0), self.sy(y1)))
+            places.append((left, top, max(right - left, 0.8), bottom - top))
+        if tips or radius or attributes:
+            shape = 'x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"'
+            shape += (f' rx="{radius:g}"' if radius else "") + attributes
+            for place, tip in zip(places, tips or repeat("")):
+                self.parts.append(element("rect", kind, shape.format(*place), tip))
+        elif places:
+            path = "".join(f"M{x:.1f} {y:.1f}h{w:.1f}v{h:.1f}h{-w:.1f}z" for x, y, w, h in places)
+            self.parts.append(element("path", kind, f'd="{path}"'))
+        if label:
+            key = 'x="4" y="-5" width="11" height="10"'
+            self.keys.setdefault(label, element("rect", kind, key))
 
-    def text(self, x: float, y: float, content: str, kind: str, **more: Any) -> None:
-        """Add a `Text`."""
-        self.marks.append(Text(x, y, content, kind, **more))
+    def text(
+        self, x: float, y: float, content: str, kind: str, dx: float = 0.0, dy: float = 0.0
+    ) -> None:
+        """Add a text at a point, moved by pixels; its classes say how it is anchored."""
+        self.parts.append(_text(self.sx(x) + dx, self.sy(y) + dy, content, kind))
 
-    def flag(self, x: float, words: str) -> None:
-        """Mark an x, its label on the side with more room."""
-        self.rule("observed", x=x)
-        side, step = ("end", -7) if self.sx(x) > self.width / 2 else ("start", 7)
-        self.text(x, self.y.high, words, f"value {side}", dx=step, dy=12)
-
-    def sx(self, value: float) -> float:
-        """Position of an abscissa, in pixels; an infinite one lies on the picture's edge."""
-        if math.isinf(value):
-            return self.width if value > 0 else 0.0
-        return self.left + (self.width - self.left - self.right) * self.x.share(value)
-
-    def sy(self, value: float) -> float:
-        """Position of an ordinate, in pixels from the top."""
-        floor = self.height - self.bottom
-        return floor - (floor - self.top) * self.y.share(value)
-
-    def svg(self) -> str:
-        """SVG for a page that has ``chart.css`` and defines `SHAPES`.
-
-        Title and legend are in it for files made of it, and hidden on the page. Where something
-        has a tooltip, the keyboard reaches it.
-        """
-        keys, height = ChartSheet([[self]], "").legend(self.width, on_page)
-        legend = f'<g class="keys" data-height="{height:g}">{keys}</g>' if keys else ""
-        title = f' data-title="{escape(self.title)}"' if self.title else ""
-        focus = ' tabindex="0"' if any(mark.tips for mark in self.marks) else ""
-        return (
-            f'<svg class="{self.css}" viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
-            f'aria-label="{escape(self.description)}"{title}{focus}>'
-            f"{legend}{self.body(on_page)}</svg>"
-        )
-
-    def csv(self) -> str:
-        """The numbers behind the picture as CSV; text in it cannot be run by a spreadsheet."""
-        return ChartSheet([[self]], "").csv()
-
-    __html__ = svg  # what templates ask for, instead of escaping
-
-    def body(self, put: Put) -> str:
-        """Axes and marks, without the element around them."""
+    def body(self) -> str:
+        """Axes and what is drawn, without the element around them."""
         floor, end = self.height - self.bottom, self.width - self.right
         parts, across = [], self.x.labelled()
         for value, label, kind in self.y.labelled():
             at = self.sy(value)
             if self.y.grid:
-                parts.append(line_element(self.left, at, end, at, "grid", put))
-            parts.append(text_element(self.left - 7, at + 4, cut(label), f"{kind} end", put))
+                parts.append(_line(self.left, at, end, at, "grid"))
+            parts.append(_text(self.left - 7, at + 4, cut(label), f"{kind} end"))
         for value, label, kind in across:
             at = self.sx(value)
             if self.x.grid:
-                parts.append(line_element(at, self.top - 2, at, floor, "grid", put))
+                parts.append(_line(at, self.top - 2, at, floor, "grid"))
             else:
-                parts.append(line_element(at, floor, at, floor + 4, "mark", put))
+                parts.append(_line(at, floor, at, floor + 4, "mark"))
             if self.x.slanted:
-                name = text_element(at + 4, floor + 12, cut(label), f"{kind} end", put)
-                parts.append(f'<g transform="rotate(-55 {at:.1f} {floor + 12:.1f})">{name}</g>')
+                turned = f' transform="rotate(-55 {at:.1f} {floor + 12:.1f})"'
+                parts.append(_text(at + 4, floor + 12, cut(label), f"{kind} end", turned))
             else:
-                parts.append(text_element(at, floor + 17, label, f"{kind} mid", put))
+                parts.append(_text(at, floor + 17, label, f"{kind} mid"))
         if across and not self.x.grid:
-            parts.append(line_element(self.left, floor, end, floor, "axis", put))
-        at, name = (self.left + end) / 2, cut(self.x.title, 60)
-        parts.append(text_element(at, self.height - 8, name, f"{self.x.kind} mid", put))
-        at, name = (self.top + floor) / 2, cut(self.y.title, 44)
-        side = text_element(13, at, name, f"{self.y.kind} mid", put)
-        parts.append(f'<g transform="rotate(-90 13 {at:g})">{side}</g>' if side else "")
-        return "".join(parts) + "".join(mark.svg(self, put) for mark in self.marks)
+            parts.append(_line(self.left, floor, end, floor, "axis"))
+        across_title = cut(self.x.title, int(self.width / 6.4))
+        parts.append(_text((self.left + end) / 2, self.height - 8, across_title, "title mid"))
+        at = (self.top + floor) / 2
+        turned = f' transform="rotate(-90 13 {at:g})"'
+        parts.append(_text(13, at, cut(self.y.title, int(self.height / 6.4)), "title mid", turned))
+        return "".join(parts) + "".join(self.parts)
 
-    def draw(self, ax: Any = None, *, legend: bool = True) -> Any:
-        """Draw on matplotlib axes, by default those of a new pyplot figure, and return them."""
-        if ax is None:
-            size = (self.width / 72, self.height / 72)
-            ax = matplotlib("pyplot").subplots(figsize=size, layout="constrained")[1]
-        for mark in self.marks:
-            mark.draw(ax)
-        tick, frame = font("tick"), look("axis")["stroke"]
-        for side, axis in (("x", self.x), ("y", self.y)):
-            ax.set(**{f"{side}scale": "log" if axis.log else "linear"})
-            ax.set(**{f"{side}lim": (axis.low, axis.high)})
-            getattr(ax, f"set_{side}label")(axis.title, **font(axis.kind))
-            ax.tick_params(axis=side, which="both", color=frame, labelcolor=tick["color"])
-            ax.tick_params(axis=side, labelsize=tick["fontsize"])
-            if axis.ticks is not None:
-                found = axis.labelled()
-                style = {"rotation": 55, "ha": "right", "rotation_mode": "anchor"}
-                getattr(ax, f"set_{side}ticks")([at for at, *_ in found])
-                labels = getattr(ax, f"set_{side}ticklabels")([cut(name) for _, name, _ in found])
-                for label, (*_, kind) in zip(labels, found):
-                    label.set(color=font(kind)["color"], **(style if axis.slanted else {}))
-            if axis.grid:
-                ax.grid(axis=side, color=look("grid")["stroke"], lw=POINT)
-                ax.tick_params(axis=side, length=0)
-        ax.set_axisbelow(True)
-        ax.minorticks_off()
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.spines[["left", "bottom"]].set_color(frame)
-        ax.spines["left"].set_visible(not self.y.grid and self.y.ticks is None)
-        ax.spines["bottom"].set_visible(not self.x.grid and self.x.ticks != ())
-        if self.title:
-            ax.set_title(self.title, **font("head"))
-        if legend and any(mark.label for mark in self.marks):
-            ax.legend(frameon=False, fontsize="small")
-        return ax
+    def sheet(self) -> Sheet:
+        """The chart as a sheet of its own."""
+        return Sheet([[self]], self.description, css=self.css)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the chart to a file whose ending says the format: svg, or one of matplotlib's."""
-        ChartSheet([[self]], self.description).save(path)
+    def svg(self) -> str:
+        """SVG that is complete in itself, light."""
+        return self.sheet().svg()
 
-    def _repr_svg_(self) -> str:
-        return ChartSheet([[self]], self.description).svg()
+    def csv(self) -> str:
+        """The numbers behind the picture as CSV; text in it cannot be run by a spreadsheet."""
+        return self.sheet().csv()
+
+    def __html__(self) -> str:
+        return self.sheet().__html__()
+
+    _repr_svg_ = svg
 
 
-@dataclass(frozen=True)
-class ChartSheet:
-    """Charts in rows, with titles, headings of the columns and one legend; complete in itself.
+def _outline(radius: float, shape: int | None) -> str:
+    """The outline of a point around the place where the pen is."""
+    if shape is not None:
+        return SHAPES[shape % len(SHAPES)]
+    r, d = f"{radius:g}", f"{2 * radius:g}"
+    return f"m-{r} 0a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0-{d} 0z"
 
-    The first row is the longest. ``description`` is for readers who do not see it.
-    """
+
+@dataclass
+class Sheet:
+    """Charts in rows, with their titles and one legend; described for those who cannot see."""
 
     rows: Sequence[Sequence[Chart]]
     description: str
-    heads: Sequence[str] = ()
+    css: str = "chart"
 
-    def _sizes(self) -> tuple[list[float], list[float]]:
-        """Widths of the columns, heights of the rows."""
-        columns = zip_longest(*self.rows)
-        widths = [max(chart.width for chart in column if chart) for column in columns]
-        return widths, [max(chart.height for chart in row) for row in self.rows]
-
-    def svg(self) -> str:
-        """SVG that needs no style sheet; one on its page outweighs its own colours."""
-        widths, heights = self._sizes()
-        width, lefts = sum(widths), [sum(widths[:k]) for k in range(len(widths))]
-        legend, top = self.legend(width)
+    def _layout(self) -> tuple[float, float, str]:
+        """Width, height and content."""
+        longest = max(self.rows, key=len, default=())
+        columns = [[row[k] for row in self.rows if k < len(row)] for k in range(len(longest))]
+        widths = [max(chart.width for chart in column) for column in columns]
+        legend, top = self._legend(sum(widths))
         parts = [legend]
-        for left, head in zip(lefts, self.heads):
-            parts.append(text_element(left + 26, top + 15, head, "value start", in_file))
-        top += _HEADER if self.heads else 0.0
-        for row, height in zip(self.rows, heights):
+        lefts = [sum(widths[:k]) for k in range(len(widths))]
+        for row in self.rows:
             top += _HEADER if any(chart.title for chart in row) else 0.0
             for left, chart in zip(lefts, row):
-                title = text_element(chart.left, -6, chart.title, "head start", in_file)
-                inside = f"{title}{chart.body(in_file)}"
-                parts.append(f'<g transform="translate({left:g} {top:g})">{inside}</g>')
-            top += height
-        size = f'width="{width:g}" height="{top:g}"'
+                title = _text(max(chart.left, 8), -6, chart.title, "head start")
+                parts.append(f'<g transform="translate({left:g} {top:g})">')
+                parts.append(f"{title}{chart.body()}</g>")
+            top += max(chart.height for chart in row)
+        return sum(widths), top, "".join(parts)
+
+    def _legend(self, width: float) -> tuple[str, float]:
+        """The keys of all labels in lines from the top, and the height they take."""
+        keys: dict[str, str] = {}
+        for chart in chain(*self.rows):
+            keys |= {label: key for label, key in chart.keys.items() if label not in keys}
+        left = max(self.rows[0][0].left, 8)
+        parts, x, y = [], left, _HEADER / 2
+        for label, key in keys.items():
+            needed = 40 + 6.6 * len(cut(label, 40))
+            if x + needed > width and x > left:
+                x, y = left, y + 0.8 * _HEADER
+            parts.append(f'<g transform="translate({x:g} {y:g})">{key}</g>')
+            parts.append(_text(x + 24, y + 4, cut(label, 40), "name start"))
+            x += needed
+        return "".join(parts), y + _HEADER / 2 if keys else 0.0
+
+    def svg(self) -> str:
+        """SVG that is complete in itself, light."""
+        width, height, content = self._layout()
+        size = f'width="{width:g}" height="{height:g}"'
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" {size} role="img" '
-            f'viewBox="0 0 {width:g} {top:g}" aria-label="{escape(self.description)}" '
-            'font-family="Inter, Segoe UI, Helvetica, Arial, sans-serif">'
-            f'<rect class="paper" {size} fill="#ffffff"/>{"".join(parts)}</svg>'
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="{self.css}" '
+            f'viewBox="0 0 {width:g} {height:g}" {size} role="img" '
+            f'aria-label="{escape(self.description)}"><style>{file_css()}</style>'
+            f'<rect {size} fill="#ffffff"/>{content}</svg>'
+        )
+
+    def __html__(self) -> str:
+        """The same for a page that has the rules already; the keyboard reaches what has a tip."""
+        width, height, content = self._layout()
+        focus = ' tabindex="0"' if "<title>" in content else ""
+        return (
+            f'<svg class="{self.css}" viewBox="0 0 {width:g} {height:g}" role="img" '
+            f'aria-label="{escape(self.description)}"{focus}>{content}</svg>'
         )
 
     _repr_svg_ = svg
 
-    def charts(self) -> list[Chart]:
-        """The charts, one row after the other."""
-        return [chart for row in self.rows for chart in row]
-
     def csv(self) -> str:
         """The numbers behind the charts as CSV, one chart's after the other's."""
-        tables = [chart.table for chart in self.charts() if chart.table]
+        tables = [chart.table for chart in chain(*self.rows) if chart.table]
         header = list(dict.fromkeys(name for table in tables for name in table))
-        rows = []
+        rows: list[list[Any]] = []
         for table in tables:
             columns = [table[name] if name in table else repeat(None) for name in header]
             rows += [[_rounded(cell) for cell in row] for row in zip(*columns)]
         return csv_text(header, rows)
 
-    def legend(self, width: float, put: Put = in_file) -> tuple[str, float]:
-        """The keys of all labelled marks in lines from the top, and the height they take."""
-        keys: dict[str, Mark] = {}
-        for mark in (mark for chart in self.charts() for mark in chart.marks):
-            if mark.label:
-                keys.setdefault(mark.label, mark)
-        left = self.rows[0][0].left
-        parts, x, y = [], left, _HEADER / 2
-        for label, mark in keys.items():
-            needed = 46 + 6.6 * len(label)
-            if x + needed > width and x > left:
-                x, y = left, y + 0.8 * _HEADER
-            parts.append(mark.key(x, y, put))
-            parts.append(text_element(x + 24, y + 4, label, "name start", put))
-            x += needed
-        return "".join(parts), y + _HEADER / 2 if keys else 0.0
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the sheet to a file, as `Chart.save` does."""
-        file = Path(path)
-        if file.suffix.lower() == ".svg":
-            file.write_text(self.svg(), encoding="utf-8", newline="\n")
-        else:
-            self.figure().savefig(file, dpi=200)
-
-    def figure(self) -> Any:
-        """A matplotlib figure, free of pyplot."""
-        widths, heights = self._sizes()
-        size = (sum(widths) / 96, (sum(heights) + _HEADER * len(heights)) / 96)
-        figure = matplotlib("figure").Figure(figsize=size, layout="constrained")
-        ratios = {"width_ratios": widths, "height_ratios": heights}
-        grid = figure.subplots(len(heights), len(widths), squeeze=False, **ratios)
-        keys: dict[str, Any] = {}
-        for i, (row, axes) in enumerate(zip(self.rows, grid)):
-            for ax in axes[len(row) :]:
-                ax.axis("off")
-            for k, (chart, ax) in enumerate(zip(row, axes)):
-                chart.draw(ax, legend=False)
-                for part in (*ax.lines, *ax.collections):
-                    part.set_clip_on(False)  # points on the edge stay whole
-                if i == 0 and self.heads:
-                    ax.set_title(f"{self.heads[k]}\n{chart.title}", **font("head"))
-                for handle, label in zip(*ax.get_legend_handles_labels()):
-                    keys.setdefault(label, handle)
-        if keys:
-            columns = max(1, int(sum(widths) / (46 + 6.6 * max(map(len, keys)))))
-            style = {"frameon": False, "fontsize": "small", "ncols": min(columns, len(keys))}
-            figure.legend(list(keys.values()), list(keys), loc="outside upper left", **style)
-        return figure
-
 
 def _rounded(cell: Any) -> Any:
     """A cell with six digits, which are more than a picture shows."""
     return float(f"{cell:.6g}") if isinstance(cell, float) else cell
-
-
-def matplotlib(part: str) -> Any:
-    """Import a module of matplotlib, or say what to install."""
-    try:
-        return importlib.import_module(f"matplotlib.{part}")
-    except ImportError as error:
-        raise ImportError('plots need matplotlib: pip install "sparsegsvp[report]"') from error

@@ -1,365 +1,490 @@
-"""From fitted objects to the document that the page and ``results.json`` share."""
+"""The document: everything a run found, as plain values that ``results.json`` holds.
+
+`build_document` gathers it, `check_document` checks one that was read from a file. The page, the
+figures and all words are made from it alone. ``templates/schema.toml`` lists its keys.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-from typing import Any, cast, get_args
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from .._notices import Notice, Severity
+from .._notices import Notice
 from .._versions import versions
-from ..estimators.pipeline import last_step
-from ..evaluation import ExternalValidation, sizes_notice
-from ..evaluation.recalibration import recalibration_of
-from ..evaluation.values import plain
-from . import features, figures, projections, words
-from .features import describe_panel, samples_of, with_frequencies
-from .figures import FigureData, SampleTable
-from .methods import methods
-from .notices import notices_about
-from .schema import FORMAT, FORMAT_VERSION, Results
+from ..io import InputError
+from . import numbers
+from .charts import asset
+from .notices import cohort_remarks, notices_of
+from .numbers import Part, Samples, columns_of, plain, whole_counts
+from .words import comparison_words, verdict_words
+
+FORMAT = "sparsegsvp results"
+COMPARISON_FORMAT = "sparsegsvp comparison"
+VERSION = 3
 
 
-def summarize(
+@dataclass(frozen=True)
+class GivenPanel:
+    """A panel of the user's, evaluated on the folds of the run.
+
+    ``difference`` is its balanced accuracy minus that of the selection.
+    """
+
+    names: Sequence[str]
+    evaluation: Any
+    difference: Any = None
+
+
+def build_document(
     table: Any,
-    model: Any,
+    evaluation: Any,
     *,
-    panel: Sequence[FigureData] | None = None,
-    evaluation: Any = None,
-    stability: Any = None,
-    learning: Any = None,
-    beside: Sequence[FigureData] = (),
-    test: FigureData | None = None,
-    prevalence: float | None = None,
+    values: Any = None,
+    units: str | None = None,
+    settings: Mapping[str, Any] | None = None,
     command: str = "",
-    parameters: Mapping[str, Any] | None = None,
     seed: int | None = None,
     skipped: Sequence[str] = (),
     notices: Sequence[Notice] = (),
-    units: str | None = None,
-) -> Results:
-    """Gather everything a report says into one JSON-ready document; nothing is fitted.
+    cohort: Part | None = None,
+    given: GivenPanel | None = None,
+    prevalence: float | None = None,
+) -> Part:
+    """Gather everything a run found into one document; nothing is fitted.
 
     Parameters
     ----------
-    table : object
-        The data: ``X``, ``y`` and ``feature_names``; where there are, also ``ids``,
-        ``groups``, ``target``, ``positive``, ``source``, ``digest``, ``record``,
-        ``notices``, ``dropped``, ``n_missing`` and ``role_lines()`` (`sparsegsvp.io.Table` has
-        all of them).
-    model : GSVPSVMCV or Pipeline that ends in one
-        Fitted on all samples; earlier steps must keep the columns.
-    panel : sequence of dict, optional
-        What `describe_panel` returned for them, if it was called already.
-    evaluation : EvaluationResult or its ``to_dict()``, optional
-        Result of `sparsegsvp.nested_evaluate`.
-    stability : StabilitySelection, optional
-        Fitted, for the section on stability and the substitutes. The panel's frequencies come
-        from the outer folds if there are any.
-    learning : LearningCurve, optional
-        Result of `sparsegsvp.evaluation.learning_curve`.
-    beside : sequence of dict
-        Fixed panels on the same folds, as ``Beside`` of `sparsegsvp.report.schema.DOCUMENT`.
-    test : dict, optional
-        What an independent cohort says, from `summarize_test`.
-    prevalence : float, optional
-        Share of the positive class that the decision curve of the outer folds is for; by default
-        that of the table.
-    command, parameters, seed
-        What repeats the run, and what it was given.
-    skipped : sequence of str
-        What was left out to save time, one sentence each.
-    notices : sequence of Notice
-        What else the reader has to know.
+    table, evaluation : Table, EvaluationResult
+        The data, and the evaluation of the procedure on them.
+    values : array or CSR matrix, optional
+        The table's values in the units to be shown, which are those that the last step of the
+        model sees; by default ``table.X``.
     units : str, optional
-        Units of the values, such as ``"log2(max(x, 1))"``.
+        What these units are; None for those of the table.
+    settings : mapping, optional
+        What was asked for, option by option; ``must`` and ``ban`` mark features.
+    command, seed : str, int
+        What repeats the run.
+    skipped, notices : sequence of str, of Notice
+        What was left out to save time, a sentence each; what else the reader has to know. The
+        notices of the table and of the evaluation are added.
+    cohort, given : dict of `describe_cohort`, GivenPanel, optional
+        Another cohort; a panel of the user's beside the selection.
+    prevalence : float, optional
+        Share of the positive class that predictive values and the decision curve are for; by
+        default that of the table.
 
     Returns
     -------
     dict
-        As `sparsegsvp.report.schema.DOCUMENT` describes it.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> from sparsegsvp import GSVPSVMCV
-    >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.report import summarize
-    >>> data = make_planted(60, 20, 2, effect=2.5)
-    >>> model = GSVPSVMCV(tau=1.0, n_deltas=5, cv=3).fit(data.X, data.y)
-    >>> table = SimpleNamespace(X=data.X, y=data.y, feature_names=data.feature_names)
-    >>> results = summarize(table, model)
-    >>> results["verdict"]["level"]
-    'not tested'
+        With the keys of ``schema.toml``.
     """
-    found = evaluation.to_dict() if hasattr(evaluation, "to_dict") else evaluation
-    samples = samples_of(table, model)
-    data = _data(table, samples, units)
-    # the outer folds repeat the whole procedure with its tuning, half samples may not
-    folds = _panels_of_folds(found, len(table.feature_names))
-    halves = None if stability is None else np.asarray(stability.selections_, dtype=bool)
-    rows = list(describe_panel(table, model) if panel is None else panel)
-    rows = with_frequencies(rows, samples, halves if folds is None else folds, stability)
-    steadiness = _stability(found, stability)
-    scores = known_scores(found)
-    verdict = words.describe_verdict(data, scores, found, size=len(rows), stability=steadiness)
-    verdict["sentences"] += [] if test is None else [words.cohort_sentence(test)]
-    said = _by_severity(
-        notices_about(data, rows, verdict["level"], scores, steadiness),
-        _passed_on(found, len(rows)),
-        getattr(table, "notices", ()),
-        notices,
-        (Notice("skipped", "note", text) for text in skipped),
-    )
-    selections = folds if halves is None else halves
-    document = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "versions": versions(),
-        "run": _run(command, parameters, seed, skipped),
-        "data": data,
-        "model": describe_model(model),
-        "verdict": verdict,
-        "notices": said,
-        "panel": rows,
-        "scores": scores,
-        "thresholds": _thresholds(found, prevalence),
-        "stability": steadiness,
-        "learning": None if learning is None else learning.to_dict(),
-        "beside": list(beside),
-        "test": test,
-        "figures": _figures(
-            samples, model, rows, found, selections, stability, learning, prevalence
-        ),
-        "evaluation": found,
+    samples = _samples(table, evaluation, values)
+    panel, sizes = [int(f) for f in evaluation.panel or ()], evaluation.size_range
+    document: Part = {
+        **_head(FORMAT, command, settings, seed, skipped),
+        "data": _data(table, evaluation, samples, units),
+        **_judged(evaluation, prevalence),
+        "sizes": sizes and dict(zip(("median", "low", "high"), sizes)),
+        "prior": evaluation.prior,
+        "ladder": _ladder(evaluation, len(panel)),
+        "batches": [{**audit.to_dict(), "lost": audit.lost} for audit in evaluation.batches],
+        "adjusted": _adjusted(evaluation.adjusted),
+        "given": _given(given),
+        "cohort": cohort,
+        "model": _model(evaluation.model),
+        "folds": columns_of(evaluation.folds) or {},
     }
-    return cast(Results, plain({**document, "methods": methods(document)}))
+    document["stability"] = _stability(evaluation.stability, _own_rung(document))
+    document |= _features(samples, evaluation, panel, document)
+    document["pictures"] = _pictures(samples, evaluation, panel, document)
+    document["verdict"] = evaluation.verdict.to_dict()
+    document["verdict"] |= verdict_words(document)
+    document["notices"] = notices_of(document, evaluation.flags, table.notices, notices)
+    return plain(document)
 
 
-def _run(
-    command: str, parameters: Mapping[str, Any] | None, seed: int | None, skipped: Sequence[str]
-) -> FigureData:
+def _head(
+    form: str,
+    command: str,
+    settings: Mapping[str, Any] | None,
+    seed: int | None,
+    skipped: Sequence[str] = (),
+) -> Part:
+    run: Part = {"command": command, "settings": dict(settings or {}), "seed": seed}
+    run["skipped"] = list(skipped)
+    return {"format": form, "version": VERSION, "versions": versions(), "run": run}
+
+
+# ------------------------------------------------------------------------------- the data
+
+
+def _samples(table: Any, evaluation: Any, values: Any) -> Samples:
+    classes = [str(label) for label in evaluation.classes]
+    codes = np.searchsorted(np.asarray(evaluation.classes), np.asarray(table.y, dtype=str))
+    positive = None if evaluation.positive is None else str(evaluation.positive)
+    X = table.X if values is None else values
+    names = table.sample_names
+    return Samples(X, codes.astype(np.intp), classes, table.feature_names, names, positive)
+
+
+def _source(table: Any) -> Part:
     return {
-        "command": command,
-        "parameters": plain(dict(parameters or {})),
-        "seed": seed,
-        "skipped": list(skipped),
-    }
-
-
-def _by_severity(*parts: Iterable[Notice]) -> list[dict[str, str]]:
-    """Notices from several places as the document holds them, the most serious first."""
-    said = sorted(chain(*parts), key=lambda notice: get_args(Severity).index(notice.severity))
-    return [notice.to_dict() for notice in said]
-
-
-def _passed_on(found: Mapping[str, Any] | None, size: int) -> list[Notice]:
-    """The notices of an evaluation, and one where its panels are of other sizes than this one."""
-    if found is None:
-        return []
-    said = [Notice(n["code"], n["severity"], n["text"]) for n in found["notices"]]
-    differing = sizes_notice(size, found["panel_sizes"])
-    return said if differing is None else [*said, differing]
-
-
-def summarize_test(
-    validation: ExternalValidation,
-    *,
-    source: str = "",
-    digest: str = "",
-    recalibration: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Describe what an independent cohort says of a model.
-
-    Parameters
-    ----------
-    validation : ExternalValidation
-        From `sparsegsvp.evaluation.validate_external`.
-    source, digest : str
-        The file and its digest.
-    recalibration : dict, optional
-        What the model was recalibrated to before: its ``recalibration_``.
-
-    Returns
-    -------
-    dict
-        ``Test`` of `sparsegsvp.report.schema.DOCUMENT`.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation import validate_predictions
-    >>> from sparsegsvp.report import summarize_test
-    >>> found = summarize_test(
-    ...     validate_predictions(["ill", "ill", "well"], ["ill", "well", "well"], ["ill", "well"])
-    ... )
-    >>> found["confusion"]["counts"], found["scores"]["balanced_accuracy"]["value"]
-    ([[1, 1], [0, 1]], 0.75)
-    """
-    found = validation.to_dict()
-    same = [
-        "n_samples", "class_counts", "positive", "prevalence", "observed_prevalence", "scores",
-        "recalls", "thresholds", "threshold_counts", "shift", "remarks",
-    ]  # fmt: skip
-    return {
-        "source": source,
-        "digest": digest,
-        "recalibration": None if recalibration is None else plain(recalibration),
-        **{name: found[name] for name in same},
-        "confusion": {"classes": found["classes"], "counts": found["confusion"]},
-        **figures.cohort(found),
-    }
-
-
-def describe_model(model: Any) -> FigureData:
-    """Return the parameters and the certificate of the fit on all samples."""
-    final = last_step(model)
-    return {
-        "estimator": type(final).__name__,
-        "q": float(final.q_),
-        "tau": float(final.tau_),
-        "pool": float(final.pool_),
-        "delta": np.asarray(final.delta_, dtype=np.float64).tolist(),
-        "decision": str(final.decision_),
-        "rule": str(final.rule),
-        "selection": str(final.selection),
-        "scoring": str(final.scoring),
-        "n_splits": int(final.n_splits_),
-        "n_features": None if final.n_features is None else int(final.n_features),
-        "intercept": final.intercept_.tolist(),
-        "scale": final.scale_.tolist(),
-        "objective": final.objective_.tolist(),
-        "kkt_residual": final.kkt_residual_.tolist(),
-        "recalibration": plain(recalibration_of(model)),
-    }
-
-
-def _thresholds(found: Mapping[str, Any] | None, prevalence: float | None) -> list[FigureData]:
-    """Rates, predictive values and net benefit at thresholds, out of fold, of the first repeat."""
-    there = None if found is None else figures.positive_probabilities(found)
-    return [] if there is None else plain(there.thresholds(prevalence))
-
-
-def known_scores(evaluation: Mapping[str, Any] | None) -> dict[str, FigureData]:
-    """Return the scores of ``EvaluationResult.to_dict()`` whose interval is known."""
-    return {
-        name: score
-        for name, score in (evaluation or {"scores": {}})["scores"].items()
-        if None not in (score["value"], score["low"], score["high"])
-    }
-
-
-# ----------------------------------------------------------------- the table and the fits
-
-
-def _data(table: Any, samples: SampleTable, units: str | None) -> FigureData:
-    classes, codes = samples.classes, samples.codes
-    groups = getattr(table, "groups", None)
-    return {
-        "source": str(getattr(table, "source", "")),
-        "digest": str(getattr(table, "digest", "")),
-        "target": getattr(table, "target", None),
+        "source": table.source,
+        "digest": table.digest,
+        "target": table.target,
         "n_samples": int(table.X.shape[0]),
         "n_features": int(table.X.shape[1]),
-        "classes": list(classes),
-        "class_counts": np.bincount(codes, minlength=len(classes)).tolist(),
+        "record": list(table.record),
+    }
+
+
+def _data(table: Any, evaluation: Any, samples: Samples, units: str | None) -> Part:
+    return {
+        **_source(table),
+        "classes": samples.classes,
+        "class_counts": list(evaluation.class_counts),
         "positive": samples.positive,
-        "n_missing": int(getattr(table, "n_missing", 0)),
-        "n_groups": None if groups is None else int(np.unique(groups).size),
-        "group_association": None if groups is None else group_association(codes, groups),
+        "positive_guessed": bool(table.positive_guessed),
+        "n_missing": int(table.n_missing),
+        "n_groups": evaluation.n_groups,
+        "batches": list(table.batches),
+        "covariates": {name: list(made) for name, made in table.covariates.items()},
         "units": units,
-        "record": [str(text) for text in getattr(table, "record", ())],
-        "dropped": {str(k): str(v) for k, v in dict(getattr(table, "dropped", {})).items()},
-        "roles": getattr(table, "role_lines", list)(),
+        "dropped": dict(table.dropped),
+        "roles": table.role_lines(),
     }
 
 
-def group_association(codes: NDArray[np.intp], groups: ArrayLike) -> float | None:
-    """Cramér's V of group and class, corrected for bias (Bergsma 2013).
-
-    Between 0 and 1; None where every sample is a group of its own.
-    """
-    _, member = np.unique(np.asarray(groups).astype(str), return_inverse=True)
-    n, k, r = codes.size, int(codes.max()) + 1, int(member.max()) + 1
-    table = np.zeros((r, k))
-    np.add.at(table, (member, codes), 1.0)
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
-    phi2 = float((((table - expected) ** 2) / expected).sum() / n)
-    phi2 = max(0.0, phi2 - (k - 1) * (r - 1) / (n - 1))
-    room = min(r - (r - 1) ** 2 / (n - 1), k - (k - 1) ** 2 / (n - 1)) - 1
-    return None if room <= 1e-9 else float(min(1.0, np.sqrt(phi2 / room)))
+# --------------------------------------------------------------------------- how good it is
 
 
-def _panels_of_folds(found: Mapping[str, Any] | None, n_features: int) -> NDArray[np.bool_] | None:
-    """Which features each outer fold selected; None where that is not known."""
-    if found is None or any(fold["panel"] is None for fold in found["folds"]):
-        return None
-    selections = np.zeros((len(found["folds"]), n_features), dtype=bool)
-    for row, fold in zip(selections, found["folds"]):
-        row[np.asarray(fold["panel"], dtype=np.intp)] = True
-    return selections
-
-
-def _stability(found: Mapping[str, Any] | None, stability: Any) -> FigureData | None:
-    if stability is not None:
-        index = stability.stability_
-        return {
-            "source": "stability selection",
-            "n_panels": int(stability.selections_.shape[0]),
-            "mean_size": float(stability.mean_panel_size_),
-            "index": index.value,
-            "jaccard": None,
-            "threshold": float(stability.threshold),
-            "n_stable": int(stability.get_support().sum()),
-            "error_words": stability.error_words_,
+def _judged(result: Any, prevalence: float | None) -> Part:
+    """Scores and curves of an evaluation or of another cohort, predictive values moved."""
+    scores = {name: _interval(score) for name, score in result.scores.items()}
+    share = result.prevalence if prevalence is None else prevalence
+    if prevalence is not None and result.positive is not None:
+        known = result.predictive_values(prevalence)
+        scores |= {name: _interval(score) for name, score in known.items()}
+    calibration = None
+    if result.calibration is not None:
+        line = result.calibration
+        calibration = {
+            "intercept": _interval(line.intercept),
+            "slope": None if line.slope is None else _interval(line.slope),
+            "curve": columns_of(result.calibration_curve()),
         }
-    if found is None or not found.get("panel_sizes"):
+    counts = np.asarray(result.confusion, dtype=np.float64)
+    totals = np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+    return {
+        "scores": {name: score for name, score in scores.items() if _known(score)},
+        "prevalence": share if result.positive is not None else None,
+        "confusion": {
+            "classes": [str(label) for label in result.classes],
+            "counts": whole_counts(counts),
+            "shares": (counts / totals).tolist(),
+        },
+        "calibration": calibration,
+        "decision": columns_of(result.decision_curve(share)),
+        "thresholds": _thresholds(result.thresholds(share), scores),
+        "slider": columns_of(result.slider()),
+        "roc": columns_of(result.roc_curve()),
+    }
+
+
+def _interval(found: Any) -> Part:
+    return {name: float(getattr(found, name)) for name in ("value", "low", "high", "level")}
+
+
+def _known(score: Part) -> bool:
+    return bool(np.isfinite([score["value"], score["low"], score["high"]]).all())
+
+
+def _thresholds(frame: Any, scores: Part) -> list[Part]:
+    """One row a threshold; a rate that does not exist there is None."""
+    if frame is None or not len(frame):
+        return []
+    level = next(iter(scores.values()))["level"]
+    rows = []
+    for line in frame.to_dict("records"):
+        row = {name: line[name] for name in ("threshold", "own", "net_benefit")}
+        for name in ("sensitivity", "specificity", "ppv", "npv"):
+            row[name] = _score(line, name, f"{name}_", level)
+        rows.append(row)
+    return rows
+
+
+def _score(line: Part, name: str, prefix: str, level: float) -> Part | None:
+    """A score with the ends of its interval from a row of a frame; None where it is not known."""
+    ends = {end: line[f"{prefix}{end}"] for end in ("low", "high")}
+    score = {"value": line[name], **ends, "level": level}
+    return score if _known(score) else None
+
+
+def _adjusted(found: Any) -> Part | None:
+    if found is None:
         return None
-    agreement = found.get("stability") or {"value": None}
+    alone = _interval(found.alone.scores["balanced_accuracy"])
+    return {"names": list(found.names), "alone": alone, "added": _difference(found.added)}
+
+
+def _difference(found: Any) -> Part | None:
+    return None if found is None else {**_interval(found), "p_value": found.p_value}
+
+
+def _given(given: GivenPanel | None) -> Part | None:
+    if given is None:
+        return None
+    scores = given.evaluation.scores
     return {
-        "source": "outer folds",
-        "n_panels": len(found["panel_sizes"]),
-        "mean_size": float(np.mean(found["panel_sizes"])),
-        "index": agreement["value"],
-        "jaccard": found.get("jaccard"),
-        "threshold": None,
-        "n_stable": None,
-        "error_words": None,
+        "names": list(given.names),
+        "score": _interval(scores["balanced_accuracy"]),
+        "roc_auc": _interval(scores["roc_auc"]) if "roc_auc" in scores else None,
+        "difference": _difference(given.difference),
     }
 
 
-def _figures(
-    samples: SampleTable,
-    model: Any,
-    rows: Sequence[FigureData],
-    found: Mapping[str, Any] | None,
-    selections: NDArray[np.bool_] | None,
-    stability: Any,
-    learning: Any,
-    prevalence: float | None,
-) -> FigureData:
-    final, names, panel = last_step(model), samples.names, [row["index"] for row in rows]
-    bars = []
-    if selections is not None:
-        groups = None if stability is None else stability.group_frequencies_
-        shares = selections.mean(axis=0)
-        bars = figures.stability_bars(shares, names, panel, group_frequencies=groups)
-    return {
-        "roc": found and figures.roc(found),
-        "calibration": found and figures.calibration(found),
-        "decision": found and figures.decision(found, prevalence),
-        "confusion": found and figures.confusion(found),
-        "permutation": found and figures.permutation_histogram(found),
-        "planes": found and projections.planes(found, names=samples.ids),
-        "pca_before": projections.pca_before(samples, found),
-        "pca_after": found and projections.pca_after(samples.X, found, samples.ids),
-        "path": figures.path(final, names),
-        "weights": figures.weight_curves(final, names),
-        "stability": bars,
-        "learning": None if learning is None else figures.learning(learning.to_dict()),
-        "heatmap": features.heatmap(samples, panel, found),
-        "volcano": features.volcano(samples, panel),
-        "correlations": features.correlations(samples, rows),
+# ---------------------------------------------------------------------- panel and ladder
+
+
+def _ladder(evaluation: Any, chosen: int) -> list[Part]:
+    frame = evaluation.ladder
+    if frame is None:
+        return []
+    level = evaluation.scores["balanced_accuracy"].level
+    names = evaluation.feature_names or range(evaluation.n_features)
+    rungs: list[Part] = []
+    for line in frame.to_dict("records"):
+        size = int(line["size"])
+        again = _chosen_again(evaluation.stability, size)
+        features: list[Part]
+        features = [{"feature": str(names[f]), "index": int(f)} for f in line["features"]]
+        for row in features:
+            found = again.get(row["index"], {})
+            row |= {name: found.get(name) for name in ("frequency", "with_stand_ins")}
+        kept = ("stability", "stability_noise", "chosen_again", "chosen_again_noise")
+        rungs.append(
+            {
+                "size": size,
+                "score": _score(line, "balanced_accuracy", "", level),
+                "roc_auc": _score(line, "roc_auc", "roc_auc_", level),
+                **{name: line[name] for name in kept},
+                "chosen": size == chosen,
+                "features": features,
+            }
+        )
+    return rungs
+
+
+def _chosen_again(stability: Any, size: int | None) -> dict[int, Part]:
+    """How often half samples choose each feature of the panel of a size, by feature."""
+    if stability is None:
+        return {}
+    return {int(r["feature"]): r for r in stability.chosen_again(size).to_dict("records")}
+
+
+def _own_rung(document: Part) -> Part | None:
+    """The rung that is the procedure itself: where the size was fixed and not chosen."""
+    sizes = document["sizes"]
+    fixed = sizes is not None and sizes["low"] == sizes["high"]
+    return next((rung for rung in document["ladder"] if fixed and rung["chosen"]), None)
+
+
+def _stability(found: Any, rung: Part | None) -> Part | None:
+    if found is None:
+        return None
+    kept = ("n_pairs", "index", "index_noise", "size_median", "error_bound", "n_stable")
+    part = {name: getattr(found, name) for name in (*kept, "threshold")}
+    if rung is not None:
+        part |= {"index": rung["stability"], "index_noise": rung["stability_noise"]}
+    return part
+
+
+def _features(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part:
+    """The rows of the panel, and of the features that only larger rungs have."""
+    covariates = {name for made in document["data"]["covariates"].values() for name in made}
+    must = {str(name) for name in document["run"]["settings"].get("must") or ()}
+    longest = max(document["ladder"], key=lambda rung: rung["size"], default=None)
+    rungs = [] if longest is None else [row["index"] for row in longest["features"]]
+    planes = getattr(_last(evaluation.model), "planes_", None)
+    rows: dict[str, list[Part]] = {"panel": [], "more": []}
+    more = [f for f in rungs if f not in panel]
+    rung = _own_rung(document)
+    again = {
+        **_chosen_again(evaluation.stability, None if longest is None else longest["size"]),
+        **_chosen_again(evaluation.stability, None if rung is None else rung["size"]),
     }
+    for place, f in enumerate([*panel, *more]):
+        found = again.get(f, {})
+        row = {
+            "rank": place + 1,
+            **numbers.describe_feature(samples, f),
+            **{name: found.get(name) for name in ("frequency", "with_stand_ins", "noise")},
+            "stand_ins": [
+                {**other, "feature": str(other["name"]), "index": int(other["feature"])}
+                for other in found.get("stand_ins", ())
+            ],
+            "covariate": str(samples.features[f]) in covariates,
+            "must": str(samples.features[f]) in must,
+            "planes": [] if planes is None or place >= len(panel) else planes[:, f],
+        }
+        rows["panel" if place < len(panel) else "more"].append(row)
+    return rows
+
+
+def _last(model: Any) -> Any:
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def _model(model: Any) -> Part:
+    """What the fit on all samples is: its steps, parameters and constants."""
+    final = _last(model)
+    steps = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
+    parameters = final.get_params(deep=False) if hasattr(final, "get_params") else {}
+    small = (bool, int, float, str, type(None))
+    return {
+        "estimator": type(final).__name__,
+        "steps": [type(step).__name__ for step in steps],
+        "parameters": {k: v for k, v in parameters.items() if isinstance(v, small)},
+        "tau": getattr(final, "tau_", None),
+        "decision": getattr(final, "decision_", None),
+        "rule": parameters.get("rule"),
+        "plane_intercepts": getattr(final, "plane_intercepts_", ()),
+        "coefficients": getattr(final, "panel_coef_", ()),
+        "intercepts": getattr(final, "panel_intercept_", ()),
+        "quotients": getattr(final, "quotients_", ()),
+    }
+
+
+def _pictures(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part:
+    predictions = evaluation.predictions
+    two = next((rung["features"] for rung in document["ladder"] if rung["size"] == 2), None)
+    pair = panel[:2] if two is None else [row["index"] for row in two]
+    model = _last(evaluation.models.get(2)) if two is not None else None
+    return {
+        "scatter": numbers.scatter(samples, predictions, pair, model),
+        "distances": numbers.distances(samples, predictions),
+        "heatmap": numbers.heatmap(samples, predictions, panel),
+        "volcano": numbers.volcano(samples, panel),
+    }
+
+
+# ----------------------------------------------------------------------------- other kinds
+
+
+def describe_cohort(validation: Any, *, source: str = "", digest: str = "") -> Part:
+    """Describe what an `ExternalValidation` says of a model: ``cohort`` of a document."""
+    return plain(
+        {
+            "source": source,
+            "digest": digest,
+            "classes": [str(label) for label in validation.classes],
+            "positive": validation.positive,
+            "class_counts": list(validation.class_counts),
+            "n_samples": validation.n_samples,
+            "observed_prevalence": validation.observed_prevalence,
+            **_judged(validation, None),
+            "remarks": cohort_remarks(validation.flags),
+            "shift": [f.to_dict() for f in validation.shift or ()],
+        }
+    )
+
+
+def build_comparison(
+    comparison: Any,
+    table: Any,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    command: str = "",
+    seed: int | None = None,
+    notices: Sequence[Notice] = (),
+) -> Part:
+    """Gather a `Comparison` of methods on a table into a document, as `build_document` does."""
+    rows = columns_of(comparison.table) or {}
+    fields = ("methods", "sizes", "reference", "n_samples", "n_features", "n_folds")
+    document = {
+        **_head(COMPARISON_FORMAT, command, settings, seed),
+        "data": _source(table),
+        "notices": [notice.to_dict() for notice in (*table.notices, *notices)],
+        "comparison": {
+            **{name: getattr(comparison, name) for name in fields},
+            "rows": [dict(zip(rows, line)) for line in zip(*rows.values())],
+        },
+    }
+    document["verdict"] = comparison_words(plain(document["comparison"]))
+    return plain(document)
+
+
+# ----------------------------------------------------------------------- a document, read
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return tomllib.loads(asset("schema.toml"))
+
+
+_FORMATS = {FORMAT: "results", COMPARISON_FORMAT: "comparison"}
+_PLAIN: dict[str, tuple[Any, str]] = {
+    "text": (str, "text"),
+    "number": ((int, float), "a number"),
+    "whole": (int, "a whole number"),
+    "flag": (bool, "true or false"),
+    "any": (object, "anything"),
+}
+
+
+def check_document(document: Any, source: str = "", formats: Iterable[str] = _FORMATS) -> Part:
+    """Return a document that was read from the file ``source`` if it is one, and whole.
+
+    Raises `InputError` if it is another kind of document, of another version, or a part of it is
+    missing or of another kind than ``schema.toml`` says.
+    """
+    form = document.get("format") if isinstance(document, Mapping) else None
+    if form not in list(formats):
+        remedy = f"pass a document of the format {' or '.join(formats)}"
+        raise InputError(f"the format is {form!r}", where=source, remedy=remedy)
+    if document.get("version") != VERSION:
+        raise InputError(
+            f"these results have version {document.get('version')!r}, and this program reads "
+            f"{VERSION}",
+            where=source,
+            remedy="run it again with this version of sparsegsvp",
+        )
+    problem = _problem(document, _FORMATS[form], "")
+    if problem:
+        what = f"these results are damaged: {problem}"
+        raise InputError(what, where=source, remedy="run it again")
+    return dict(document)
+
+
+def _problem(value: Any, kind: Any, path: str) -> str | None:
+    """What is wrong with a value of a kind of the schema, or None."""
+    if isinstance(kind, str) and kind.endswith("?"):
+        return None if value is None else _problem(value, kind[:-1], path)
+    if isinstance(kind, str) and kind in _PLAIN:
+        types, words = _PLAIN[kind]
+        lies = isinstance(value, bool) and kind in ("number", "whole")  # True is no number
+        return None if isinstance(value, types) and not lies else f"{path} must be {words}"
+    parts: Iterable[tuple[str, Any, Any]]
+    if isinstance(kind, list):
+        if not isinstance(value, (list, tuple)):
+            return f"{path} must be a list"
+        parts = ((f"{path}[{i}]", part, kind[0]) for i, part in enumerate(value))
+    else:
+        keys = kind if isinstance(kind, dict) else _schema()[kind]
+        if not isinstance(value, Mapping):
+            return f"{path} must be an object"
+        if "*" in keys:
+            keys = dict.fromkeys(value, keys["*"])
+        before = f"{path}." if path else ""
+        missing = next((key for key in keys if key not in value), None)
+        if missing is not None:
+            return f"{before}{missing} is missing"
+        parts = ((f"{before}{key}", value[key], part) for key, part in keys.items())
+    problems = (_problem(part, of, place) for place, part, of in parts)
+    return next((problem for problem in problems if problem), None)

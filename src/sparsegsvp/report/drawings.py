@@ -1,119 +1,496 @@
-"""Drawing: from what a figure shows to a `Chart`. No number is computed here but positions."""
+"""The figures of a page, each a function from the document to a chart.
+
+To add a figure: a function here under `figure`, which returns None where the document has no
+numbers for it, and its line ``{% call figure("name") %}caption{% endcall %}`` in a template.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise, product
 from typing import Any
 
-from .charts import Axis, Chart
-from .marks import names_room, padded, short, ticks
-from .words import Part, number, path_score
+import numpy as np
 
+from .charts import N_TONES, Axis, Chart, Sheet, cut, names_room, padded, short, ticks
+from .words import RANDOM_PANEL, Part, interval, number, percent, plural, range_words
+
+Drawing = Chart | Sheet
+_FIGURES: dict[str, Callable[[Part], Drawing | None]] = {}
+
+#: With more classes than this, dots and shades take the place of boxes and points.
+MANY_CLASSES = 6
 _SHARES = [(v, f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
+_LEVELS, _FULL = 6, 3.0  # shades on either side, and the standard deviations of the strongest
+_BINS = 24
 
 
-def places(
+def figure(name: str, *, judged: bool = False) -> Callable[[Any], Any]:
+    """Register a function that draws a figure from the document.
+
+    A ``judged`` one takes a part with scores and the name of its positive class: it is drawn of the
+    outer folds and, as ``cohort-name``, of another cohort.
+    """
+
+    def register(draw: Any) -> Any:
+        if judged:
+            _FIGURES[name] = lambda d: draw(d, d["data"]["positive"])
+            _FIGURES[f"cohort-{name}"] = lambda d: (
+                None if d["cohort"] is None else draw(d["cohort"], d["cohort"]["positive"])
+            )
+        else:
+            _FIGURES[name] = draw
+        return draw
+
+    return register
+
+
+def draw_figures(document: Part) -> dict[str, Drawing]:
+    """Draw every figure that a document has numbers for, by name, in the order of the page.
+
+    ``svg()`` of each is the text of a file, ``csv()`` its numbers.
+    """
+    drawn = {name: draw(document) for name, draw in _FIGURES.items()}
+    for i, audit in enumerate(document["batches"]):
+        drawn[f"batches-{i + 1}"] = batch_chart(audit, tones_of(document))
+    return {name: chart for name, chart in drawn.items() if chart is not None}
+
+
+def tones_of(document: Part) -> dict[str, int]:
+    """The colour of each class; of two, the positive one gets the warm one."""
+    classes, positive = document["data"]["classes"], document["data"]["positive"]
+    if len(classes) == 2 and positive == classes[0]:
+        return {classes[0]: 1, classes[1]: 0}
+    return {name: k % N_TONES for k, name in enumerate(classes)}
+
+
+# ------------------------------------------------------------------------------ the ladder
+
+
+@figure("ladder")
+def ladder(document: Part) -> Sheet | None:
+    """Score with its interval above, stability below, against the number of features."""
+    rungs = document["ladder"]
+    if not rungs:
+        return None
+    sizes, size = [rung["size"] for rung in rungs], len(document["panel"])
+    ends = (0.8 * min(sizes[0], size or sizes[0]), 1.25 * max(sizes[-1], size))
+    marks = [(s, str(s), "tick bold" if s == size else "tick") for s in sizes]
+    if size and size not in sizes:
+        marks = sorted([*marks, (size, str(size), "tick bold")])
+        marks = [m for m in marks if m[0] == size or abs(math.log(m[0] / size)) > 0.16]
+    values, low, high = ([rung["score"][key] for rung in rungs] for key in ("value", "low", "high"))
+    chance, overall = document["verdict"]["chance"], document["scores"]["balanced_accuracy"]
+    bottom = min([*low, overall["low"]]) - 0.03
+    bottom = min(bottom, chance - 0.03) if bottom - chance < 0.15 else bottom
+    wide: Any = {"width": 640.0, "left": 56.0, "right": 18.0}
+    top = min(1.02, max(*high, overall["high"]) + 0.03)
+    above = Chart(
+        Axis(*ends, "", [(at, "") for at, *_ in marks], log=True),
+        Axis(max(0.0, bottom), top, "balanced accuracy", grid=True),
+        "balanced accuracy of panels by size", height=240, bottom=12, **wide,
+    )  # fmt: skip
+    tips = [f"{plural(rung['size'], 'feature')}: {interval(rung['score'])}" for rung in rungs]
+    _chosen(above, size)
+    if bottom < chance:
+        above.rule("chance", y=chance)
+        above.text(ends[1], chance, "guessing", "tick end", dx=-4, dy=-5)
+    above.whiskers(sizes, low, high, "series fine")
+    above.line(sizes, values, "curve")
+    above.points(sizes, values, "dot", radius=4.5, label="exactly so many features")
+    if size:
+        away = size * (1.035 if size in sizes else 1.0)
+        above.whiskers([away], [overall["low"]], [overall["high"]], "observed")
+        tip = f"as chosen: {interval(overall)}"
+        at = ([away], [overall["value"]])
+        above.points(*at, "knot", radius=5.5, tips=[tip], label="as chosen by the run")
+    charts, known = [above], [rung for rung in rungs if rung["stability"] is not None]
+    if known:
+        noise = [rung["stability_noise"] for rung in known]
+        below = Chart(
+            Axis(*ends, "features in the panel", marks, log=True),
+            Axis(min(0.0, *(v for v in noise if v is not None)), 1.02, "stability",
+                 [(0.0, "0"), (0.5, "0.5"), (1.0, "1")], grid=True),
+            "stability of panels by size", height=160, top=10, **wide,
+        )  # fmt: skip
+        _chosen(below, size)
+        across = [rung["size"] for rung in known]
+        steady = [rung["stability"] for rung in known]
+        shuffled = [math.nan if v is None else v for v in noise]
+        below.line(across, shuffled, "chance", label="with shuffled labels")
+        below.line(across, steady, "curve")
+        below.points(across, steady, "dot", radius=4.5)
+        charts.append(below)
+    else:
+        above.x, above.height = Axis(*ends, "features in the panel", marks, log=True), 280
+        above.bottom = 46
+    for chart in charts:
+        _rungs(chart, sizes, tips)
+    charts[0].table = {
+        "features": sizes, "balanced accuracy": values, "low": low, "high": high,
+        "stability": [rung["stability"] for rung in rungs],
+        "stability with shuffled labels": [rung["stability_noise"] for rung in rungs],
+        "panel": ["; ".join(row["feature"] for row in rung["features"]) for rung in rungs],
+    }  # fmt: skip
+    return Sheet([[chart] for chart in charts], "score and stability against panel size")
+
+
+def _chosen(chart: Chart, size: int) -> None:
+    """Shade the chosen size."""
+    if size:
+        ends = (size / 1.09, chart.y.low, size * 1.09, chart.y.high)
+        chart.rects([ends], "chosen", radius=3)
+
+
+def _rungs(chart: Chart, sizes: Sequence[int], tips: Sequence[str]) -> None:
+    """Stripes that the page lets readers click."""
+    middle = [math.sqrt(a * b) for a, b in pairwise(sizes)]
+    edges = [chart.x.low, *middle, chart.x.high]
+    for size, tip, left, right in zip(sizes, tips, edges, edges[1:]):
+        stripe = [(left, chart.y.low, right, chart.y.high)]
+        chart.rects(stripe, "rung", tips=[tip], attributes=f' data-rung="{size}"')
+
+
+# ----------------------------------------------------------------------------- the panel
+
+
+def box_chart(row: Part, tones: Mapping[str, int]) -> Chart:
+    """Box plots of one feature by class, on the feature's own axis."""
+    found = row["boxes"]
+    values = [v for b in found for v in (b["low"], b["high"], *b["outliers"])]
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    line, floor = 17, 17 * len(found) + 3
+    axis, down = Axis(*padded((low, high), 0.02), ticks=()), Axis(floor + 16, 0, ticks=())
+    said, size = f"box plot of {row['feature']} by class", (250, floor + 16, 5, 5, 0, 0)
+    chart = Chart(axis, down, said, *size, css="boxes")
+    chart.line([axis.low, axis.high], [floor, floor], "axis")
+    for i, b in enumerate(found):
+        y, tone = line * i + 3, tones[b["label"]]
+        words = (
+            f"{row['feature']}, {b['label']} (n = {b['n']:,}): median {short(b['median'])}, middle "
+            f"half {short(b['q1'])} to {short(b['q3'])}"
+        )
+        words += f", {b['n_outliers']} beyond the whiskers" if b["n_outliers"] else ""
+        chart.line([b["low"], b["high"]], [y + 6, y + 6], f"whisker s{tone}")
+        chart.rects([(b["q1"], y, b["q3"], y + 12)], f"body f{tone} s{tone}", radius=2)
+        chart.line([b["median"], b["median"]], [y, y + 12], f"median s{tone}")
+        chart.points(b["outliers"], [y + 6] * len(b["outliers"]), f"out f{tone}", radius=1.6)
+        chart.rects([(-math.inf, y - 2, math.inf, y - 2 + line)], "hit", tips=[words])
+    shown = ticks(low, high, 4)
+    for value in dict.fromkeys((shown[0], shown[-1]) if len(shown) > 1 else (low, high)):
+        at = chart.sx(value)
+        chart.line([value, value], [floor, floor + 3], "mark")
+        chart.text(value, floor + 12, short(value), "tick mid", dx=min(max(at, 16), 234) - at)
+    keys = ("n", "low", "q1", "median", "q3", "high", "mean", "n_outliers")
+    chart.table = {"feature": [row["feature"]] * len(found), "class": [b["label"] for b in found]}
+    chart.table |= {key.replace("n_", ""): [b[key] for b in found] for key in keys}
+    return chart
+
+
+@figure("boxes")
+def boxes(document: Part) -> Sheet | None:
+    """The box plots of the whole panel, three beside each other."""
+    panel, tones = document["panel"], tones_of(document)
+    if not panel or len(tones) > MANY_CLASSES:
+        return None
+    charts = [box_chart(row, tones) for row in panel]
+    for row, chart in zip(panel, charts):
+        chart.title = cut(row["feature"], 34)
+    for label, tone in tones.items():
+        charts[0].rects([], f"body f{tone} s{tone}", label=label)
+    rows = [charts[i : i + 3] for i in range(0, len(charts), 3)]
+    return Sheet(rows, "box plots of the panel by class")
+
+
+@figure("dots")
+def dots(document: Part) -> Chart | None:
+    """Mean and share of values above zero, by feature and class, for many classes."""
+    panel, classes = document["panel"], document["data"]["classes"]
+    if not panel or len(classes) <= MANY_CLASSES:
+        return None
+    cells = [{b["label"]: b for b in row["boxes"]} for row in panel]
+    counted = all(
+        b["low"] >= 0 and min([0.0, *b["outliers"]]) >= 0 for c in cells for b in c.values()
+    )
+    names = [row["feature"] for row in panel]
+    left, below = names_room(classes), 26 + 5.6 * max(len(cut(name)) for name in names)
+    step, high = min(30, 640 / len(names)), 24
+    width = max(760, left + step * len(names) + 20)
+    chart = Chart(
+        Axis(0, len(names), ticks=_names(names), slanted=True),
+        Axis(len(classes), 0, ticks=_names(classes)),
+        "mean and share of values above zero of each feature in each class",
+        *(width, high * len(classes) + below + 36, left, width - left - step * len(names), 36),
+        bottom=below,
+    )  # fmt: skip
+    for j, row in enumerate(panel):
+        means = [cells[j][c]["mean"] for c in classes if c in cells[j]]
+        low, span = min(means), (max(means) - min(means)) or 1.0
+        for i, label in enumerate(classes):
+            b = cells[j].get(label)
+            if b is None:
+                continue
+            level = round(6 * (b["mean"] - low) / span)
+            radius = 1.5 + 8.0 * math.sqrt(b["positive"]) if counted else 8.0
+            words = f"{row['feature']} in {label}: mean {short(b['mean'])}"
+            words += f", above zero in {b['positive']:.0%}" if counted else ""
+            at = ([j + 0.5], [i + 0.5])
+            chart.points(*at, f"cell high l{max(level, 1)}", radius=radius, tips=[words])
+    for k in range(1, 7):
+        place = f'cx="{left + 14.0 * k:.0f}" cy="14" r="6"'
+        chart.parts.append(f'<circle class="cell high l{k}" {place}/>')
+    said = "lowest to highest mean of the feature" + ("; size: share above zero" * counted)
+    chart.parts.append(f'<text class="tick start" x="{left + 102:.0f}" y="18">{said}</text>')
+    every = [
+        (row["feature"], b["label"], b["mean"], b["positive"])
+        for row in panel
+        for b in row["boxes"]
+    ]
+    chart.table = dict(zip(("feature", "class", "mean", "share above zero"), zip(*every)))
+    return chart
+
+
+def _names(names: Iterable[str]) -> list[tuple[float, str, str]]:
+    """Names as ticks, each in the middle of its cell."""
+    return [(i + 0.5, name, "name") for i, name in enumerate(names)]
+
+
+@figure("scatter")
+def scatter(document: Part) -> Chart | None:
+    """The samples in the plane of the first two features, with a line for each class."""
+    found = document["pictures"]["scatter"]
+    if found is None or len(document["data"]["classes"]) > MANY_CLASSES:
+        return None
+    x, y = padded(found["x"]), padded(found["y"])
+    names = found["features"]
+    chart = Chart(Axis(*x, names[0]), Axis(*y, names[1], grid=True),
+                  f"{names[0]} against {names[1]}", height=360)  # fmt: skip
+    tones = tones_of(document)
+    for line in found["lines"]:
+        ends = _inside(line["weights"], line["intercept"], x, y)
+        kind = f"series dashes s{tones[line['label']]}"
+        chart.line(*ends, kind, tip=f"the line of {line['label']}")
+    _sample_points(chart, found, document)
+    return chart
+
+
+def _inside(
+    weights: Sequence[float], intercept: float, x: tuple[float, float], y: tuple[float, float]
+) -> tuple[list[float], list[float]]:
+    """The ends of the line ``w0 x + w1 y + b = 0`` in a rectangle; nothing if it misses it."""
+    (a, b), ends = weights, []
+    if b:
+        ends += [(v, -(a * v + intercept) / b) for v in x]
+    if a:
+        ends += [(-(b * v + intercept) / a, v) for v in y]
+    inside = sorted((u, v) for u, v in ends if x[0] <= u <= x[1] and y[0] <= v <= y[1])
+    return [u for u, _ in inside], [v for _, v in inside]
+
+
+@figure("distances")
+def distances(document: Part) -> Chart | None:
+    """Out-of-fold samples by their distances to the planes of two classes."""
+    found = document["pictures"]["distances"]
+    if found is None or not found["x"] or len(document["data"]["classes"]) > MANY_CLASSES:
+        return None
+    ends = padded([*found["x"], *found["y"]])
+    titles = [f"distance to the plane of {label}" for label in found["labels"]]
+    chart = Chart(Axis(*ends, titles[0]), Axis(*ends, titles[1], grid=True),
+                  "distances of samples to two planes", height=400)  # fmt: skip
+    chart.line(ends, ends, "chance")
+    _sample_points(chart, found, document)
+    return chart
+
+
+def _sample_points(chart: Chart, found: Part, document: Part) -> None:
+    """Samples as points in the colours and shapes of their classes, rings around lost ones."""
+    classes, tones = document["data"]["classes"], tones_of(document)
+    for k, name in enumerate(classes):
+        mine = [i for i, label in enumerate(found["label"]) if label == k]
+        tips = [sample_words(found, i, document) for i in mine]
+        at = _places(found["x"], found["y"], mine)
+        chart.points(*at, f"pt f{tones[name]}", shape=tones[name], tips=tips, label=name)
+    wrong = [i for i, share in enumerate(found["wrong"]) if share >= 0.5]
+    if wrong:
+        at = _places(found["x"], found["y"], wrong)
+        chart.points(*at, "ring", radius=7, label="predicted wrongly out of fold")
+    chart.table = _sample_table(found, document)
+    chart.table |= {chart.x.title: found["x"], chart.y.title: found["y"]}
+
+
+def _places(
     x: Sequence[float], y: Sequence[float], rows: Sequence[int]
 ) -> tuple[list[float], list[float]]:
-    """The coordinates of some of the points."""
     return [x[i] for i in rows], [y[i] for i in rows]
 
 
-def yes_or_no(flags: Iterable[bool]) -> list[str]:
-    """Truth values as readers of a table see them."""
-    return ["yes" if flag else "no" for flag in flags]
+def sample_words(found: Part, i: int, document: Part) -> str:
+    """Name a sample with its class and, out of fold, its probability and fate."""
+    own = document["data"]["classes"][found["label"][i]]
+    text, probability = f"{found['name'][i]}: {own}", found["probability"][i]
+    if probability is not None:
+        text += f", probability of {document['data']['positive'] or own} {probability:.2f}"
+    return text + (", predicted wrongly" if found["wrong"][i] >= 0.5 else "")
 
 
-# --------------------------------------------------------------------------- one number
+def _sample_table(found: Part, document: Part) -> dict[str, Any]:
+    of = document["data"]["positive"] or "own class"
+    known = {f"probability of {of}": found["probability"]}
+    return {
+        "sample": found["name"],
+        "class": [document["data"]["classes"][k] for k in found["label"]],
+        **(known if any(p is not None for p in found["probability"]) else {}),
+        "share of repeats predicted wrongly": found["wrong"],
+    }
 
 
-def gauge(found: Part, chance: float) -> Chart:
-    """An estimate and its interval, from a little below chance up to 1."""
-    start = max(0.0, min(chance, found["low"]) - 0.1)
-    chart = strip(Axis(start, 1.0, ticks=()), 300, 32, 4, "estimate, interval and chance", "gauge")
-    chart.rects([(start, 8, 1.0, 14)], "track", radius=3)
-    chart.rects([(found["low"], 8, found["high"], 14)], "range", radius=3)
-    chart.line([chance, chance], [3, 19], "chance")
-    chart.points([found["value"]], [11], "dot mood", radius=4.5)
-    chart.text(chance, 31, "chance", "tick mid", dx=max(20 - chart.sx(chance), 0))
-    chart.text(1.0, 31, "1", "tick end")
+def shade(value: float, full: float = 1.0) -> str:
+    """Classes of a coloured cell: high or low, and how much of the strongest shade."""
+    level = min(math.ceil(abs(value) / full * _LEVELS - 0.5), _LEVELS)
+    return f"cell {'high' if value > 0 else 'low'} l{level}"
+
+
+@figure("heatmap")
+def heatmap(document: Part) -> Chart | None:
+    """The panel over the samples; a bar for the classes, marks for errors, a colour scale."""
+    found = document["pictures"]["heatmap"]
+    if found is None:
+        return None
+    rows, names, tones = found["values"], found["feature"], tones_of(document)
+    n, m, high = len(found["name"]), len(names), 18
+    shown = "" if n == found["n_total"] else f" ({n} of {found['n_total']:,})"
+    left = names_room(names)
+    chart = Chart(
+        Axis(0, n, f"samples{shown}, like beside like", ticks=()),
+        Axis(m, -1.7, ticks=_names(names)),
+        "heatmap of the panel over the samples",
+        *(860, high * (m + 1.7) + 60, left, 14, 30, 30),
+    )
+    for k, label in enumerate(document["data"]["classes"]):
+        bar = _runs([code == k for code in found["label"]], -1.0, -0.2)
+        chart.rects(bar.get(True, []), f"bar f{tones[label]}", label=label)
+    cells: dict[str, list[tuple[float, float, float, float]]] = {}
+    for i, values in enumerate(rows):
+        kinds = ["" if v is None else shade(v, _FULL) for v in values]
+        for kind, runs in _runs(kinds, i, i + 1).items():
+            cells.setdefault(kind, []).extend(runs)
+    for kind in sorted(cells.keys() - {""}):
+        chart.rects(cells[kind], kind)
+    wrong = [i + 0.5 for i, share in enumerate(found["wrong"]) if share >= 0.5]
+    if wrong:
+        at = wrong, [-1.4] * len(wrong)
+        chart.points(*at, "miss", radius=2.6, label="predicted wrongly out of fold")
+    for i in range(n):
+        column = [(i, -1.7, i + 1, m)]
+        chart.rects(column, "hit", tips=[sample_words(found, i, document)])
+    _colour_scale(chart, left)
+    chart.table = _sample_table(found, document) | {f"{s} (z)": v for s, v in zip(names, rows)}
     return chart
 
 
-def strip(x: Axis, width: int, height: int, side: int, description: str, css: str) -> Chart:
-    """A small chart without a vertical axis: ordinates are pixels from the top."""
-    y = Axis(height, 0, ticks=())
-    return Chart(x, y, description, width, height, side, side, 0, 0, css=css)
+def _colour_scale(chart: Chart, left: float) -> None:
+    """The shades of a heatmap with the standard deviations that they stand for."""
+    levels = range(-_LEVELS, _LEVELS + 1)
+    for i, level in enumerate(levels):
+        kind = shade(level / _LEVELS)
+        place = f'x="{left + 16 * i:.1f}" y="2" width="16" height="10"'
+        chart.parts.append(f'<rect class="{kind}" {place}/>')
+    for share, words in ((0, "−3 or less"), (0.5, "mean"), (1, "+3 or more")):
+        at = left + 16 * 13 * share
+        chart.parts.append(f'<text class="tick mid" x="{at:.1f}" y="23">{words}</text>')
+    at = left + 16 * 13 + 40
+    chart.parts.append(f'<text class="tick start" x="{at:.1f}" y="11">standard deviations</text>')
 
 
-# -------------------------------------------------------------------------- the estimate
+def _runs(
+    kinds: Sequence[Any], top: float, bottom: float
+) -> dict[Any, list[tuple[float, float, float, float]]]:
+    """Rectangles of neighbours of one kind, by kind."""
+    found: dict[Any, list[tuple[float, float, float, float]]] = {}
+    start = 0
+    for i in range(1, len(kinds) + 1):
+        if i == len(kinds) or kinds[i] != kinds[start]:
+            found.setdefault(kinds[start], []).append((start, top, i, bottom))
+            start = i
+    return found
 
 
-def roc_chart(found: Part) -> Chart:
-    """The mean ROC curve with the middle 80% of the folds, or that of one cohort."""
-    said = f"ROC curve for {found['label']}{', averaged over folds' if found['low'] else ''}"
-    chart = _unit_square("1 − specificity", "sensitivity", said)
-    if found["low"]:
-        chart.band(found["fpr"], found["low"], found["high"])
+@figure("volcano")
+def volcano(document: Part) -> Chart | None:
+    """Difference against q-value of all features, the panel coloured by class and named."""
+    found = document["pictures"]["volcano"]
+    if found is None:
+        return None
+    x, y = found["difference"], [-math.log10(q) for q in found["q"]]
+    low, high = padded([*x, 0.0], 0.12)
+    pair = f"{found['positive']} − {found['other']}"
+    chart = Chart(
+        Axis(low, high, f"mean {pair}, in {found['unit']}"),
+        Axis(0.0, max(*y, 2.0) * 1.08, "−log₁₀ q", grid=True),
+        f"difference {pair} against q-value of {found['n_total']:,} features",
+        height=360,
+    )
+    chart.rule("chance", y=-math.log10(0.05))
+    chart.text(low, -math.log10(0.05), "q = 0.05", "tick start", dx=4, dy=-4)
+    where = [found["positive"] if d > 0 else found["other"] for d in x]
+    words = [
+        f"{name}: {short(d)} (q = {short(q)}), higher in {label}"
+        for name, d, q, label in zip(found["feature"], x, found["q"], where)
+    ]
+    rest = [i for i, mine in enumerate(found["in_panel"]) if not mine]
+    panel = [i for i, mine in enumerate(found["in_panel"]) if mine]
+    near, far = rest[:60], rest[60:]  # the smallest q-values come first
+    chart.points(*_places(x, y, far), "bead", radius=2)
+    tips = [words[i] for i in near]
+    chart.points(*_places(x, y, near), "bead", radius=2.4, tips=tips, label="other features")
+    for label, tone in tones_of(document).items():
+        mine = [i for i in panel if where[i] == label]
+        if mine:
+            tips, key = [words[i] for i in mine], f"panel, higher in {label}"
+            chart.points(*_places(x, y, mine), f"dot f{tone}", radius=4.5, tips=tips, label=key)
+    _name_points(chart, [(x[i], y[i], found["feature"][i]) for i in panel])
+    chart.table = {key: found[key] for key in ("feature", "difference", "p", "q")}
+    chart.table["in the panel"] = ["yes" if mine else "no" for mine in found["in_panel"]]
+    return chart
+
+
+def _name_points(chart: Chart, points: Sequence[tuple[float, float, str]]) -> None:
+    """Name points where there is room for it, beside them or a little above or below."""
+    dots = [(chart.sx(x), chart.sy(y)) for x, y, _ in points]
+    taken = [(px - 5, py - 5, px + 5, py + 5) for px, py in dots]
+    for x, y, name in points:
+        text, px, py = cut(name, 22), chart.sx(x), chart.sy(y)
+        width = 6.3 * len(text)
+        for dy, side in product((4, 16, -8, 28, -20), ("start", "end")):
+            left = px + 8 if side == "start" else px - 8 - width
+            right, top, bottom = left + width, py + dy - 11, py + dy + 2
+            inside = chart.left < left and right < chart.width and top > 0
+            if inside and all(
+                right < a or c < left or bottom < b or d < top for a, b, c, d in taken
+            ):
+                taken.append((left, top, right, bottom))
+                chart.text(x, y, text, f"name {side}", dx=8 if side == "start" else -8, dy=dy)
+                break
+
+
+# --------------------------------------------------------------------------- how good it is
+
+
+@figure("roc", judged=True)
+def roc(part: Part, label: str) -> Chart | None:
+    """The ROC curve, of folds the mean one."""
+    found = part["roc"]
+    if found is None:
+        return None
+    chart = _unit_square("1 − specificity", "sensitivity", f"ROC curve of {label}")
     chart.line([0.0, *found["fpr"]], [0.0, *found["tpr"]], "curve")
-    if found["auc"] is not None:
-        auc = found["auc"]
-        span = f"{auc['level']:.0%} interval {auc['low']:.2f} to {auc['high']:.2f}"
-        chart.text(1, 0, f"AUC {number(auc['value'])}", "value end", dx=-10, dy=-38)
+    area = part["scores"].get("roc_auc")
+    if area is not None:
+        span = f"{area['level']:.0%} interval {range_words(area)}"
+        chart.text(1, 0, f"area {number(area['value'])}", "value end", dx=-10, dy=-38)
         chart.text(1, 0, span, "tick end", dx=-10, dy=-20)
     chart.table = {"false positive rate": found["fpr"], "true positive rate": found["tpr"]}
-    if found["low"]:
-        chart.table |= {"10% of the folds": found["low"], "90% of the folds": found["high"]}
-    return chart
-
-
-def calibration_chart(found: Part) -> Chart:
-    """Observed against predicted share, point size by count."""
-    title, said = (f"{word} probability of {found['label']}" for word in ("predicted", "the"))
-    chart = _unit_square(title, "observed share", f"calibration of {said}")
-    predicted, observed, count = found["predicted"], found["observed"], found["count"]
-    total = sum(count) or 1
-    words = [
-        f"predicted {p:.2f}, observed {o:.2f} ({n} samples)"
-        for p, o, n in zip(predicted, observed, count)
-    ]
-    radii = [4 + round(6 * math.sqrt(n / total), 1) for n in count]
-    chart.line(predicted, observed, "curve")
-    chart.points(predicted, observed, "dot", radius=radii, tips=words)
-    chart.table = {"predicted": predicted, "observed": observed, "samples": count}
-    return chart
-
-
-def decision_chart(found: Part) -> Chart:
-    """Net benefit of acting on the model, on everyone and on no one, by threshold."""
-    at, benefit, everyone = found["thresholds"], found["net_benefit"], found["treat_all"]
-    top = max(*benefit, *everyone, 0.01) * 1.15
-    floor = -0.3 * top
-    chart = Chart(
-        Axis(0.0, 1.0, f"probability of {found['label']} from which one would act", _SHARES),
-        Axis(floor, top, "net benefit", grid=True),
-        f"decision curve for {found['label']} at a prevalence of {found['prevalence']:.3g}",
-    )
-
-    def inside(values: Sequence[float]) -> list[float]:
-        return [min(max(value, floor), top) for value in values]
-
-    chart.band(at, inside(found["low"]), inside(found["high"]))
-    chart.line([0, 1], [0, 0], "chance", tips=["acting on no one"])
-    # below the axis a line would only run along its edge
-    on_all, on_model = (
-        places(at, values, [i for i, v in enumerate(values) if v >= floor])
-        for values in (everyone, benefit)
-    )
-    chart.line(*on_all, "thread", tips=["acting on all"])
-    chart.line(*on_model, "curve", tips=["acting on the model"])
-    chart.text(on_all[0][-1], on_all[1][-1], "act on all", "tick start", dx=6, dy=-2)
-    chart.text(1, 0, "act on no one", "tick end", dx=-4, dy=14)
-    chart.table = {
-        "threshold": at, "net benefit": benefit, "low": found["low"], "high": found["high"],
-        "act on all": everyone,
-    }  # fmt: skip
     return chart
 
 
@@ -123,251 +500,209 @@ def _unit_square(x: str, y: str, description: str) -> Chart:
     return chart
 
 
-def permutation_chart(found: Part) -> Chart:
-    """The permutation distribution and the observed statistic."""
-    edges, counts = found["edges"], found["counts"]
-    highest = max(counts) * 1.18 or 1.0
-    whole = [(v, short(v)) for v in ticks(0.0, highest) if v == int(v)]
-    x = Axis(edges[0], edges[-1], "balanced accuracy (test statistic)")
-    y = Axis(0.0, highest, "shuffled labellings", whole, grid=True)
-    chart = Chart(x, y, "permutation distribution of the test statistic")
-    bins = [(a, b, n) for a, b, n in zip(edges, edges[1:], counts) if n]
-    gap = 0.03 * (edges[1] - edges[0])
-    words = [f"{n} of {found['n']} between {a:.2f} and {b:.2f}" for a, b, n in bins]
-    chart.rects([(a + gap, 0.0, b - gap, n) for a, b, n in bins], "bar quiet", tips=words)
-    chart.flag(found["observed"], f"true labels {found['observed']:.2f}")
-    chart.table = {"from": edges[:-1], "to": edges[1:], "shuffled labellings": counts}
-    return chart
-
-
-# --------------------------------------------------------------------------- the samples
-
-
-def scatter_chart(
-    found: Part, tones: Mapping[str, int] | None = None, *, diagonal: bool = False
-) -> Chart:
-    """Samples as points; wrong predictions get a ring."""
-    xs, ys = found["x"], found["y"]
-    x, y = (padded([*xs, *ys]),) * 2 if diagonal else (padded(xs), padded(ys))
+@figure("confusion", judged=True)
+def confusion(part: Part, _: str) -> Chart:
+    """Whole samples and shares, rows being true classes; with many classes shares alone."""
+    classes, counts, shares = (part["confusion"][key] for key in ("classes", "counts", "shares"))
+    n = len(classes)
+    left = names_room(classes) + 18
+    step = max(26.0, min(150.0, (426 - left) / n))
+    high = min(step, 64.0)
+    slanted = n > 4 or max(map(len, classes)) * 6.7 > step
+    below = 40 + (5.6 * max(len(cut(name)) for name in classes) if slanted else 0)
     chart = Chart(
-        Axis(*x, found["x_title"]),
-        Axis(*y, found["y_title"], grid=True),
-        f"{found['x_title']} against {found['y_title']}",
-        height=400 if diagonal else 330,
-    )
-    if diagonal:
-        chart.line(x, y, "chance")
-    for k, name in enumerate(found["classes"]):
-        tone = k % 8 if tones is None else tones[name]
-        mine = [i for i, label in enumerate(found["label"]) if label == k]
-        words = [sample_words(found, i) for i in mine]
-        at = places(xs, ys, mine)
-        chart.points(*at, f"pt c{tone}", shape=tone, tips=words, label=name)
-    wrong = [i for i, lost in enumerate(found["wrong"]) if lost]
-    if wrong:
-        chart.points(*places(xs, ys, wrong), "ring", radius=7, label="predicted wrongly")
-    chart.table = sample_table(found) | {found["x_title"]: xs, found["y_title"]: ys}
-    return chart
-
-
-def sample_words(found: Part, i: int) -> str:
-    """Name a sample with its class and, out of fold, its probability and fate."""
-    own = found["classes"][found["label"][i]]
-    text, probability = f"{found['name'][i]}: {own}", found["probability"][i]
-    if probability is not None:
-        text += f", probability of {found['positive'] or own} {probability:.2f}"
-    return text + (", predicted wrongly" if found["wrong"][i] else "")
-
-
-def sample_table(found: Part) -> dict[str, Any]:
-    """What a table of samples begins with: name, class, probability, fate."""
-    of = "own class" if found["positive"] is None else found["positive"]
-    known = {f"probability of {of}": found["probability"]}
-    return {
-        "sample": found["name"],
-        "class": [found["classes"][k] for k in found["label"]],
-        **(known if any(p is not None for p in found["probability"]) else {}),
-        "predicted wrongly": yes_or_no(found["wrong"]),
-    }
-
-
-# ------------------------------------------------------------------------------ the path
-
-
-def _steps(found: Part) -> Axis:
-    """The steps of the path from left to right, by the size of their panels."""
-    n = len(found["steps"])
-    every = max(1, math.ceil(n / 7))
-    labels = [(i, str(len(found["steps"][i]["panel"]))) for i in range(0, n, every)]
-    return Axis(-0.4, n - 0.6, "features in the panel (penalty falls →)", labels)
-
-
-def path_scores(found: Part) -> Chart:
-    """Inner cross-validation along the path; a cursor marks one step."""
-    steps, chosen = found["steps"], found["chosen"]
-    known = all(s["accuracy"] is not None for s in steps)
-    values = [(s["accuracy"] if known else s["score"]) or 0.0 for s in steps]
-    errors = [(s["accuracy_error"] if known else s["score_error"]) or 0.0 for s in steps]
-    low = [v - e for v, e in zip(values, errors)]
-    high = [min(v + e, 1.0) if known else v + e for v, e in zip(values, errors)]
-    xs = list(range(len(steps)))
-    name = f"{path_score(found)}, inner folds"
-    y = Axis(*padded([*low, *high], 0.1), name, grid=True)
-    chart = Chart(_steps(found), y, name, height=300)
-    _cursor(chart, chosen, xs)
-    chart.band(xs, low, high)
-    chart.line(xs, values, "curve")
-    words = [
-        f"{len(step['panel'])} features: {value:.3f} ± {error:.3f}"
-        for step, value, error in zip(steps, values, errors)
-    ]
-    chart.points(xs, values, "dot", tips=words)
-    at = slice(chosen, chosen + 1)
-    chart.points(xs[at], values[at], "dot chosen", radius=5.5, tips=words[at])
-    sizes = [len(step["panel"]) for step in steps]
-    chart.table = {"step": [i + 1 for i in xs], "features": sizes, name: values, "error": errors}
-    return chart
-
-
-def path_weights(found: Part, *, by_penalty: bool = False, label: int = 0) -> Chart:
-    """Weight of each feature along the path, by step, or by penalty with the heaviest named."""
-    steps, table, chosen = found["steps"], found["weights"], found["chosen"]
-    largest = max((max(row) for row in table), default=1.0)
-    y = Axis(0.0, largest * 1.06 or 1.0, "largest |weight|", grid=True)
-    if by_penalty:
-        at = [step["rho"] for step in steps]
-        x = Axis(1.1 * max(at), min(at) / 1.1, "penalty, as a share of its largest value", log=True)
-    else:
-        at, x = [float(i) for i in range(len(steps))], _steps(found)
-    chart = Chart(x, y, "weights along the path", height=300)
-    if not by_penalty:
-        _cursor(chart, chosen, at)
-    mine = steps[chosen]["panel"]
-    named = sorted(mine, key=lambda f: -table[f][chosen])[:label]
-    order = range(len(table))
-    for f in order if by_penalty else sorted(order, key=lambda f: f in mine):
-        row, name = table[f], found["features"][f]
-        # on the page a line begins one step before its feature enters; of features that go
-        # together some may be in the panel without a weight of their own
-        enters = next((i for i, v in enumerate(row) if v > 0.0), 0)
-        start = 0 if by_penalty else max(enters - 1, 0)
-        kind = "thread mine" if f in mine else "thread"
-        kind += f" c{named.index(f) % 8}" if f in named else ""
-        chart.line(at[start:], row[start:], kind, tips=[name], label=name if f in named else "")
-    if by_penalty:
-        chart.rule("cursor", x=at[chosen])
-    columns = {f"step {i + 1}": [row[i] for row in table] for i in range(len(steps))}
-    chart.table = {"feature": found["features"], **columns}
-    return chart
-
-
-def _cursor(chart: Chart, at: int, steps: Sequence[float]) -> None:
-    """A line at one step, which the page's slider moves to the others."""
-    chart.line([at, at], [chart.y.low, chart.y.high], "cursor", places=steps)
-
-
-def weights_chart(found: Part, tone: int) -> Chart:
-    """Sorted weights of one plane as named bars, and their elbow."""
-    values, elbow, row = found["weights"], found["elbow"], 18
-    n, more = len(values), len(values) - len(found["features"])
-    known = [*found["features"], *["all others"] * more]
-    kept = n if elbow is None else min(elbow, n)
-    names = [(i + 0.5, s, "name" if i < kept else "name quiet") for i, s in enumerate(known)]
-    chart = Chart(
-        Axis(0.0, max(values, default=1.0) * 1.06 or 1.0, "|weight|", grid=True),
-        Axis(max(n, 1), 0.0, ticks=names),
-        f"sorted weights of the plane of {found['label']}",
-        *(440, row * n + 62, names_room(known), 22, 16, 46),
-        title=f"plane of {found['label']}",
-        css="chart lanes",
-    )
-    bars = [(0.0, i + 0.2, value, i + 0.8) for i, value in enumerate(values)]
-    words = [f"{name}: {v:.3f}" if v else f"{name}: zero" for name, v in zip(known, values)]
-    chart.rects(bars[:kept], f"bar c{tone}", tips=words[:kept])
-    chart.rects(bars[kept:], f"bar c{tone} quiet", tips=words[kept:])
-    if elbow is not None and elbow <= n:
-        chart.rule("observed", y=elbow)
-        chart.text(chart.x.high, elbow, f"elbow after {elbow}", "value end", dy=15)
-    chart.table = {"feature": known, "weight": values}
-    return chart
-
-
-# ------------------------------------------------------------------------- the stability
-
-
-def stability_chart(found: Sequence[Part], threshold: float | None = None) -> Chart:
-    """Selection frequencies as horizontal bars, with those of the group behind them."""
-    n, row, room = len(found), 22, names_room(bar["feature"] for bar in found)
-    names = [
-        (i + 0.5, bar["feature"], "name" if bar["in_panel"] else "name quiet")
-        for i, bar in enumerate(found)
-    ]
-    chart = Chart(
-        Axis(0.0, 1.0, "share of refits that choose the feature", _SHARES, grid=True),
-        Axis(max(n, 1), 0.0, ticks=names),
-        "selection frequency of each feature",
-        *(480, row * n + 48, room, 22, 2, 46),
-        css="chart lanes",
-    )
-    thin = 7 / row
-    for behind in (True, False):
-        for i, bar in enumerate(found):
-            value = bar["group_frequency"] if behind else bar["frequency"]
-            if value is not None:
-                kind = f"bar{' group' if behind else ''}{'' if bar['in_panel'] else ' quiet'}"
-                corners = (0.0, i + 0.5 - thin, value, i + 0.5 + thin)
-                chart.rects([corners], kind, radius=2)
-    if threshold is not None:
-        chart.rule("observed", x=threshold)
-    for i, bar in enumerate(found):
-        group = bar["group_frequency"]
-        words = f"{bar['feature']}: chosen in {bar['frequency']:.0%} of refits"
-        if group is not None and group > bar["frequency"]:
-            words += f", it or a substitute in {group:.0%}"
-        chart.rects([(-math.inf, i, math.inf, i + 1)], "hit", tips=[words], radius=0)
+        Axis(0, n, "predicted", _names(classes), slanted=slanted),
+        Axis(n, 0, "true", _names(classes)),
+        "predicted against true classes",
+        *(max(440, left + step * n + 14), high * n + below + 8, left),
+        *(max(440 - left - step * n, 14), 8, below),
+    )  # fmt: skip
+    for i, j in product(range(n), range(n)):
+        share, count = shares[i][j], counts[i][j]
+        level = math.ceil(6 * share - 0.5) if share else 0
+        kind = f"cell {'right' if i == j else 'wrong'} l{level}"
+        tip = f"{classes[i]} predicted as {classes[j]}: {count:,} ({share:.0%})"
+        chart.rects([(j + 0.02, i + 0.02, j + 0.98, i + 0.98)], kind, radius=3, tips=[tip])
+        strong = " strong" if level > 4 else ""
+        if step >= 60:
+            chart.text(j + 0.5, i + 0.5, f"{count:,}", f"value mid figure{strong}", dy=1)
+            chart.text(j + 0.5, i + 0.5, f"{share:.0%}", f"figure mid{strong}", dy=16)
+        elif share >= 0.005:
+            chart.text(j + 0.5, i + 0.5, f"{100 * share:.0f}", f"figure mid{strong}", dy=4)
+    cells = list(product(range(n), range(n)))
     chart.table = {
-        "feature": [bar["feature"] for bar in found],
-        "share of refits": [bar["frequency"] for bar in found],
-        "with substitutes": [bar["group_frequency"] for bar in found],
-        "in the panel": yes_or_no(bar["in_panel"] for bar in found),
-    }
+        "true": [classes[i] for i, _ in cells], "predicted": [classes[j] for _, j in cells],
+        "samples": [counts[i][j] for i, j in cells], "share": [shares[i][j] for i, j in cells],
+    }  # fmt: skip
     return chart
 
 
-# --------------------------------------------------------------------- growing numbers of samples
-
-
-def learning_chart(found: Part) -> Chart:
-    """Accuracy and stability against the number of samples; the law goes on where it may."""
-    measured, ahead, all_of_them = found["measured"], found["ahead"], found["n_samples"]
-    known = [(n, v) for n, v in zip(measured["n"], found["stability"]) if v is not None]
-    values = [*measured["low"], *measured["high"], *ahead["low"], *ahead["high"], found["chance"]]
-    low, high = padded([*values, *(v for _, v in known)])
-    x = Axis(0.0, 1.04 * max([all_of_them, *ahead["n"]]), "samples")
-    y = Axis(max(low, 0.0), min(high, 1.03), "balanced accuracy, stability", grid=True)
-    chart = Chart(x, y, "accuracy and stability against the number of samples", 560, 360)
-    chart.rule("chance", y=found["chance"])
-    chart.band(ahead["n"], ahead["low"], ahead["high"])
-    behind = [i for i, n in enumerate(ahead["n"]) if n <= measured["n"][-1]]
-    beyond = [i for i, n in enumerate(ahead["n"]) if n >= measured["n"][-1]]
-    for rows, kind, label in ((behind, "curve", ""), (beyond, "curve dashes", "foretold")):
-        at = places(ahead["n"], ahead["value"], rows)
-        chart.line(*at, kind, label=label if rows else "")
-    at = [n for n, _ in known], [v for _, v in known]
-    chart.line(*at, "series dots c3")
-    words = [f"{n} samples: stability {number(v)}" for n, v in known]
-    label = "stability" if known else ""
-    chart.points(*at, "pt c3", shape=3, tips=words, label=label)
-    chart.whiskers(measured["n"], measured["low"], measured["high"], "series fine c2")
-    words = [
-        f"{n} samples: {number(v)} ({number(a)} to {b:.2f})"
-        for n, v, a, b in zip(*measured.values())
+@figure("calibration", judged=True)
+def calibration(part: Part, label: str) -> Chart | None:
+    """Observed against predicted shares."""
+    found = part["calibration"] and part["calibration"]["curve"]
+    if not found:
+        return None
+    predicted, observed, count = found["predicted"], found["observed"], found["count"]
+    title = f"predicted probability of {label}"
+    chart = _unit_square(title, "observed share", f"calibration of the probability of {label}")
+    total = sum(count) or 1
+    tips = [
+        f"predicted {p:.2f}, observed {o:.2f} ({n:,.0f} samples)"
+        for p, o, n in zip(predicted, observed, count)
     ]
-    chart.points(measured["n"], measured["value"], "dot", radius=4.5, tips=words, label="accuracy")
-    chart.flag(all_of_them, f"all {all_of_them:,}")
-    kinds = ["measured"] * len(measured["n"]) + ["law"] * len(ahead["n"])
-    both = {key: [*measured[key], *ahead[key]] for key in ("n", "value", "low", "high")}
-    both["stability"] = [*found["stability"], *[None] * len(ahead["n"])]
-    names = {"n": "samples", "value": "balanced accuracy"}
-    chart.table = {"kind": kinds, **{names.get(key, key): both[key] for key in both}}
+    radii = [4 + round(6 * math.sqrt(n / total), 1) for n in count]
+    chart.line(predicted, observed, "curve")
+    chart.points(predicted, observed, "dot", radius=radii, tips=tips)
+    chart.table = {"predicted": predicted, "observed": observed, "samples": count}
+    return chart
+
+
+@figure("decision", judged=True)
+def decision(part: Part, label: str) -> Chart | None:
+    """Net benefit by threshold; of the outer folds with the line that the slider moves."""
+    found = part["decision"]
+    if found is None:
+        return None
+    at, benefit, everyone = found["threshold"], found["net_benefit"], found["treat_all"]
+    top = max(*benefit, *everyone, 0.01) * 1.15
+    floor = -0.3 * top
+    chart = Chart(
+        Axis(0.0, 1.0, f"probability of {label} from which one would act", _SHARES),
+        Axis(floor, top, "net benefit", grid=True),
+        f"decision curve of {label} at a prevalence of {percent(part['prevalence'])}",
+    )
+    chart.band(at, *(np.clip(found[end], floor, top).tolist() for end in ("low", "high")))
+    # below the axis a line would only run along its edge
+    on_all, on_model = (
+        [value if value >= floor else math.nan for value in values]
+        for values in (everyone, benefit)
+    )
+    chart.line(at, on_model, "curve", label="acting on the model")
+    chart.line(at, on_all, "series fine", label="on all")
+    chart.line([0, 1], [0, 0], "chance", label="on no one")
+    if "ladder" in part and part["slider"] is not None:
+        at_start = [part["prevalence"]] * 2
+        ends = f' data-ends="{chart.sx(0):.1f} {chart.sx(1):.1f}"'
+        chart.line(at_start, [floor, top], "cursor", attributes=ends)
+    chart.table = {
+        "threshold": at, "net benefit": benefit, "low": found["low"], "high": found["high"],
+        "act on all": everyone,
+    }  # fmt: skip
+    return chart
+
+
+# ---------------------------------------------------------------------------- trust in it
+
+
+@figure("permutation")
+def permutation(document: Part) -> Chart | None:
+    """The statistic of shuffled labels, and that of the true ones."""
+    verdict = document["verdict"]
+    draws, observed = verdict["draws"], verdict["observed"]
+    if not draws or observed is None:
+        return None
+    low, high = min(*draws, observed, verdict["chance"]), max(*draws, observed, verdict["chance"])
+    pad = max(0.02, 0.04 * (high - low))
+    edges = np.linspace(max(0.0, low - pad), min(1.0, high + pad), _BINS + 1)
+    counts = np.histogram(draws, edges)[0].tolist()
+    most = max(counts) * 1.18 or 1.0
+    whole = [(v, short(v)) for v in ticks(0.0, most) if v == int(v)]
+    chart = Chart(
+        Axis(edges[0], edges[-1], "balanced accuracy (test statistic)"),
+        Axis(0.0, most, "shuffled labellings", whole, grid=True),
+        "balanced accuracy of shuffled and of true labels",
+    )
+    gap = 0.03 * (edges[1] - edges[0])
+    bins = [(a, b, n) for a, b, n in zip(edges, edges[1:], counts) if n]
+    tips = [f"{n} of {len(draws)} between {a:.2f} and {b:.2f}" for a, b, n in bins]
+    bars = [(a + gap, 0.0, b - gap, n) for a, b, n in bins]
+    chart.rects(bars, "bar faded", radius=1, tips=tips)
+    chart.rule("observed", x=observed)
+    side, dx = ("end", -7) if observed > (low + high) / 2 else ("start", 7)
+    chart.text(observed, most, f"true labels {observed:.2f}", f"value {side}", dx=dx, dy=12)
+    spans = {"from": edges[:-1].tolist(), "to": edges[1:].tolist()}
+    chart.table = {**spans, "shuffled labellings": counts}
+    return chart
+
+
+def batch_chart(audit: Part, tones: Mapping[str, int]) -> Chart:
+    """Samples of each batch by class, and how many are recognised with the batch left out."""
+    names, counts, unseen = audit["batches"][:30], audit["counts"], audit["unseen"]
+    most = max(map(sum, counts))
+    chart = Chart(
+        Axis(0, most, "samples", [(v, short(v)) for v in ticks(0, most) if v == int(v)], grid=True),
+        Axis(len(names), 0, ticks=_names(names)),
+        f"samples by {audit['name']} and class",
+        520, 24 * len(names) + 56, names_room(names), 120 if unseen else 18, 6, 46,
+    )  # fmt: skip
+    for k, label in enumerate(audit["classes"]):
+        tone = tones.get(label, k % N_TONES)
+        corners = [
+            (sum(counts[i][:k]), i + 0.18, sum(counts[i][: k + 1]), i + 0.82)
+            for i in range(len(names))
+        ]
+        tips = [f"{name}: {plural(counts[i][k], 'sample')} {label}" for i, name in enumerate(names)]
+        chart.rects(corners, f"bar f{tone}", radius=1, tips=tips, label=label)
+    if unseen:
+        for i, found in enumerate(unseen["recalls"][: len(names)]):
+            known = [share for share in found if share is not None]
+            words = f"{sum(known) / len(known):.0%} recognised" if known else "not left out"
+            chart.text(most, i + 0.5, words, "tick start", dx=8, dy=4)
+    every = [(i, k) for i in range(len(names)) for k in range(len(audit["classes"]))]
+    chart.table = {
+        audit["name"]: [names[i] for i, _ in every],
+        "class": [audit["classes"][k] for _, k in every],
+        "samples": [counts[i][k] for i, k in every],
+    }
+    if unseen:
+        chart.table["recognised when left out"] = [unseen["recalls"][i][k] for i, k in every]
+    return chart
+
+
+# ------------------------------------------------------------------------ several methods
+
+
+def comparison_chart(found: Part) -> Chart:
+    """Accuracy against panel size, a thread a method, names where they matter."""
+    sizes, reference = found["sizes"], found["reference"]
+    rows = [row for row in found["rows"] if row["balanced_accuracy"] is not None]
+    marks = [(float(i), str(size)) for i, size in enumerate(sizes)]
+    low, high = padded([row["balanced_accuracy"] for row in rows])
+    chart = Chart(
+        Axis(-0.25, len(sizes) - 0.75, "features in the panel", marks),
+        Axis(low, min(high, 1.03), "balanced accuracy", grid=True),
+        "balanced accuracy against panel size, by method", 780, 420, right=130, top=26,
+    )  # fmt: skip
+    ends = []
+    # the reference last, so that it lies on top
+    for name in sorted(found["methods"], key=lambda name: name == reference):
+        mine = [row for row in rows if row["method"] == name]
+        if not mine:
+            continue
+        kind = " mine" if name == reference else " dots" if name == RANDOM_PANEL else ""
+        at = [sizes.index(row["size"]) for row in mine]
+        values = [row["balanced_accuracy"] for row in mine]
+        tips = [
+            f"{name}, {plural(row['size'], 'feature')}: {number(row['balanced_accuracy'])} "
+            f"(interval {range_words(row)})"
+            for row in mine
+        ]
+        link = f' data-link="{found["methods"].index(name)}"'
+        chart.line(at, values, f"thread{kind}", tip=name, attributes=link)
+        chart.points(at, values, f"bead{kind}", radius=3.4, tips=tips)
+        if kind:
+            ends.append((chart.sy(values[-1]), at[-1], values[-1], name))
+    for size in sizes:
+        front = [row for row in rows if row["on_front"] and row["size"] == size]
+        if front:
+            place = (sizes.index(size), front[0]["balanced_accuracy"])
+            chart.points([place[0]], [place[1]], "ring", radius=7, label="Pareto front")
+            chart.text(*place, cut(front[0]["method"], 30), "name mid", dy=-12)
+    last = -math.inf
+    for pixel, x, y, name in sorted(ends):  # kept apart
+        last = max(pixel, last + 15.0)
+        chart.text(x, y, cut(name, 20), "name start", dx=10, dy=last - pixel + 4)
+    keys = ("method", "size", "balanced_accuracy", "low", "high")
+    chart.table = {key.replace("_", " "): [row[key] for row in rows] for key in keys}
     return chart

@@ -1,114 +1,127 @@
-"""Notices of a run: what speaks against its score, its data and the stability of its panel."""
+"""Notices of a run: what speaks against its score, its data and the stability of its panel.
+
+When a notice is due is decided here; what it says is in ``templates/notices.toml``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, get_args
 
-from .._notices import Notice
-from .words import POOR, Part, joined, number, plural
+from .._notices import Notice, Severity
+from .charts import asset
+from .words import POOR, Part, joined, number, p_value, plural, range_words
 
 # Conventions for readers, not tests.
 _FEW = 20  # samples of the smallest class
 _IMBALANCE = 3.0
-_BATCH = 0.5  # Cramer's V of group and class
 _MISSING = 0.05
-_WEAK = 0.1  # a lower end less than this above chance is a weak signal
 _PERFECT = 0.99
 
 
-def notices_about(
-    data: Part, panel: Sequence[Part], level: str, scores: Part, stability: Part | None
-) -> list[Notice]:
-    """Gather the reasons for doubt; ``level`` is the verdict's."""
-    return [
-        *_about_score(level, scores.get("balanced_accuracy"), 1 / len(data["classes"])),
-        *_about_data(data),
-        *_about_stability(panel, stability),
+@cache
+def _texts() -> dict[str, Any]:
+    return tomllib.loads(asset("notices.toml"))
+
+
+def _notice(name: str, /, **numbers: Any) -> Notice:
+    entry = _texts()[name]
+    return Notice(entry.get("code", name), entry["severity"], entry["text"].format(**numbers))
+
+
+def notices_of(
+    document: Part, flags: Sequence[Any], *parts: Iterable[Notice]
+) -> list[dict[str, Any]]:
+    """All notices of a run as the document holds them, the most serious first.
+
+    ``flags`` are those of the evaluation; ``parts`` are notices of the table and of the run.
+    """
+    said = [
+        *_about_score(document),
+        *(notice for flag in flags for notice in _from_flag(flag.code, flag.numbers)),
+        *_about_data(document["data"]),
+        *_about_panel(document),
+        *(notice for part in parts for notice in part),
+        *(Notice("skipped", "note", text) for text in document["run"]["skipped"]),
     ]
+    order = get_args(Severity)
+    return [n.to_dict() for n in sorted(said, key=lambda notice: order.index(notice.severity))]
 
 
-def _about_score(level: str, score: Part | None, chance: float) -> Iterator[Notice]:
-    if score is None:
-        return
-    if level == "signal" and score["low"] <= chance + _WEAK:
-        yield Notice(
-            "weak",
-            "caution",
-            f"The interval of the balanced accuracy begins at {number(score['low'])}, close "
-            f"to chance ({chance:.2f}). The panel may help a little, or hardly at all.",
+def _about_score(document: Part) -> Iterator[Notice]:
+    verdict, score = document["verdict"], document["scores"]["balanced_accuracy"]
+    if verdict["answer"] != "signal":
+        fixed = verdict["reason"] == "labels fixed"
+        tested = verdict["p_value"] is not None
+        yield _notice(
+            "labels fixed" if fixed else verdict["answer"],
+            p=p_value(verdict) if tested else "",
+            range=range_words(score),
+            low=number(score["low"]),
+            chance=verdict["chance"],
         )
-    elif score["value"] >= _PERFECT:
-        yield Notice(
-            "perfect",
-            "note",
-            "This is rare in biology and common where the classes were measured on other "
-            "days, machines or sites. Check how the samples were run before believing it.",
-        )
+    if score["value"] >= _PERFECT:
+        yield _notice("perfect")
+
+
+def _from_flag(code: str, numbers: Mapping[str, Any]) -> Iterator[Notice]:
+    """Put a flag of the evaluation into words; "perfect" and "few" are said of all runs."""
+    if code in ("duplicates", "twins"):
+        yield _notice(code, samples=plural(numbers["n_samples"], "sample"))
+    elif code == "confounded":
+        yield _notice("confounded closely" if numbers["closely"] else code, **numbers)
+    elif code == "new batch":
+        score = numbers["score"]
+        reached = score["value"] if isinstance(score, Mapping) else getattr(score, "value", score)
+        name = "new batch below chance" if numbers["below_chance"] else code
+        yield _notice(name, reached=reached, **numbers)
+    elif code in ("sizes", "fits"):
+        yield _notice(code, **numbers)
 
 
 def _about_data(data: Part) -> Iterator[Notice]:
     smallest, largest = min(data["class_counts"]), max(data["class_counts"])
-    rare = data["classes"][data["class_counts"].index(smallest)]
     if smallest < _FEW:
-        yield Notice(
-            "few",
-            "caution",
-            f"Class {rare} has {plural(smallest, 'sample')}. One sample more or less on the "
-            f"right side moves its recall by {1 / smallest:.0%}, and panels chosen from so "
-            "few samples tend to change.",
-        )
+        rare = data["classes"][data["class_counts"].index(smallest)]
+        yield _notice("few", rare=rare, samples=plural(smallest, "sample"), step=1 / smallest)
     if largest >= _IMBALANCE * smallest:
-        yield Notice(
-            "imbalance",
-            "caution",
-            f"The largest class has {largest / smallest:.1f} times the samples of the "
-            "smallest. Scores here count both alike; plain accuracy would flatter, and "
-            "probabilities are for equal shares, so adjust them to the prevalence you expect.",
-        )
-    association, groups = data["group_association"], data["n_groups"]
-    batch_like = groups is not None and groups <= max(8, data["n_samples"] // 10)
-    if association is not None and batch_like and association >= _BATCH:
-        yield Notice(
-            "batch",
-            "serious",
-            f"Group and class go together (Cramér's V = {number(association)}, 1 is "
-            "complete). If groups are batches or sites, the panel may tell batches apart "
-            "and not the classes; no method can separate the two in these data.",
-        )
-    cells = data["n_samples"] * data["n_features"]
-    if data["n_missing"] > _MISSING * cells:
-        yield Notice(
-            "missing",
-            "caution",
-            f"{data['n_missing'] / cells:.0%} of the values are missing. They were filled "
-            "within each training part; if values are missing more often in one class, "
-            "that alone can look like signal.",
-        )
+        yield _notice("imbalance", times=largest / smallest)
+    share = data["n_missing"] / (data["n_samples"] * data["n_features"])
+    if share > _MISSING:
+        yield _notice("missing", share=share)
 
 
-def _about_stability(panel: Sequence[Part], stability: Part | None) -> Iterator[Notice]:
-    if stability is not None and stability["index"] is not None and stability["index"] < POOR:
-        yield Notice(
+def _about_panel(document: Part) -> Iterator[Notice]:
+    stability, panel = document["stability"], document["panel"]
+    if stability is None or document["verdict"]["answer"] == "none":
+        return
+    index, noise = stability["index"], stability["index_noise"]
+    if index is not None and index < POOR:
+        steadier = [
+            str(rung["size"])
+            for rung in document["ladder"]
+            if (rung["stability"] or 0.0) > index + 0.1 and not rung["chosen"]
+        ]
+        yield _notice(
             "unstable",
-            "caution",
-            f"Selected anew on other samples, the panels agree little (stability "
-            f"{number(stability['index'])} of 1). Other panels may predict about as well"
-            + (
-                "; look at the substitutes before following up single features."
-                if any(feature["substitutes"] for feature in panel)
-                else ", so do not follow up single features of this one alone."
-            ),
+            index=number(index),
+            shuffled="" if noise is None else f"; with shuffled labels {number(noise)}",
+            better=f" Panels of {joined(steadier)} agree more." if steadier else "",
         )
-    rare = []
-    for feature in panel:
-        group = feature["group_frequency"]
-        chosen = feature["frequency"] if group is None else group
-        if chosen is not None and chosen < 0.5:
-            rare.append(feature["feature"])
+        return
+    rare = [
+        row["feature"]
+        for row in panel
+        if row["with_stand_ins"] is not None
+        and row["with_stand_ins"] < 0.5
+        and not (row["must"] or row["covariate"])
+    ]
     if rare:
-        yield Notice(
-            "rare",
-            "note",
-            f"{joined(rare)} {'is' if len(rare) == 1 else 'are'} in the panel but, even with "
-            "substitutes counted, chosen in fewer than half of the refits.",
-        )
+        yield _notice("rare", names=joined(rare))
+
+
+def cohort_remarks(flags: Sequence[Any]) -> list[str]:
+    """What is to be known about the scores of another cohort, a sentence each."""
+    return [_texts()["cohort"][flag.code].format(**flag.numbers) for flag in flags]

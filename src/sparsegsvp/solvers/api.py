@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import Float64Array, IntArray
-from .._validate import check_integer, check_real
+from .._validate import check_integer, check_real, warn_caller
 from ..linalg.covariances import ClassCovariances, CovariancesOfMoments, Part, covariances_of
 from ..linalg.moments import ClassMoments
-from ..linalg.rows import Rows, read_rows
+from ..linalg.rows import read_rows
 from .exact import solve_unpenalized
 from .newton import Problem, Solution, kkt_residual
-from .path import Path, delta_grid
+from .path import Path
 from .penalties import Penalty, penalty_factors
 from .quotient import OneVsRest, check_definite
 
@@ -29,8 +28,7 @@ class GSVPResult:
     Attributes
     ----------
     w : ndarray of shape (n_features,)
-        Unit vector, exact zeros outside `support`. Its sign is such that the mean of B
-        lies on the positive side of the plane.
+        Unit vector with exact zeros; the mean of B lies on the positive side of the plane.
     b : float
         Bias of the plane ``x'w + b = 0``.
     delta : float
@@ -40,8 +38,8 @@ class GSVPResult:
     objective : float
         Quotient plus penalty.
     kkt_residual : float
-        Largest violation of stationarity, recomputed at `w` over all features. It
-        certifies a stationary point, not a global minimum.
+        Largest violation of stationarity, recomputed at `w` over all features. It certifies a
+        stationary point, not a global minimum.
     n_iter : int
         Inner iterations.
     converged : bool
@@ -54,15 +52,10 @@ class GSVPResult:
     clipped : bool
         The best bias ran off to infinity and was clipped.
     gap : float
-        How far, relatively, the path downward was above this solution, which the path
-        upward found; 0 where they agree.
-    support : ndarray of int
-        Indices of the non-zero features.
+        How far, relatively, the path downward was above this solution of the path upward.
     """
 
-    support: IntArray
-    weights: Float64Array = field(repr=False)
-    n_features: int
+    w: Float64Array = field(repr=False)
     b: float
     delta: float
     quotient: float
@@ -76,11 +69,9 @@ class GSVPResult:
     gap: float = 0.0
 
     @property
-    def w(self) -> Float64Array:
-        """The weights of all features."""
-        dense = np.zeros(self.n_features)
-        dense[self.support] = self.weights
-        return dense
+    def support(self) -> IntArray:
+        """Indices of the non-zero features."""
+        return np.flatnonzero(self.w)
 
 
 def sparse_gsvp(
@@ -114,9 +105,8 @@ def sparse_gsvp(
     Parameters
     ----------
     A, B : arrays or CSR/CSC matrices of shape (n_rows, n_features), or ClassMoments
-        The rows of the plane's own class and of the other. float32 data is not widened.
-        Dask arrays are read chunk by chunk.
-        A `ClassMoments` must hold one class.
+        The rows of the plane's own class and of the other. float32 data is not widened, Dask
+        arrays are read chunk by chunk, and a `ClassMoments` must hold one class.
     delta : float
         Strength of the penalty, at least 0. At 0 the problem is solved exactly. At or
         above ``delta_max`` a single feature is returned, or those of penalty factor 0.
@@ -127,14 +117,12 @@ def sparse_gsvp(
     pool : float, default=0.0
         In [0, 1]: 0 keeps each class's own spread, 1 uses the pooled spread for both.
     w0 : array of shape (n_features,), optional
-        Where to start. By default a continuation from the best single feature. Unless
-        the start is a solution already, the solution it leads to is carried on to smaller
-        penalties and back, and the lower of the two is returned. Not used where delta
-        is 0.
+        Where to start, by default at the best single feature. Unless it is a solution already,
+        the solution it leads to is carried on to smaller penalties and back, and the lower of
+        the two is returned. Not used where delta is 0.
     penalty_factor : array of shape (n_features,) or mapping, optional
-        The factors l_f of the penalty, none negative: 0 for features that are always used,
-        infinity for those that never are. Or the factors of some features by their names,
-        those of A's columns; the others are 1.
+        The factors l_f: 0 for features that are always used, infinity for those that never are.
+        Or those of some features by the names of A's columns; the others are 1.
     sample_weight : pair of arrays, optional
         Weights of the rows of A and of B.
     eps : float, default=1e-3
@@ -159,8 +147,7 @@ def sparse_gsvp(
     >>> import numpy as np
     >>> from sparsegsvp import sparse_gsvp
     >>> rng = np.random.default_rng(0)
-    >>> A = rng.normal(size=(40, 50))
-    >>> B = rng.normal(size=(40, 50))
+    >>> A, B = rng.normal(size=(2, 40, 50))
     >>> B[:, 7] += 4.0
     >>> result = sparse_gsvp(A, B, delta=0.1)
     >>> bool(result.converged), int(np.argmax(result.w))
@@ -229,9 +216,8 @@ def sparse_gsvp_path(
     ratio : float, default=1e-2
         Without `deltas`: the last one is ``ratio * delta_max``.
     max_features : int, optional
-        The path ends with the first solution that has more features than this, which is
-        the last one returned. By default the number of rows of A and B together; pass the
-        number of features for a path over all deltas.
+        The path ends with the first solution that has more features than this, by default the
+        number of rows of A and B together; pass that of the features for all deltas.
 
     Returns
     -------
@@ -245,10 +231,8 @@ def sparse_gsvp_path(
     >>> rng = np.random.default_rng(0)
     >>> A, B = rng.normal(size=(40, 50)), rng.normal(size=(40, 50)) + 0.2
     >>> path = sparse_gsvp_path(A, B, n_deltas=5)
-    >>> [len(result.support) for result in path][0]
-    1
-    >>> all(result.converged for result in path)
-    True
+    >>> len(path[0].support), all(result.converged for result in path)
+    (1, True)
     """
     if deltas is not None:
         grid = np.sort(np.asarray(deltas, dtype=np.float64).ravel())[::-1]
@@ -264,7 +248,7 @@ def sparse_gsvp_path(
     problem = _problem(A, B, Penalty(q, eps), tau, pool, penalty_factor, sample_weight)
     path = Path(problem, tol=tol, max_iter=max_iter)
     if deltas is None:
-        grid = delta_grid(path.delta_max, int(n_deltas), ratio)
+        grid = path.delta_max * np.geomspace(1.0, ratio, int(n_deltas))
     most = problem.cov.n_samples if max_features is None else int(max_features)
     solutions = path.walk(grid, most)
     results = [_result(problem.cov, solution, path.delta_max) for solution in solutions]
@@ -298,10 +282,8 @@ def _problem(
         )
     constant = np.count_nonzero(factors == 0.0) - len(problem.free)
     if constant:
-        warnings.warn(
-            f"{constant} feature(s) of penalty_factor 0 are constant, so no plane can use them",
-            UserWarning,
-            stacklevel=3,
+        warn_caller(
+            f"{constant} feature(s) of penalty_factor 0 are constant, so no plane can use them"
         )
     if tau == 0.0:
         check_definite(cov, problem.plane, np.flatnonzero(problem.eligible))
@@ -333,30 +315,18 @@ def _unpenalized(problem: Problem) -> Solution:
     gradient = problem.gradient(features, w, bias)[features]
     residual = kkt_residual(w, gradient, np.zeros(len(w)))
     keep = w != 0.0
-    return Solution(
-        0.0,
-        features[keep],
-        w[keep],
-        bias,
-        bias.ratio,
-        residual,
-        1,
-        [bias.ratio],
-        gradient,
-        True,
-    )
+    used, ratio = features[keep], bias.ratio
+    return Solution(0.0, used, w[keep], bias, ratio, residual, 1, [ratio], gradient, True)
 
 
 def _result(cov: ClassCovariances, solution: Solution, delta_max: float) -> GSVPResult:
     sign = -1.0 if solution.bias.other < 0.0 else 1.0
-    weights = sign * solution.w
+    w = np.zeros(cov.means.shape[1])
+    w[solution.features] = sign * solution.w
     # bias.own is p_i + b for centred features: class 0 is A
-    mean = cov.means[0, solution.features] + cov.center[solution.features]
     return GSVPResult(
-        support=solution.features,
-        weights=weights,
-        n_features=cov.means.shape[1],
-        b=sign * solution.bias.own - float(mean @ weights),
+        w=w,
+        b=sign * solution.bias.own - float((cov.means[0] + cov.center) @ w),
         delta=solution.delta,
         quotient=solution.bias.ratio,
         objective=solution.objective,
@@ -373,40 +343,34 @@ def _result(cov: ClassCovariances, solution: Solution, delta_max: float) -> GSVP
 def _warn(results: list[GSVPResult], message: str) -> None:
     failed = sum(not result.converged for result in results)
     if failed:
-        warnings.warn(
+        warn_caller(
             f"{message.format(failed)}: raise max_iter or tol, or tau (a larger floor makes "
             "the problem better conditioned)",
             ConvergenceWarning,
-            stacklevel=3,
         )
     if any(result.clipped for result in results):
-        warnings.warn(
+        warn_caller(
             "the best bias ran off to infinity and was clipped: along the direction chosen "
             "the class means coincide and the own class is the wider one",
             RuntimeWarning,
-            stacklevel=3,
         )
-
-
-# -------------------------------------------------------------------------- the two classes
 
 
 def _covariances(A: Any, B: Any, sample_weight: tuple[Any, Any] | None) -> ClassCovariances:
     """Covariances of the classes 0 (A) and 1 (B), given as rows or moments and checked."""
     if isinstance(A, ClassMoments) or isinstance(B, ClassMoments):
         return _moment_covariances(A, B, sample_weight)
-    blocks = [_check_block("A", A), _check_block("B", B)]
-    if blocks[0].shape[1] != blocks[1].shape[1]:
-        raise ValueError(
-            f"A has {blocks[0].shape[1]} features and B has {blocks[1].shape[1]}: "
-            "both need the same columns"
-        )
-    sizes = [block.shape[0] for block in blocks]
-    weights = _check_row_weights(sample_weight, sizes)
+    if sample_weight is None:
+        sample_weight = (None, None)
+    if not (isinstance(sample_weight, Sequence) and len(sample_weight) == 2):
+        raise ValueError("sample_weight must be a pair: the weights of A's rows and of B's")
     parts = [
-        Part(block, np.full(size, k), weight)
-        for k, (block, size, weight) in enumerate(zip(blocks, sizes, weights))
+        _part(name, X, weight, k)
+        for k, (name, X, weight) in enumerate(zip("AB", (A, B), sample_weight))
     ]
+    m, other = (part.rows.shape[1] for part in parts)
+    if m != other:
+        raise ValueError(f"A has {m} features and B has {other}: both need the same columns")
     return covariances_of(parts, 2, standardize=False)
 
 
@@ -418,46 +382,31 @@ def _moment_covariances(A: Any, B: Any, sample_weight: Any) -> ClassCovariances:
     for name, part in (("A", A), ("B", B)):
         if len(part.classes) != 1:
             raise ValueError(
-                f"{name} holds the moments of {len(part.classes)} classes: pick one with "
-                "moments.select([label])"
+                f"{name} holds the moments of {len(part.classes)} classes: compute those of its rows alone, "
+                "ClassMoments.from_data(X[y == label])"
             )
         if part.counts[0] < 2:
             raise ValueError(f"{name} has {part.counts[0]} rows: a class needs at least two")
-    if A.n_features != B.n_features:
-        raise ValueError(f"A has {A.n_features} features and B has {B.n_features}")
-    both = ClassMoments(
-        np.arange(2),
-        np.concatenate([A.counts, B.counts]),
-        np.concatenate([A.weights, B.weights]),
-        np.concatenate([A.means, B.means]),
-        np.concatenate([A.scatters, B.scatters]),
-    )
+    both = replace(A, classes=np.array([0])) + replace(B, classes=np.array([1]))
     return CovariancesOfMoments.of(both, standardize=False)
 
 
-def _check_block(name: str, X: Any) -> Rows:
+def _part(name: str, X: Any, sample_weight: Any, code: int) -> Part:
+    """The rows of one class and their weights, checked."""
     rows = read_rows(X, name, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0)
-    if rows.shape[0] < 2 or rows.shape[1] < 1:
+    n = rows.shape[0]
+    if n < 2 or rows.shape[1] < 1:
         raise ValueError(
             f"{name} has shape {rows.shape}: a class needs at least two rows and one feature"
         )
     rows.check_values(name)
-    return rows
-
-
-def _check_row_weights(sample_weight: Any, sizes: list[int]) -> list[Float64Array]:
-    if sample_weight is None:
-        return [np.ones(size) for size in sizes]
-    if not (isinstance(sample_weight, Sequence) and len(sample_weight) == 2):
-        raise ValueError("sample_weight must be a pair: the weights of A's rows and of B's")
-    weights = [np.asarray(weight, dtype=np.float64).ravel() for weight in sample_weight]
-    for name, weight, size in zip("AB", weights, sizes):
-        if len(weight) != size:
-            raise ValueError(
-                f"sample_weight has {len(weight)} weights for the {size} rows of {name}"
-            )
+    weight = np.ones(n)
+    if sample_weight is not None:
+        weight = np.asarray(sample_weight, dtype=np.float64).ravel()
+        if len(weight) != n:
+            raise ValueError(f"sample_weight has {len(weight)} weights for the {n} rows of {name}")
         if not np.isfinite(weight).all() or (weight < 0.0).any():
             raise ValueError("sample_weight must be non-negative and finite")
         if np.count_nonzero(weight) < 2:
             raise ValueError(f"sample_weight leaves fewer than two rows of {name}")
-    return weights
+    return Part(rows, np.full(n, code), weight)

@@ -6,12 +6,11 @@ eigenvalue of the pair (M_i, M_j), and its eigenvector holds w and b.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy.linalg import eigh, lstsq
 
 from .._typing import Float64Array, IntArray
+from .._validate import warn_caller
 from ..linalg.covariances import ClassCovariances
 from ..linalg.gsvd import gsvd
 from .quotient import Bias, OneVsRest, best_bias
@@ -20,10 +19,7 @@ from .quotient import Bias, OneVsRest, best_bias
 def solve_unpenalized(
     cov: ClassCovariances, plane: OneVsRest, tau: float, features: IntArray
 ) -> tuple[Float64Array, Bias] | None:
-    """Unit normal and bias of the best plane on some features, all of which it may use.
-
-    None where the smallest quotient is that of a plane infinitely far away.
-    """
+    """Unit normal and bias of the best plane on some features; None where it is at infinity."""
     reduced = cov.row_space(features) if tau > 0.0 else None
     if reduced is not None:
         # tau counts against any part of w outside the row space, so the minimiser lies in it:
@@ -43,34 +39,13 @@ def panel_planes(
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """The best plane of each class against the others on a panel, without a penalty.
 
-    Parameters
-    ----------
-    means : ndarray of shape (n_classes, n_selected)
-        Class means of the panel's features, standardised.
-    covariances : ndarray of shape (n_classes, n_selected, n_selected)
-        ClassCovariances within the classes.
-    share : ndarray of shape (n_classes,)
-        Weight of each class in the pooled covariance.
-    tau : float
-        Floor on squared distances; 0 goes by the GSVD.
-    pool : float
-        How far each class's spread is shrunk toward the pooled one, from 0 to 1.
+    ``means`` (n_classes, n_selected) and ``covariances`` (n_classes, n_selected, n_selected) are
+    those of the panel's standardised features in each class, ``share`` the weights of the classes
+    in the pooled covariance. Returns unit normals (n_classes, n_selected), biases (n_classes,),
+    the other classes on the positive side, and the planes' `balanced_scale`.
 
-    Returns
-    -------
-    w : ndarray of shape (n_classes, n_selected)
-        Unit normals; the mean of the other classes lies on the positive side.
-    b : ndarray of shape (n_classes,)
-        Biases.
-    scale : ndarray of shape (n_classes,)
-        Root of the mean over all classes of their mean squared distance to each plane, 1 where
-        that is 0.
-
-    Warns
-    -----
-    RuntimeWarning
-        The best plane of a class lies at infinity, because the class is the wider one and the
-        means coincide. Its plane for ``pool=1``, which is always near, stands in for it.
+    A plane lies at infinity where its class is the wider one and the means coincide: then that of
+    ``pool=1``, which is always near, stands in for it, with a warning.
 
     Examples
     --------
@@ -87,24 +62,22 @@ def panel_planes(
     w, b = np.empty(means.shape), np.empty(n_classes)
     far = []
     for i in range(n_classes):
-        own_mean = means[i]
         result = _panel_plane(means, covariances, OneVsRest.of_class(i, share, pool), tau)
         if result is None:
             far.append(i)
             result = _panel_plane(means, covariances, OneVsRest.of_class(i, share, 1.0), tau)
         if result is None:  # means that coincide exactly have no direction between them
-            w[i], b[i] = np.eye(means.shape[1])[0], -own_mean[0]
+            w[i], b[i] = np.eye(means.shape[1])[0], -means[i, 0]
             continue
         normal, bias = result
         sign = -1.0 if bias.other < 0.0 else 1.0
-        w[i], b[i] = sign * normal, sign * (bias.own - float(normal @ own_mean))
+        w[i], b[i] = sign * normal, sign * (bias.own - float(normal @ means[i]))
     if far:
-        warnings.warn(
+        warn_caller(
             f"the best plane of {len(far)} of {n_classes} classes lies at infinity, because its "
             "class is wider than the others and the means coincide: the plane of the pooled "
             "spread stands in for it. Try a larger pool or tau",
             RuntimeWarning,
-            stacklevel=3,
         )
     return w, b, balanced_scale(w, b, means, covariances)
 
@@ -136,11 +109,10 @@ def _best_plane(
 
     ``spreads`` are the covariances of numerator and denominator, ``means`` those of all classes.
     """
-    own, other = spreads
-    own_mean, other_mean = plane.own_mean @ means, plane.other_mean @ means
-    if plane.between is not None:
-        between = plane.between @ means
-        other = other + between.T @ between
+    own_mean, other_mean, between = (
+        part @ means for part in (plane.own_mean, plane.other_mean, plane.between)
+    )
+    own, other = spreads[0], spreads[1] + between.T @ between
     forms = [(own, own_mean), (other, other_mean)]
     if tau > 0.0:
         A, B = (_bordered(*form, tau) for form in forms)

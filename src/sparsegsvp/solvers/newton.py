@@ -20,19 +20,78 @@ from scipy.linalg.lapack import dposv
 from .._typing import BoolArray, Float64Array, IntArray
 from ..linalg.covariances import ClassCovariances
 from .penalties import Penalty
-from .quotient import Bias, OneVsRest, Point, Quotient, full_gradient
+from .quotient import Bias, OneVsRest, Quotient
 
 # Relative size of what rounding changes of the objective.
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 _ARMIJO = 1e-4
-# Part of the tolerance below which the coefficients are as sure as the certificate.
-_SURE = 1e-2
 # Largest support whose Hessian is formed.
 _MAX_NEWTON = 1000
 # What is added, one after the other, to the diagonal of an indefinite Hessian, relative to it.
 _SHIFTS = np.array([0.0, 0.03, 0.06, 0.18, 0.54, 1.6, 4.8, 15.0, 44.0])
-# The problem on a working set is solved to this part of the tolerance.
-_INNER = 0.3
+# The problem on a working set is solved to this part of the tolerance, for the sake of the
+# coefficients: Newton converges quadratically, so that costs a step at most.
+_INNER = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The problem of one plane at any delta."""
+
+    cov: ClassCovariances
+    plane: OneVsRest
+    tau: float
+    penalty: Penalty
+    # the factors l_f of all features: 0 for those in every solution, infinite for those in none
+    factors: Float64Array
+
+    @cached_property
+    def eligible(self) -> BoolArray:
+        """Which features a solution may have: they vary and their factors are finite."""
+        return self.cov.varying & (self.factors < np.inf)
+
+    @cached_property
+    def free(self) -> IntArray:
+        """The features without a penalty, which are in every solution."""
+        return np.flatnonzero((self.factors == 0.0) & self.cov.varying)
+
+    def quotient(self, features: IntArray) -> Quotient:
+        """The quotient on some of the features."""
+        return Quotient(self.cov, self.plane, self.tau, features)
+
+    def gradient(self, features: IntArray, w: Float64Array, bias: Bias) -> Float64Array:
+        """The quotient's gradient over all features, by one pass over the data.
+
+        w is zero but on ``features``.
+        """
+        plane, means, r = self.plane, self.cov.means, bias.ratio
+        gradient = self.cov.products(features, w, (plane.own - r * plane.other)[None])[0]
+        spread = (plane.between @ (means[:, features] @ w)) @ plane.between
+        pull = bias.own * plane.own_mean - r * (bias.other * plane.other_mean + spread)
+        gradient += pull @ means
+        gradient[features] += (self.tau * (1.0 - r)) * w
+        gradient *= 2.0 / bias.denominator
+        return gradient
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A stationary point of one plane's problem at one delta.
+
+    ``w`` holds the weights of ``features``, in standardised units; all others are zero.
+    """
+
+    delta: float
+    features: IntArray
+    w: Float64Array
+    bias: Bias
+    objective: float
+    kkt_residual: float
+    n_iter: int
+    history: list[float]
+    gradient: Float64Array  # of all features; empty where it is not needed any more
+    converged: bool
+    gap: float = 0.0  # how far the downward path was above this, relative
 
 
 def prox_on_sphere(y: Float64Array, threshold: Float64Array) -> Float64Array:
@@ -67,9 +126,6 @@ def kkt_residual(w: Float64Array, gradient: Float64Array, slopes: Float64Array) 
     return float(violation.max())
 
 
-# ------------------------------------------------------------------------- on a few features
-
-
 class Iterate:
     """A unit vector with its objective, slopes of the penalty and certificate."""
 
@@ -96,20 +152,15 @@ class Iterate:
 
 
 def minimize(
-    quotient: Quotient,
-    penalty: Penalty,
-    base: Float64Array,
-    w: Float64Array,
-    *,
-    tol: float,
-    max_iter: int,
+    problem: Problem, delta: float, features: IntArray, w: Float64Array, tol: float, max_iter: int
 ) -> tuple[Iterate, list[float]]:
-    """Lower the objective from the unit vector w until `kkt_residual` is at most ``tol``.
+    """Lower the objective on some features from the unit vector w on them.
 
-    ``base`` holds delta l_f. Returns the last iterate and the objective at the start and after
-    each iteration.
+    Ends where `kkt_residual` is at most ``tol``. Returns the last iterate and the objective at
+    the start and after each iteration.
     """
-    current, previous = Iterate(quotient, penalty, base, w), None
+    base = delta * problem.factors[features]
+    current, previous = Iterate(problem.quotient(features), problem.penalty, base, w), None
     history = [current.objective]
     while current.residual > tol and len(history) <= max_iter:
         new = _newton_step(current, tol) or _gradient_step(current, previous)
@@ -117,13 +168,6 @@ def minimize(
             break  # no step decreases the objective any more: rounding
         current, previous = new, current
         history.append(current.objective)
-    if _SURE * tol < current.residual <= tol and 1 < len(history) <= max_iter:
-        # Where the problem is ill conditioned a small residual leaves the coefficients less
-        # sure. Newton converges quadratically: one step more settles them.
-        new = _newton_step(current, tol)
-        if new is not None and new.residual <= current.residual:
-            current = new
-            history.append(current.objective)
     return current, history
 
 
@@ -131,7 +175,13 @@ def _newton_step(it: Iterate, tol: float) -> Iterate | None:
     """A Newton step on support and signs, cut at zero crossings; None where it fails."""
     w, gradient = it.w, it.point.gradient
     support = w.nonzero()[0]
-    at = np.concatenate((support, _entering(it, len(support), tol)))
+    excess = np.abs(gradient) - it.slopes
+    excess[support] = 0.0
+    # Of nearly collinear features that violate the certificate only a few are wanted: letting
+    # all of them in at once costs more steps than it saves.
+    entering = np.flatnonzero(excess > tol)
+    entering = entering[np.argsort(-excess[entering], kind="stable")[: 1 + len(support) // 8]]
+    at = np.concatenate((support, entering))
     if it.quotient.pair is None or not 2 <= len(at) <= _MAX_NEWTON:
         return None
     v = w[at]
@@ -160,20 +210,6 @@ def _newton_step(it: Iterate, tol: float) -> Iterate | None:
             lower = new.objective < it.objective or new.residual < it.residual
             return new if lower else None
     return None
-
-
-def _entering(it: Iterate, n_support: int, tol: float) -> IntArray:
-    """The features at zero that violate the certificate most.
-
-    Of nearly collinear features only a few are wanted: letting all of them in at once costs
-    more steps than it saves.
-    """
-    excess = np.abs(it.point.gradient) - it.slopes
-    new = ((excess > tol) & (it.w == 0.0)).nonzero()[0]
-    most = 1 + n_support // 8
-    if len(new) > most:
-        new = new[np.argsort(-excess[new], kind="stable")[:most]]
-    return new
 
 
 def _newton_direction(
@@ -205,7 +241,11 @@ def _newton_direction(
 def _gradient_step(it: Iterate, previous: Iterate | None) -> Iterate | None:
     """A proximal gradient step, halved until the objective has decreased enough."""
     w, gradient = it.w, it.point.gradient
-    length = _step_length(it.quotient, it.point, previous)
+    length = 1.0
+    if previous is not None:  # the length of Barzilai and Borwein
+        step = w - previous.w
+        bend = float(step @ (gradient - previous.point.gradient))
+        length = float(step @ step) / bend if bend > 0.0 else length
     for _ in range(60):
         new = it.at(prox_on_sphere(w - length * gradient, length * it.slopes))
         moved = float(((new.w - w) ** 2).sum())
@@ -217,98 +257,16 @@ def _gradient_step(it: Iterate, previous: Iterate | None) -> Iterate | None:
     return None
 
 
-def _step_length(quotient: Quotient, point: Point, previous: Iterate | None) -> float:
-    """The length of Barzilai and Borwein, or one from the curvature along the gradient."""
-    g = point.gradient
-    if previous is not None:
-        step = point.w - previous.w
-        bend = float(step @ (g - previous.point.gradient))
-        if bend > 0.0:
-            return float(step @ step) / bend
-    own, other = quotient.products(g)
-    bend = 2.0 * abs(float(g @ own - point.bias.ratio * (g @ other))) / point.bias.denominator
-    return float(g @ g) / bend if bend > 0.0 else 1.0
-
-
-# ------------------------------------------------------------------------- on all features
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """The problem of one plane at any delta."""
-
-    cov: ClassCovariances
-    plane: OneVsRest
-    tau: float
-    penalty: Penalty
-    # the factors l_f of all features: 0 for those in every solution, infinite for those in none
-    factors: Float64Array
-
-    @cached_property
-    def eligible(self) -> BoolArray:
-        """Which features a solution may have: they vary and their factors are finite."""
-        return self.cov.varying & (self.factors < np.inf)
-
-    @cached_property
-    def free(self) -> IntArray:
-        """The features without a penalty, which are in every solution."""
-        return np.flatnonzero((self.factors == 0.0) & self.cov.varying)
-
-    def quotient(self, features: IntArray) -> Quotient:
-        """The quotient on some of the features."""
-        return Quotient(self.cov, self.plane, self.tau, features)
-
-    def minimize(
-        self, delta: float, features: IntArray, w: Float64Array, tol: float, max_iter: int
-    ) -> tuple[Iterate, list[float]]:
-        """Minimise over some of the features, from the unit vector w on them."""
-        base = delta * self.factors[features]
-        return minimize(self.quotient(features), self.penalty, base, w, tol=tol, max_iter=max_iter)
-
-    def gradient(self, features: IntArray, w: Float64Array, bias: Bias) -> Float64Array:
-        """The gradient of all features, by one pass over the data."""
-        return full_gradient(self.cov, self.plane, self.tau, features, w, bias)
-
-    def pull(self, gradient: Float64Array) -> Float64Array:
-        """The penalty that each feature at zero would outweigh: |g_f| / l_f, 0 without one."""
-        out = np.zeros(len(gradient))
-        return np.divide(np.abs(gradient), self.factors, out=out, where=self.factors > 0.0)
-
-    def cost(self, features: IntArray, w: Float64Array) -> float:
-        """``sum_f l_f p(|w_f|)`` of a w that is zero but on ``features``."""
-        return float(self.factors[features] @ self.penalty.value(np.abs(w)))
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """A stationary point of one plane's problem at one delta.
-
-    ``w`` holds the weights of ``features``, in standardised units; all others are zero.
-    """
-
-    delta: float
-    features: IntArray
-    w: Float64Array
-    bias: Bias
-    objective: float
-    kkt_residual: float
-    n_iter: int
-    history: list[float]
-    gradient: Float64Array  # of all features; empty where it is not needed any more
-    converged: bool
-    gap: float = 0.0  # how far the downward path was above this, relative
-
-
 def solve(problem: Problem, delta: float, start: Solution, tol: float, max_iter: int) -> Solution:
     """Solve at one delta from a solution whose gradient and delta give the features to expect."""
     # what the slopes of features at zero are compared with
     resting = (delta * problem.penalty.slope_at_zero) * problem.factors
     features = _expected(problem, delta, start, resting)
-    w = _spread(start.features, start.w, features)
+    w = placed(start.features, start.w, features)
     history: list[float] = []
     while True:
         left = max(max_iter - len(history) + 1, 1)
-        it, steps = problem.minimize(delta, features, w, _INNER * tol, left)
+        it, steps = minimize(problem, delta, features, w, _INNER * tol, left)
         history += steps[1:] if history else steps
         support = it.w.nonzero()[0]
         chosen, weights, bias = features[support], it.w[support], it.point.bias
@@ -324,7 +282,7 @@ def solve(problem: Problem, delta: float, start: Solution, tol: float, max_iter:
         if len(new) > limit:
             new = new[np.argsort(-excess[new], kind="stable")[:limit]]
         grown = np.union1d(features, new)
-        w, features = _spread(features, it.w, grown), grown
+        w, features = placed(features, it.w, grown), grown
     n_iter, converged = len(history) - 1, residual <= tol
     return Solution(
         delta, chosen, weights, bias, it.objective, residual, n_iter, history, gradient, converged
@@ -353,7 +311,7 @@ def solve_reweighted(
     return replace(result, n_iter=n_iter + result.n_iter)
 
 
-def _spread(features: IntArray, w: Float64Array, among: IntArray) -> Float64Array:
+def placed(features: IntArray, w: Float64Array, among: IntArray) -> Float64Array:
     """w on a larger sorted set of features, zero elsewhere."""
     out = np.zeros(len(among))
     out[np.searchsorted(among, features)] = w

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import Float64Array, IntArray
 from .exact import solve_unpenalized
-from .newton import Problem, Solution, kkt_residual, solve, solve_reweighted
+from .newton import Problem, Solution, kkt_residual, minimize, placed, solve, solve_reweighted
 from .penalties import Penalty
 from .quotient import Bias, single_feature_ratios
 
@@ -22,21 +21,10 @@ _DISTINCT = 1e-7
 _LOOSE = 1e-2
 # Tolerance, relative to the largest delta, of the l1 solutions that reweighting starts from.
 _START = 1e-4
-# What rounding leaves of gradients: where the classes do not differ at all, so that these are
-# nothing else, no certificate is met to a part of the largest of them.
+# What rounding leaves of gradients, which is all there is where the classes do not differ.
 _ROUNDING = 1e-14
 # A quotient that is zero but for rounding.
 _NOTHING_LEFT = 1e-24
-
-_NO_GRADIENT = np.empty(0)
-
-
-class Start(NamedTuple):
-    """Where a path begins."""
-
-    first: Solution  # the sparsest solution
-    delta_max: float  # at and above it the first solution is the path's
-    launch: Solution  # what solutions below it are started from
 
 
 class Path:
@@ -63,10 +51,7 @@ class Path:
         self._l1 = replace(launch, delta=self._l1_max)
 
     def at(self, delta: float, last: Solution | None = None) -> Solution:
-        """The solution at ``delta``, which may not be above that of the last call.
-
-        ``last`` is that call's solution.
-        """
+        """The solution at a delta not above that of the last call, whose solution was ``last``."""
         if delta >= self._first_above:
             return self._first_at(delta)
         limits = self._tol, self._max_iter
@@ -77,9 +62,9 @@ class Path:
         result = solve_reweighted(self.problem, delta, self._l1, *limits)
         if last is not None:
             # going on from the last delta may end in a lower minimum than starting anew
-            result = min(result, solve(self.problem, delta, last, *limits), key=_objective)
+            result = _lower(result, solve(self.problem, delta, last, *limits))
         if delta >= self.delta_max:
-            result = min(self._first_at(delta), result, key=_objective)
+            result = _lower(self._first_at(delta), result)
         return result
 
     def continue_to(self, delta: float) -> Solution:
@@ -113,12 +98,11 @@ class Path:
 
         The path ends with the first solution of more than ``max_features`` features.
         """
-        path: list[Solution] = []
-        last = None
+        path, last = [], None
         for delta in deltas:
             last = self.at(float(delta), last)
             # a gradient over all features for every delta would outweigh the data
-            path.append(replace(last, gradient=_NO_GRADIENT))
+            path.append(replace(last, gradient=np.empty(0)))
             if len(last.features) > max_features:
                 break
         self._walk_up(path)
@@ -133,7 +117,7 @@ class Path:
             lower = self._lower_from(path[index + 1], down)
             if lower is not None:
                 gap = (down.objective - lower.objective) / abs(lower.objective)
-                path[index] = replace(lower, gradient=_NO_GRADIENT, gap=gap)
+                path[index] = replace(lower, gradient=np.empty(0), gap=gap)
 
     def _lower_from(self, start: Solution, down: Solution) -> Solution | None:
         """A solution at ``down``'s delta with a lower objective, started from ``start``.
@@ -145,10 +129,9 @@ class Path:
         if np.array_equal(start.features, down.features) and (start.w * down.w > 0.0).all():
             return None
         features = np.union1d(start.features, down.features)
-        w = np.zeros(len(features))
-        w[np.searchsorted(features, start.features)] = start.w
+        w = placed(start.features, start.w, features)
         loose = self._loose(down.delta)
-        trial, _ = self.problem.minimize(down.delta, features, w, loose, self._max_iter)
+        trial, _ = minimize(self.problem, down.delta, features, w, loose, self._max_iter)
         if trial.objective >= down.objective - _DISTINCT * abs(down.objective):
             return None
         dense = np.zeros(len(self.problem.factors))
@@ -177,23 +160,16 @@ class Path:
         return max(self._tol, _LOOSE * delta)
 
     def _first_at(self, delta: float) -> Solution:
-        cost = self.problem.cost(self.first.features, self.first.w)
-        objective = self.first.bias.ratio + delta * cost
-        return replace(self.first, delta=delta, objective=objective, history=[objective])
+        first = self.first
+        objective = _objective(self.problem, delta, first.features, first.w, first.bias)
+        return replace(first, delta=delta, objective=objective, history=[objective])
 
 
-def delta_grid(delta_max: float, n_deltas: int, ratio: float) -> Float64Array:
-    """``n_deltas`` values from delta_max down to ratio * delta_max, in geometric steps."""
-    if n_deltas == 1:
-        return np.array([delta_max])
-    return delta_max * np.geomspace(1.0, ratio, n_deltas)
+def path_start(problem: Problem) -> tuple[Solution, float, Solution]:
+    """The first solution of a path, delta_max, and what solutions below it are started from.
 
-
-def path_start(problem: Problem) -> Start:
-    """The first solution of a path, and delta_max.
-
-    It has the feature with the smallest quotient by itself or, where some have no penalty, all
-    of these, at the best plane on them. It meets the certificate at and above the largest
+    The first has the feature with the smallest quotient by itself or, where some have no penalty,
+    all of these, at the best plane on them. It meets the certificate at and above the largest
     ``|g_f| / (l_f p'(0))`` over the other features, which is delta_max.
 
     Unless features without a penalty tell next to nothing: a covariate by which the classes were
@@ -213,37 +189,31 @@ def path_start(problem: Problem) -> Start:
             "tau = 0 its quotient is 0 at once, and no other feature can add to it. Use tau > 0"
         )
     gradient = problem.gradient(features, w, bias)
-    pull = problem.pull(gradient)
-    pull[features] = 0.0
-    top = int(pull.argmax())
+    slopes = problem.factors * problem.penalty.slope_at_zero
+    rest = problem.eligible & (slopes > 0.0)
+    rest[features] = False
+    top = int(np.divide(np.abs(gradient), slopes, out=np.zeros(len(rest)), where=rest).argmax())
     near = np.union1d(features, top)
     if len(near) <= problem.cov.max_block:
         # the path hangs on this one gradient: from the blocks, in float64 whatever the data is
-        dense = np.zeros(len(near))
-        dense[np.searchsorted(near, features)] = w
-        gradient[near] = problem.quotient(near).evaluate(dense).gradient
-        pull = problem.pull(gradient)
-    slope = problem.penalty.slope_at_zero
-    delta_max = 0.0 if top in features else float(pull[top]) / slope
-    other, gain = _best_other(problem, bias.ratio - ratios) if len(problem.free) else (0, 0.0)
-    leaps = gain / slope > delta_max
-    delta_max = max(gain / slope, delta_max)
-    objective = bias.ratio + delta_max * problem.cost(features, w)
+        gradient[near] = problem.quotient(near).evaluate(placed(features, w, near)).gradient
+    delta_max = abs(float(gradient[top])) / float(slopes[top]) if rest[top] else 0.0
+    gains = np.full(len(rest), -np.inf)
+    if len(problem.free):
+        np.divide(bias.ratio - ratios, slopes, out=gains, where=rest)
+    other = np.array([int(gains.argmax())])
+    leaps = bool(gains.max() > delta_max)
+    delta_max = max(delta_max, float(gains.max()))
+    objective = _objective(problem, delta_max, features, w, bias)
     residual = kkt_residual(w, gradient[features], np.zeros(len(w)))
     first = launch = Solution(
         delta_max, features, w, bias, objective, residual, 0, [objective], gradient, True
     )
     if leaps:
-        launch = _single(problem, other, first)
-    return Start(first, delta_max, launch)
-
-
-def _single(problem: Problem, feature: int, like: Solution) -> Solution:
-    """A solution with one feature, of which only the weights and the gradient are set."""
-    at = np.array([feature])
-    point = problem.quotient(at).evaluate(np.ones(1))
-    gradient = problem.gradient(at, point.w, point.bias)
-    return replace(like, features=at, w=point.w, gradient=gradient)
+        point = problem.quotient(other).evaluate(np.ones(1))
+        gradient = problem.gradient(other, point.w, point.bias)
+        launch = replace(first, features=other, w=point.w, gradient=gradient)
+    return first, delta_max, launch
 
 
 def _sparsest(problem: Problem, ratios: Float64Array) -> tuple[IntArray, Float64Array, Bias]:
@@ -255,7 +225,7 @@ def _sparsest(problem: Problem, ratios: Float64Array) -> tuple[IntArray, Float64
             return features, *result
         # at infinity: what can be reached from the best of them
         w = 1.0 * (features == features[np.argmin(ratios[features])])
-        it, _ = problem.minimize(0.0, features, w, 1e-10, 1000)
+        it, _ = minimize(problem, 0.0, features, w, 1e-10, 1000)
         at = it.w.nonzero()[0]
         return features[at], it.w[at], it.point.bias
     if not np.isfinite(ratios).any():
@@ -265,13 +235,13 @@ def _sparsest(problem: Problem, ratios: Float64Array) -> tuple[IntArray, Float64
     return features, point.w, point.bias
 
 
-def _best_other(problem: Problem, gains: Float64Array) -> tuple[int, float]:
-    """The feature that gains most for its penalty, which it has, and that gain."""
-    worth = np.full(len(gains), -np.inf)
-    np.divide(gains, problem.factors, out=worth, where=(problem.factors > 0.0) & problem.eligible)
-    best = int(np.argmax(worth))
-    return best, float(worth[best])
+def _lower(one: Solution, other: Solution) -> Solution:
+    """The solution with the lower objective, the first of equals."""
+    return other if other.objective < one.objective else one
 
 
-def _objective(solution: Solution) -> float:
-    return solution.objective
+def _objective(
+    problem: Problem, delta: float, features: IntArray, w: Float64Array, bias: Bias
+) -> float:
+    cost = problem.factors[features] @ problem.penalty.value(np.abs(w))
+    return bias.ratio + delta * float(cost)

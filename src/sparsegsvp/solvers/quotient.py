@@ -36,8 +36,8 @@ class OneVsRest:
     own_mean: Float64Array  # of the class means
     other_mean: Float64Array
     # contrasts E of the class means M such that the spread of the other classes' means adds
-    # (E M)'(E M) to the denominator; None for two classes
-    between: Float64Array | None
+    # (E M)'(E M) to the denominator; for two classes one row of zeros
+    between: Float64Array
 
     @classmethod
     def of_class(cls, i: int, share: Float64Array, pool: float) -> OneVsRest:
@@ -48,16 +48,9 @@ class OneVsRest:
         k = len(share)
         unit = np.eye(k)[i]
         rest = (1.0 - unit) / (k - 1)
-        between = None
-        if k > 2:
-            between = (np.eye(k) - rest)[np.arange(k) != i] / np.sqrt(k - 1)
-        return cls(
-            own=(1.0 - pool) * unit + pool * share,
-            other=(1.0 - pool) * rest + pool * share,
-            own_mean=unit,
-            other_mean=rest,
-            between=between,
-        )
+        own, other = ((1.0 - pool) * part + pool * share for part in (unit, rest))
+        between = (np.eye(k) - rest)[unit == 0.0] / np.sqrt(k - 1)
+        return cls(own, other, unit, rest, between)
 
 
 class Bias(NamedTuple):
@@ -97,47 +90,17 @@ def best_bias(a: float, c: float, d: float) -> Bias:
 
 
 def single_feature_ratios(cov: ClassCovariances, plane: OneVsRest, tau: float) -> Float64Array:
-    """The quotient of every feature by itself; infinite for constant features.
+    """The quotient of every feature by itself at its best bias; infinite for constant features.
 
-    With tau = 0 a feature may separate the classes without any spread, and then its
-    quotient is 0.
+    With a, c and d as in `best_bias` it is the smaller root of ``c r^2 - (a + c + d^2) r + a``.
     """
     a = plane.own @ cov.variances + tau
-    c = plane.other @ cov.variances + tau
-    if plane.between is not None:
-        c = c + ((plane.between @ cov.means) ** 2).sum(axis=0)
+    c = plane.other @ cov.variances + tau + ((plane.between @ cov.means) ** 2).sum(axis=0)
     d = (plane.other_mean - plane.own_mean) @ cov.means
-    u = c + d * d - a
-    root = np.hypot(u, 2.0 * np.sqrt(a) * d)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(u > 0.0, 2.0 * a * d / (u + root), (root - u) / (2.0 * d))
-        far = _FAR * np.sqrt(a + c + d * d)
-        t = np.clip(np.where(np.isnan(t), 0.0, t), -far, far)  # NaN: alike, any t will do
-        ratio = (a + t * t) / (c + (t + d) ** 2)
+    root = np.hypot(c + d * d - a, 2.0 * np.sqrt(a) * d)
+    with np.errstate(invalid="ignore"):
+        ratio = 2.0 * a / (a + c + d * d + root)
     return np.where(cov.varying & ~np.isnan(ratio), ratio, np.inf)
-
-
-def full_gradient(
-    cov: ClassCovariances,
-    plane: OneVsRest,
-    tau: float,
-    features: IntArray,
-    w: Float64Array,
-    bias: Bias,
-) -> Float64Array:
-    """The quotient's gradient over all features at w, which is zero but on ``features``.
-
-    It takes one product with the data.
-    """
-    r = bias.ratio
-    gradient = cov.products(features, w, (plane.own - r * plane.other)[None])[0]
-    pull = bias.own * plane.own_mean - (r * bias.other) * plane.other_mean
-    if plane.between is not None:
-        pull = pull - r * (plane.between @ (cov.means[:, features] @ w)) @ plane.between
-    gradient += pull @ cov.means
-    gradient[features] += (tau * (1.0 - r)) * w
-    gradient *= 2.0 / bias.denominator
-    return gradient
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,20 +127,18 @@ class Quotient:
         self.tau, self._cov, self._features = tau, cov, features
         self.own_mean, self.other_mean = plane.own_mean @ means, plane.other_mean @ means
         self._coef = np.array((plane.own, plane.other))
-        self._between = None if plane.between is None else plane.between @ means
+        self._between = plane.between @ means
         self.pair: Float64Array | None = None
         if len(features) <= cov.max_block:
             self.pair = cov.blocks(features, self._coef)
-            if self._between is not None:
-                self.pair[1] += self._between.T @ self._between
+            self.pair[1] += self._between.T @ self._between
 
     def products(self, w: Float64Array) -> Float64Array:
         """N w and D w, as rows."""
         if self.pair is not None:
             return self.pair @ w
         out = self._cov.products(self._features, w, self._coef)[:, self._features]
-        if self._between is not None:
-            out[1] += (self._between @ w) @ self._between
+        out[1] += (self._between @ w) @ self._between
         return out
 
     def evaluate(self, w: Float64Array) -> Point:

@@ -28,7 +28,7 @@ from scipy.linalg import solve_triangular
 from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import check_integer, check_n_features
 from ..linalg.moments import ClassMoments, names_of
-from ..linalg.rows import BLOCK, Rows, read_classes, spans
+from ..linalg.rows import BLOCK, Rows, read_classes, repetitions, spans
 from .penalties import penalty_factors
 
 # Above this ratio of mean to standard deviation, float32 products are accumulated in float64.
@@ -36,7 +36,7 @@ _LARGE_MEAN = 30.0
 # Features up to which the covariances of all of them are formed, where there are more rows.
 _TALL, _TALL_LAZY = 256, 2048
 # Multiplications that an exact shrinkage may cost, and the features that stand for all above it.
-_EXACT_SHRINKAGE, _SAMPLED = 5e9, 32
+_EXACT_SHRINKAGE, _SAMPLED = 5e9, 16
 # Features whose covariances are read ahead in a pass, and the bytes these may take.
 _AHEAD, _AHEAD_BYTES = 64, 1 << 28
 # Correlation from which features are listed as stand-ins, and how many at most.
@@ -53,7 +53,7 @@ class Spreads:
     """
 
     share: Float64Array  # (n_sets, n_classes), the classes' shares of the weight
-    n_samples: IntArray  # (n_sets,), distinct rows
+    n_samples: Float64Array  # (n_sets,), with repetitions
     center: Float64Array  # (n_sets, n_features)
     scale: Float64Array  # 1 for constant features
     varying: BoolArray
@@ -64,7 +64,7 @@ class Spreads:
     def of(
         cls,
         share: Float64Array,
-        n_samples: IntArray,
+        n_samples: Float64Array,
         means: Float64Array,
         within: Float64Array,
         standardize: bool,
@@ -102,10 +102,9 @@ class RowCovariances:
         clip: float | None = None,
         standardize: bool = True,
     ) -> None:
-        self.key, self.rank = row_identity(rows)
         self.limits: Float64Array | None = None  # of what is clipped, over all classes
         self._n_classes, self._standardize = n_classes, standardize
-        self.codes, self._sample_weight = codes, weight
+        self.codes, self._sample_weight, self._times = codes, weight, repetitions(weight)
         mean, variance = rows.class_statistics(codes, weight, n_classes)
         if clip is not None:
             total = np.bincount(codes, weight, minlength=n_classes)
@@ -119,6 +118,10 @@ class RowCovariances:
         everything = np.ones((1, rows.shape[0]), dtype=bool)
         self._set(
             everything, codes, np.arange(n_classes), everything[:, :n_classes], mean, variance
+        )
+        spread = self.spread
+        self.key, self.rank = row_identity(
+            rows, spread.share[0], spread.means[0], spread.center[0], self._inverse[0]
         )
 
     def folds(self, train: BoolArray) -> RowCovariances:
@@ -143,10 +146,7 @@ class RowCovariances:
         weight = self._sample_weight
         total = np.bincount(cells, weight, minlength=len(of_class)).astype(np.float64)
         share, means, within = _merged(total, mean, variance, of_class, inside, self._n_classes)
-        counts = np.zeros(len(train), dtype=np.intp)
-        for s, mask in enumerate(train):
-            counts[s] = len(np.unique(self.rank[mask & (weight > 0.0)]))
-        self.spread = Spreads.of(share, counts, means, within, self._standardize)
+        self.spread = Spreads.of(share, train @ self._times, means, within, self._standardize)
         self._raw_means = means
         self.weight = train * weight
         self.weight /= self.weight.sum(axis=1, keepdims=True)
@@ -222,7 +222,10 @@ class RowCovariances:
     def _read(self, sets: IntArray, features: IntArray) -> Float64Array:
         """Raw covariances of features, each of a set, with all features, in one pass."""
         centers = self._raw_means[sets, :, features]
-        return self.rows.cross(features, centers, self.codes, self.weight[sets], exact=self._exact)
+        back = (centers * self.spread.share[sets])[:, None] @ self._raw_means[sets]
+        return self.rows.cross(
+            features, centers, self.codes, self.weight[sets], back[:, 0], exact=self._exact
+        )
 
     def _read_ahead(self, features: IntArray, likely: Float64Array | None) -> None:
         n_sets, m = self.weight.shape[0], self.rows.shape[1]
@@ -383,6 +386,13 @@ class Path:
         offsets = -0.5 * (self.levels[:k] ** 2 / self.pivots[:k, None]).sum(axis=0)
         weights = weights / self.scale[:k]
         return weights, offsets - weights @ self.center[:k]
+
+    def pair_gains(self) -> Float64Array:
+        """What each feature takes from the quotient of each pair of classes, (k, n_pairs)."""
+        i, j = np.triu_indices(self.levels.shape[1], 1)
+        steps = (self.levels[:, i] - self.levels[:, j]) ** 2 / self.pivots[:, None]
+        distance = np.concatenate([np.zeros((1, len(i))), np.cumsum(steps, axis=0)])
+        return -np.diff(_quotient(distance), axis=0)
 
     def stand_ins(self, k: int) -> list[list[tuple[int, float, float]]]:
         """Features that may stand for each of the first k, the nearest first.
@@ -560,13 +570,20 @@ def _merged(
     return share, means, within
 
 
-def row_identity(rows: Rows) -> tuple[Float64Array, IntArray]:
+def row_identity(
+    rows: Rows,
+    share: Float64Array,
+    means: Float64Array,
+    center: Float64Array,
+    inverse: Float64Array,
+) -> tuple[Float64Array, IntArray]:
     """A number in [0, 1) of each row, as good as drawn, and a rank that equal rows share.
 
-    Both depend on what is in a row and not on its place. A row that is repeated, or weighed,
-    is counted once.
+    Both depend on what is in a row, and neither on its place nor on the order and units of the
+    columns: these weigh in by how far apart the standardised class means lie.
     """
-    value = rows.dot(np.cos(np.arange(1.0, rows.shape[1] + 1.0) ** 1.5), exact=True)
+    weights = np.cos(100.0 * (share @ means**2)) * inverse
+    value = rows.dot(weights, exact=True) - weights @ center
     size = np.abs(value).max()
     value = np.round(value / (size if size > 0.0 else 1.0), 11).astype(np.float64)
     return (value * 1e6) % 1.0, np.unique(value, return_inverse=True)[1]

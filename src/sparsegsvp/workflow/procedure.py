@@ -1,278 +1,141 @@
-"""The procedure of a run: what comes before a method, the method, and penalty factors by name.
+"""The procedure of a run, as one scikit-learn object, and features by their names.
 
-Everything that looks at the data is one estimator. It is fitted on all samples, and clones of it
-in the outer folds, so that what is evaluated is what is used.
+In the folds it imputes, where the table has gaps, selects and classifies. The logarithm looks at
+one cell at a time, so it is taken once, before the folds. `complete` puts what comes before the
+last step in front of a model that was fitted on all samples: from then on it takes the cells of a
+file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.pipeline import Pipeline
+from sklearn.impute import SimpleImputer
 
-from .._notices import Notice, Severity
-from .._typing import Float64Array, IntArray
-from ..estimators import GSVPSVMCV, BatchCenterer, MedianImputer, Panel, PanelPipeline
-from ..estimators.groups import FeatureGroups
-from ..evaluation import default_methods
-from ..evaluation.baselines import common_classifier
-from ..evaluation.compare import KNOWN_AS
-from ..evaluation.paired import only_with
-from ..evaluation.panels import with_size
-from ..io import InputError, Log2, Table
+from .._notices import Notice
+from .._typing import Float64Array
+from ..estimators import GSVPSVM, GSVPSVMCV, PanelPipeline
+from ..estimators.log2 import Log2
+from ..estimators.pipeline import last_step
+from ..io import InputError, Table
 from ..io.errors import listed, option, quote, suggestion
-from ..io.layout import names_in
-from ..report.words import plural
+from ..io.text import names_in
 from .settings import Settings
 
-INNER_FOLDS = 5
-OWN = "GSVPSVMCV"  # the tuned method, which is what `select_panel` runs
-_PER_WEIGHT = 10  # samples of the smallest class for each weight that carries no penalty
+_PER_WEIGHT = 10  # samples of the smallest class for each feature that is in every panel
 
 
-def preparing_steps(settings: Settings, table: Table | None = None) -> list[tuple[str, Any]]:
-    """Return what comes before any method: logarithm, medians of missing values, centring.
-
-    Logarithm and centring leave alone what is adjusted for in a table, and its categories.
-    """
-    skip = () if table is None else tuple(table.clinical_columns)
-    steps: list[tuple[str, Any]] = []
-    if settings.log2:
-        steps.append(("log2", Log2(floor=settings.floor, skip=skip)))
-    if settings.impute == "median":
-        steps.append(("impute", MedianImputer()))
-    if settings.center_batches:
-        steps.append(("center", BatchCenterer(skip=skip)))
-    return steps
+def make_imputer() -> SimpleImputer:
+    """Return the step that fills gaps by medians; a column without values stays, as zeros."""
+    return SimpleImputer(strategy="median", keep_empty_features=True)
 
 
-def make_procedure(
-    settings: Settings, factors: Float64Array | None = None, table: Table | None = None
-) -> Any:
-    """Build the tuned method with what comes before it.
-
-    Small classes shorten the folds of its tuning by themselves. Fitted on a data frame, it
-    predicts from one that has the panel's columns alone. ``factors`` are the penalty factors of
-    all features; the table says which of them are levels of one category, and what is no
-    measurement.
-    """
-    model = GSVPSVMCV(
-        q=settings.q,
-        tau=settings.tau,
-        pool=settings.pool,
-        n_deltas=settings.n_deltas,
-        rule=settings.rule,
-        n_features=settings.n_features,
-        cv=INNER_FOLDS,
-        random_state=settings.random_state,
-        penalty_factor=factors,
-        feature_groups=None if table is None else table.feature_groups,
+def make_procedure(settings: Settings, table: Table) -> Any:
+    """Build what is fitted in every fold; `must` and `ban` become penalty factors."""
+    factors = penalty_factors(settings, table)
+    model = (
+        GSVPSVMCV(penalty_factor=factors, random_state=settings.random_state)
+        if settings.n_features is None
+        else GSVPSVM(settings.n_features, penalty_factor=factors)
     )
-    steps = preparing_steps(settings, table)
-    return PanelPipeline([*steps, ("model", model)]) if steps else model
+    if not table.n_missing:
+        return model
+    return PanelPipeline([("impute", make_imputer()), ("model", model)])
 
 
-def named_rows(table: Table) -> Any:
-    """Return the samples as a data frame, from which a model learns the names of features."""
-    import pandas as pd
-
-    names = list(table.feature_names)
-    if sparse.issparse(table.X):
-        return pd.DataFrame.sparse.from_spmatrix(table.X, columns=names)
-    return pd.DataFrame(table.X, columns=names, copy=False)
+def values_of(table: Table, settings: Settings) -> Any:
+    """Return the samples as the procedure sees them: logarithms taken, gaps open."""
+    return _log2(settings, table).transform(table.X) if settings.log2 else table.X
 
 
-def batch_of(table: Table) -> Any:
-    """Return the batch of each sample that values are centred by: the first that was named."""
-    return next(iter(table.batches.values()), None)
+def _log2(settings: Settings, table: Table) -> Log2:
+    """The logarithm, which leaves alone what is adjusted for."""
+    return Log2(floor=settings.floor, skip=tuple(table.covariate_columns)).fit(table.X)
 
 
-# --- methods by their names
+def complete(model: Any, table: Table, settings: Settings, values: Any) -> PanelPipeline:
+    """Put logarithm and imputation in front of the fitted last step of a model.
+
+    The medians are those of all samples. A model of a table without gaps has them too, for
+    samples to come. The pipeline knows the features' names, and predicts from a data frame that
+    holds its panel alone.
+    """
+    steps: list[tuple[str, Any]] = [("log2", _log2(settings, table))] if settings.log2 else []
+    steps.append(("impute", make_imputer().fit(values)))
+    steps[0][1].feature_names_in_ = np.array(table.feature_names, dtype=object)
+    return PanelPipeline([*steps, ("model", last_step(model))])
 
 
-def _folded(name: str) -> str:
-    """Return a name without capitals, blanks and dashes."""
-    return "".join(c for c in name.lower() if c.isalnum())
+# --- features by their names
 
 
-def method_name(name: str) -> str:
-    """Return how `default_methods` spells a name, whatever its capitals, blanks and dashes."""
-    known = {_folded(key): key for key in default_methods()}
-    folded = _folded(name)
-    if folded in known:
-        return known[folded]
-    if folded in KNOWN_AS:
-        remedy = f"did you mean '{KNOWN_AS[folded]}'?"
-    else:
-        remedy = suggestion(name, [OWN, *known.values()])
-    raise InputError(f"there is no method {quote(name)}", remedy=remedy)
+def penalty_factors(settings: Settings, table: Table) -> Float64Array | None:
+    """Return the penalty factors of a table's features; None where all are 1.
 
-
-def procedure_of(
-    method: str,
-    settings: Settings,
-    factors: Float64Array | None = None,
-    table: Table | None = None,
-) -> Any:
-    """Return a method with what comes before and, if it only selects, after it."""
-    if method == OWN:
-        return make_procedure(settings, factors, table)
-    if factors is not None:
-        asked = [option(name) for name in ("must", "ban", "costs", "adjust")]
-        raise InputError(
-            f"{', '.join(asked[:-1])} and {asked[-1]} are for the method {OWN}",
-            remedy="leave them out",
-        )
-    if table is not None:
-        refuse_categories(table)
-    model = default_methods()[method_name(method)]
-    if settings.n_features is not None:
-        model = with_size(model, settings.n_features)
-    steps = [*preparing_steps(settings), ("method", model)]
-    if not hasattr(model, "predict"):
-        steps.append(("classify", common_classifier()))
-    return Pipeline(steps)
-
-
-def refuse_categories(table: Table) -> None:
-    """Refuse categories that may be chosen: other methods would choose their levels one by one."""
-    if table.categories:
-        raise InputError(
-            f"{option('categorical')} is for the method {OWN}: others choose levels one by one",
-            where=table.source,
-            remedy="leave it out",
-        )
-
-
-def fixed_procedure(method: str, settings: Settings, columns: Sequence[int], table: Table) -> Any:
-    """Return a method that sees some columns only, and takes all of them."""
-    if method == OWN:
-        return only_with(make_procedure(settings, None, table), columns)
-    sized = procedure_of(method, replace(settings, n_features=len(columns)), None, table)
-    n = len(preparing_steps(settings))
-    steps = [*sized.steps[:n], ("panel", Panel(columns)), *sized.steps[n:]]
-    return Pipeline(steps)
-
-
-# --- features that are wanted, unwanted or dear
-
-
-def steering_factors(settings: Settings, table: Table) -> Float64Array | None:
-    """Return the penalty factors of a table's features; None where nothing is asked for."""
+    What is adjusted for is in every panel too, and `nested_evaluate` sees to that.
+    """
     adjusted = table.covariate_columns
-    if not (settings.must or settings.ban or settings.costs or adjusted):
-        return None
-    groups = FeatureGroups.of(table.feature_groups, len(table.feature_names))
-    must, banned = (
-        _whole(columns_of(getattr(settings, name), table, name), groups) for name in ("must", "ban")
-    )
-    must = np.union1d(must, adjusted).astype(np.intp)
-    both = np.intersect1d(must, banned)
-    if len(both):
-        name = quote(table.feature_names[both[0]])
-        asked = option("adjust" if both[0] in adjusted else "must")
-        raise InputError(
-            f"{name} is to be in every panel ({asked}) and in none ({option('ban')})",
-            remedy="leave it out of one of the two",
-        )
-    factors = np.ones(len(table.feature_names))
-    for name, cost in (settings.costs or {}).items():
-        factors[columns_of([name], table, "costs")] = cost
-    factors[must], factors[banned] = 0.0, np.inf
-    if np.isinf(factors).all():
+    must = columns_of(settings.must, table, "must")
+    ban = columns_of(settings.ban, table, "ban")
+    for column in ban:
+        if column in must or column in adjusted:
+            name = option("must" if column in must else "adjust")
+            raise InputError(
+                f"{quote(table.feature_names[column])} is to be in every panel ({name}) and in "
+                f"none ({option('ban')})",
+                remedy="leave it out of one of the two",
+            )
+    n_features = len(table.feature_names)
+    always, left = len({*must, *adjusted}), n_features - len(ban)
+    if left == 0:
         raise InputError(f"{option('ban')} leaves no feature", remedy="name fewer")
-    if groups is not None:
-        factors = groups.steered(factors)  # a cost of 0 is a word for must
-    n_must, n_left = (
-        len(which) if groups is None else groups.count(which)
-        for which in (np.flatnonzero(factors == 0.0), np.flatnonzero(factors < np.inf))
-    )
     size = settings.n_features
-    if size is not None and not n_must <= size <= n_left:
-        asked = option("adjust" if adjusted else "must")
-        few = f"fewer than the {n_must} that are to be in every panel ({asked})"
-        many = f"more than the {n_left} that are left ({option('ban')})"
+    if size is not None and not always <= size <= left:
+        few = f"fewer than the {always} that are to be in every panel"
+        many = f"more than the {left} that there are" + (f" ({option('ban')})" if ban else "")
         raise InputError(
-            f"{option('n_features', size)} asks for {few if size < n_must else many}",
-            remedy="ask for another number, or name fewer",
+            f"{option('n_features', size)} asks for {few if size < always else many}",
+            where=table.source,
+            remedy=f"ask for {always if size < always else left}, or leave it out",
         )
+    if not must and not ban:
+        return None
+    factors = np.ones(n_features)
+    factors[must], factors[ban] = 0.0, np.inf
     return factors
 
 
-def _whole(columns: list[int], groups: FeatureGroups | None) -> IntArray:
-    """Return these features and the other levels of their columns."""
-    found = np.array(columns, dtype=np.intp)
-    return found if groups is None else groups.close(found)
-
-
-def steering_notices(factors: Float64Array | None, table: Table) -> list[Notice]:
-    """Say what is in the panel by request, what was kept out of it, and what goes together."""
-    factors = np.ones(len(table.feature_names)) if factors is None else factors
-    names = np.array(table.feature_names, dtype=object)
-    adjusted = table.covariate_columns
-    must = names[np.setdiff1d(np.flatnonzero(factors == 0.0), adjusted)]
-    banned = names[np.isinf(factors)]
-    costly = int(np.sum((factors > 0.0) & (factors != 1.0) & np.isfinite(factors)))
-    parts: list[str] = []
-    severity: Severity = "note"
-    if adjusted:
+def steering_notices(settings: Settings, table: Table) -> list[Notice]:
+    """Say which features are in or out by request, and whether these are many."""
+    must = [table.feature_names[j] for j in columns_of(settings.must, table, "must")]
+    ban = [table.feature_names[j] for j in columns_of(settings.ban, table, "ban")]
+    parts = [f"In every panel, as asked: {listed(must)}."] if must else []
+    parts += [f"In no panel, as asked: {listed(ban)}."] if ban else []
+    always = len(must) + len(table.covariate_columns)
+    smallest = min(table.class_counts().values())
+    many = always * _PER_WEIGHT > smallest
+    if always and many:
         parts.append(
-            f"Adjusted for, so in every panel and counted in its size: {listed(names[adjusted])}."
+            f"The smallest class has {smallest} samples for {always} features that no fold may "
+            "leave out: their weights are fitted to few samples."
         )
-        fewest = min(table.class_counts().values())
-        if len(adjusted) * _PER_WEIGHT > fewest:
-            severity = "caution"
-            parts.append(
-                f"These are {plural(len(adjusted), 'weight')} without penalty for {fewest} samples "
-                f"of the smallest class: with fewer than {_PER_WEIGHT} for each they fit chance, "
-                "so adjust for less."
-            )
-    if len(must):
-        parts.append(f"In every panel by request, not by choice: {listed(must)}.")
-    if len(banned):
-        parts.append(f"In no panel by request: {listed(banned)}.")
-    if costly:
-        parts.append(f"{costly} features cost more or less than the others, as asked.")
-    columns = table.covariates | table.categories
-    several = [f"{quote(n)} ({len(made)} features)" for n, made in columns.items() if len(made) > 1]
-    if several:
-        parts.append(
-            f"The levels of a column are in a panel together or not at all, and count as one where "
-            f"panels are chosen by their size: {', '.join(several)}."
-        )
-    return [Notice("steered", severity, " ".join(parts))] if parts else []
-
-
-def centring_notices(settings: Settings, table: Table) -> list[Notice]:
-    """Say what was centred, and what that asks of samples to come."""
-    if not settings.center_batches:
-        return []
-    name = quote(next(iter(table.batches)))
-    text = (
-        f"In every fold the mean of each value of {name} in the training part was subtracted. A "
-        "batch that training has not seen is centred by its own samples: the model predicts whole "
-        "batches in which the classes are mixed about as here, not single samples. Where classes "
-        "and batches hang together, centring takes a part of the classes' difference away. Whether "
-        "the batch can be told from the panel is asked of the values before that."
-    )
-    return [Notice("centred", "caution", text)]
+    return [Notice("steered", "caution" if many else "note", " ".join(parts))] if parts else []
 
 
 def columns_of(given: Iterable[str], table: Table, role: str) -> list[int]:
     """Return the numbers of the features that are named; ``role`` is the parameter they are for.
 
-    The name of a column of categories stands for all its levels.
+    The name of a column that is adjusted for stands for all features made of it.
     """
     places = {name: [place] for place, name in enumerate(table.feature_names)}
-    for column, made in (table.covariates | table.categories).items():
+    for column, made in table.covariates.items():
         places.setdefault(column, [places[name][0] for name in made])
-    names = list(given) if role == "costs" else names_in(given, places)
-    for name in names:
+    columns: list[int] = []
+    for name in names_in(given, places):
         if name in places:
+            columns += places[name]
             continue
         left_out = {column.column: column.role for column in table.roles}
         if left_out.get(name, "feature") != "feature":
@@ -287,4 +150,4 @@ def columns_of(given: Iterable[str], table: Table, role: str) -> list[int]:
             where=table.source,
             remedy=suggestion(name, list(places)),
         )
-    return list(dict.fromkeys(place for name in names for place in places[name]))
+    return list(dict.fromkeys(columns))

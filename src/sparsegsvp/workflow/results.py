@@ -1,4 +1,4 @@
-"""Results as objects and files: `Selection`, and folders written whole or not at all."""
+"""Results as objects and files: `Selection`, `ComparedMethods`, and folders written whole."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ import html
 import importlib.util
 import json
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from .._notices import Notice
-from ..evaluation import EvaluationResult, ExternalValidation, LearningCurve, StabilitySelection
+from ..evaluation import Comparison, EvaluationResult, ExternalValidation
 from ..io import (
+    InputError,
     Table,
-    check_cohort,
     csv_text,
-    make_table,
     prepare_output,
     save_model,
     whole_folder,
@@ -27,11 +26,8 @@ from ..io import (
     write_atomic,
 )
 from ..io.errors import naming
-from ..io.files import finish_replacement
-from ..report import build_report, checklist_markdown, describe_model, draw_figures
-from ..report.methods import methods
-from ..report.words import interval
-from .predict import Predictions, names_or_numbers, predictions_csv, recalibrate_model
+from ..report import checklist_markdown, draw_figures, render_comparison, render_page
+from .predict import predict_table, sample_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,88 +37,76 @@ _EXTRAS = {"jinja2": "report", "skops": "persist"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection:
-    """What `select_panel` found.
+    """A panel with its estimate, as `select_panel` returns it.
 
     Attributes
     ----------
-    model : estimator
-        The procedure fitted on all samples: a `GSVPSVMCV`, or a `PanelPipeline` that ends in
-        one. It predicts from a data frame that has the panel's columns alone.
+    model : PanelPipeline
+        The procedure fitted on all samples. It takes the cells of a file, gaps among them, and
+        predicts from a data frame that has the panel's columns alone.
     evaluation : EvaluationResult
         How well the procedure predicts samples it has not seen.
-    stability : StabilitySelection or None
-        Panels of half samples; None where that was left out.
+    validation : ExternalValidation or None
+        How well the model predicts the independent cohort, if one was given.
     document : dict
-        Everything the page shows, as ``results.json`` holds it
-        (`sparsegsvp.report.schema.Results`).
+        Everything the page shows, as ``results.json`` holds it.
     table : Table
         The samples.
-    cohort : Predictions or None
-        Predictions of the independent cohort, if one was given.
-    validation : ExternalValidation or None
-        What that cohort says of the model.
+    cohort : Table or None
+        The samples of the independent cohort.
     seconds : dict of str to float
         How long each stage took; not part of `document`, which repeats byte for byte.
-    learning : LearningCurve or None
-        Accuracy and stability at growing parts of the samples, where that was asked for.
+    run, given
+        What makes the selection of another size.
     """
 
     model: Any
     evaluation: EvaluationResult
-    stability: StabilitySelection | None
+    validation: ExternalValidation | None
     document: dict[str, Any]
     table: Table
-    cohort: Predictions | None
-    cohort_table: Table | None
+    cohort: Table | None
     seconds: dict[str, float]
-    learning: LearningCurve | None = None
-    validation: ExternalValidation | None = None
+    run: Any
+    given: Any
 
     FILES = (
-        "report.html",
-        "checklist.md",
+        "index.html",
+        "results.json",
         "panel.csv",
         "panel.xlsx",
-        "figures/",
-        "model.skops",
-        "results.json",
+        "ladder.csv",
         "predictions.csv",
         "test-predictions.csv",
+        "checklist.md",
+        "model.skops",
         "timings.json",
+        "figures/",
+        "sizes/",
     )
     NEEDS = ("jinja2", "skops")
 
     @property
     def panel(self) -> pd.DataFrame:
-        """The panel, one row per feature, the heaviest first."""
+        """The panel, one row per feature, in the order chosen."""
         import pandas as pd
 
-        rows = []
-        for row in self.document["panel"]:
-            cells = {"higher_in": row["higher_in"]}
-            for label, weight in zip(self.document["data"]["classes"], row["weights"]):
-                cells[f"weight_{label}"] = weight
-            cells |= {name: row[name] for name in ("auc", "frequency", "group_frequency")}
-            cells["substitutes"] = "; ".join(s["feature"] for s in row["substitutes"])
-            rows.append(cells)
-        names = [row["feature"] for row in self.document["panel"]]
-        return pd.DataFrame(rows, index=pd.Index(names, name="feature", dtype=object))
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the panel, one row per feature, the heaviest first."""
-        return self.panel
-
-    def __repr__(self) -> str:
-        """Say in a few lines what was found: the headline, the score and the sizes."""
-        score = self.evaluation.scores["balanced_accuracy"].to_dict()
-        sizes = self.evaluation.panel_sizes
-        lines = [
-            self.document["verdict"]["headline"],
-            f"balanced accuracy {interval(score)}",
-            f"panels: {len(self.document['panel'])} on all samples, {min(sizes)} to {max(sizes)} "
-            f"in the outer folds, {median(sizes):g} in the median",
+        names = ("higher_in", "auc", "frequency", "with_stand_ins", "noise")
+        rows = [
+            {**{name: row[name] for name in names}, "stand_ins": _stand_ins(row)}
+            for row in self.document["panel"]
         ]
-        return "Selection: " + "\n  ".join(lines)
+        features = [row["feature"] for row in self.document["panel"]]
+        return pd.DataFrame(rows, index=pd.Index(features, name="feature", dtype=object))
+
+    @property
+    def ladder(self) -> pd.DataFrame:
+        """Panels of 1, 2, 3, 5, 8, ... features: score, interval, stability and features.
+
+        No size was chosen by these scores, so each is honest; picking the best of them afterwards
+        is not.
+        """
+        return self.evaluation.ladder
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -131,86 +115,30 @@ class Selection:
 
     @property
     def verdict(self) -> str:
-        """Whether there is signal: "signal", "inconclusive", "none" or "not tested"."""
-        return str(self.document["verdict"]["level"])
+        """Whether there is signal: "signal", "weak", "inconclusive", "none" or "not tested"."""
+        return str(self.document["verdict"]["answer"])
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the page, and write it if a path is given."""
-        page = build_report(self.document)
-        if path is not None:
-            write_atomic(path, page)
-        return page
-
-    def save(
-        self, folder: str | os.PathLike[str], *, force: bool = False, figures: bool = False
-    ) -> None:
-        """Write page, checklist, panel, predictions, results and model into a folder, all or none.
-
-        Results of an earlier run are replaced only with `force`, other files never. With
-        `figures` every figure is written too, as SVG, PNG and CSV.
-        """
-        with results_folder(folder, type(self), force=force) as part:
-            self.write(part, figures=figures)
-
-    def write(self, folder: Path, *, figures: bool = False) -> None:
-        """Write the files into a folder that exists, one after the other."""
-        cohort = None
-        if self.cohort is not None and self.cohort_table is not None:
-            cohort = predictions_csv(self.cohort_table, self.cohort)
-        write_texts(
-            folder,
-            {
-                "results.json": json_text(self.document),
-                "panel.csv": csv_text(*panel_rows(self.document)),
-                "predictions.csv": out_of_fold_csv(self.table, self.document["evaluation"]),
-                "test-predictions.csv": cohort,
-                "report.html": self.to_html(),
-                "checklist.md": checklist_markdown(self.document),
-                "timings.json": timings_text(self.seconds),
-            },
-        )
-        write_atomic(folder / "panel.xlsx", panel_workbook(self.document))
-        if figures:
-            write_figures(folder / "figures", self.document)
-        save_model(self.model, folder / "model.skops")
-
-    def recalibrated(
-        self,
-        cohort: Any = None,
-        *,
-        prevalence: float | None = None,
-        method: str = "intercept",
-        **reading: Any,
-    ) -> Selection:
-        """Return the same with probabilities fitted to a prevalence, to a cohort, or both.
-
-        The estimates stay those of before; page, checklist and methods paragraph say what was
-        done. See `sparsegsvp.evaluation.recalibrate`.
+    def with_size(self, size: int) -> Selection:
+        """Return another rung of the ladder: its panel, model, scores and page, without a new run.
 
         Parameters
         ----------
-        cohort : like the data of `select_panel`, optional
-            Samples with labels.
-        prevalence : float, optional
-            Share of the positive class that probabilities are to be for.
-        method : {"intercept", "slope"}, default="intercept"
-            What the cohort sets: an intercept of the log odds, or slope and intercept.
-        **reading
-            How to read `cohort`, as in `select_panel`.
-
-        Returns
-        -------
-        Selection
+        size : int
+            One of ``ladder["size"]``.
         """
-        model = recalibrate_model(
-            self.model,
-            None if cohort is None else cohort_table(cohort, self.table, reading),
-            positive=self.table.positive_class,
-            prevalence=prevalence,
-            method=method,
-        )
-        document = {**self.document, "model": describe_model(model)}
-        return replace(self, model=model, document={**document, "methods": methods(document)})
+        sizes = [] if self.ladder is None else self.ladder["size"].tolist()
+        if size not in sizes:
+            raise InputError(
+                f"the ladder has no panel of {size} features",
+                remedy=f"it has those of {', '.join(map(str, sizes))}; another size takes a run",
+            )
+        rung: Selection = self.run.of_size(self, size)
+        return rung
+
+    def __repr__(self) -> str:
+        """Say in a few lines what was found."""
+        lines = [self.document["verdict"]["headline"], *self.document["verdict"]["sentences"]]
+        return "Selection: " + "\n  ".join(lines)
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook, in a frame that can reach neither it nor the network."""
@@ -220,24 +148,108 @@ class Selection:
             'style="width: 100%; height: 720px; border: 1px solid #ccc"></iframe>'
         )
 
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the page, and write it if a path is given."""
+        page = render_page(self.document)
+        if path is not None:
+            write_atomic(path, page)
+        return page
 
-def cohort_table(test: Any, table: Table, reading: dict[str, Any]) -> Table:
-    """Read an independent cohort: the same features, and labels the table knows."""
-    if isinstance(test, Table):
-        cohort = test
-    else:
-        same = ("id", "transpose", "layer", "sheet", "separator", "decimal", "na", "collapse")
-        kept = {name: reading[name] for name in same if name in reading}
-        kept |= {"adjust": tuple(table.covariates), "categorical": tuple(table.categories)}
-        kept |= {"features": table.feature_names}
-        cohort = make_table(test, target=table.target, **kept)
-    return check_cohort(cohort, table)
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        figures: bool = False,
+        rungs: bool = False,
+    ) -> None:
+        """Write page, panel, ladder, predictions, checklist, results and model into a folder.
+
+        All of them are written or none. Results of an earlier run are replaced only with `force`,
+        other files never. With `figures` every figure is written too, as SVG and CSV; with `rungs`
+        a folder ``sizes/3`` and so on for every size of the ladder, with all of these files.
+        """
+        with results_folder(folder, type(self), force=force) as part:
+            self.write(part, figures=figures, rungs=rungs)
+
+    def write(self, folder: Path, *, figures: bool = False, rungs: bool = False) -> None:
+        """Write the files into a folder that exists, one after the other."""
+        start = time.perf_counter()
+        texts = {
+            "index.html": self.to_html(),
+            "results.json": json_text(self.document),
+            "panel.csv": csv_text(*panel_rows(self.document)),
+            "ladder.csv": csv_text(*ladder_rows(self.document)),
+            "predictions.csv": out_of_fold_csv(self.table, self.evaluation),
+            "checklist.md": checklist_markdown(self.document),
+        }
+        if self.cohort is not None:
+            texts["test-predictions.csv"] = predict_table(self.model, self.cohort).csv()
+        if figures:
+            (folder / "figures").mkdir()
+            for name, figure in draw_figures(self.document).items():
+                texts[f"figures/{name}.svg"] = figure.svg()
+                texts[f"figures/{name}.csv"] = figure.csv()
+        write_texts(folder, texts)
+        with naming(folder / "panel.xlsx"):
+            (folder / "panel.xlsx").write_bytes(panel_workbook(self.document))
+        save_model(self.model, folder / "model.skops")
+        for size in self.ladder["size"].tolist() if rungs and self.ladder is not None else ():
+            (folder / "sizes" / str(size)).mkdir(parents=True)
+            self.with_size(size).write(folder / "sizes" / str(size))
+        self.seconds["page"] = time.perf_counter() - start
+        write_texts(folder, {"timings.json": timings_text(self.seconds)})
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedMethods:
+    """Methods side by side, as `compare_table` returns them.
+
+    Attributes
+    ----------
+    comparison : Comparison
+    document : dict
+        What ``results.json`` holds.
+    seconds : dict of str to float
+        How long the stages took.
+    """
+
+    comparison: Comparison
+    document: dict[str, Any] = field(repr=False)
+    seconds: dict[str, float] = field(repr=False)
+
+    FILES = ("index.html", "results.json", "comparison.csv", "timings.json")
+    NEEDS = ("jinja2",)
+
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write page, table and results into a folder, all of them or none."""
+        with results_folder(folder, type(self), force=force) as part:
+            self.write(part)
+
+    def write(self, folder: Path) -> None:
+        """Write the files into a folder that exists."""
+        # seconds never repeat, so they go where the other timings are
+        frame = self.comparison.table.drop(columns="seconds")
+        rows = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+        fits = {f"{m}, {k} features": s for (m, k), s in self.comparison.seconds.items()}
+        write_texts(
+            folder,
+            {
+                "index.html": render_comparison(self.document),
+                "results.json": json_text(self.document),
+                "comparison.csv": csv_text(list(frame.columns), rows),
+                "timings.json": timings_text({**self.seconds, **fits}),
+            },
+        )
+
+
+# --- folders
 
 
 @contextmanager
 def results_folder(
-    path: str | os.PathLike[str] | None, kind: Any, *, force: bool = False
-) -> Iterator[Any]:
+    path: str | os.PathLike[str], kind: Any, *, force: bool = False
+) -> Iterator[Path]:
     """Open a folder for results that appears whole, at the end, or not at all.
 
     What writing needs, and whether the folder holds files of others or the results of an
@@ -245,8 +257,8 @@ def results_folder(
 
     Parameters
     ----------
-    path : path-like or None
-        The folder; None gives None.
+    path : path-like
+        The folder.
     kind : type
         What will be written: its ``FILES`` are the names it may replace, its ``NEEDS`` the
         modules that writing takes.
@@ -255,19 +267,14 @@ def results_folder(
 
     Yields
     ------
-    Path or None
+    Path
         Where to write.
     """
-    if path is None:
-        yield None
-        return
     for module in kind.NEEDS:
         if importlib.util.find_spec(module) is None:
             raise ImportError(
                 f'writing the results needs {module}: pip install "sparsegsvp[{_EXTRAS[module]}]"'
             )
-    with naming(path):
-        finish_replacement(path)
     # files of these names are an earlier run's only if its results are among them
     ours = kind.FILES if command_of(path) is not None else ()
     prepare_output(path, force=force, owned=ours)
@@ -279,10 +286,10 @@ def command_of(folder: str | os.PathLike[str]) -> str | None:
     """Return the command that wrote the results in a folder; None if they are none of ours."""
     try:
         with open(Path(folder) / "results.json", encoding="utf-8") as file:
-            found = json.load(file)
-        if not found["format"].startswith("sparsegsvp"):
+            document = json.load(file)
+        if not document["format"].startswith("sparsegsvp"):
             return None
-        return str(found.get("run", found).get("command", ""))
+        return str(document.get("run", document).get("command", ""))
     except (OSError, ValueError, AttributeError, KeyError, TypeError):
         return None
 
@@ -292,57 +299,74 @@ def json_text(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write_texts(folder: Path, texts: Mapping[str, str | None]) -> None:
-    """Write the texts that there are, each under its name.
-
-    A file's name in them may be of bytes that are no text: a mark stands for each.
-    """
-    for name, text in texts.items():
-        if text is not None:
-            with naming(folder / name):
-                (folder / name).write_text(text, encoding="utf-8", errors="replace")
-
-
 def timings_text(seconds: Mapping[str, float]) -> str:
     """Format times, which never repeat and so stay apart from results, which do."""
-    return json_text({"seconds": dict(seconds)})
+    return json_text({"seconds": {stage: round(value, 3) for stage, value in seconds.items()}})
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write texts under their names; what is no text in the name of a file becomes a mark."""
+    for name, text in texts.items():
+        with naming(folder / name):
+            (folder / name).write_text(text, encoding="utf-8", errors="replace", newline="")
+
+
+# --- tables
+
+
+def _stand_ins(row: Mapping[str, Any]) -> str:
+    return "; ".join(s["feature"] for s in row["stand_ins"])
 
 
 def panel_rows(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    """The panel as a table: feature, direction and weight per class, frequencies, substitutes."""
+    """The panel as a table: feature, direction, effects, how often chosen again, stand-ins."""
     classes = document["data"]["classes"]
-    header = ["feature"]
-    for label in classes:
-        header += [f"direction in {label}", f"weight for {label}", f"effect in {label}"]
-    header += ["selection frequency", "frequency with substitutes", "substitutes"]
-    rows = []
-    for row in document["panel"]:
-        cells: list[Any] = [row["feature"]]
-        for effect, weight in zip(row["effects"], row["weights"]):
-            cells += [_direction(effect), weight, effect]
-        cells += [row["frequency"], row["group_frequency"]]
-        cells.append("; ".join(s["feature"] for s in row["substitutes"]))
-        rows.append(cells)
+    header = ["feature", "higher in", *(f"effect in {label}" for label in classes), "AUC alone"]
+    header += ["chosen again", "it or a stand-in", "by chance", "stand-ins"]
+    names = ("auc", "frequency", "with_stand_ins", "noise")
+    rows = [
+        [row["feature"], row["higher_in"], *row["effects"], *(row[name] for name in names),
+         _stand_ins(row)]
+        for row in document["panel"]
+    ]  # fmt: skip
+    return header, rows
+
+
+def ladder_rows(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """The ladder as a table, a row for each size."""
+    header = [
+        "size", "balanced accuracy", "low", "high", "AUC", "AUC low", "AUC high", "stability",
+        "stability by chance", "chosen again", "chosen again by chance", "features",
+    ]  # fmt: skip
+    ends, rows = ("value", "low", "high"), []
+    for rung in document["ladder"]:
+        area = rung["roc_auc"] or dict.fromkeys(ends)
+        cells = [rung["size"], *(rung["score"][end] for end in ends), *(area[end] for end in ends)]
+        cells += [rung[name] for name in ("stability", "stability_noise", "chosen_again")]
+        names = "; ".join(row["feature"] for row in rung["features"])
+        rows.append([*cells, rung["chosen_again_noise"], names])
     return header, rows
 
 
 def panel_workbook(document: Mapping[str, Any]) -> bytes:
-    """The panel, its substitutes, the scores and the notices as sheets of a workbook."""
-    keys = ("value", "low", "high", "level")
+    """The panel, its stand-ins, the ladder, the scores and the notices as sheets of a workbook."""
+    ends = ("value", "low", "high", "level")
     scores = [("out of fold", n, s) for n, s in document["scores"].items()]
-    test = document["test"]
-    scores += [] if test is None else [("another cohort", n, s) for n, s in test["scores"].items()]
+    cohort = document["cohort"]
+    if cohort is not None:
+        scores += [("another cohort", n, s) for n, s in cohort["scores"].items()]
     stand_ins = [
-        [row["feature"], s["feature"], s["correlation"], s["frequency"]]
+        [row["feature"], s["feature"], s["correlation"], s["loss"]]
         for row in document["panel"]
-        for s in row["substitutes"]
+        for s in row["stand_ins"]
     ]
-    sheets = {
+    sheets: dict[str, tuple[Sequence[str], Sequence[Sequence[Any]]]] = {
         "panel": panel_rows(document),
-        "substitutes": (["feature", "substitute", "correlation", "frequency"], stand_ins),
+        "stand-ins": (["feature", "stand-in", "correlation", "loss"], stand_ins),
+        "ladder": ladder_rows(document),
         "scores": (
-            ["samples", "score", *keys],
-            [[where, name, *(s[k] for k in keys)] for where, name, s in scores],
+            ["samples", "score", *ends],
+            [[where, name, *(s[end] for end in ends)] for where, name, s in scores],
         ),
         "notices": (
             ["severity", "notice", "text"],
@@ -352,42 +376,14 @@ def panel_workbook(document: Mapping[str, Any]) -> bytes:
     return workbook({name: sheet for name, sheet in sheets.items() if sheet[1]})
 
 
-def write_figures(folder: Path, document: Mapping[str, Any]) -> None:
-    """Write every figure of a document as SVG and, where matplotlib is installed, as PNG.
+def out_of_fold_csv(table: Table, evaluation: EvaluationResult) -> str:
+    """Write every prediction of every repeat, each by a fit that has not seen the sample.
 
-    The numbers behind each are beside it as CSV.
+    These are the predictions that all rates of the page come from.
     """
-    folder.mkdir()
-    painted = importlib.util.find_spec("matplotlib") is not None
-    for name, figure in draw_figures(document).items():
-        for kind in ("svg", "png") if painted else ("svg",):
-            with naming(folder / f"{name}.{kind}"):
-                figure.save(folder / f"{name}.{kind}")
-        write_texts(folder, {f"{name}.csv": figure.csv()})
-
-
-def _direction(effect: float | None) -> str:
-    if not effect:
-        return "same"
-    return "higher" if effect > 0 else "lower"
-
-
-def out_of_fold_csv(table: Table, evaluation: Mapping[str, Any]) -> str:
-    """Write the predictions of the first repeat, each by a fit that has not seen the sample."""
-    classes = [str(c) for c in evaluation["classes"]]
-    first = evaluation["out_of_fold"][0]
-    parts = [("probability of", first["proba"]), ("distance to", first["distances"])]
-    parts = [(title, values) for title, values in parts if values is not None]
-    header = ["sample", "label", "prediction", "correct", "fold"]
-    header += [f"{title} {label}" for title, _ in parts for label in classes]
-    rows = []
-    for i, (name, code) in enumerate(zip(names_or_numbers(table), evaluation["y"])):
-        predicted = first["predicted"][i]
-        cells: list[Any] = [name, classes[code]]
-        if predicted < 0:
-            cells += [None, None, None]
-        else:
-            right = "yes" if predicted == code else "no"
-            cells += [classes[predicted], right, first["fold"][i] + 1]
-        rows.append([*cells, *(v for _, values in parts for v in values[i])])
-    return csv_text(header, rows)
+    frame, names = evaluation.predictions, sample_names(table)
+    columns = {name: frame[name].tolist() for name in frame.columns}
+    columns["sample"] = [names[i] for i in columns["sample"]]
+    for name in ("repeat", "fold"):
+        columns[name] = [number + 1 for number in columns[name]]
+    return csv_text(list(columns), [list(row) for row in zip(*columns.values())])

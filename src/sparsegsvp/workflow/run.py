@@ -1,312 +1,428 @@
-"""A table and what is asked of it: one set-up, evaluation, and fixed panels beside it."""
+"""`select_panel`: a table in, a panel with an honest estimate out; and `compare_table`."""
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any
 
-from .._notices import Notice
 from .._typing import Progress
-from .._versions import versions
-from ..evaluation import EvaluationResult, nested_evaluate, paired_difference
-from ..evaluation.journal import Journal, open_journal
-from ..evaluation.paired import ALONE
-from ..evaluation.values import digest
-from ..io import InputError, Table
-from ..io.errors import option
-from ..report.words import interval, joined, number, plural
-from .procedure import (
-    OWN,
-    centring_notices,
-    columns_of,
-    fixed_procedure,
-    procedure_of,
-    steering_factors,
-    steering_notices,
+from ..evaluation import (
+    EvaluationResult,
+    compare,
+    default_methods,
+    find_method,
+    nested_evaluate,
+    paired_difference,
 )
-from .settings import Settings, outer_folds, refuse_missing
+from ..evaluation.procedure import SIZES, only_with
+from ..io import InputError, Table, check_cohort, make_table
+from ..io.errors import option
+from ..report import GivenPanel, build_comparison, build_document, describe_cohort
+from .predict import validate_table
+from .procedure import columns_of, complete, make_procedure, steering_notices, values_of
+from .results import ComparedMethods, Selection
+from .settings import Settings, check_two_classes, outer_folds
 
-TUNING = "tuning and fitting"
-SUMMARY = "summary"
-GIVEN, COVARIATES = "given panel", ALONE
-_LEVEL = 0.95
+# The stages of an evaluation under the names that timings have.
+_STAGES = {"final fit": "search", "half samples": "halves"}
+# How a table was read that a cohort is read by, too.
+_SAME_READING = (
+    "id", "transpose", "layer", "sheet", "separator", "decimal", "thousands", "encoding", "na",
+    "collapse",
+)  # fmt: skip
 
 
-class Cancelled(Exception):
-    """The run was ended by its caller; nothing was written."""
+class Clock:
+    """Passes progress on, and keeps the seconds of each stage."""
 
-
-class Stages:
-    """Passes progress on, and keeps the seconds of each stage.
-
-    ``cancel`` is asked after each piece of work; once it returns True the run ends with
-    `Cancelled`.
-    """
-
-    def __init__(
-        self, progress: Progress | None = None, cancel: Callable[[], bool] | None = None
-    ) -> None:
+    def __init__(self, progress: Progress | None = None) -> None:
         self.seconds: dict[str, float] = {}
-        self._progress, self._cancel = progress, cancel
-        self._started: dict[str, float] = {}
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Take the report of a piece of work."""
-        now = time.perf_counter()
-        self.seconds[stage] = round(now - self._started.setdefault(stage, now), 3)
-        if self._progress is not None:
-            self._progress(stage, done, total)
-        if self._cancel is not None and self._cancel():
-            raise Cancelled("the run was cancelled; nothing was written")
+        self.progress: Progress = progress or (lambda stage, done, total: None)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Enclose a stage that is one piece."""
-        self(name, 0, 1)
+        """Measure a stage."""
+        start = time.perf_counter()
         yield
-        self(name, 1, 1)
+        self.seconds[name] = time.perf_counter() - start
 
 
-class PreparedRun:
-    """A table with the settings of a run, and the procedure that follows from both.
+def select_panel(
+    data: Any,
+    y: Any = None,
+    *,
+    target: str | None = None,
+    positive: str | None = None,
+    n_features: int | None = None,
+    groups: Any = None,
+    batch: Any = None,
+    adjust: str | Sequence[str] = (),
+    must: str | Sequence[str] = (),
+    ban: str | Sequence[str] = (),
+    panel: str | Sequence[str] | None = None,
+    test: Any = None,
+    prevalence: float | None = None,
+    log2: bool = False,
+    floor: float = 1.0,
+    fast: bool = False,
+    folds: int = 5,
+    repeats: int = 5,
+    permutations: int = 99,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    command: str = "",
+    **reading: Any,
+) -> Selection:
+    """Select a small panel of features and estimate honestly how well it predicts.
 
-    What the table does not allow is refused when it is made. ``fixed`` are the panels that are
-    scored beside the selection.
+    The whole of ``sparsegsvp select``: the procedure (imputation, selection, the number of
+    features, the decision) is evaluated by nested cross-validation and tested against permuted
+    labels, panels of half samples show how stable it is, and the panel is that of all samples.
+    Beside it stands the ladder: panels of 1, 2, 3, 5, 8, ... features, each with its score.
+
+    Parameters
+    ----------
+    data : path-like, data frame, array, AnnData or Table
+        Samples in rows, features in columns.
+    y : array-like of shape (n_samples,), optional
+        Labels, unless `target` names them.
+    target : str, optional
+        The column of labels.
+    positive : str, optional
+        The class of interest of two; by default guessed from the names (case, cancer, died,
+        yes, 1, ...), and else the last in sorted order.
+    n_features : int, optional
+        Exactly this many features; by default as many as cross-validation finds worth it.
+    groups : str or array-like of shape (n_samples,), optional
+        Patients or sites that must not be split between training and test: a column, or one
+        value per sample.
+    batch : str, sequence of str, or mapping from name to array-like, optional
+        Columns that say where or when samples were measured (plate, day, site), or such values
+        under their names. They are no features; whether they and the classes hang together, and
+        how the procedure does on a batch it has not seen, is audited.
+    adjust : str or sequence of str, optional
+        Columns such as age and sex that are in the decision in every fold: what the panel adds to
+        them alone is shown on the same folds. They are counted in the size of the panel.
+    must, ban : str or sequence of str, optional
+        Features that are in every panel, or in none, in every fold. ``"@file"`` stands for the
+        names in a file, one in each line.
+    panel : str or sequence of str, optional
+        Features of another panel, as `must` takes them: it is scored on the same folds, with the
+        paired difference to the selection. Its score flatters where it was chosen with these
+        samples.
+    test : like `data`, optional
+        An independent cohort with the same features and labels, on which the final model is
+        validated (`sparsegsvp.evaluation.validate_external`).
+    prevalence : float, optional
+        Share of the positive class where the panel is to be used, for predictive values and
+        decision curves; by default that of the samples they are measured on.
+    log2 : bool, default=False
+        Take ``log2(max(x, floor))`` first.
+    floor : float, default=1.0
+        Smaller values count as this under the logarithm.
+    fast : bool, default=False
+        A first look: one repeat, 19 permutations, 5 pairs of half samples.
+    folds, repeats : int, default=5
+        Outer folds and their repeats.
+    permutations : int, default=99
+        Draws of the permutation test, which go on to 999 where 99 leave the answer open; 0 leaves
+        the test out.
+    random_state : int, default=0
+        Seed of all random choices.
+    n_jobs : int, optional
+        Worker processes; -1 for one per core. Results do not depend on it.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
+    command : str, default=""
+        What repeats the run, for the record.
+    **reading
+        How to read `data`, and which columns to `drop` or `keep`; see `sparsegsvp.io.make_table`.
+
+    Returns
+    -------
+    Selection
+
+    Examples
+    --------
+    >>> from sparsegsvp import select_panel
+    >>> from sparsegsvp.datasets import make_planted
+    >>> data = make_planted(60, 20, 2, effect=2.5)
+    >>> selection = select_panel(data.X, data.y, fast=True)
+    >>> sorted(selection.panel.index[:2]) == sorted(f"f{j}" for j in data.support)
+    True
+    >>> selection.verdict
+    'signal'
+    >>> selection.with_size(1).panel.shape[0]
+    1
     """
+    settings = Settings(
+        n_features=n_features, must=must, ban=ban, panel=panel or (), prevalence=prevalence,
+        log2=bool(log2), floor=floor, fast=bool(fast), folds=folds, repeats=repeats,
+        permutations=permutations, random_state=random_state,
+    )  # type: ignore[arg-type]  # fmt: skip
+    clock = Clock(progress)
+    with clock.stage("reading"):
+        named = {"group" if isinstance(groups, str) else "groups": groups}
+        table = make_table(
+            data, y, target=target, positive=positive, batch=batch or (), adjust=adjust, **named,
+            **reading,
+        )  # fmt: skip
+        cohort = None if test is None else read_cohort(test, table, reading)
+    run = Run.prepare(table, settings, cohort, command)
+    evaluation, given = run.evaluate(n_jobs, clock)
+    return run.selection(evaluation, given, clock)
 
-    def __init__(
-        self,
-        table: Table,
-        settings: Settings,
-        *,
-        method: str = OWN,
-        n_jobs: int | None = None,
-        progress: Progress | None = None,
-        cancel: Callable[[], bool] | None = None,
-    ) -> None:
-        refuse_missing(table, settings)
-        self.table, self.settings, self.method, self.n_jobs = table, settings, method, n_jobs
-        self.n_outer = outer_folds(table, settings)
-        self.factors = steering_factors(settings, table)
-        self.procedure = procedure_of(method, settings, self.factors, table)
-        self.fixed = fixed_panels(settings, table)
-        self.stages = Stages(progress, cancel)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the settings and the number of folds as JSON can hold them."""
-        return {**self.settings.to_dict(), "outer_folds": self.n_outer}
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A table with what is to be done with it; makes a `Selection` of an evaluation."""
 
-    def notices(self) -> list[Notice]:
-        """Say what is in a panel by request, what was kept out of it, and what was centred."""
-        return [
-            *steering_notices(self.factors, self.table),
-            *centring_notices(self.settings, self.table),
-        ]
+    table: Table
+    settings: Settings
+    cohort: Table | None
+    command: str
+    values: Any
 
-    def open_journal(
-        self,
-        kind: str,
-        parameters: dict[str, Any],
-        log: str | os.PathLike[str] | None,
-        resume: bool,
-    ) -> AbstractContextManager[Journal]:
-        """Open the log of a run, which must agree with this one before it is continued."""
-        table = self.table
+    @classmethod
+    def prepare(cls, table: Table, settings: Settings, cohort: Table | None, command: str) -> Run:
+        """Refuse what the table does not allow, and take logarithms."""
+        if settings.prevalence is not None:
+            check_two_classes(table, "prevalence")
+        table = table.without_notice("raw") if settings.log2 else table
+        return cls(table, settings, cohort, command, values_of(table, settings))
 
-        def header() -> dict[str, Any]:
-            more = {"batches": digest(table.batches)} if table.batches else {}
-            if table.covariates:  # of data in memory their values are no part of the digest
-                more["covariates"] = digest(table.covariates, table.X[:, table.covariate_columns])
-            if table.categories:
-                more["categories"] = digest(table.categories, table.X[:, table.clinical_columns])
-            return {
-                "kind": kind,
-                **more,
-                "data": table.digest,
-                "features": digest(table.feature_names),
-                "labels": [table.target, table.positive_class, digest(table.labels)],
-                "groups": None if table.groups is None else digest(table.groups),
-                "parameters": parameters,
-                "versions": versions(),
-            }
-
-        return open_journal(log, header, resume=resume)
-
-    def evaluate(self, log: Journal) -> EvaluationResult:
-        """Estimate the procedure by nested cross-validation."""
-        return self._evaluate(
-            self.procedure,
-            log=log,
-            progress=self.stages,
-            adjust=self.table.covariate_columns or None,
-            n_permutations=self.settings.permutations,
-            audit=True,
-            n_random_panels=5,
-        )
-
-    def evaluate_beside(self, selected: EvaluationResult, log: Journal) -> list[dict[str, Any]]:
-        """Score the fixed panels on the folds of a selection, each in its own part of the log.
-
-        What is adjusted for was scored alone with the selection. Of the others the batches are
-        not audited, nor random panels drawn, nor is it asked what they add to the covariates.
-        """
-        described = []
-        for panel in self.fixed:
-            if panel.kind == COVARIATES and selected.adjusted is not None:
-                own = selected.adjusted.alone
-            else:
-                own = self._evaluate(
-                    fixed_procedure(self.method, self.settings, panel.columns, self.table),
-                    log=log.part(panel.kind),
-                    progress=lambda _, done, total, kind=panel.kind: self.stages(kind, done, total),
-                    n_permutations=0,
-                    audit=False,
-                    n_random_panels=0,
-                )
-            described.append(panel.describe(own, selected))
-        return described
-
-    def _evaluate(self, procedure: Any, **more: Any) -> EvaluationResult:
+    def evaluate(
+        self, n_jobs: int | None, clock: Clock
+    ) -> tuple[EvaluationResult, GivenPanel | None]:
+        """Evaluate the procedure, and a given panel on the same folds."""
         table, settings = self.table, self.settings
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the result carries them as notices
-            return nested_evaluate(
-                procedure,
-                table.X,
-                table.labels,
-                groups=table.groups,
-                batch=table.batches or None,
-                ids=table.ids,
-                cv=self.n_outer,
-                n_repeats=settings.repeats,
-                max_permutations=settings.max_permutations,
-                permutation="full" if settings.full_permutation else "fixed",
-                pos_label=table.positive_class,
-                feature_names=table.feature_names,
-                final_fit=False,
-                check_repeats=False,  # the table was searched for them when it was made
-                random_state=settings.random_state,
-                n_jobs=self.n_jobs,
-                **more,
-            )
-
-
-# --- fixed panels
-
-
-@dataclass(frozen=True)
-class FixedPanel:
-    """Columns that are scored as they are, beside those that a procedure selects.
-
-    ``kind`` is `GIVEN` for a panel that the caller names, `COVARIATES` for what is adjusted for.
-    It is also the stage, and the part of the log, in which the panel is scored. ``adjusted`` says
-    that the last of the columns are what is adjusted for, which ``names`` leaves out.
-    """
-
-    kind: str
-    names: tuple[str, ...]
-    columns: tuple[int, ...]
-    adjusted: bool = False
-    published: bool = False
-
-    def describe(self, own: EvaluationResult, selected: EvaluationResult) -> dict[str, Any]:
-        """Set the scores of the panel beside those of the selection, as JSON and in words.
-
-        The difference is what the given panel has more than the selection, or what the selection,
-        which has the covariates too, has more than these alone.
-        """
-        pair = (own, selected) if self.kind == GIVEN else (selected, own)
-        found = paired_difference(*pair, level=_LEVEL)
-        ends = {"value": found.value, "low": found.low, "high": found.high}
-        scores = {name: score.to_dict() for name, score in own.scores.items()}
-        mine, other = (
-            interval(result.scores["balanced_accuracy"].to_dict()) for result in (own, selected)
-        )
-        apart = found.low > 0 or found.high < 0
-        words = _given_words if self.kind == GIVEN else _covariate_words
-        return {
-            "kind": self.kind,
-            "features": list(self.names),
-            "published": self.published,
-            "scores": {name: score for name, score in scores.items() if score["low"] is not None},
-            "difference": {**ends, "level": _LEVEL},
-            "p_value": found.p_value,
-            "sentences": words(self, mine, other, ends, apart),
+        procedure = make_procedure(settings, table)
+        counts = settings.evaluation(table)
+        given = self._given_columns()
+        shared = {
+            "groups": table.groups,
+            "n_splits": counts["n_splits"],
+            "n_repeats": counts["n_repeats"],
+            "pos_label": table.positive_class,
+            "feature_names": table.feature_names,
+            "random_state": settings.random_state,
+            "n_jobs": n_jobs,
         }
+        more = (settings.n_features,) if settings.n_features else ()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the result has them as flags
+            evaluation = nested_evaluate(
+                procedure,
+                self.values,
+                table.labels,
+                batch=table.batches or None,
+                adjust=table.covariate_columns or None,
+                n_permutations=counts["n_permutations"],
+                n_pairs=counts["n_pairs"],
+                sizes=tuple(sorted({*SIZES, *more})),
+                progress=clock.progress,
+                **shared,
+            )
+            for stage, seconds in evaluation.seconds.items():
+                clock.seconds[_STAGES.get(stage, stage)] = seconds
+            if not given:
+                return evaluation, None
+            every = list(dict.fromkeys([*given, *table.covariate_columns]))
+            with clock.stage("given panel"):
+                other = nested_evaluate(
+                    only_with(procedure, every),
+                    self.values,
+                    table.labels,
+                    n_permutations=0,
+                    n_pairs=0,
+                    progress=lambda _, done, total: clock.progress("given panel", done, total),
+                    **shared,
+                )
+        names = [table.feature_names[j] for j in given]
+        return evaluation, GivenPanel(names, other, paired_difference(other, evaluation))
 
-
-def _given_words(
-    panel: FixedPanel, mine: str, other: str, difference: dict[str, float], apart: bool
-) -> list[str]:
-    more = difference["value"] >= 0
-    told = "the two cannot be told apart on these samples"
-    if apart:
-        told = f"the {'given panel' if more else 'selection'} predicts better here"
-    origin = (
-        "This judges the panel after the fact: if it was chosen with these samples, or some of "
-        "them, its score is too good, because the folds leave out samples from fitting its "
-        "weights but not from choosing its features."
-    )
-    if panel.published:
-        origin = (
-            "It is stated that the panel was chosen without any of these samples; if that is so, "
-            "its score is as honest as that of the selection."
-        )
-    what = f"{plural(len(panel.names), 'feature')}: {joined(panel.names)}"
-    what += "; and what is adjusted for" if panel.adjusted else ""
-    return [
-        f"The given panel ({what}) reaches a balanced accuracy of {mine}, the selection {other}, "
-        "both on the same folds.",
-        f"Fold by fold that is {number(abs(difference['value']))} {'more' if more else 'less'} "
-        f"({_range(difference)}): {told}.",
-        origin,
-    ]
-
-
-def _covariate_words(
-    panel: FixedPanel, mine: str, other: str, difference: dict[str, float], apart: bool
-) -> list[str]:
-    told = "whether it adds anything cannot be told on these samples"
-    if apart:
-        told = "it adds to them" if difference["value"] > 0 else "with it the prediction is worse"
-    reach = "reaches" if len(panel.names) == 1 else "reach"
-    return [
-        f"Alone, {joined(panel.names)} {reach} a balanced accuracy of {mine}, and {other} "
-        "together with the panel, both on the same folds.",
-        f"Fold by fold the panel adds {difference['value']:+.2f} ({_range(difference)}): {told}.",
-    ]
-
-
-def _range(difference: dict[str, float]) -> str:
-    return (
-        f"{_LEVEL:.0%} interval of the difference {difference['low']:+.2f} to "
-        f"{difference['high']:+.2f}"
-    )
-
-
-def fixed_panels(settings: Settings, table: Table) -> list[FixedPanel]:
-    """Return what is to be scored beside the selection.
-
-    What is adjusted for is part of a given panel too: the two differ in the rest alone.
-    """
-    adjusted = table.covariate_columns
-    found = []
-    if adjusted:
-        names = tuple(table.feature_names[j] for j in adjusted)
-        found.append(FixedPanel(COVARIATES, names, tuple(adjusted)))
-    if settings.panel:
-        columns = [j for j in columns_of(settings.panel, table, "panel") if j not in adjusted]
-        if not columns:
+    def _given_columns(self) -> list[int]:
+        """Return the features of a given panel; what is adjusted for goes with any panel."""
+        table = self.table
+        named = columns_of(self.settings.panel, table, "panel")
+        columns = [j for j in named if j not in table.covariate_columns]
+        if named and not columns:
             raise InputError(
                 f"{option('panel')} names nothing but what is adjusted for ({option('adjust')})",
                 remedy="name its features, or leave it out",
             )
-        names = tuple(table.feature_names[j] for j in columns)
-        every = (*columns, *adjusted)
-        found.append(FixedPanel(GIVEN, names, every, bool(adjusted), settings.published))
-    return found
+        return columns
+
+    def selection(
+        self, evaluation: EvaluationResult, given: GivenPanel | None, clock: Clock
+    ) -> Selection:
+        """Make the models complete, validate on the cohort, and describe it all."""
+        with clock.stage("summary"):
+            table, settings, cohort = self.table, self.settings, self.cohort
+            model = complete(evaluation.model, table, settings, self.values)
+            validation = described = None
+            if cohort is not None:
+                validation = validate_table(
+                    model,
+                    cohort,
+                    positive=table.positive_class,
+                    prevalence=settings.prevalence,
+                )
+                described = describe_cohort(validation, source=cohort.source, digest=cohort.digest)
+            spelled = [] if cohort is None else [n for n in cohort.notices if n.code == "spelling"]
+            document = build_document(
+                table,
+                replace(evaluation, model=model),
+                values=self.values,
+                units=f"log2(max(x, {settings.floor:g}))" if settings.log2 else None,
+                settings=settings.to_dict(),
+                command=self.command,
+                seed=settings.random_state,
+                skipped=settings.skipped(table),
+                notices=[*steering_notices(settings, table), *spelled],
+                cohort=described,
+                given=given,
+                prevalence=settings.prevalence,
+            )
+        return Selection(
+            model=model,
+            evaluation=evaluation,
+            validation=validation,
+            document=document,
+            table=table,
+            cohort=cohort,
+            seconds=clock.seconds,
+            run=self,
+            given=given,
+        )
+
+    def of_size(self, selection: Selection, size: int) -> Selection:
+        """Make the selection of another rung of the ladder."""
+        return self.selection(selection.evaluation.at_size(size), selection.given, Clock())
+
+
+def read_cohort(test: Any, table: Table, reading: Mapping[str, Any]) -> Table:
+    """Read an independent cohort: the same features, and labels the table knows."""
+    if isinstance(test, Table):
+        return check_cohort(test, table)
+    same = {name: reading[name] for name in _SAME_READING if name in reading}
+    cohort = make_table(
+        test,
+        target=table.target,
+        adjust=tuple(table.covariates),
+        features=table.feature_names,
+        **same,
+    )
+    return check_cohort(cohort, table)
+
+
+def demo_table() -> Table:
+    """Return the breast cancer data of scikit-learn, malignant being the class of interest.
+
+    Examples
+    --------
+    >>> from sparsegsvp.workflow import demo_table
+    >>> demo_table().class_counts()
+    {'benign': 357, 'malignant': 212}
+    """
+    import pandas as pd
+
+    from ..datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    return make_table(
+        data.X,
+        pd.Series(data.labels, name="diagnosis"),
+        feature_names=data.feature_names.tolist(),
+        positive="malignant",
+        source="the breast cancer data of scikit-learn",
+    )
+
+
+def compare_table(
+    table: Table,
+    *,
+    methods: Sequence[str] = (),
+    sizes: Sequence[int] = (2, 4, 8, 16, 32),
+    log2: bool = False,
+    floor: float = 1.0,
+    folds: int = 5,
+    repeats: int = 5,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    cache: str | PathLike[str] | None = None,
+    progress: Progress | None = None,
+    command: str = "",
+) -> ComparedMethods:
+    """Compare methods at equal panel sizes on the same folds.
+
+    Parameters
+    ----------
+    table : Table
+        Samples, features and labels.
+    methods : sequence of str
+        Names among `sparsegsvp.evaluation.method_names`; all of them by default.
+    sizes : sequence of int
+        Panel sizes; those above the number of features are left out.
+    log2, floor, folds, repeats, random_state, n_jobs, progress, command
+        As in `select_panel`.
+    cache : path-like, optional
+        A file of finished pieces: an interrupted comparison goes on from it.
+
+    Returns
+    -------
+    ComparedMethods
+    """
+    settings = Settings(
+        log2=bool(log2), floor=floor, folds=folds, repeats=repeats, random_state=random_state
+    )
+    clock = Clock(progress)
+    table = table.without_notice("raw") if settings.log2 else table
+    n_features = len(table.feature_names)
+    possible = [size for size in sizes if 1 <= size <= n_features]
+    if not possible or min(sizes) < 1:
+        raise InputError(
+            f"{option('sizes')} are {', '.join(map(str, sizes))} and there are {n_features} "
+            "features",
+            remedy="ask for panels of at least 1 and at most all features",
+        )
+    if table.n_missing:
+        raise InputError(
+            f"{table.n_missing} values are missing, and not every method takes that",
+            where=table.source,
+            remedy="fill them before, or leave out the features",
+        )
+    known = default_methods()
+    try:
+        chosen = [find_method(name) for name in methods] or list(known)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        comparison = compare(
+            {name: known[name] for name in chosen},
+            values_of(table, settings),
+            table.labels,
+            possible,
+            groups=table.groups,
+            n_splits=outer_folds(table, settings.folds),
+            n_repeats=settings.repeats,
+            random_state=settings.random_state,
+            n_jobs=n_jobs,
+            cache=cache,
+            progress=clock.progress,
+        )
+    document = build_comparison(
+        comparison,
+        table,
+        settings={**settings.to_dict(), "sizes": possible, "methods": chosen},
+        command=command,
+        seed=settings.random_state,
+    )
+    return ComparedMethods(comparison, document, clock.seconds)

@@ -7,103 +7,89 @@ browser is ever opened.
 
 from __future__ import annotations
 
-import shlex
-import types
-import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
-from ...io.errors import InputError
-from ..command import EMPTY, options_of, spell
-from ..options import SELECTING, Columns
+from ...io.errors import InputError, option, quote
+from ..options import OPTIONS, Option, command_line, options_of
 
-# Options that are files, by the name under which a file is uploaded.
-FILES = ("labels", "test", "test_labels", "costs")
-_OWN = {"n_jobs"}  # the server's to decide
-# where a word that begins with @ names a file
-_LISTS_OR_FILES = {"must", "ban", "panel", "adjust", "categorical"}
+FILES = ("labels", "test")  # options that are files, by the name under which one is uploaded
+_LISTS_OR_FILES = {"must", "ban", "panel", "adjust"}  # where a word that begins with @ is a file
 _LONGEST = 10_000  # characters of a text, words of a list
 
 
-def fields() -> list[dict[str, Any]]:
-    """Describe the options that the page may set: name, help, kind, default and section."""
-    found = []
-    for option in (option for group in SELECTING for option in options_of(group)):
-        kind, many = _kind(option.type)
-        if kind is Path or option.name in _OWN:
-            continue
-        found.append(
-            {
-                "name": option.name,
-                "help": option.info.help,
-                "section": option.info.rich_help_panel,
-                "kind": kind.__name__,
-                "many": many,
-                "default": None if option.default is EMPTY else option.default,
-            }
-        )
-    return found
+def fields(command: str = "select") -> list[dict[str, Any]]:
+    """Describe the options that a form may set: name, label, help, section, kind, many, default."""
+    return [
+        {"name": item.name, "label": item.label, "help": item.help, "section": item.section,
+         "kind": item.kind.__name__, "many": item.many, "default": item.default}
+        for item in options_of(command)
+        if item.says_what and item.kind is not Path
+    ]  # fmt: skip
 
 
 def command_words(
-    command: str, path: str, choices: Mapping[str, Any], files: Mapping[str, str], **more: Any
+    command: str,
+    paths: Sequence[Path | str],
+    choices: Mapping[str, Any],
+    files: Mapping[str, str] | None = None,
+    **more: Any,
 ) -> list[str]:
-    """Return the words of a command, after ``sparsegsvp``, for what was chosen.
+    """Return the words of a command, after ``sparsegsvp``, for what a form has set.
 
-    ``choices`` are values by the names of options, ``files`` uploaded files by the same; ``path``
-    is the table, as they are in the folder where the command runs. ``more`` are further options
-    that the server sets.
+    Parameters
+    ----------
+    command : str
+        A command.
+    paths : sequence of path-like
+        Its arguments, as they are called where the command runs.
+    choices : mapping
+        Values by the names of `fields`; they are checked. Empty ones are left out.
+    files : mapping, optional
+        Files by the options in `FILES`.
+    **more
+        Further options, such as ``out`` and ``force``; they are not checked.
 
     Examples
     --------
     >>> from sparsegsvp.cli.web.forms import command_words
-    >>> command_words("select", "a.csv", {"target": "class", "n_features": 4}, {}, fast=True)
-    ['select', 'a.csv', '--target', 'class', '--n-features', '4', '--fast']
+    >>> command_words("select", ["a.csv"], {"target": "class", "decimal": ","}, fast=True)
+    ['select', 'a.csv', '--target', 'class', '--fast', '--set', 'decimal=,']
     """
-    known = {field["name"] for field in fields()}
-    strange = sorted(set(choices) - known)
-    if strange:
-        raise InputError(f"there is no option {strange[0]!r}", remedy="reload the page")
-    groups = []
-    for group in SELECTING:
-        given: dict[str, Any] = {}
-        for option in options_of(group):
-            if option.name in files:
-                given[option.name] = Path(files[option.name])
-            elif choices.get(option.name) not in (None, "", []):
-                kind, many = _kind(option.type)
-                given[option.name] = _value(option.name, choices[option.name], kind, many)
-        if group is Columns and "target" not in given:
-            raise InputError("no column of labels is chosen", remedy="choose one")
-        groups.append(group(**given))
-    return shlex.split(spell(command, Path(path), *groups, **more))[1:]
+    known = {field["name"] for field in fields(command)}
+    given: dict[str, Any] = {}
+    for name, value in choices.items():
+        if name not in known:
+            raise InputError(f"there is no option {quote(name)}", remedy="reload the page")
+        if value not in (None, "", []):
+            given[name] = _checked(OPTIONS[name], value)
+    for name, path in (files or {}).items():
+        if name not in FILES:
+            raise InputError(f"{quote(name)} is no file of a run")
+        given[name] = Path(path)
+    return command_line(command, paths, {**given, **more})
 
 
-def _kind(annotation: Any) -> tuple[type, bool]:
-    """Return the type of an option's value, and whether it takes several."""
-    if get_origin(annotation) in (Union, types.UnionType):
-        annotation = next(part for part in get_args(annotation) if part is not type(None))
-    if get_origin(annotation) is list:
-        return typing.cast("type", get_args(annotation)[0]), True
-    return annotation, False
+def _checked(item: Option, value: Any) -> Any:
+    """Return a value from the browser as the option takes it, or refuse it."""
+    if not item.many:
+        return _checked_one(item, value)
+    if not isinstance(value, list) or len(value) > _LONGEST:
+        raise InputError(f"{option(item.name)} takes a list", remedy="reload the page")
+    return [_checked_one(item, part) for part in value]
 
 
-def _value(name: str, value: Any, kind: type, many: bool) -> Any:
-    """Check a value from the browser, and return it as the option takes it."""
-    if many:
-        if not isinstance(value, list) or len(value) > _LONGEST:
-            raise InputError(f"{name} takes a list", remedy="reload the page")
-        return [_value(name, item, kind, False) for item in value]
-    if kind is bool:
+def _checked_one(item: Option, value: Any) -> Any:
+    if item.kind is bool:
         right = isinstance(value, bool)
-    elif kind in (int, float):
+    elif item.kind in (int, float):
         right = isinstance(value, int | float) and not isinstance(value, bool)
-        right = right and (kind is float or value == int(value))
+        right = right and (item.kind is float or value == int(value))
     else:
         right = isinstance(value, str) and "\0" not in value and len(value) <= _LONGEST
     if not right:
-        raise InputError(f"{value!r} is no value of {name}", remedy="correct it")
-    if name in _LISTS_OR_FILES and value.startswith("@"):
-        raise InputError(f"{value!r} would name a file", remedy="give the names themselves")
-    return kind(value)
+        raise InputError(f"{quote(value)} is no value of {option(item.name)}")
+    if item.name in _LISTS_OR_FILES and value.startswith("@"):
+        raise InputError(f"{quote(value)} would name a file", remedy="give the names in it")
+    return item.kind(value)

@@ -1,0 +1,351 @@
+"""The six commands: select, predict, compare, reproduce, demo and app.
+
+They parse options, print and write files; what they do is in `sparsegsvp.workflow`.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..io.errors import InputError, suggestion
+from .options import COMMANDS, command, command_line, flag, repeat_line
+from .screen import Screen
+
+if TYPE_CHECKING:
+    from ..io import Table
+
+TablePath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TABLE",
+        show_default=False,
+        help="CSV, TSV (also .gz), GEO series matrix, Excel, Parquet or .h5ad.",
+    ),
+]
+ModelPath = Annotated[
+    Path, typer.Argument(metavar="MODEL", show_default=False, help="A model.skops file.")
+]
+_OPENING = ("sheet", "na", "transpose", "separator", "decimal", "thousands", "encoding", "layer")
+_READING = (*_OPENING, "id", "collapse")
+_ROLES = ("target", "positive", "group", "labels", "on")
+_LISTS = ("batch", "drop", "keep", "adjust")
+_ASKED = (
+    "n_features", "must", "ban", "panel", "prevalence", "log2", "floor", "fast", "folds",
+    "repeats", "permutations", "random_state", "n_jobs",
+)  # fmt: skip
+
+
+def _chosen(given: Mapping[str, Any], wanted: tuple[str, ...]) -> dict[str, Any]:
+    """Return some of the options that a command was given."""
+    return {name: given[name] for name in wanted if name in given}
+
+
+def _read(path: Path, given: Mapping[str, Any], screen: Screen) -> Table:
+    """Read a table, and show what was read and what its columns are for."""
+    from ..io import listed_names, read_table
+
+    options = _chosen(given, (*_ROLES, *_READING))
+    for name in _LISTS:
+        if given.get(name):
+            options[name] = listed_names(given[name])
+    with screen.stage(f"reading {path.name}"):
+        table = read_table(path, **options)
+    table = table.without_notice("raw") if given.get("log2") else table
+    screen.show_table(table)
+    screen.show_roles(table)
+    return table
+
+
+def _ask_for_target(name: str, path: Path, given: Mapping[str, Any], screen: Screen) -> None:
+    """Show which columns may hold the classes, with the command for each, and end."""
+    from ..io import find_targets
+
+    with screen.stage(f"reading {path.name}"):
+        candidates = find_targets(path, **_chosen(given, (*_OPENING, "labels", "on")))
+    asked = _chosen(given, COMMANDS[name])
+    words = [
+        shlex.join(["sparsegsvp", *command_line(name, [path], {**asked, "target": c.name})])
+        for c in candidates
+    ]
+    screen.show_candidates(candidates, words)
+    if not candidates:
+        raise InputError(
+            "no column looks like classes",
+            where=path.name,
+            remedy=f"name one with {flag('target')}, or give a second file that has them with "
+            f"{flag('labels')}",
+        )
+    raise InputError(
+        "which column has the classes?", where=path.name, remedy=f"name it with {flag('target')}"
+    )
+
+
+@command("select")
+def select(table: TablePath, **given: Any) -> None:
+    """Select a panel, estimate it honestly, and write a report.
+
+    Writes index.html, results.json, panel.csv, ladder.csv, predictions.csv, model.skops and more
+    into DIR, all of them or none.
+    """
+    screen = Screen()
+    with screen:
+        if given["target"] is None:
+            _ask_for_target("select", table, given, screen)
+        if given["dry_run"]:
+            _read(table, given, screen)
+            screen.say("Nothing was run or written (--dry-run).")
+            return
+        _select("select", [table], given, screen)
+
+
+@command("demo", out=Path("demo-report"))
+def demo(**given: Any) -> None:
+    """Run select on the breast cancer data that come with the package."""
+    from ..workflow import command_of
+
+    # its own results are made again as often as one likes
+    if (command_of(given["out"]) or "").startswith("sparsegsvp demo"):
+        given["force"] = True
+    with Screen() as screen:
+        _select("demo", [], given, screen)
+
+
+def _select(name: str, paths: list[Path], given: dict[str, Any], screen: Screen) -> None:
+    """Read a table and perhaps a cohort, select, show the result and write it."""
+    started = time.perf_counter()
+    with screen.stage("loading the library"):
+        from ..workflow import Selection, demo_table, results_folder, select_panel
+    loaded = time.perf_counter()
+    repeat = repeat_line(name, paths, _chosen(given, COMMANDS[name]))
+    with results_folder(given["out"], Selection, force=given["force"]) as folder:
+        if paths:
+            table = _read(paths[0], given, screen)
+        else:
+            table = demo_table()
+            screen.show_table(table)
+        test = _read_cohort(table, given, screen) if given.get("test") else None
+        read = time.perf_counter()
+        selection = select_panel(
+            table, test=test, command=repeat, progress=screen.progress, **_chosen(given, _ASKED)
+        )
+        selection.seconds["import"] = loaded - started
+        selection.seconds["reading"] = read - loaded
+        screen.show_selection(selection.document)
+        with screen.stage("writing the page"):
+            selection.write(folder, rungs=given.get("rungs", False))
+    _finish(given["out"], repeat, screen)
+
+
+def _read_cohort(table: Table, given: Mapping[str, Any], screen: Screen) -> Table:
+    """Read an independent cohort as the table was read: the same features, and known labels."""
+    from ..workflow import read_cohort
+
+    with screen.stage(f"reading {given['test'].name}"):
+        cohort = read_cohort(given["test"], table, _chosen(given, _READING))
+    for sentence in cohort.record:
+        screen.say(f"cohort: {sentence}")
+    return cohort
+
+
+def _finish(out: Path, repeat: str, screen: Screen) -> None:
+    """Say where the page is, and how to repeat the run."""
+    screen.say()
+    screen.say(f"Page: {(out / 'index.html').resolve()}", style="bold")
+    screen.say(f"Repeat: {screen.as_called(repeat)} --out {shlex.quote(str(out))}")
+
+
+@command("predict")
+def predict(
+    model: ModelPath,
+    table: TablePath,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="CSV to write; stdout by default."),
+    ] = None,
+    prevalence: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P",
+            help="Share of the class of interest where the model is used, or 'training' for the "
+            "class shares of the training samples: labels and probabilities are for these. By "
+            "default for equal shares.",
+        ),
+    ] = None,
+    **given: Any,
+) -> None:
+    """Classify samples with a saved model; with --target, say how well it does on them.
+
+    Only the columns of the model's panel are needed, in any order; others are ignored.
+    """
+    from ..io import guess_positive, load_model, prepare_output, read_table, write_atomic
+    from ..report import describe_cohort
+    from ..workflow import needed_features, predict_table, validate_table
+
+    screen = Screen()
+    if out is not None:
+        prepare_output(out, force=given["force"])
+    fitted = load_model(model)
+    with screen:
+        target = given["target"]
+        data = read_table(
+            table, features=needed_features(fitted), target=target, **_chosen(given, _READING)
+        )
+        classes = [str(c) for c in fitted.classes_]
+        of_interest = given["positive"] or (guess_positive(classes) if len(classes) == 2 else None)
+        result = predict_table(fitted, data, prevalence=prevalence, positive=of_interest)
+        for sentence in data.record[1:]:
+            screen.remark(sentence)  # the first is how much was read
+        for sentence in result.remarks():
+            screen.remark(f"note: {sentence}")
+        share = None if prevalence in (None, "training") else float(prevalence)
+        if share is not None and given["positive"] is None:
+            screen.remark(f"--prevalence is taken for '{of_interest}'; --positive names the other")
+        text = result.csv()
+        if out is None:
+            screen.pass_on(text)
+        else:
+            write_atomic(out, text)
+            screen.say(f"{data.source}: predicted are {result.counts()}")
+            screen.say(f"Predictions: {out.resolve()}")
+        if target is not None:
+            cohort = validate_table(fitted, data, positive=of_interest, prevalence=share)
+            screen.show_cohort(describe_cohort(cohort, source=data.source), aside=out is None)
+
+
+def _list_methods(wanted: bool) -> None:
+    """Print the methods of compare, a line each, before a table is asked for."""
+    if not wanted:
+        return
+    from ..evaluation import method_names
+
+    lines = method_names()
+    width = max(map(len, lines))
+    for name, line in lines.items():
+        print(f"{name:{width}}  {line}")
+    raise typer.Exit
+
+
+@command("compare", out=Path("sparsegsvp-comparison"))
+def compare(
+    table: TablePath,
+    listing: Annotated[
+        bool,
+        typer.Option(
+            "--list",
+            help="Show the methods there are, and stop.",
+            is_eager=True,
+            callback=_list_methods,
+            show_default=False,
+        ),
+    ] = False,
+    **given: Any,
+) -> None:
+    """Compare methods of feature selection at equal panel sizes, on the same folds."""
+    from ..workflow import ComparedMethods, compare_table, results_folder
+
+    with Screen() as screen:
+        if given["target"] is None:
+            _ask_for_target("compare", table, given, screen)
+        repeat = repeat_line("compare", [table], _chosen(given, COMMANDS["compare"]))
+        sizes = _sizes(given["sizes"])
+        methods = [name for part in given["methods"] or () for name in part.split(",")]
+        with results_folder(given["out"], ComparedMethods, force=given["force"]) as folder:
+            data = _read(table, given, screen)
+            asked = ("log2", "floor", "folds", "repeats", "random_state", "n_jobs", "cache")
+            result = compare_table(
+                data,
+                methods=methods,
+                sizes=sizes,
+                command=repeat,
+                progress=screen.progress,
+                **_chosen(given, asked),
+            )
+            result.write(folder)
+        screen.show_comparison(result.document, result.comparison)
+        _finish(given["out"], repeat, screen)
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        return [int(word) for word in text.replace(",", " ").split()]
+    except ValueError:
+        raise InputError(
+            f"--sizes is '{text}'", remedy="write whole numbers and commas, such as 2,4,8"
+        ) from None
+
+
+@command("reproduce", out=Path("sparsegsvp-reproduction"))
+def reproduce(
+    which: Annotated[
+        str, typer.Argument(metavar="[breast|ovarian|all]", help="Which data.")
+    ] = "breast",
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="The ovarian data; SPARSEGSVP_DATA by default."),
+    ] = None,
+    **given: Any,
+) -> None:
+    """Rebuild the tables and figures of the paper, published numbers beside obtained ones.
+
+    Finished experiments are kept in DIR: an interrupted run continues where it stopped.
+    """
+    from ..reproduce import reproduce as run_reproduce
+
+    if which not in ("breast", "ovarian", "all"):
+        raise InputError(
+            f"there is no '{which}' to reproduce",
+            remedy=suggestion(which, ["breast", "ovarian", "all"]),
+        )
+    with Screen() as screen:
+        made = run_reproduce(
+            which,  # type: ignore[arg-type]
+            data,
+            given["out"],
+            screen.progress,
+            n_jobs=given["n_jobs"],
+        )
+        screen.say(f"Page: {made.page.resolve()}", style="bold")
+
+
+@command("app")
+def app(
+    folder: Annotated[
+        Path, typer.Option("--folder", metavar="DIR", help="Where runs are kept.")
+    ] = Path("sparsegsvp-runs"),
+    port: Annotated[int, typer.Option(metavar="N", help="Port; 0 takes a free one.")] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+    ] = True,
+    memory: Annotated[
+        float | None,
+        typer.Option(metavar="GB", help="Memory that a run may use; by default all there is."),
+    ] = None,
+) -> None:
+    """Open a page in the browser: drop a table, look at it, run select, read the report.
+
+    Everything stays on this machine.
+    """
+    from ..io.errors import need
+
+    for package in ("starlette", "uvicorn"):
+        need(package, "app")
+    from .web.server import serve
+
+    screen = Screen()
+
+    def announce(address: str) -> None:
+        screen.say(f"Open {address}", style="bold")
+        screen.say(f"Runs are kept in {folder.resolve()}. Ctrl-C ends the server.")
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    most = None if memory is None else int(memory * 2**30)
+    serve(folder.resolve(), port=port, memory=most, announce=announce)
