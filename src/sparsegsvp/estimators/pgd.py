@@ -170,10 +170,8 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
                     "its objective has no minimiser"
                 )
             if not done:
-                warn_caller(
-                    f"The plane of class {label!r} {what}. Try a smaller step_size, or use GSVPSVM.",
-                    ConvergenceWarning,
-                )
+                advice = "Try a smaller step_size, or use GSVPSVM."
+                warn_caller(f"The plane of class {label!r} {what}. {advice}", ConvergenceWarning)
         return self
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.intp]:

@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 
 from .._typing import Progress
 from ..datasets import Dataset
-from ..estimators import GSVPSVM, GSVPSVMCV, LqGSVPSVM, PGDGSVPSVM
+from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM, LqGSVPSVM
 from ..estimators.elbow import elbow_features
 from ..estimators.pgd import fit_together
 from ..evaluation.cache import Cache, digest, run_pieces
@@ -41,10 +41,11 @@ Row = dict[str, Any]
 Results = dict[str, Any]  # of pieces, by name
 Part = tuple[Array, Array]  # samples and their classes
 
+PARTS = ("train", "validation", "test")
 #: The seed of the published split.
 PUBLISHED = 42
-#: Deltas and step of the study of q and eps (section 5.4), as the authors ran it.
-SWEEP = {"delta": (1e-4, 2e-4), "step_size": 10**-1.5}
+#: The study of q and eps (section 5.4), as the authors ran it.
+SWEEP = {"delta": (1e-4, 2e-4), "step_size": 10**-1.5, "conventions": "code"}
 QS = tuple(round(0.1 * k, 1) for k in range(1, 11))
 EPS = (10**-2.5, 10**-2.0, 10**-1.5)
 #: The steps of the authors' search, up to a factor.
@@ -72,19 +73,16 @@ class Study:
     jaccard: list[float] = field(default_factory=list)
     notebook_sweep: dict[str, list[Any]] = field(default_factory=dict)
 
-    def settings(self, method: str, source: str = "code", **more: Any) -> dict[str, Any]:
-        """Parameters of a method as the authors ran it ("code") or as printed ("paper")."""
+    def model(self, method: str, source: str = "code", **more: Any) -> PGDGSVPSVM:
+        """A method with the settings the authors ran ("code") or printed ("paper")."""
         entry, kind = self.methods[method], "run" if source == "code" else "printed"
         settings = {"delta": tuple(entry[f"delta_{kind}"]), "step_size": entry[f"step_{kind}"]}
-        return {"q": entry.get("q"), "conventions": source, **settings, **more}
+        return PGDGSVPSVM(**{"q": entry.get("q"), "conventions": source, **settings, **more})
 
 
-def _read_studies() -> dict[str, Study]:
-    text = (resources.files(__package__) / "published.toml").read_text(encoding="utf-8")
-    return {key: Study(key=key, **entry) for key, entry in tomllib.loads(text).items()}
-
-
-STUDIES = _read_studies()
+_ENTRIES = tomllib.loads((resources.files(__package__) / "published.toml").read_text("utf-8"))
+CLAIMS = _ENTRIES.pop("claims")
+STUDIES = {key: Study(key=key, **entry) for key, entry in _ENTRIES.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +113,12 @@ def paper_split(X: Array, y: Array, second_split: float, random_state: int = 42)
         halves = train_test_split(rest, test_size=second_split, random_state=random_state)
         for piece, part in zip(pieces, (train, *halves)):
             piece.append(part)
-    train, validation, test = ((X[rows], y[rows]) for rows in map(np.concatenate, pieces))
-    return PaperSplit(train, validation, test)
+    return PaperSplit(*((X[rows], y[rows]) for rows in map(np.concatenate, pieces)))
+
+
+def parts_of(data: Dataset, study: str, seed: int = PUBLISHED) -> PaperSplit:
+    """The parts of a data set, split as the paper does."""
+    return paper_split(data.X, data.y, STUDIES[study].second_split, seed)
 
 
 def batch_normalised_predict(Z: Array, weights: Array, biases: Array) -> NDArray[np.intp]:
@@ -140,22 +142,15 @@ def nearest_plane_predict(Z: Array, weights: Array, biases: Array) -> NDArray[np
     return (distances[:, 0] > distances[:, 1]).astype(np.intp)
 
 
-RULES = {"batch": batch_normalised_predict, "printed": nearest_plane_predict}
-
-
 def counts_of(y: Array, predicted: Array) -> list[int]:
     """TN, FP, FN, TP with class 1 as the positive one."""
-    return confusion_matrix(y, predicted, labels=[0, 1]).ravel().tolist()  # type: ignore[no-any-return]
+    return [int(n) for n in confusion_matrix(y, predicted, labels=[0, 1]).ravel()]
 
 
 def balanced(counts: Sequence[int]) -> float:
     """Balanced accuracy of TN, FP, FN, TP."""
     tn, fp, fn, tp = counts
     return (tn / (tn + fp) + tp / (tp + fn)) / 2
-
-
-def _parts(data: Dataset, study: str, seed: int = PUBLISHED) -> PaperSplit:
-    return paper_split(data.X, data.y, STUDIES[study].second_split, seed)
 
 
 def _score(y: Array, predicted: Array) -> float:
@@ -166,92 +161,76 @@ def _score(y: Array, predicted: Array) -> float:
 
 
 def row(data: Dataset, study: str, method: str, source: str, max_iter: int) -> Row:
-    """One row of the paper's tables with everything its figures show.
+    """One row of the paper's tables, with everything its figures show.
 
-    ``source`` is "code", as the authors ran it, or "paper", as printed. ``free`` is the same
-    without the stopping rule, where it ended a plane before the cap.
+    ``free`` is the same without the stopping rule, where that ended a plane before the cap.
     """
-    parts = _parts(data, study)
-    model = _fit(study, method, source, parts.train, max_iter=max_iter)
-    free = None
+    parts, names = parts_of(data, study), data.feature_names
+    model, free = (
+        STUDIES[study].model(method, source, max_iter=max_iter, tol=t) for t in (1e-4, 0)
+    )
+    fit_together([model], *parts.train)
     if model.converged_.any():
-        free = _fit(study, method, source, parts.train, max_iter=max_iter, tol=0.0)
-    cut = cut_weights(model)
-    alone = {
-        name: sum(int(batch_normalised_predict(z[None], cut, model.biases_)[0]) for z in Z)
-        for name, Z in (
-            ("validation", standardised(model, parts.validation[0])),
-            ("test", standardised(model, parts.test[0])),
-        )
-    }
+        fit_together([free], *parts.train)
+    else:
+        free = model
     return {
         **_outcome(model, parts),
-        "free": None if free is None else _outcome(free, parts),
-        "class_1_when_alone": alone,
+        "free": None if free is model else _outcome(free, parts),
         "history": [_thinned(history) for history in model.history_],
-        "cycles": _cycles(model if free is None else free, parts.train, data.feature_names),
-        "weights": [_heaviest(w, data.feature_names) for w in model.weights_],
+        "cycles": _cycles(free, parts.train, names),
+        "weights": [_heaviest(w, names) for w in model.weights_],
         "sorted": [_sorted_weights(w) for w in model.weights_],
-        "top": [
-            [[str(data.feature_names[f]), float(w[f])] for f in kept[:_TOP]]
-            for w, kept in zip(model.weights_, model.features_)
-        ],
+        "top": [[[str(names[f]), float(w[f])] for f in kept[:_TOP]]
+                for w, kept in zip(model.weights_, model.features_)],
         "pca": _embedding(parts, model.support_),
-    }
+    }  # fmt: skip
 
 
 def rounding(
-    data: Dataset,
-    study: str,
-    methods: Sequence[str],
-    max_iter: int,
-    threads: int = 1,
-    together: bool = False,
-    order: int | None = None,
-) -> Row:
-    """The rows as run by the authors, with sums taken in another order: of each method by key.
+    data: Dataset, study: str, methods: Sequence[str], max_iter: int, threads: int = 1,
+    together: bool = False, order: int | None = None,
+) -> Row:  # fmt: skip
+    """The rows as the authors ran them, with sums taken in another order: of each method by key.
 
     By so many threads, by products of matrices (``together``) instead of vectors, or with the
-    training rows in another order. ``free`` is the same without the stopping rule.
+    training rows in another order.
     """
-    parts = _parts(data, study)
+    parts = parts_of(data, study)
     X, y = parts.train
     if order is not None:
         rows = np.random.RandomState(order).permutation(len(y))
         X, y = X[rows], y[rows]
-    make = STUDIES[study].settings
     models = {
-        (method, tol): PGDGSVPSVM(**make(method, max_iter=max_iter, tol=tol))
-        for method in methods
-        for tol in (1e-4, 0.0)
+        m: [STUDIES[study].model(m, max_iter=max_iter, tol=tol) for tol in (1e-4, 0.0)]
+        for m in methods
     }
     with threadpool_limits(threads):
         if together:
-            fit_together(list(models.values()), X, y)
-        else:
-            for (method, tol), model in list(models.items()):
-                if tol or models[method, 1e-4].converged_.any():
-                    fit_together([model], X, y)
-                else:
-                    models[method, tol] = models[method, 1e-4]
+            fit_together([model for pair in models.values() for model in pair], X, y)
+        for pair in [] if together else models.values():
+            fit_together(pair[:1], X, y)
+            if pair[0].converged_.any():
+                fit_together(pair[1:], X, y)
+            else:
+                pair[1] = pair[0]
     return {
-        method: {
-            **_outcome(models[method, 1e-4], parts),
-            "free": _outcome(models[method, 0.0], parts),
-        }
-        for method in methods
+        m: {**_outcome(stopped, parts), "free": _outcome(free, parts)}
+        for m, (stopped, free) in models.items()
     }
 
 
 def sweep(data: Dataset, study: str, qs: Sequence[float], eps: float, max_iter: int) -> Results:
     """What is selected at each q with one eps; of this package, by `LqGSVPSVM`."""
-    parts = _parts(data, study)
-    how: dict[str, Any] = {"conventions": "code", "max_iter": max_iter, **SWEEP}
-    models = {q: PGDGSVPSVM(q=q, eps=eps, **how) for q in qs}
+    parts = parts_of(data, study)
+    given: dict[str, Any] = {"eps": eps, "max_iter": max_iter, **SWEEP}
+    models = {q: PGDGSVPSVM(q=q, **given) for q in qs}
     fit_together(list(models.values()), *parts.train)
     results = {}
     for q, model in models.items():
-        own = _quiet(LqGSVPSVM(q=q, eps=eps, refit=False), *parts.train)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            own = LqGSVPSVM(q=q, eps=eps, refit=False).fit(*parts.train)
         results[f"{q:g}"] = {
             **_outcome(model, parts),
             "panel": np.flatnonzero(model.support_).tolist(),
@@ -265,11 +244,10 @@ def starts(
     data: Dataset, study: str, methods: Sequence[str], seeds: Sequence[int], max_iter: int
 ) -> Results:
     """Panels of the paper's methods from other starts, and their scores on what is held out."""
-    parts = _parts(data, study)
-    make = STUDIES[study].settings
+    parts = parts_of(data, study)
     models = {
-        f"{method}/{seed}": PGDGSVPSVM(**make(method, max_iter=max_iter), random_state=seed)
-        for method in methods
+        f"{m}/{seed}": STUDIES[study].model(m, max_iter=max_iter, random_state=seed)
+        for m in methods
         for seed in seeds
     }
     fit_together(list(models.values()), *parts.train)
@@ -278,10 +256,8 @@ def starts(
 
 def split(data: Dataset, study: str, methods: Sequence[str], seed: int, max_iter: int) -> Results:
     """The same on another split, and this package's methods on it."""
-    parts, entry = _parts(data, study, seed), STUDIES[study]
-    models: dict[str, Any] = {
-        method: PGDGSVPSVM(**entry.settings(method, max_iter=max_iter)) for method in methods
-    }
+    parts, entry = parts_of(data, study, seed), STUDIES[study]
+    models: dict[str, Any] = {m: entry.model(m, max_iter=max_iter) for m in methods}
     fit_together(list(models.values()), *parts.train)
     models[f"GSVPSVM({entry.size})"] = GSVPSVM(n_features=entry.size).fit(*parts.train)
     models["GSVPSVMCV"] = GSVPSVMCV().fit(*parts.train)
@@ -292,26 +268,23 @@ def search(data: Dataset, study: str, method: str, seed: int, nodes: int, max_it
     """Deltas and step by their score on the validation part, on the authors' own grid.
 
     20 even nodes for each delta, paired, and six steps, times what makes the published step one
-    of them. Validation is scored as the authors did; of equal scores the one with the fewest
-    features is taken, then the first. The test part is scored as published (all weights, by the
-    batch) and as printed (the selected features, equation 21).
+    of them. Of equal scores the one with the fewest features is taken, then the first. The test
+    part is scored as published and as printed.
     """
-    parts, entry = _parts(data, study, seed), STUDIES[study]
-    deltas = list(zip(*(np.linspace(*ends, 20) for ends in entry.grid)))[:: 20 // nodes]
-    tried = []
+    parts, entry = parts_of(data, study, seed), STUDIES[study]
+    deltas = list(zip(*(np.linspace(low, high, 20) for low, high in entry.grid)))[:: 20 // nodes]
+    tried: list[tuple[float, int, int, Row]] = []
     for step in STEPS:
-        how = entry.settings(method, max_iter=max_iter)
-        how["step_size"] = step * entry.methods[method]["factor"]
-        models = [PGDGSVPSVM(**{**how, "delta": pair}) for pair in deltas]
-        tried += [
-            (-balanced(fit["confusion"]["validation"]["batch"]["selected"]), sum(fit["counts"]), fit)
-            for fit in _fit_alive(models, parts)
-        ]
-    best = min(range(len(tried)), key=lambda k: (*tried[k][:2], k))
-    value, size, outcome = tried[best]
-    counts = outcome["confusion"]["test"]
+        how = {"max_iter": max_iter, "step_size": step * entry.methods[method]["factor"]}
+        for model in _fit_alive([entry.model(method, delta=d, **how) for d in deltas], parts):
+            fit = _outcome(model, parts)
+            fit |= {"delta": model.delta, "step_size": model.step_size}
+            score = balanced(fit["confusion"]["validation"]["batch"]["selected"])
+            tried.append((-score, sum(fit["counts"]), len(tried), fit))
+    value, size, _, fit = min(tried)
+    counts = fit["confusion"]["test"]
     return {
-        **{name: outcome[name] for name in ("delta", "step_size", "elbows")},
+        **{name: fit[name] for name in ("delta", "step_size", "elbows")},
         "features": size,
         "tried": len(tried),
         "tied": sum(other[0] == value for other in tried),
@@ -321,18 +294,17 @@ def search(data: Dataset, study: str, method: str, seed: int, nodes: int, max_it
     }
 
 
-def _fit_alive(models: list[PGDGSVPSVM], parts: PaperSplit) -> list[Row]:
-    """Outcomes of models; those whose iterate vanishes are left out."""
-    try:
+def _fit_alive(models: list[PGDGSVPSVM], parts: PaperSplit) -> list[PGDGSVPSVM]:
+    """Fit models, and leave out those whose iterate vanishes."""
+    with suppress(ValueError):
         fit_together(models, *parts.train)
-        alive = models
-    except ValueError:
-        alive = []
-        for model in models:
-            with suppress(ValueError):
-                fit_together([model], *parts.train)
-                alive.append(model)
-    return [{**_outcome(m, parts), "delta": m.delta, "step_size": m.step_size} for m in alive]
+        return models
+    alive = []
+    for model in models:
+        with suppress(ValueError):
+            fit_together([model], *parts.train)
+            alive.append(model)
+    return alive
 
 
 # ------------------------------------------------------------------ this package, and others
@@ -340,18 +312,12 @@ def _fit_alive(models: list[PGDGSVPSVM], parts: PaperSplit) -> list[Row]:
 
 def own(data: Dataset, study: str) -> Results:
     """`GSVPSVM` of a given size and `GSVPSVMCV` on the published split."""
-    parts, entry = _parts(data, study), STUDIES[study]
+    parts, k = parts_of(data, study), STUDIES[study].size
     results: Results = {"pca_all": _embedding(parts, np.ones(data.X.shape[1], dtype=bool))}
-    for name, model in (
-        (f"GSVPSVM({entry.size})", GSVPSVM(n_features=entry.size)),
-        ("GSVPSVMCV", GSVPSVMCV()),
-    ):
+    for name, model in ((f"GSVPSVM({k})", GSVPSVM(n_features=k)), ("GSVPSVMCV", GSVPSVMCV())):
         model.fit(*parts.train)
-        order, names = model.feature_order_, data.feature_names
         results[name] = {
-            "panel": order.tolist(),
-            "names": names[order].tolist(),
-            "gains": model.feature_importances_[order].tolist(),
+            "panel": model.feature_order_.tolist(),
             "counts": {
                 part: counts_of(y, model.predict(X))
                 for part, (X, y) in (("validation", parts.validation), ("test", parts.test))
@@ -365,8 +331,7 @@ def filters(data: Dataset, study: str, size: int, seeds: Sequence[int]) -> Resul
     """What chi-squared, F and mutual information rank first, and how well a few of them predict."""
     ranked: dict[str, list[int]] = {}
     scores: dict[str, list[float]] = {}
-    for seed in seeds:
-        parts = _parts(data, study, seed)
+    for parts in (parts_of(data, study, seed) for seed in seeds):
         (X, y), (X_test, y_test) = parts.train, parts.test
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of constant features, which come last below
@@ -388,8 +353,7 @@ def elimination(data: Dataset, study: str, sizes: Sequence[int], seeds: Sequence
     """Recursive elimination with a linear support vector machine, down to each size."""
     panels: dict[str, list[int]] = {}
     scores: dict[str, list[float]] = {}
-    for seed in seeds:
-        parts = _parts(data, study, seed)
+    for parts in (parts_of(data, study, seed) for seed in seeds):
         X, y = parts.test
         for size in sizes:
             selector = RFE(SVC(kernel="linear"), n_features_to_select=size)
@@ -400,29 +364,17 @@ def elimination(data: Dataset, study: str, sizes: Sequence[int], seeds: Sequence
 
 
 def imbalance(
-    data: Dataset,
-    study: str,
-    methods: Sequence[str],
-    shares: Sequence[float],
-    seed: int,
+    data: Dataset, study: str, methods: Sequence[str], shares: Sequence[float], seed: int,
     max_iter: int,
-) -> Results:
-    """Recall of both classes when only a share of class 1 is left in the training part.
-
-    The paper's methods run with their published settings and the printed rule; the held-out
-    samples, validation and test together, keep their classes.
-    """
-    parts, entry = _parts(data, study, seed), STUDIES[study]
-    X, y = parts.train
-    X_test, y_test = parts.held_out
-    rare = np.flatnonzero(y == 1)
+) -> Results:  # fmt: skip
+    """Recall of both classes when only a share of class 1 is left in the training part."""
+    parts, entry = parts_of(data, study, seed), STUDIES[study]
+    (X, y), (X_test, y_test) = parts.train, parts.held_out
+    rare = np.random.RandomState(seed).permutation(np.flatnonzero(y == 1))
     results: Results = {}
     for share in shares:
-        dropped = np.random.RandomState(seed).permutation(rare)[round(share * rare.size) :]
-        keep = np.setdiff1d(np.arange(y.size), dropped)
-        models: dict[str, Any] = {
-            method: PGDGSVPSVM(**entry.settings(method, max_iter=max_iter)) for method in methods
-        }
+        keep = np.setdiff1d(np.arange(y.size), rare[round(share * rare.size) :])
+        models: dict[str, Any] = {m: entry.model(m, max_iter=max_iter) for m in methods}
         fit_together(list(models.values()), X[keep], y[keep])
         models["GSVPSVM"] = GSVPSVM(n_features=entry.size).fit(X[keep], y[keep])
         results[f"{share:g}"] = {
@@ -440,7 +392,7 @@ def standardised(model: PGDGSVPSVM, X: Array) -> Array:
     return (X - model.mean_) / model.scale_
 
 
-def cut_weights(model: PGDGSVPSVM) -> Array:
+def _cut_weights(model: PGDGSVPSVM) -> Array:
     """The weights of both planes up to their elbows."""
     weights = np.zeros_like(model.weights_)
     for k, kept in enumerate(model.features_):
@@ -448,59 +400,38 @@ def cut_weights(model: PGDGSVPSVM) -> Array:
     return weights
 
 
-def _quiet(model: Any, X: Array, y: Array) -> Any:
-    """Fit a model; one that reaches its cap says so in its attributes, not by a warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X, y)
-
-
-def _fit(study: str, method: str, source: str, train: Part, **more: Any) -> PGDGSVPSVM:
-    model = PGDGSVPSVM(**STUDIES[study].settings(method, source, **more))
-    fit_together([model], *train)
-    return model
-
-
 def _outcome(model: PGDGSVPSVM, parts: PaperSplit) -> Row:
-    """Elbows, features and counts of a fit, under every rule: counts[part][rule][weights].
-
-    Weights are "selected" (cut at the elbow) or "all".
-    """
+    """Elbows, features and counts of a fit, under every rule: confusion[part][rule][weights]."""
     first, second = (set(kept.tolist()) for kept in model.features_)
-    planes = {"selected": cut_weights(model), "all": model.weights_}
-    confusion = {
-        part: {
-            rule: {
-                kind: counts_of(y, decide(standardised(model, X), weights, model.biases_))
-                for kind, weights in planes.items()
-            }
-            for rule, decide in RULES.items()
-        }
-        for part, (X, y) in (("validation", parts.validation), ("test", parts.test))
-    }
+    planes = {"selected": _cut_weights(model), "all": model.weights_}
+    rules = {"batch": batch_normalised_predict, "printed": nearest_plane_predict}
     return {
         "elbows": model.elbows_.tolist(),
         "features": [kept.tolist() for kept in model.features_],
         "counts": [len(first - second), len(second - first), len(first & second)],
         "converged": model.converged_.tolist(),
         "iterations": [len(history["relative_error"]) for history in model.history_],
-        "confusion": confusion,
+        "confusion": {
+            part: {
+                rule: {
+                    kind: counts_of(y, decide(standardised(model, X), weights, model.biases_))
+                    for kind, weights in planes.items()
+                }
+                for rule, decide in rules.items()
+            }
+            for part, (X, y) in (("validation", parts.validation), ("test", parts.test))
+        },
     }
 
 
 def _judged(model: Any, parts: PaperSplit) -> Row:
-    """Panel of a fit and its scores on the held-out samples; the authors' scoring where it has one.
-
-    That is validation with the selected features and test with all weights, both by the batch.
-    """
+    """Panel and score of a fit on all held-out samples; of the paper's, by the batch rule too."""
     X, y = parts.held_out
-    result = {
-        "panel": np.flatnonzero(model.support_).tolist(),
-        "printed": _score(y, model.predict(X)),
-    }
+    panel = np.flatnonzero(model.support_).tolist()
+    result = {"panel": panel, "printed": _score(y, model.predict(X))}
     if isinstance(model, PGDGSVPSVM):
         Z = standardised(model, X)
-        for kind, weights in (("selected", cut_weights(model)), ("all", model.weights_)):
+        for kind, weights in (("selected", _cut_weights(model)), ("all", model.weights_)):
             result[kind] = _score(y, batch_normalised_predict(Z, weights, model.biases_))
         result["capped"] = not model.converged_.all()
     return result
@@ -516,31 +447,22 @@ def _thinned(history: Mapping[str, Array]) -> dict[str, list[Any]]:
 
 
 def _cycles(model: PGDGSVPSVM, train: Part, names: Array) -> list[Row | None]:
-    """For each plane that ends in a 2-cycle: where it began, and both of its points.
-
-    The second point is one step on from the first.
-    """
+    """For each plane that ends in a 2-cycle: where it began, and both of its points."""
     X, y = train
     blocks = [standardised(model, X[y == k]) for k in (0, 1)]
-    cycles: list[Row | None] = []
-    for k, since in enumerate(model.cycles_.tolist()):
-        if since < 0:
-            cycles.append(None)
-            continue
+    cycles: list[Row | None] = [None, None]
+    for k in np.flatnonzero(model.cycles_ >= 0).tolist():
         other = _step_on(model, blocks, k)
         points = [np.abs(model.weights_[k]), np.abs(other)]
         shown = np.argsort(-np.maximum(*points), kind="stable")[:10]
-        course = model.history_[k]["objective"]
-        cycles.append(
-            {
-                "since": since,
-                "elbows": [int(model.elbows_[k]), elbow_features(other).size],
-                "names": names[shown].tolist(),
-                "sizes": [point[shown].tolist() for point in points],
-                "tail": course[-12:].tolist(),
-                "entry": course[max(0, since - 60) : since + 20].tolist(),
-            }
-        )
+        course, since = model.history_[k]["objective"], int(model.cycles_[k])
+        cycles[k] = {
+            "since": since,
+            "elbows": [int(model.elbows_[k]), elbow_features(other).size],
+            "names": names[shown].tolist(),
+            "sizes": [point[shown].tolist() for point in points],
+            "entry": course[max(0, since - 60) : since + 20].tolist(),
+        }
     return cycles
 
 
@@ -557,7 +479,7 @@ def _step_on(model: PGDGSVPSVM, blocks: list[Array], k: int) -> Array:
 def _sorted_weights(w: Array) -> list[float]:
     """The largest magnitudes, in descending order, relative to the first."""
     magnitudes = np.sort(np.abs(w))[::-1][:_WEIGHTS]
-    return (magnitudes / magnitudes[0] if magnitudes[0] else magnitudes).tolist()  # type: ignore[no-any-return]
+    return [float(v) for v in magnitudes / (magnitudes[0] or 1.0)]
 
 
 def _heaviest(w: Array, names: Array) -> dict[str, list[Any]]:
@@ -573,23 +495,19 @@ def _embedding(parts: PaperSplit, support: Array) -> Row:
     are put together and standardised once more. Corrected, both are standardised by the training
     rows, whose components are taken.
     """
-    columns = np.flatnonzero(support)
-    (X, y), (X_other, y_other) = (
-        (part[0][:, columns].astype(np.float64), part[1]) for part in (parts.train, parts.validation)
-    )
+    (X, y), (X_other, y_other) = parts.train, parts.validation
+    X, X_other = X[:, support].astype(np.float64), X_other[:, support].astype(np.float64)
     scaler = StandardScaler().fit(X)
     Z, Z_other = scaler.transform(X), scaler.transform(X_other)
     mixed = StandardScaler().fit_transform(np.vstack([X, Z_other]))
-    k = min(2, columns.size)
-    points = {}
-    for name, fitted, shown in (
-        ("drawn", mixed, mixed),
-        ("corrected", Z, np.vstack([Z, Z_other])),
-    ):
-        plane = np.zeros((len(shown), 2))
-        plane[:, :k] = PCA(k, svd_solver="full").fit(fitted).transform(shown)
-        points[name] = plane.round(4).tolist()
-    return {**points, "y": [*y.tolist(), *y_other.tolist()], "n_train": len(y), "size": columns.size}
+    shown = {"drawn": (mixed, mixed), "corrected": (Z, np.vstack([Z, Z_other]))}
+    result: Row = {"y": [*y.tolist(), *y_other.tolist()], "n_train": len(y), "size": X.shape[1]}
+    for name, (fitted, rows) in shown.items():
+        points = np.zeros((len(rows), 2))
+        k = min(2, X.shape[1])
+        points[:, :k] = PCA(k, svd_solver="full").fit(fitted).transform(rows)
+        result[name] = points.round(4).tolist()
+    return result
 
 
 # ------------------------------------------------------------------------------- the pieces
@@ -597,19 +515,16 @@ def _embedding(parts: PaperSplit, support: Array) -> Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """How much to run. The defaults are the full reproduction of the breast cancer data.
+    """How much to run; by default all of it, as for the breast cancer data.
 
     Attributes
     ----------
-    n_starts, n_splits : int
-        Random starts and random splits.
-    n_orders : int
-        Orders of the training rows, a change of rounding only.
+    n_starts, n_splits, n_orders : int
+        Random starts, random splits, and orders of the training rows.
     n_searches : int
-        Random splits, beside the published one, on which delta and step are searched again and
-        the claims about other methods are tried.
+        Random splits, beside the published one, of the search and of claims about other methods.
     searched : tuple of str
-        The methods that are searched.
+        The methods whose deltas and step are searched.
     nodes : int
         How many of the 20 nodes of the search's grid are tried.
     max_iter : int
@@ -631,7 +546,7 @@ class Plan:
 
 PLANS = {
     "breast": Plan(),
-    # a fit takes the better part of a minute, and their grid is known of l1 alone
+    # a fit takes the better part of a minute, and the authors' grid is known of l1 alone
     "ovarian": Plan(n_starts=10, n_splits=10, n_orders=2, n_searches=0, searched=("l1",)),
 }
 Piece = tuple[str, Any, dict[str, Any]]  # name, function, arguments
@@ -640,9 +555,15 @@ Piece = tuple[str, Any, dict[str, Any]]  # name, function, arguments
 def pieces(study: Study, plan: Plan) -> list[Piece]:
     """All pieces of a study's reproduction, those that matter most first."""
     methods, cap = list(study.methods), {"max_iter": plan.max_iter}
-    every = {"methods": methods, **cap}
-    seeds = [PUBLISHED, *range(plan.n_searches)]
-    work: list[Piece] = [
+    every, seeds = {"methods": methods, **cap}, [PUBLISHED, *range(plan.n_searches)]
+    given = {"nodes": plan.nodes, **cap}
+    claims: list[Piece] = [("claim/filters", filters, {"size": 6, "seeds": [PUBLISHED, 0, 1]})]
+    if study.key == "breast":
+        more = {"sizes": [18, 7], "seeds": [PUBLISHED, *range(4 * plan.n_searches)]}
+        shares = {"shares": [1.0, 0.3, 0.1], **every}
+        claims = [("claim/elimination", elimination, more)]
+        claims += [(f"claim/imbalance/{k}", imbalance, {"seed": k, **shares}) for k in seeds]
+    return [
         *((f"row/{m}/{s}", row, {"method": m, "source": s, **cap})
           for s in ("code", "paper") for m in methods),
         ("own", own, {}),
@@ -653,53 +574,29 @@ def pieces(study: Study, plan: Plan) -> list[Piece]:
         *((f"sweep/{eps:.4g}", sweep, {"qs": list(plan.qs), "eps": eps, **cap})
           for eps in plan.eps),
         *((f"splits/{k}", split, {"seed": k, **every}) for k in range(plan.n_splits)),
+        *([("starts", starts, {"seeds": list(range(plan.n_starts)), **every})]
+          if plan.n_starts else []),
+        *claims,
+        *((f"search/{m}/{k}", search, {"method": m, "seed": k, **given})
+          for k in seeds for m in plan.searched),
     ]  # fmt: skip
-    if plan.n_starts:
-        work.append(("starts", starts, {"seeds": list(range(plan.n_starts)), **every}))
-    if study.key == "ovarian":
-        work.append(("claim/filters", filters, {"size": 6, "seeds": [PUBLISHED, 0, 1]}))
-    else:
-        more = {"sizes": [18, 7], "seeds": [PUBLISHED, *range(4 * plan.n_searches)]}
-        work.append(("claim/elimination", elimination, more))
-        shares = {"shares": [1.0, 0.3, 0.1], **every}
-        work += [(f"claim/imbalance/{k}", imbalance, {"seed": k, **shares}) for k in seeds]
-    given = {"nodes": plan.nodes, **cap}
-    work += [
-        (f"search/{m}/{k}", search, {"method": m, "seed": k, **given})
-        for k in seeds
-        for m in plan.searched
-    ]
-    return work
 
 
 def run(
-    study: Study,
-    data: Dataset,
-    plan: Plan,
-    cache: Path | None,
-    *,
-    n_jobs: int | None = None,
+    study: Study, data: Dataset, plan: Plan, cache: Path | None, *, n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> tuple[Results, int]:
+) -> tuple[Results, int]:  # fmt: skip
     """Results of all pieces by name, and how many were computed; the others were in the cache."""
     work, kept = pieces(study, plan), Cache(cache)
-    about = (_FORMAT, study.key, data.X, data.y)
-    base = digest(*about)
-    keys = {
-        name: digest(base, function.__name__, arguments) for name, function, arguments in work
-    }
+    base = digest(_FORMAT, study.key, data.X, data.y)
+    keys = {name: digest(base, call.__name__, arguments) for name, call, arguments in work}
     missing = [piece for piece in work if kept.get(keys[piece[0]]) is None]
-    values = run_pieces(
-        _piece,
-        [(data, study.key, function, arguments) for _, function, arguments in missing],
-        n_jobs=n_jobs,
-        progress=progress,
-        stage=study.title,
-    )
+    calls = [(data, study.key, call, arguments) for _, call, arguments in missing]
+    values = run_pieces(_piece, calls, n_jobs=n_jobs, progress=progress, stage=study.title)
     for value, (name, _, _) in zip(values, missing):
         kept.add(keys[name], value)
     return {name: kept.get(key) for name, key in keys.items()}, len(missing)
 
 
-def _piece(data: Dataset, study: str, function: Any, arguments: dict[str, Any]) -> Any:
-    return function(data, study, **arguments)
+def _piece(data: Dataset, study: str, call: Any, arguments: dict[str, Any]) -> Any:
+    return call(data, study, **arguments)
