@@ -34,6 +34,8 @@ Pair = tuple[Vector, Vector]  # of A and of B
 _TOGETHER = 4
 # Enough steps of Newton's iteration for the last digit; five to eight are taken.
 _NEWTON = 30
+# Values of the objective are the same to this relative error; so many make a cycle.
+_SAME, _CYCLE = 1e-10, 20
 
 
 class Operator(Protocol):
@@ -64,6 +66,20 @@ class PGDHistory:
     fidelity: Vector
     penalty: Vector
     relative_error: Vector
+
+    @property
+    def cycle(self) -> int | None:
+        """The iteration from which h takes two values in turn to the end, or None.
+
+        The step is then too long for the curvature there, and what is selected depends on
+        whether the cap is an even or an odd number.
+        """
+        h = self.objective
+        other = np.flatnonzero(np.abs(h[2:] - h[:-2]) > _SAME * np.abs(h[2:]))
+        since = int(other[-1]) + 1 if other.size else 0
+        if h.size - since < _CYCLE or abs(h[-1] - h[-2]) <= math.sqrt(_SAME) * abs(h[-1]):
+            return None
+        return since
 
 
 @dataclass(frozen=True, eq=False)
