@@ -11,7 +11,6 @@ from os import PathLike
 from typing import Any
 
 from .._typing import Progress
-from ..datasets import load_breast_cancer
 from ..evaluation import (
     EvaluationResult,
     compare,
@@ -333,6 +332,8 @@ def demo_table() -> Table:
     {'benign': 357, 'malignant': 212}
     """
     import pandas as pd
+
+    from ..datasets import load_breast_cancer
 
     data = load_breast_cancer()
     return make_table(
