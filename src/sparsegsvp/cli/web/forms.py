@@ -12,10 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from ...io.errors import InputError, option, quote
-from ..options import OPTIONS, Option, command_line, options_of
+from ..options import COMMANDS, OPTIONS, Option, command_line, options_of
 
+#: How careful an estimate is: what each level sets where nothing else is chosen.
+CARE: dict[str, dict[str, Any]] = {
+    "fast": {"fast": True},
+    "usual": {},
+    "paper": {"repeats": 10, "permutations": 999},
+}
 FILES = ("labels", "test")  # options that are files, by the name under which one is uploaded
 _LISTS_OR_FILES = {"must", "ban", "panel", "adjust"}  # where a word that begins with @ is a file
+_NOT_READ = {
+    "n_features", "must", "ban", "fast", "prevalence", "panel", "floor", "folds", "repeats",
+    "permutations", "random_state",
+}  # fmt: skip
 _LONGEST = 10_000  # characters of a text, words of a list
 
 
@@ -69,6 +79,39 @@ def command_words(
             raise InputError(f"{quote(name)} is no file of a run")
         given[name] = Path(path)
     return command_line(command, paths, {**given, **more})
+
+
+def reading_options(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a preview of the table depends on, as `read_table` takes it."""
+    given = {name: value for name, value in choices.items() if name not in _NOT_READ}
+    for name, value in given.items():
+        if OPTIONS[name].many:
+            given[name] = [part.strip() for text in value for part in text.split(",")]
+    return given
+
+
+def for_predict(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a new file is read with: as the first was, whatever its labels are."""
+    kept = set(COMMANDS["predict"]) - {"target", "positive"}
+    return {name: value for name, value in choices.items() if name in kept}
+
+
+def explain(error: InputError) -> dict[str, Any]:
+    """Say an error in the words of the form; each value that it proposes becomes an action."""
+    actions: list[dict[str, Any]] = []
+
+    def spell(name: str, value: Any) -> str:
+        item = OPTIONS.get(name)
+        if item is None:
+            return name
+        values = value if isinstance(value, list) else [value]
+        shown = ", ".join("no" if v is False else str(v) for v in values if v not in (None, True))
+        label = f"{item.label}: {shown}" if shown else item.label
+        if value is not None and item.says_what and item.kind is not Path:
+            actions.append({"option": name, "value": value, "label": label})
+        return f"“{label}”"
+
+    return {"error": error.spelled(spell), "actions": actions}
 
 
 def _checked(item: Option, value: Any) -> Any:

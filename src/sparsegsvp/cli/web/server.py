@@ -12,6 +12,7 @@ import hmac
 import json
 import secrets
 import socket
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from http.cookies import SimpleCookie
@@ -27,9 +28,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...io.errors import InputError
-from ..command import flag
-from .forms import fields
-from .runs import Run, Runs, Superseded
+from .forms import explain, fields
+from .runs import Run, Runs
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -38,13 +38,7 @@ _POLICY = (
 )
 # The report has a policy of its own inside; this one takes its origin away.
 _REPORT_POLICY = "sandbox allow-scripts allow-downloads allow-popups; frame-ancestors 'self'"
-# The files of the page: where each is, and its type. It has the colours of the report.
-_FILES = {
-    "index.html": (__package__, "static/index.html", "text/html"),
-    "app.css": (__package__, "static/app.css", "text/css"),
-    "app.js": (__package__, "static/app.js", "text/javascript"),
-    "palette.css": ("sparsegsvp.report", "templates/chart.css", "text/css"),
-}
+_FILES = {"index.html": "text/html", "app.css": "text/css", "app.js": "text/javascript"}
 _MOST_JSON = 1 << 22  # bytes of a request that is no file
 
 
@@ -55,14 +49,16 @@ def answer(
 
     async def run(request: Request) -> Response:
         try:
-            found = await handler(request)
-            return found if isinstance(found, Response) else JSONResponse(found, status)
+            result = await handler(request)
+            return result if isinstance(result, Response) else JSONResponse(result, status)
         except InputError as error:
-            return JSONResponse({"error": error.spelled(flag)}, 400)
-        except Superseded:
-            return JSONResponse({"superseded": True})
+            return JSONResponse(explain(error), 400)
         except ClientDisconnect:
             return Response(status_code=400)
+        except Exception:
+            traceback.print_exc()
+            fault = "This is a fault of sparsegsvp, not of your file; the terminal shows where."
+            return JSONResponse({"error": fault}, 500)
 
     return run
 
@@ -133,12 +129,11 @@ class Pages:
             ("/api/runs/{id}", "GET", self.one, 200),
             ("/api/runs/{id}/again", "POST", self.again, 201),
             ("/api/runs/{id}/files/{option}", "POST", self.attach, 201),
-            ("/api/runs/{id}/look", "GET", self.look, 200),
-            ("/api/runs/{id}/plan", "POST", self.plan, 200),
+            ("/api/runs/{id}/look", "POST", self.look, 200),
             ("/api/runs/{id}/start", "POST", self.start, 200),
             ("/api/runs/{id}/cancel", "POST", self.cancel, 200),
-            ("/api/runs/{id}/bench", "POST", self.bench, 200),
             ("/api/runs/{id}/predict", "POST", self.predict, 201),
+            ("/runs/{id}/size/{size:int}", "GET", self.rung, 200),
             ("/runs/{id}/{path:path}", "GET", self.output, 200),
         ]
         return [
@@ -147,16 +142,20 @@ class Pages:
         ]
 
     async def file(self, request: Request) -> Response:
-        """The page, its style and its script."""
+        """The page, its style, its script, and the colours of the report."""
         name = request.path_params.get("name", "index.html")
+        if name == "palette.css":
+            from ...report.charts import palette_css
+
+            return _headed(Response(palette_css(), media_type="text/css"))
         if name not in _FILES:
             return Response("There is nothing here.", 404)
-        package, path, kind = _FILES[name]
-        text = resources.files(package).joinpath(path).read_text(encoding="utf-8")
-        return _headed(Response(text, media_type=kind))
+        text = resources.files(__package__).joinpath(f"static/{name}").read_text(encoding="utf-8")
+        return _headed(Response(text, media_type=_FILES[name]))
 
     async def form(self, request: Request) -> Any:
         """The options that the page may set."""
+        self.runs.warm()
         return {"fields": fields(), "folder": str(self.runs.folder)}
 
     async def all_runs(self, request: Request) -> Any:
@@ -172,8 +171,9 @@ class Pages:
         return (await self.runs.add(_name(request), request.stream())).describe()
 
     async def again(self, request: Request) -> Any:
-        """A new run on the file of another."""
-        return (await self.runs.copy(self._run(request))).describe()
+        """A new run on the file of another, with further choices."""
+        asked = await _object(request)
+        return self.runs.copy(self._run(request), _choices(asked)).describe()
 
     async def attach(self, request: Request) -> Any:
         """A second file: labels, or another cohort."""
@@ -182,19 +182,14 @@ class Pages:
         return run.describe()
 
     async def look(self, request: Request) -> Any:
-        """What is in the file, before anything is chosen."""
-        run = self._run(request)
-        return await self.runs.ask(run, ["look", run.record["file"]])
-
-    async def plan(self, request: Request) -> Any:
-        """What a run would do: roles, classes, notices and an estimate of the time."""
-        run, asked = self._run(request), await _object(request)
-        return await self.runs.plan(run, asked.get("choices", {}), bool(asked.get("fast")))
+        """How the table is read with what is chosen: roles, classes, notices."""
+        asked = await _object(request)
+        return await self.runs.look(self._run(request), _choices(asked), str(asked.get("care")))
 
     async def start(self, request: Request) -> Any:
-        """Begin the run as it was planned, or go on with one that was interrupted."""
-        run = self._run(request)
-        await self.runs.begin(run)
+        """Begin the run with what is chosen."""
+        run, asked = self._run(request), await _object(request)
+        await self.runs.begin(run, _choices(asked), str(asked.get("care")))
         return run.describe()
 
     async def cancel(self, request: Request) -> Any:
@@ -203,21 +198,22 @@ class Pages:
         self.runs.cancel(run)
         return run.describe()
 
-    async def bench(self, request: Request) -> Any:
-        """Score a panel that was put together by hand, in the same folds."""
-        asked = await _object(request)
-        return await self.runs.bench(self._run(request), asked.get("panel"))
-
     async def predict(self, request: Request) -> Any:
         """Classify the samples of a new file with the model of a finished run."""
-        return await self.runs.predict(self._run(request), _name(request), request.stream())
+        size = request.query_params.get("size")
+        return await self.runs.predict(self._run(request), _name(request), request.stream(), size)
+
+    async def rung(self, request: Request) -> Response:
+        """The report of another size of the panel."""
+        page = await self.runs.rung(self._run(request), request.path_params["size"])
+        return _headed(Response(page, media_type="text/html"), _REPORT_POLICY)
 
     async def output(self, request: Request) -> Response:
-        """A file that a run has written: reports to be read, all others to be kept."""
+        """A file that a run has written: the report to be read, all others to be kept."""
         path = self._run(request).outputs().get(request.path_params["path"])
         if path is None:
             return Response("There is no such file.", 404)
-        if path.name == "report.html":
+        if path.name == "index.html":
             return _headed(FileResponse(path, media_type="text/html"), _REPORT_POLICY)
         return _headed(FileResponse(path, filename=path.name))
 
@@ -230,6 +226,14 @@ def _name(request: Request) -> str:
     return request.query_params.get("name", "")
 
 
+def _choices(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the choices in a request, without those that are empty."""
+    choices = asked.get("choices", {})
+    if not isinstance(choices, dict):
+        raise InputError("the choices are no JSON object", remedy="reload the page")
+    return {name: value for name, value in choices.items() if value not in (None, "", [])}
+
+
 async def _object(request: Request) -> dict[str, Any]:
     """Return the JSON object of a request."""
     body = b""
@@ -238,12 +242,12 @@ async def _object(request: Request) -> dict[str, Any]:
         if len(body) > _MOST_JSON:
             raise InputError("the request is too long")
     try:
-        found = json.loads(body)
+        asked = json.loads(body)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        asked = None
+    if not isinstance(asked, dict):
         raise InputError("the request is no JSON object", remedy="reload the page")
-    return found
+    return asked
 
 
 def make_app(runs: Runs, *, port: int, token: str) -> ASGIApp:
