@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sparsegsvp.io import InputError, check_cohort, make_table, read_table
+from sparsegsvp.io import InputError, make_table, read_table
+from sparsegsvp.io.table import check_cohort
 from sparsegsvp.io.cells import MISSING
 
 GENES = "ID_REF,s1,s2,s3,s4\nTP53,1,2,3,4\nMYC,5,6,7,8.5\n"

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from sparsegsvp.io import InputError, Table, check_cohort, make_table, read_table
+from sparsegsvp.io import InputError, Table, make_table, read_table
+from sparsegsvp.io.table import check_cohort
 
 ROLES = {"target": "class", "id": "sample", "group": "patient"}
 

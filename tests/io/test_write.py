@@ -15,15 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegsvp.io import (
-    InputError,
-    csv_text,
-    harmless,
-    prepare_output,
-    whole_folder,
-    workbook,
-    write_atomic,
-)
+from sparsegsvp.io import InputError
+from sparsegsvp.io.files import csv_text, harmless, prepare_output, whole_folder, workbook, write_atomic
 
 OWNED = ("a.txt", "b.txt", "more/")
 
@@ -167,7 +160,7 @@ def test_a_kill_leaves_the_old_results_or_the_new(tmp_path, where, left):
 def test_control_c_leaves_the_old_results(tmp_path):
     out = tmp_path / "out"
     code = (
-        "import sys, time\nfrom sparsegsvp.io import whole_folder\n"
+        "import sys, time\nfrom sparsegsvp.io.files import whole_folder\n"
         "with whole_folder(sys.argv[1]) as folder:\n"
         "    (folder / 'a.txt').write_text('1'); print('go', flush=True); time.sleep(60)\n"
     )

@@ -191,10 +191,29 @@ class GSVPSVM(PathClassifier):
         self : GSVPSVM
             The fitted estimator.
         """
+        self.fit_with_path(X, y, (), sample_weight)
+        return self
+
+    def fit_with_path(
+        self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None
+    ) -> dict[int, GSVPSVM]:
+        """Fit as `fit` does, and models of other sizes from the same path.
+
+        Parameters
+        ----------
+        X, y, sizes, sample_weight
+            As in `fit_path`.
+
+        Returns
+        -------
+        dict of int to GSVPSVM
+            Fitted models by size, as `fit_path` gives them.
+        """
         table = self._read(X, y, sample_weight)
         forget_fit(self)
-        self._fit_sizes(table, [self])
-        return self
+        models = {size: clone(self).set_params(n_features=size) for size in sizes}
+        self._fit_sizes(table, [self, *models.values()])
+        return models
 
     def fit_path(
         self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None

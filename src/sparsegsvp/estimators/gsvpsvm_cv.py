@@ -123,15 +123,40 @@ class GSVPSVMCV(PathClassifier):
         self : GSVPSVMCV
             The fitted estimator.
         """
+        self.fit_with_path(X, y, (), sample_weight, groups)
+        return self
+
+    def fit_with_path(
+        self,
+        X: Any,
+        y: Any,
+        sizes: Sequence[int],
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> dict[int, GSVPSVM]:
+        """Fit as `fit` does, and models of given sizes from the path of the last fit.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `fit`.
+        sizes : sequence of int
+            Numbers of features.
+
+        Returns
+        -------
+        dict of int to GSVPSVM
+            Fitted models by size, as `fit_path` gives them.
+        """
         with nullcontext() if self.n_jobs is None else threadpool_limits(self.n_jobs):
             table, path, size = self._search(X, y, sample_weight, groups)
-            model = self._of_size(size)
-            model._fit_sizes(table, [model])
+            model, models = self._of_size(size), {k: self._of_size(k) for k in sizes}
+            model._fit_sizes(table, [model, *models.values()])
         forget_fit(self)
         fitted = vars(model).keys() - model.get_params(deep=False).keys()
         self.__dict__.update({name: vars(model)[name] for name in fitted})
         self.path_, self.n_features_ = path, size
-        return self
+        return models
 
     def fit_path(
         self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from .._parallel import one_thread
+from .._threads import one_thread
 from .._typing import Progress
 
 

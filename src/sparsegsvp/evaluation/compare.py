@@ -324,7 +324,7 @@ def compare(
                 pieces.append((samples, estimator, fold, panel_sizes, seed))
     missing = [key for key, _, _ in keys if store.get(key) is None]
     done = run_pieces(run_fold, pieces, n_jobs=n_jobs, progress=progress, stage=COMPARISON)
-    for key, value in zip(missing, done):
+    for value, key in zip(done, missing):
         store.add(key, value)
     cells: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for key, name, _ in keys:
@@ -511,25 +511,11 @@ def comparison_rows(
     return tuple(rows.values())
 
 
-_NUMBERS = [
-    "balanced_accuracy",
-    "low",
-    "high",
-    "roc_auc",
-    "roc_auc_low",
-    "roc_auc_high",
-    "native",
-    "native_low",
-    "native_high",
-    "panel_size",
-    "stability",
-    "jaccard",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "p_value",
-    "p_adjusted",
-]
+_NUMBERS = (
+    *("balanced_accuracy", "low", "high", "roc_auc", "roc_auc_low", "roc_auc_high"),
+    *("native", "native_low", "native_high", "panel_size", "stability", "jaccard"),
+    *("difference", "difference_low", "difference_high", "p_value", "p_adjusted"),
+)
 
 
 def _gathered(

@@ -404,7 +404,8 @@ def evaluate_fold(
     fit_seed = derive_seed(seed, _FIT, fold.repeat, fold.index)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = procedure.fit(fold.train, fit_seed)
+        fits = procedure.fit_sizes(fold.train, sizes, fit_seed) if sizes else None
+        model = procedure.fit(fold.train, fit_seed) if fits is None else fits.own
         found = procedure.predict(model, fold.test)
     training = np.bincount(samples.codes[fold.train], minlength=samples.n_classes)
     kind, shares = _prior_of(model, prior, training / training.sum())
@@ -413,10 +414,9 @@ def evaluate_fold(
     else:
         found = replace(found, proba=move_prior(found.proba, shares, samples.shares))
     sized = {}
-    if sizes:
+    if fits is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fits = procedure.fit_sizes(fold.train, sizes, fit_seed)
             X = procedure.prepare(fits.steps, fold.test)
             sized = {k: answer(fits.models[k], X, samples.classes) for k in sizes}
     panel = selected_features(model, samples.X.shape[1])
@@ -441,11 +441,10 @@ def fit_all(procedure: Procedure, sizes: Sequence[int], seed: int) -> tuple[Any,
     order = procedure.samples.order
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = procedure.fit(order, seed)
         if not sizes:
-            return model, {}
+            return procedure.fit(order, seed), {}
         fits = procedure.fit_sizes(order, sizes, seed)
-        return model, {size: fits.model(size) for size in sizes}
+        return fits.own, {size: fits.model(size) for size in sizes}
 
 
 def _rungs(

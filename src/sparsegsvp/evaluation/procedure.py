@@ -23,7 +23,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._typing import Float64Array, IntArray
 from .._validate import close_names, find_columns
-from ..estimators import GSVPSVM, GSVPSVMCV
+from ..estimators import GSVPSVM, GSVPSVMCV, Panel
 from ..estimators.center import takes_batch
 from .splits import Fold, Samples
 
@@ -99,9 +99,15 @@ class Procedure:
         return with_seed(clone(self.estimator), seed).fit(X, y, **given)
 
     def fit_sizes(
-        self, rows: IntArray, sizes: Sequence[int], seed: int, codes: IntArray | None = None
+        self,
+        rows: IntArray,
+        sizes: Sequence[int],
+        seed: int,
+        codes: IntArray | None = None,
+        *,
+        sizes_only: bool = False,
     ) -> SizedFits:
-        """Return models of several sizes, from one path, fitted on some rows."""
+        """Return a clone and models of several sizes, from one path, fitted on some rows."""
         estimator = with_seed(clone(self.estimator), seed)
         X, y, given = self._training(estimator, rows, codes)
         steps: list[tuple[str, Any]] = []
@@ -114,16 +120,21 @@ class Procedure:
                 }
                 X = step.fit_transform(X, y, **own)
                 steps.append((name, step))
-        models = last_step(estimator).fit_path(X, y, list(sizes))
-        return SizedFits(self.estimator, steps, models)
+        last = last_step(estimator)
+        if sizes_only:
+            return SizedFits(None, self.estimator, steps, last.fit_path(X, y, list(sizes)))
+        own = fit_parameters(last, self._groups(rows))
+        return SizedFits(estimator, self.estimator, steps, last.fit_with_path(X, y, sizes, **own))
 
     def _training(
         self, estimator: Any, rows: IntArray, codes: IntArray | None
     ) -> tuple[Any, NDArray[Any], dict[str, Any]]:
         samples = self.samples
-        groups = None if samples.groups is None else samples.groups[rows]
-        given = fit_parameters(estimator, groups, self._batch(rows))
+        given = fit_parameters(estimator, self._groups(rows), self._batch(rows))
         return _safe_indexing(samples.X, rows), self.labels(codes)[rows], given
+
+    def _groups(self, rows: IntArray) -> NDArray[Any] | None:
+        return None if self.samples.groups is None else self.samples.groups[rows]
 
     def _batch(self, rows: IntArray) -> NDArray[np.str_] | None:
         return next((values[rows] for values in self.samples.batches.values()), None)
@@ -148,8 +159,12 @@ class Procedure:
 
 @dataclass(frozen=True)
 class SizedFits:
-    """Models of several sizes behind the same fitted steps of a pipeline, if there are any."""
+    """Models of several sizes behind the same fitted steps of a pipeline, if there are any.
 
+    ``own`` is the fitted procedure itself, unless only the sizes were asked for.
+    """
+
+    own: Any
     estimator: Any
     steps: list[tuple[str, Any]]
     models: Mapping[int, Any]
@@ -203,8 +218,8 @@ class PathScores:
     """
 
     search: GSVPSVMCV
-    X: Any
-    y: NDArray[Any]
+    X: Any  # in the canonical order of the rows
+    order: IntArray
 
     @classmethod
     def of(cls, procedure: Procedure, sizes: Sequence[int], seed: int) -> PathScores | None:
@@ -215,8 +230,8 @@ class PathScores:
         if not hasattr(last, "fit_path") or any(_looks_at_labels(step) for _, step in steps):
             return None
         samples = procedure.samples
-        rows = np.arange(samples.codes.size)
-        X = samples.X
+        rows = samples.order
+        X = _safe_indexing(samples.X, rows)
         for _, step in steps:
             if hasattr(step, "fit_transform"):
                 more = {"batch": procedure._batch(rows)} if takes_batch(step) else {}
@@ -224,16 +239,19 @@ class PathScores:
         shared = ("tau", "clip", "max_correlation", "penalty_factor", "standardize")
         options = {name: last.get_params(deep=False)[name] for name in shared}
         if options["tau"] is None:
-            labels = np.random.default_rng(seed).permutation(samples.codes)
+            labels = np.random.default_rng(seed).permutation(samples.codes[rows])
             options["tau"] = GSVPSVM(1, clip=last.clip).fit(X, labels).tau_
-        return cls(GSVPSVMCV(max_features=max(sizes), **options), X, samples.y)
+        options |= {"max_features": max(sizes), "decision": "discriminant"}
+        return cls(GSVPSVMCV(**options), X, rows)
 
     def best(self, codes: IntArray, folds: Sequence[Fold], sizes: Sequence[int]) -> float:
         """Return the best balanced accuracy over some sizes."""
-        cv = [(np.sort(fold.train), np.sort(fold.test)) for fold in folds]
-        path = clone(self.search).set_params(cv=cv).fit(self.X, codes).path_
-        scores = path["balanced_accuracy"]
-        return float(max(scores[min(size, scores.size) - 1] for size in sizes))
+        place = np.argsort(self.order)
+        cv = [(np.sort(place[fold.train]), np.sort(place[fold.test])) for fold in folds]
+        search = clone(self.search).set_params(cv=cv)
+        scores = search._search(self.X, codes[self.order])[1]["balanced_accuracy"]
+        # sums of weights round differently in another order
+        return round(float(max(scores[min(size, scores.size) - 1] for size in sizes)), 12)
 
 
 def _looks_at_labels(step: Any) -> bool:
@@ -363,7 +381,7 @@ def ranked_features(model: Any, n_features: int) -> IntArray:
 
 
 def exact_panel(model: Any, size: int, n_features: int) -> IntArray:
-    """Return exactly ``size`` features of a fitted estimator: its panel, cut or filled by its order.
+    """Return exactly ``size`` features: a fitted estimator's panel, cut or filled by its order.
 
     Fewer only when it ranks fewer.
     """
@@ -490,8 +508,6 @@ def only_with(estimator: Any, columns: Sequence[int]) -> Any:
 
     The steps before the last treat every column by itself, and see all of them.
     """
-    from ..estimators import Panel
-
     again = clone(estimator)
     steps = again.steps if isinstance(again, Pipeline) else [("model", again)]
     model = steps[-1][1].set_params(penalty_factor=np.zeros(len(columns)))

@@ -8,7 +8,7 @@ in that order too, so that sums round the same way.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,7 +166,7 @@ def check_batches(batch: Any, n_samples: int) -> dict[str, NDArray[np.str_]]:
     """
     if batch is None:
         return {}
-    if hasattr(batch, "keys"):  # a mapping or a frame
+    if isinstance(batch, Mapping) or hasattr(batch, "columns"):
         given = {str(name): batch[name] for name in batch}
     elif np.ndim(batch) == 2:
         columns = np.asarray(batch, dtype=object).T
@@ -288,7 +288,7 @@ def make_folds(
     counts = np.bincount(codes)
     if counts.min() < n_splits or (groups is not None and groups.max() + 1 < n_splits):
         what = "samples of class" if counts.min() < n_splits else "groups, with class"
-        label = samples.classes[counts.argmin()]
+        label = samples.classes.tolist()[counts.argmin()]
         least = int(counts.min()) if counts.min() < n_splits else int(groups.max()) + 1  # type: ignore[union-attr]
         raise ValueError(f"n_splits={n_splits} exceeds the {least} {what} {label!r}: use fewer.")
     folds = []

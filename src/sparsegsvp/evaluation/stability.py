@@ -157,11 +157,14 @@ def choose(
     path = None
     m = procedure.samples.X.shape[1]
     if longest:
-        fits = procedure.fit_sizes(rows, [longest], seed, codes)
+        fits = procedure.fit_sizes(rows, [longest], seed, codes, sizes_only=path_only)
         path = selected_features(fits.model(longest), m)
         if path is not None and path_only:
             return Choice(path, path)
-    panel = selected_features(procedure.fit(rows, seed, codes), m)
+        model = fits.own
+    else:
+        model = procedure.fit(rows, seed, codes)
+    panel = selected_features(model, m)
     if panel is None:
         raise ValueError(
             f"{type(last_step(procedure.estimator)).__name__} does not say which features it uses; "
@@ -421,22 +424,16 @@ def _stand_ins(
     """Return the stand-ins of features: from the models, where they know what exchanging loses."""
     features = list(dict.fromkeys([*panel.tolist(), *path.tolist()]))
     near = within_class_correlations(samples.X, samples.codes, features)
-    result = {
-        f: tuple({"feature": j, "correlation": r, "loss": None} for j, r in partners)
-        for f, partners in near.items()
-    }
-    m = samples.X.shape[1]
+    losses: dict[tuple[int, int], float] = {}
     for model in reversed(models):  # the procedure's own comes last and counts
         last = last_step(model)
-        known = getattr(last, "stand_ins_", None)
-        if known is None or getattr(last, "n_features_in_", None) != m:
-            continue
-        for f, partners in zip(np.asarray(last.feature_order_).tolist(), known):
-            result[int(f)] = tuple(
-                {"feature": int(j), "correlation": float(r), "loss": float(loss)}
-                for j, r, loss in partners
-            )
-    return result
+        if getattr(last, "n_features_in_", None) == samples.X.shape[1]:
+            known = zip(getattr(last, "feature_order_", ()), getattr(last, "stand_ins_", ()))
+            losses |= {(int(f), int(j)): float(loss) for f, own in known for j, _, loss in own}
+    return {
+        f: tuple({"feature": j, "correlation": r, "loss": losses.get((f, j))} for j, r in partners)
+        for f, partners in near.items()
+    }
 
 
 # -------------------------------------------------------------------------- as an estimator
