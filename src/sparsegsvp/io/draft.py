@@ -190,7 +190,7 @@ def _why_turned(frame: Frame, roles: Roles, joined: Labels | None) -> str:
     if roles.target is None or roles.target in header or roles.target not in down_names:
         return ""
     i = down_names.index(roles.target)
-    row = [frame.column(p)[i] for p in range(1, len(header))]
+    row = frame.text_rows.get(i) or [frame.column(p)[i] for p in range(1, len(header))]
     numbers = [float(t) for t in map(as_label, row) if t and looks_numeric(t)]
     if any(np.isfinite(v) and not v.is_integer() for v in numbers):
         return ""  # measurements, those of a sample or of a feature, are no labels
@@ -307,10 +307,8 @@ def _no_such_line(frame: Frame, name: str, role: str, line: str) -> InputError:
         remedy += f"; labels may also come from a second file ({option('labels')})"
     elif role == "target" and len(first) > 1 and not did_you_mean(name, header):
         named = all(cell is not None and not looks_numeric(cell) for cell in first)
-        remedy += (
-            f"; if the features are in rows, use {option('transpose', True)} and give the " * named
-        )
-        remedy += f"labels in a second file ({option('labels')})" * named
+        turn = f"; if the features are in rows, use {option('transpose', True)} and give the labels"
+        remedy += f"{turn} in a second file ({option('labels')})" if named else ""
     return InputError(f"there is no {line} {quote(name)} ({role_option(role)})", remedy=remedy)
 
 
