@@ -48,28 +48,18 @@ RANDOM_PANEL = "random panel"
 _FIT = 21  # seed stream
 
 #: Other names that people know methods by.
-KNOWN_AS = {
-    "lasso": "l1 logistic",
-    "l1": "l1 logistic",
-    "logistic": "l1 logistic",
-    "glmnet": "elastic net",
-    "enet": "elastic net",
-    "rf": "random forest",
-    "forest": "random forest",
-    "trees": "random forest",
-    "gbm": "gradient boosting",
-    "boosting": "gradient boosting",
-    "xgboost": "gradient boosting",
-    "lightgbm": "gradient boosting",
-    "svm": "RFE",
-    "svmrfe": "RFE",
-    "recursivefeatureelimination": "RFE",
-    "ttest": "F test",
-    "anova": "F test",
-    "minimumredundancy": "mRMR",
-    "bestsubset": "abess",
-    "rifle": "TruncatedRayleighFlow",
+_ALIASES = {
+    "l1 logistic": "lasso l1 logistic",
+    "elastic net": "glmnet enet",
+    "random forest": "rf forest trees",
+    "gradient boosting": "gbm boosting xgboost lightgbm",
+    "RFE": "svm svmrfe recursivefeatureelimination",
+    "F test": "ttest anova",
+    "mRMR": "minimumredundancy",
+    "abess": "bestsubset",
+    "TruncatedRayleighFlow": "rifle",
 }
+KNOWN_AS = {alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()}
 
 
 def default_methods() -> dict[str, Any]:
@@ -217,18 +207,10 @@ class Comparison:
 
 
 def pareto_front(sizes: ArrayLike, scores: ArrayLike) -> BoolArray:
-    """Mark the points that no other point beats: fewer features, or a higher score.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation.compare import pareto_front
-    >>> pareto_front([2, 2, 4, 8], [0.7, 0.6, 0.9, 0.9]).tolist()
-    [True, False, True, False]
-    """
+    """Mark the points that no other point beats: fewer features, or a higher score."""
     k, s = np.asarray(sizes), np.asarray(scores)
     no_worse = (k[:, None] <= k) & (s[:, None] >= s)
-    better = (k[:, None] < k) | (s[:, None] > s)
-    return ~np.any(no_worse & better, axis=0)
+    return ~np.any(no_worse & ((k[:, None] < k) | (s[:, None] > s)), axis=0)
 
 
 # -------------------------------------------------------------------------- the comparison

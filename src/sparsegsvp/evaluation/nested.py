@@ -31,14 +31,7 @@ from .procedure import (
     possible_sizes,
     selected_features,
 )
-from .result import (
-    Adjustment,
-    EvaluationResult,
-    Flag,
-    OutOfFold,
-    Scoring,
-    paired_difference,
-)
+from .result import Adjustment, EvaluationResult, Flag, OutOfFold, Scoring, paired_difference
 from .splits import (
     Fold,
     Samples,

@@ -105,11 +105,7 @@ class Verdict(Record):
     def judged(self, interval: Interval) -> Verdict:
         """Return the verdict that belongs to a balanced accuracy."""
         found = decide(
-            self.p_value,
-            self.n_draws,
-            interval,
-            1 / self.chance,
-            stopped_early=self.stopped_early,
+            self.p_value, self.n_draws, interval, 1 / self.chance, stopped_early=self.stopped_early
         )
         return replace(self, answer=found, interval=interval)
 

@@ -183,7 +183,7 @@ def possible_sizes(estimator: Any, sizes: Sequence[int], n_features: int) -> tup
     Features without a penalty are in every panel, and those with an infinite one in none.
     """
     last = last_step(estimator)
-    if not hasattr(last, "fit_path"):
+    if not sizes or not hasattr(last, "fit_path"):
         return ()
     least, most = 1, n_features
     factors = getattr(last, "penalty_factor", None)

@@ -44,10 +44,7 @@ _STREAM = 11  # keeps these seeds apart
 
 
 def within_class_correlations(
-    X: Any,
-    codes: IntArray,
-    features: Sequence[int],
-    min_correlation: float = MIN_CORRELATION,
+    X: Any, codes: IntArray, features: Sequence[int], min_correlation: float = MIN_CORRELATION
 ) -> dict[int, tuple[tuple[int, float], ...]]:
     """Find the features whose pooled within-class correlation with some features is large.
 
@@ -191,10 +188,7 @@ def choose_shuffled(
 
 
 def chosen_shares(
-    panel: Sequence[int],
-    halves: Sequence[Choice],
-    size: int | None,
-    near: dict[int, set[int]],
+    panel: Sequence[int], halves: Sequence[Choice], size: int | None, near: dict[int, set[int]]
 ) -> tuple[list[float], list[float]]:
     """Return how often each feature of a panel is chosen, and how often it or a stand-in is."""
     sets = [set(half.at(size).tolist()) for half in halves]

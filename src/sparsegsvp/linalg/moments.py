@@ -136,7 +136,7 @@ class ClassMoments:
                 "combined: compute both from the same columns"
             )
         given = [m.feature_names for m in (self, other) if m.feature_names is not None]
-        if len(given) == 2 and not np.array_equal(*given):
+        if len(given) == 2 and not np.array_equal(given[0], given[1]):
             raise ValueError(
                 "moments have different feature names: put the columns into the same order"
             )
@@ -162,12 +162,22 @@ class ClassMoments:
     def _expanded(self, classes: np.ndarray) -> ClassMoments:
         """The same moments with empty entries for classes that are absent."""
         at = np.searchsorted(classes, self.classes)
-        parts = []
-        for values in (self.counts, self.weights, self.means, self.scatters):
+        if len(at) == len(classes):
+            return self
+
+        def filled(values: Any) -> Any:
             part = np.zeros((len(classes), *values.shape[1:]), dtype=values.dtype)
             part[at] = values
-            parts.append(part)
-        return ClassMoments(classes, *parts, self.feature_names)
+            return part
+
+        return ClassMoments(
+            classes,
+            filled(self.counts),
+            filled(self.weights),
+            filled(self.means),
+            filled(self.scatters),
+            self.feature_names,
+        )
 
     def to_dict(self) -> dict[str, np.ndarray]:
         """Plain arrays, for ``numpy.savez`` or any exchange between sites."""
