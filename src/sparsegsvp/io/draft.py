@@ -332,6 +332,14 @@ def _name_samples(frame: Frame, draft: Draft, roles: Roles, taken: set[int]) -> 
             draft.notes.append("the first column has no name and was taken for sample identifiers")
     elif frame.place != "column" and header:
         draft.first_column = header[0]
+        # a model lists its features, so that any other column of names is of the samples
+        others = [] if named or roles.features is None else set(header).difference(roles.features)
+        for p, name in enumerate(header):
+            if name in others and ((p == 0 and p in frame.texts) or names_samples(name)):
+                labels = [as_label(cell) for cell in frame.column(p)]
+                if p not in taken and len(set(labels)) == len(labels):
+                    draft.text["id"] = labels
+                    break
 
 
 def _refuse_shared(frame: Frame, roles: Roles, line: str) -> None:

@@ -167,9 +167,10 @@ class Runs:
     def _new(self, name: str) -> Run:
         folder = self.folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
         folder.mkdir()
-        record = {"name": safe_name(name), "created": time.time(), "files": {}, "choices": {}}
-        more = {"care": "usual", "command": [], "state": "draft", "error": "", "summary": None}
-        return Run(folder, {**record, **more})
+        return Run(folder, {
+            "name": safe_name(name), "created": time.time(), "files": {}, "choices": {},
+            "care": "usual", "command": [], "state": "draft", "error": "", "summary": None,
+        })  # fmt: skip
 
     async def attach(self, run: Run, option: str, name: str, body: AsyncIterator[bytes]) -> None:
         """Add a file that is an option's value, labels or another cohort; no name takes it away."""
@@ -286,7 +287,7 @@ class Runs:
             raise InputError("no column is chosen yet that holds the classes", remedy="choose it")
         self._choose(run, choices, care)
         run.keep(state="running")  # at once, so that a second tab cannot start it too
-        words = [*run.record["command"], "--out", "report"]
+        words = [*run.record["command"], "--out", "report", "--set", "rungs=yes"]
         run.process = await self._command(run, words, SPARSEGSVP_PROGRESS="progress.jsonl")
         task = asyncio.create_task(self._follow(run, run.process))
         self._tasks.add(task)
@@ -302,18 +303,12 @@ class Runs:
         else:
             run.keep(state="failed", error=_complaint(err, process.returncode or 0))
 
-    async def rung(self, run: Run, size: int) -> str:
-        """Return the page of another size of the panel."""
-        from ...workflow import page_of_size
-
-        return await asyncio.to_thread(page_of_size, _finished(run).folder / "report", size)
-
     async def predict(
         self, run: Run, name: str, body: AsyncIterator[bytes], size: str | None
     ) -> dict[str, Any]:
         """Classify the samples of a new file, read as the first was; keep the predictions."""
         sizes = [str(rung["size"]) for rung in _finished(run).record["summary"]["ladder"]]
-        model = f"report/sizes/{size}.skops" if size in sizes else "report/model.skops"
+        model = f"report/sizes/{size}/model.skops" if size in sizes else "report/model.skops"
         file = await self._receive(run, name, body)
         number = 1 + sum(1 for _ in run.folder.glob("predictions-*.csv"))
         out = f"predictions-{number}.csv"

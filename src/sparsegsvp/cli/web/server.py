@@ -133,7 +133,6 @@ class Pages:
             ("/api/runs/{id}/start", "POST", self.start, 200),
             ("/api/runs/{id}/cancel", "POST", self.cancel, 200),
             ("/api/runs/{id}/predict", "POST", self.predict, 201),
-            ("/runs/{id}/size/{size:int}", "GET", self.rung, 200),
             ("/runs/{id}/{path:path}", "GET", self.output, 200),
         ]
         return [
@@ -202,11 +201,6 @@ class Pages:
         """Classify the samples of a new file with the model of a finished run."""
         size = request.query_params.get("size")
         return await self.runs.predict(self._run(request), _name(request), request.stream(), size)
-
-    async def rung(self, request: Request) -> Response:
-        """The report of another size of the panel."""
-        page = await self.runs.rung(self._run(request), request.path_params["size"])
-        return _headed(Response(page, media_type="text/html"), _REPORT_POLICY)
 
     async def output(self, request: Request) -> Response:
         """A file that a run has written: the report to be read, all others to be kept."""

@@ -277,20 +277,23 @@ function finished(run) {
   const s = run.summary, at = "/runs/" + run.id;
   show("finished", s.headline);
   byId("source").textContent = run.name + ", " + new Date(run.created * 1000).toLocaleString();
+  // the panel of the run itself may lie between two sizes of the ladder
+  const own = { size: s.panel.length, score: s.score, chosen: true };
+  const ladder = s.ladder.some((rung) => rung.chosen) ? s.ladder : [...s.ladder, own].sort((a, b) => a.size - b.size);
   let size = null;
   const choose = (rung) => {
-    size = rung && !rung.chosen ? rung.size : null;
-    const page = size === null ? at + "/report/index.html" : at + "/size/" + size;
+    size = rung.chosen ? null : rung.size;
+    const page = size === null ? at + "/report/index.html" : at + "/report/sizes/" + size + "/index.html";
     byId("read").href = byId("report").src = page;
     byId("which").textContent = "The model of " + many(size ?? s.panel.length, "feature") + " is used.";
-    [...byId("ladder").children].forEach((made, i) => made.setAttribute("aria-pressed", s.ladder[i] === rung));
+    [...byId("ladder").children].forEach((made, i) => made.setAttribute("aria-pressed", ladder[i] === rung));
   };
-  byId("sizes").hidden = s.ladder.length < 2;
-  byId("ladder").append(...s.ladder.map((rung) => {
+  byId("sizes").hidden = ladder.length < 2;
+  byId("ladder").append(...ladder.map((rung) => {
     const value = rung.score;
     return button([element("b", String(rung.size)), rung.size === 1 ? " feature" : " features", element("meter", [], { min: 0, max: 1, value: value.value, "aria-hidden": true }), element("small", score(value)), element("small", rung.chosen ? "chosen by the run" : "")], () => choose(rung));
   }));
-  choose(s.ladder.find((rung) => rung.chosen) || null);
+  choose(ladder.find((rung) => rung.chosen));
   byId("outputs").append(...run.outputs.map((name) => element("li", element("a", name, { href: at + "/" + name.split("/").map(encodeURIComponent).join("/"), download: name.split("/").pop() }))));
   byId("command").textContent = "cd " + quote(form.folder + "/" + run.id) + "\nsparsegsvp " + run.command.map(quote).join(" ");
   byId("again").addEventListener("click", async () => { location.hash = (await again(run)).id; });
