@@ -7,6 +7,7 @@ browser is ever opened.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,18 @@ _LONGEST = 10_000  # characters of a text, words of a list
 def fields(command: str = "select") -> list[dict[str, Any]]:
     """Describe the options that a form may set: name, label, help, section, kind, many, default."""
     return [
-        {"name": item.name, "label": item.label, "help": item.help, "section": item.section,
+        {"name": item.name, "label": item.label, "help": _plain(item.help), "section": item.section,
          "kind": item.kind.__name__, "many": item.many, "default": item.default}
         for item in options_of(command)
         if item.says_what and item.kind is not Path
     ]  # fmt: skip
+
+
+def _plain(text: str) -> str:
+    """Say a help without flags and files: in the form, options go by their labels."""
+    labels = {item.flag: f"“{item.label}”" for item in OPTIONS.values()}
+    text = text.replace(", or @FILE with one in each line", "").replace(" May be repeated.", "")
+    return re.sub(r"--[a-z0-9-]+", lambda flag: labels.get(flag[0], flag[0]), text)
 
 
 def command_words(
@@ -48,18 +56,9 @@ def command_words(
 ) -> list[str]:
     """Return the words of a command, after ``sparsegsvp``, for what a form has set.
 
-    Parameters
-    ----------
-    command : str
-        A command.
-    paths : sequence of path-like
-        Its arguments, as they are called where the command runs.
-    choices : mapping
-        Values by the names of `fields`; they are checked. Empty ones are left out.
-    files : mapping, optional
-        Files by the options in `FILES`.
-    **more
-        Further options, such as ``out`` and ``force``; they are not checked.
+    ``paths`` are its arguments as they are called where it runs, ``choices`` values by the names of
+    `fields`, which are checked, ``files`` files by the options in `FILES`, and ``more`` options
+    that are not checked.
 
     Examples
     --------
@@ -115,24 +114,14 @@ def explain(error: InputError) -> dict[str, Any]:
 
 
 def _checked(item: Option, value: Any) -> Any:
-    """Return a value from the browser as the option takes it, or refuse it."""
-    if not item.many:
-        return _checked_one(item, value)
-    if not isinstance(value, list) or len(value) > _LONGEST:
-        raise InputError(f"{option(item.name)} takes a list", remedy="reload the page")
-    return [_checked_one(item, part) for part in value]
-
-
-def _checked_one(item: Option, value: Any) -> Any:
-    if item.kind is bool:
-        right = isinstance(value, bool)
-    elif item.kind in (int, float):
-        right = isinstance(value, int | float) and not isinstance(value, bool)
-        right = right and (item.kind is float or value == int(value))
-    else:
-        right = isinstance(value, str) and "\0" not in value and len(value) <= _LONGEST
-    if not right:
-        raise InputError(f"{quote(value)} is no value of {option(item.name)}")
-    if item.name in _LISTS_OR_FILES and value.startswith("@"):
-        raise InputError(f"{quote(value)} would name a file", remedy="give the names in it")
-    return item.kind(value)
+    """Return a value from the browser, or refuse what the option does not take."""
+    kind: Any = {bool: bool, int: int, float: (int, float)}.get(item.kind, str)
+    for part in value if item.many and isinstance(value, list) else [value]:
+        right = isinstance(part, kind) and isinstance(part, bool) == (item.kind is bool)
+        if kind is str:
+            right = right and "\0" not in part and len(part) <= _LONGEST
+        if not right or isinstance(value, list) != item.many:
+            raise InputError(f"{quote(part)} is no value of {option(item.name)}")
+        if item.name in _LISTS_OR_FILES and part.startswith("@"):
+            raise InputError(f"{quote(part)} would name a file", remedy="give the names in it")
+    return value

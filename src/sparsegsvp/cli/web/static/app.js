@@ -91,8 +91,9 @@ async function draft(run) {
     const mine = ++number;
     byId("understood").classList.add("stale");
     byId("understood").inert = true;
-    byId("go").disabled = true;
+    byId("go").disabled = byId("x-positive").disabled = true;
     byId("status").textContent = "Reading the table …";
+    for (const made of byId("targets").children) made.setAttribute("aria-pressed", made.dataset.name === (choices.target || seen.target));
     chosen();
     try {
       const answer = await ask(at + "/look", "POST", { choices, care });
@@ -139,15 +140,18 @@ async function draft(run) {
     byId("targets").replaceChildren(...candidates.map((one) => {
       const counts = Object.entries(one.counts).slice(0, 6).map((pair) => pair.join(" ")).join(", ");
       const guess = one.name === target && seen.proposed ? element("small", "a guess: please check") : "";
-      return button([one.name, element("small", counts), guess], () => apply("target", one.name), { "aria-pressed": one.name === target });
+      return button([one.name, element("small", counts), guess], () => apply("target", one.name), { "aria-pressed": one.name === target, "data-name": one.name });
     }));
     if (!candidates.length) byId("targets").append("No column looks like classes: name it, or give a second file that has them.");
     byId("names").replaceChildren(...[...new Set([...seen.candidates, ...seen.columns].map((one) => one.name))].map((name) => element("option", [], { value: name })));
     byId("cells").replaceChildren(element("tr", (seen.shown || []).map((name) => element("th", name))), ...(seen.rows || []).map(row));
     byId("classes").textContent = !table ? "The table cannot be used yet." : many(table.n_samples, "sample") + ", " + many(table.n_features, "feature") + (table.classes.length ? ": " + table.classes.map((name, k) => name + " " + table.class_counts[k]).join(", ") : "") + (table.n_missing ? "; " + many(table.n_missing, "value") + " missing" : "") + ".";
-    byId("notices").replaceChildren(...seen.notices.map((notice) => element("li", [element("b", notice.title + ". "), notice.text, actions(notice.actions, apply)], { className: notice.severity })));
+    const grave = ["serious", "caution", "note"], notices = seen.notices.filter((notice) => notice.code !== "raw" || !choices.log2).sort((a, b) => grave.indexOf(a.severity) - grave.indexOf(b.severity));
+    byId("notices").replaceChildren(...notices.map((notice) => element("li", [element("b", notice.title + ". "), notice.text, actions(notice.actions, apply)], { className: notice.severity })));
     const features = seen.columns.filter((column) => useOf(column) === "keep" && !choices.keep?.includes(column.name) && column.reason === "numbers");
-    const listed = seen.columns.filter((column) => !features.includes(column));
+    // text that is adjusted for is there as "sex=m vs f", once for each of its levels but one
+    const source = (column) => choices.adjust?.find((name) => column.name.startsWith(name + "=")) ?? column.name;
+    const listed = seen.columns.filter((column, i, all) => !features.includes(column) && all.findIndex((other) => source(other) === source(column)) === i).map((column) => ({ ...column, name: source(column) }));
     const rows = listed.slice(0, 60).map((column) => {
       const now = useOf(column), name = column.name || "(names of the rows)";
       const select = element("select", [element("option", "…", { value: "", hidden: true }), ...Object.entries(uses).map(([value, text]) => element("option", text, { value }))], { value: now, "aria-label": "What " + name + " is for", "data-name": name, disabled: !column.name });
@@ -165,6 +169,7 @@ async function draft(run) {
     for (const name of ["positive", "prevalence"]) byId("x-" + name).closest("label").hidden = !classes.length;
     byId("understood").classList.remove("stale");
     byId("understood").inert = false;
+    byId("x-positive").disabled = false;
     byId("go").disabled = !table || !target;
   }
 
@@ -215,7 +220,7 @@ async function draft(run) {
   }
 
   async function attach(option, file) {
-    files = (await send(at + "/files/" + option, file || { name: "" })).files;
+    files = (await send(at + "/attach", file || { name: "" }, "&as=" + option)).files;
   }
 
   for (const option of ["labels", "test"]) byId(option).addEventListener("change", async () => {
@@ -275,8 +280,8 @@ function ended(run) {
 
 function finished(run) {
   const s = run.summary, at = "/runs/" + run.id;
-  show("finished", s.headline);
-  byId("source").textContent = run.name + ", " + new Date(run.created * 1000).toLocaleString();
+  show("finished", run.name);
+  byId("source").textContent = s.headline;
   // the panel of the run itself may lie between two sizes of the ladder
   const own = { size: s.panel.length, score: s.score, chosen: true };
   const ladder = s.ladder.some((rung) => rung.chosen) ? s.ladder : [...s.ladder, own].sort((a, b) => a.size - b.size);
@@ -291,7 +296,7 @@ function finished(run) {
   byId("sizes").hidden = ladder.length < 2;
   byId("ladder").append(...ladder.map((rung) => {
     const value = rung.score;
-    return button([element("b", String(rung.size)), rung.size === 1 ? " feature" : " features", element("meter", [], { min: 0, max: 1, value: value.value, "aria-hidden": true }), element("small", score(value)), element("small", rung.chosen ? "chosen by the run" : "")], () => choose(rung));
+    return button([element("b", String(rung.size)), rung.size === 1 ? " feature" : " features", element("meter", [], { min: 0, max: 1, value: value.value, "aria-hidden": true }), value.value.toFixed(2), element("small", value.low === null ? "" : value.low.toFixed(2) + " to " + value.high.toFixed(2)), element("small", rung.chosen ? "chosen by the run" : "")], () => choose(rung));
   }));
   choose(ladder.find((rung) => rung.chosen));
   byId("outputs").append(...run.outputs.map((name) => element("li", element("a", name, { href: at + "/" + name.split("/").map(encodeURIComponent).join("/"), download: name.split("/").pop() }))));
@@ -309,7 +314,7 @@ function finished(run) {
   byId("apply").addEventListener("change", async () => {
     byId("applied").textContent = "Classifying …";
     try {
-      const made = await send("/api/runs/" + run.id + "/predict", byId("apply").files[0], size === null ? "" : "&size=" + size);
+      const made = await send("/api/runs/" + run.id + "/predict", byId("apply").files[0], size === null ? "" : "&as=" + size);
       const counts = Object.entries(made.counts).map((pair) => pair.join(" ")).join(", ");
       const link = element("a", "all " + many(made.n_rows, "prediction"), { href: at + "/" + made.file, download: made.file });
       const rows = element("table", [element("tr", made.header.map((name) => element("th", name))), ...made.rows.map(row)], { className: "cells" });
