@@ -332,22 +332,14 @@ def _name_samples(frame: Frame, draft: Draft, roles: Roles, taken: set[int]) -> 
             draft.notes.append("the first column has no name and was taken for sample identifiers")
     elif frame.place != "column" and header:
         draft.first_column = header[0]
-        if roles.features is not None and not named:
-            _find_names(frame, draft, roles.features, taken)
-
-
-def _find_names(frame: Frame, draft: Draft, wanted: Sequence[str], taken: set[int]) -> None:
-    """Take a column that no model needs for identifiers: by its name, or texts that come first."""
-    needed = set(wanted)
-    for p, name in enumerate(frame.names):
-        if p in taken or name in needed or not (p == 0 or names_samples(name)):
-            continue
-        cells = [as_label(cell) for cell in frame.column(p)]
-        texts = any(cell is not None and not looks_numeric(cell) for cell in cells)
-        if len(set(cells)) == len(cells) and (texts or names_samples(name)):
-            draft.text["id"] = cells
-            draft.notes.append(f"{quote(name)} was taken for sample identifiers")
-            return
+        # a model lists its features, so that any other column of names is of the samples
+        others = [] if named or roles.features is None else set(header).difference(roles.features)
+        for p, name in enumerate(header):
+            if name in others and ((p == 0 and p in frame.texts) or names_samples(name)):
+                labels = [as_label(cell) for cell in frame.column(p)]
+                if p not in taken and len(set(labels)) == len(labels):
+                    draft.text["id"] = labels
+                    break
 
 
 def _refuse_shared(frame: Frame, roles: Roles, line: str) -> None:

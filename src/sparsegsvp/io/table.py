@@ -838,7 +838,7 @@ def _preview(file: Path, options: dict[str, Any]) -> dict[str, Any]:
         "n_columns": len(frame.names),
         "table": None,
         "columns": [],
-        "notices": [],
+        "notices": [notice.to_dict() for notice in frame.notices],
     }
     first = list(frame.texts)[: _SHOWN // 2]
     shown = sorted(dict.fromkeys([*first, *range(len(frame.names))]), key=lambda p: p not in first)
