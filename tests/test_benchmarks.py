@@ -24,7 +24,7 @@ PARTS = {"scale": ("--only", "tall_fit", "wide")}
         ("panels", "| independent | 3 of 3 | 0.0% |"),
         ("search", "ours / fastest |"),
         ("compare", "GSVPSVM minus the best other"),
-        ("select", "| planted |"),
+        ("select_panel", "| planted |"),
     ],
 )
 def test_tiny_configuration_runs(script: str, said: str) -> None:

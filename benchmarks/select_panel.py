@@ -1,7 +1,7 @@
 """Seconds of ``sparsegsvp select`` at its defaults, from a CSV file to the page, by stage.
 
-    python benchmarks/select.py                  ovarian and colon
-    python benchmarks/select.py --tiny           a small table, seconds
+    python benchmarks/select_panel.py                  ovarian and colon
+    python benchmarks/select_panel.py --tiny           a small table, seconds
 
 The file is read by pandas beside it, as something named to hold the seconds against.
 """
@@ -54,7 +54,7 @@ def main() -> None:
         rows.append([name, f"{total:.1f}", *cells, f"{ratio:.2f}"])
     header = ["set", "seconds in all", *shown, "reading / pandas"]
     print(markdown(header, rows))
-    save("select-tiny" if options.tiny else "select", {"sets": results})
+    save("select_panel-tiny" if options.tiny else "select_panel", {"sets": results})
 
 
 if __name__ == "__main__":
