@@ -70,7 +70,7 @@ def stages(seed: int) -> Iterator[Stage]:
     )  # fmt: skip
     yield Stage(
         "files", "Damaged and forged files",
-        (python, "campaign/fuzz.py", "--mutants", "50000", "--seed", str(seed)), 30,
+        (python, "tests/io/read_right.py", "--cases", "50000", "--seed", str(seed)), 30,
     )  # fmt: skip
     yield Stage(
         "load", "Large tables: time and memory",
