@@ -59,8 +59,8 @@ def reproduce(
     Parameters
     ----------
     which : {"breast", "ovarian", "all"}, default="breast"
-        The breast cancer data come with scikit-learn and take a quarter of an hour; the ovarian data
-        take more than an hour, most of it in runs of the paper's method that do not settle.
+        The breast cancer data come with scikit-learn and take a quarter of an hour; the ovarian
+        data take more than an hour, most of it in runs of the paper's method that do not settle.
     data : path-like, optional
         Where the ovarian data are; see `sparsegsvp.datasets.load_ovarian`.
     out : path-like, default="reproduction"
