@@ -52,7 +52,7 @@ def _barcode(runs: Sequence[Row], tone: int, title: str) -> Chart:
     gap = 0.06 if len(order) <= 60 else 0.0
     x, y = Axis(0, max(len(order), 24), ticks=()), Axis(max(len(runs), 1), 0, ticks=())
     panels = len({tuple(run["panel"]) for run in runs})
-    said = f"{title}, {panels} panels, {len(order)} features" if runs else title
+    said = f"{title}, {panels} panels" if runs else title
     chart = Chart(x, y, said, 320, 96, 14, 14, 2, 12, title=said)
     chart.rects(
         [

@@ -18,7 +18,7 @@ from ..report.page import render
 from ..report.texts import environment
 from .figures import make_figures
 from .runs import PLANS, STUDIES, Plan, Row, Study, run
-from .tables import CODE, make_tables
+from .tables import CODE, SCORED, make_tables
 
 Which = Literal["breast", "ovarian", "all"]
 
@@ -59,8 +59,8 @@ def reproduce(
     Parameters
     ----------
     which : {"breast", "ovarian", "all"}, default="breast"
-        The breast cancer data come with scikit-learn and take some minutes; the ovarian data
-        take more than an hour, most of it in runs of the paper's method that do not settle.
+        The breast cancer data come with scikit-learn and take a quarter of an hour; the ovarian
+        data take more than an hour, most of it in runs of the paper's method that do not settle.
     data : path-like, optional
         Where the ovarian data are; see `sparsegsvp.datasets.load_ovarian`.
     out : path-like, default="reproduction"
@@ -170,30 +170,31 @@ def _markdown(
     return "\n".join(parts)
 
 
-def _tiles(tables: Mapping[str, list[Row]]) -> list[tuple[str, str]]:
-    """The findings that fit into one line each."""
+def _tiles(tables: Mapping[str, list[Row]]) -> list[tuple[str, str, list[str]]]:
+    """The findings that fit into a few words each: number, what it is, numbers beside it."""
     plain = [row for row in tables["rows"] if row["source"] == CODE]
-    ranges = [row for row in tables["rows"] if "any rounding" in row["source"]]
-    same = sum(row["as published"] == "all" for row in plain)
-    inside = len({row["method"] for row in ranges if row["as published"] == "all"})
-    tiles = [
-        (f"{same} of {len(plain)}", "published rows obtained to the last count"),
-        (f"{inside} of {len(plain)}", "with all their numbers in the range over roundings"),
-    ]
-    fair = tables.get("fair", [])
+    ranges = [row for row in tables["rows"] if row["source"].startswith(f"{CODE}, any")]
+    n, fair = len(plain), tables.get("fair", [])
+    same, inside = (sum(r["as published"] == "all" for r in rows) for rows in (plain, ranges))
 
     def span(column: str) -> str:
-        values = [row[column] for row in fair[: len(plain)] if row[column] is not None]
-        ends = [f"{min(values):.2f}", f"{max(values):.2f}"] if values else ["–"]
+        values = [row[column] for row in fair[:n] if row[column] is not None]
+        ends = [f"{pick(values):.2f}" for pick in (min, max)] if values else ["not run"]
         return "–".join(dict.fromkeys(ends))
 
+    tiles: list[tuple[str, str, list[str]]] = [
+        (f"{same} of {n}", "rows obtained to the last count", []),
+        (f"{inside} of {n}", "rows inside the range over roundings", []),
+    ]
     if fair:
-        scored, own = span("authors' scoring"), fair[-1]["printed rule"]
-        said = (
-            f"balanced accuracy of the paper's methods, retuned on each split; {scored} with the "
-            f"published settings and the authors' scoring, {span('printed rule')} with the "
-            f"printed rule; {span('published, one split')} is published of one split; "
-            f"GSVPSVMCV {own:.2f}"
-        )
-        tiles.append((span("retuned, authors' scoring"), said))
+        more = [
+            f"{span('published, one split')}: published, of one split",
+            f"{span(SCORED)}: published settings on {fair[0]['splits']} splits, authors' scoring",
+            f"{span('printed rule')}: the same, printed rule",
+            f"{fair[-1]['printed rule']:.2f}: GSVPSVMCV on the same splits",
+        ]
+        tuned = [row["splits retuned"] for row in fair[:n] if row["splits retuned"]]
+        where = f"{tuned[0]} splits" if tuned and isinstance(tuned[0], int) else "one split"
+        said = f"balanced accuracy, retuned ({len(tuned)} of {n} of the paper's methods, {where})"
+        tiles.append((span(f"retuned, {SCORED}"), said, more))
     return tiles

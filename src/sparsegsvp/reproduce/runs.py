@@ -521,8 +521,8 @@ class Plan:
     ----------
     n_starts, n_splits, n_orders : int
         Random starts, random splits, and orders of the training rows.
-    n_searches : int
-        Random splits, beside the published one, of the search and of claims about other methods.
+    n_claims, n_searches : int
+        Random splits, beside the published one, of claims about other methods and of the search.
     searched : tuple of str
         The methods whose deltas and step are searched.
     nodes : int
@@ -536,6 +536,7 @@ class Plan:
     n_starts: int = 20
     n_splits: int = 20
     n_orders: int = 10
+    n_claims: int = 5
     n_searches: int = 5
     searched: tuple[str, ...] = ("l1", "q=1", "q=0.1")
     nodes: int = 20
@@ -555,11 +556,11 @@ Piece = tuple[str, Any, dict[str, Any]]  # name, function, arguments
 def pieces(study: Study, plan: Plan) -> list[Piece]:
     """All pieces of a study's reproduction, those that matter most first."""
     methods, cap = list(study.methods), {"max_iter": plan.max_iter}
-    every, seeds = {"methods": methods, **cap}, [PUBLISHED, *range(plan.n_searches)]
+    every, seeds = {"methods": methods, **cap}, [PUBLISHED, *range(plan.n_claims)]
     given = {"nodes": plan.nodes, **cap}
     claims: list[Piece] = [("claim/filters", filters, {"size": 6, "seeds": [PUBLISHED, 0, 1]})]
     if study.key == "breast":
-        more = {"sizes": [18, 7], "seeds": [PUBLISHED, *range(4 * plan.n_searches)]}
+        more = {"sizes": [18, 7], "seeds": [PUBLISHED, *range(4 * plan.n_claims)]}
         shares = {"shares": [1.0, 0.3, 0.1], **every}
         claims = [("claim/elimination", elimination, more)]
         claims += [(f"claim/imbalance/{k}", imbalance, {"seed": k, **shares}) for k in seeds]
@@ -578,7 +579,7 @@ def pieces(study: Study, plan: Plan) -> list[Piece]:
           if plan.n_starts else []),
         *claims,
         *((f"search/{m}/{k}", search, {"method": m, "seed": k, **given})
-          for k in seeds for m in plan.searched),
+          for k in (PUBLISHED, *range(plan.n_searches)) for m in plan.searched),
     ]  # fmt: skip
 
 

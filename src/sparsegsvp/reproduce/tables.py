@@ -17,6 +17,7 @@ from ..metrics import average_jaccard
 from .runs import CLAIMS, PARTS, PUBLISHED, Plan, Results, Row, Study, balanced, parts_of
 
 CODE, TEXT, FREE = "authors' conventions", "the text, literally", "no accidental stop"
+SCORED = "authors' scoring"
 CELLS = ("elbows", "features", "validation", "test")
 # From a row as the authors ran it to the text: name, source, rule, weights of the test part.
 STEPS = (
