@@ -23,6 +23,8 @@ PARTS = {"scale": ("--only", "tall_fit", "wide")}
         ("scale", "| (b) wide, GSVPSVM.fit, 25 features | 200 x 5,000 |"),
         ("panels", "| independent | 3 of 3 | 0.0% |"),
         ("search", "ours / fastest |"),
+        ("compare", "GSVPSVM minus the best other"),
+        ("select_panel", "| planted |"),
     ],
 )
 def test_tiny_configuration_runs(script: str, said: str) -> None:
@@ -81,22 +83,3 @@ def test_mrmr_is_what_its_definition_says() -> None:
     found = MRMR(n_features=5).fit(X, y)
     assert found.feature_order_[:11].tolist() == chosen
     assert found.get_support().sum() == 5
-
-
-@pytest.mark.usefixtures("folder")
-def test_the_worked_example_keeps_its_cohort_apart(tmp_path: Path) -> None:
-    from cohort import parts
-
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], [40, 20])
-    names = np.array([f"g{j}" for j in range(5)])
-    np.savez(
-        tmp_path / "data.npz",
-        X=rng.normal(size=(60, 5)),
-        y=y,
-        feature_names=names,
-        class_names=np.array(["ALL", "AML"]),
-    )
-    train, test = parts(tmp_path / "data.npz")
-    assert len(train) == 40 and not set(train.index) & set(test.index)
-    assert dict(test["leukemia"].value_counts()) in ({"ALL": 13, "AML": 7}, {"ALL": 14, "AML": 6})

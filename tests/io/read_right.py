@@ -365,6 +365,8 @@ TEXT = {
     rows_of_genes, geo,
 }  # fmt: skip
 
+PACKED = {gzipped, xlsx, parquet}
+
 
 # --- damage ----------------------------------------------------------------------------------
 
@@ -437,12 +439,17 @@ def damaged(path: Path, truth: Truth, rng: Random) -> str:
         result = result[: int(rng.integers(len(result) // 2, len(result)))]
         truth.any_result = True
     elif kind == "bytes":
-        changed = bytearray(result)
-        for _ in range(int(rng.integers(1, 6))):
-            changed[int(rng.integers(len(changed)))] = int(rng.integers(256))
-        result, truth.any_result = bytes(changed), True
+        result = other_bytes(result, truth, rng)
     path.write_bytes(result)
     return kind
+
+
+def other_bytes(content: bytes, truth: Truth, rng: Random) -> bytes:
+    """Change some bytes: what comes of it is a clean end, no more can be asked for."""
+    changed, truth.any_result = bytearray(content), True
+    for _ in range(int(rng.integers(1, 6))):
+        changed[int(rng.integers(len(changed)))] = int(rng.integers(256))
+    return bytes(changed)
 
 
 # --- the law -----------------------------------------------------------------------------------
@@ -523,6 +530,9 @@ def case(seed: int, k: int, folder: Path) -> tuple[str, str, str]:
     damage = "none"
     if dialect in TEXT and rng.random() < 0.4:
         damage = damaged(data, truth, rng)
+    elif dialect in PACKED and rng.random() < 0.3:
+        damage = "bytes"
+        data.write_bytes(other_bytes(data.read_bytes(), truth, rng))
     return dialect.__name__, damage, judge(truth, data)
 
 

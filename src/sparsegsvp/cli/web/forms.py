@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...io.errors import InputError, option, quote
-from ..options import COMMANDS, OPTIONS, Option, command_line, options_of
+from ..options import OPTIONS, Option, command_line, options_of
 
 #: How careful an estimate is: what each level sets where nothing else is chosen.
 CARE: dict[str, dict[str, Any]] = {
@@ -22,12 +22,11 @@ CARE: dict[str, dict[str, Any]] = {
     "paper": {"repeats": 10, "permutations": 999},
 }
 FILES = ("labels", "test")  # options that are files, by the name under which one is uploaded
-_LISTS_OR_FILES = {"must", "ban", "panel", "adjust"}  # where a word that begins with @ is a file
 _NOT_READ = {
     "n_features", "must", "ban", "fast", "prevalence", "panel", "floor", "folds", "repeats",
     "permutations", "random_state",
 }  # fmt: skip
-_LONGEST = 10_000  # characters of a text, words of a list
+_LONGEST = 10_000  # characters of a text
 
 
 def fields(command: str = "select") -> list[dict[str, Any]]:
@@ -52,32 +51,25 @@ def command_words(
     paths: Sequence[Path | str],
     choices: Mapping[str, Any],
     files: Mapping[str, str] | None = None,
-    **more: Any,
 ) -> list[str]:
     """Return the words of a command, after ``sparsegsvp``, for what a form has set.
 
     ``paths`` are its arguments as they are called where it runs, ``choices`` values by the names of
-    `fields`, which are checked, ``files`` files by the options in `FILES`, and ``more`` options
-    that are not checked.
+    `fields`, which are checked, and ``files`` files by the options in `FILES`.
 
     Examples
     --------
     >>> from sparsegsvp.cli.web.forms import command_words
-    >>> command_words("select", ["a.csv"], {"target": "class", "decimal": ","}, fast=True)
-    ['select', 'a.csv', '--target', 'class', '--fast', '--set', 'decimal=,']
+    >>> command_words("select", ["a.csv"], {"target": "class", "decimal": ","})
+    ['select', 'a.csv', '--target', 'class', '--set', 'decimal=,']
     """
     known = {field["name"] for field in fields(command)}
-    given: dict[str, Any] = {}
+    given: dict[str, Any] = {name: Path(path) for name, path in (files or {}).items()}
     for name, value in choices.items():
         if name not in known:
             raise InputError(f"there is no option {quote(name)}", remedy="reload the page")
-        if value not in (None, "", []):
-            given[name] = _checked(OPTIONS[name], value)
-    for name, path in (files or {}).items():
-        if name not in FILES:
-            raise InputError(f"{quote(name)} is no file of a run")
-        given[name] = Path(path)
-    return command_line(command, paths, {**given, **more})
+        given[name] = _checked(OPTIONS[name], value)
+    return command_line(command, paths, given)
 
 
 def reading_options(choices: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,12 +79,6 @@ def reading_options(choices: Mapping[str, Any]) -> dict[str, Any]:
         if OPTIONS[name].many:
             given[name] = [part.strip() for text in value for part in text.split(",")]
     return given
-
-
-def for_predict(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a new file is read with: as the first was, whatever its labels are."""
-    kept = set(COMMANDS["predict"]) - {"target", "positive"}
-    return {name: value for name, value in choices.items() if name in kept}
 
 
 def explain(error: InputError) -> dict[str, Any]:
@@ -114,7 +100,10 @@ def explain(error: InputError) -> dict[str, Any]:
 
 
 def _checked(item: Option, value: Any) -> Any:
-    """Return a value from the browser, or refuse what the option does not take."""
+    """Return a value from the browser, or refuse what the option does not take.
+
+    In a list of names, the command line takes what begins with @ for a file.
+    """
     kind: Any = {bool: bool, int: int, float: (int, float)}.get(item.kind, str)
     for part in value if item.many and isinstance(value, list) else [value]:
         right = isinstance(part, kind) and isinstance(part, bool) == (item.kind is bool)
@@ -122,6 +111,6 @@ def _checked(item: Option, value: Any) -> Any:
             right = right and "\0" not in part and len(part) <= _LONGEST
         if not right or isinstance(value, list) != item.many:
             raise InputError(f"{quote(part)} is no value of {option(item.name)}")
-        if item.name in _LISTS_OR_FILES and part.startswith("@"):
+        if item.many and re.search(r"(^|,)\s*@", part):
             raise InputError(f"{quote(part)} would name a file", remedy="give the names in it")
     return value

@@ -27,15 +27,14 @@ from typing import Any
 
 from ...io.errors import InputError, quote
 from ...io.files import write_atomic
-from .forms import CARE, FILES, command_words, explain, for_predict, reading_options
+from ..options import COMMANDS
+from .forms import CARE, FILES, command_words, explain, reading_options
 
 _ID = re.compile(r"\d{8}-\d{6}-[a-z0-9]{4}")
 _OURS = ("run.json", "report", "progress.", "predictions-")
-_READING, _PREDICTING = 60.0, 300.0  # seconds
+_PREDICTING = 300.0  # seconds
 _GRACE = 5.0  # seconds in which a command that is ended may clean up
 _SHOWN = 8  # predictions
-_PROGRAM = ("-m", "sparsegsvp.cli")
-_READER = ("-c", "from sparsegsvp.io.table import _answer; _answer()")
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
@@ -52,7 +51,6 @@ class Run:
     folder: Path
     record: dict[str, Any]
     process: Process | None = field(default=None, repr=False)
-    reader: Process | None = field(default=None, repr=False)
     looks: int = 0
     seen: tuple[Any, dict[str, Any]] | None = field(default=None, repr=False)
 
@@ -71,11 +69,8 @@ class Run:
     def outputs(self) -> dict[str, Path]:
         """Return the files that were written, by their names below the run's folder."""
         paths = [*(self.folder / "report").rglob("*"), *self.folder.glob("predictions-*.csv")]
-        return {
-            path.relative_to(self.folder).as_posix(): path
-            for path in paths
-            if path.is_file() and not path.is_symlink()
-        }
+        files = [path for path in paths if path.is_file() and not path.is_symlink()]
+        return {path.relative_to(self.folder).as_posix(): path for path in files}
 
     def progress(self) -> dict[str, Any]:
         """Return the last step that the command has told: stage, done and total."""
@@ -103,7 +98,7 @@ class Runs:
         folder.mkdir(parents=True, exist_ok=True)
         self._runs: dict[str, Run] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._spare: asyncio.Task[Process] | None = None
+        self._few = asyncio.Semaphore(2)  # readers at a time
         for path in sorted(folder.iterdir()):
             if _ID.fullmatch(path.name) and (path / "run.json").is_file():
                 with suppress(ValueError, KeyError, OSError):
@@ -193,22 +188,35 @@ class Runs:
     async def look(self, run: Run, choices: Mapping[str, Any], care: str) -> dict[str, Any]:
         """Keep what is chosen for a run that has not begun, and say how the table is read with it.
 
-        A new question ends the one before, whose answer nobody waits for.
+        Nobody waits for the answer to a question once there is another one.
         """
         self._choose(run, choices, care)
         run.looks += 1
-        mine = run.looks
-        if run.reader is not None:
-            _end(run.reader, _KILL)
-        options = reading_options(choices)
+        mine, options = run.looks, reading_options(choices)
         if "labels" in run.record["files"]:
             options["labels"] = str(run.folder / run.record["files"]["labels"])
         if run.seen is None or run.seen[0] != options:
-            answer = await self._read(run, options)
+            async with self._few:
+                late = mine != run.looks
+                answer = {} if late else await asyncio.to_thread(self._read, run, options)
             if mine != run.looks:
                 return {"superseded": True}
             run.seen = (options, answer)
         return run.seen[1]
+
+    def _read(self, run: Run, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Preview the table in a process with limits of memory and time."""
+        from ...io import preview_table
+
+        answer: dict[str, Any] = {"columns": [], "candidates": [], "table": None, "notices": []}
+        try:
+            answer |= preview_table(run.folder / run.record["file"], memory=self.memory, **options)
+            if "error" in answer:
+                what, where, remedy = answer["error"]
+                raise InputError(what, where=where, remedy=remedy)
+        except InputError as error:
+            answer |= explain(error)
+        return answer
 
     def _choose(self, run: Run, choices: Mapping[str, Any], care: str) -> None:
         """Keep choices and the words of the command that they make, once these are checked."""
@@ -219,34 +227,6 @@ class Runs:
         words = command_words("select", [file], {**CARE[care], **choices}, files)
         run.keep(choices=dict(choices), care=care, command=words)
 
-    async def _read(self, run: Run, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Preview the table in a process with limits, which has been waiting for it."""
-        self.warm()
-        assert self._spare is not None
-        spare, self._spare = self._spare, None
-        run.reader = process = await spare
-        path = run.folder / run.record["file"]
-        request = {"path": str(path), "options": options, "memory": self.memory}
-        out, err = await _finish(process, _READING, json.dumps(request).encode())
-        run.reader = None if run.reader is process else run.reader
-        self.warm()
-        last = out.strip().rpartition(b"\n")[2]
-        answer: dict[str, Any] = {"columns": [], "candidates": [], "table": None, "notices": []}
-        answer |= (
-            json.loads(last) if last else {"refused": [_complaint(err, process), path.name, ""]}
-        )
-        refused = answer.pop("refused", None) or answer.pop("error", None)
-        if refused is not None:
-            what, where, remedy = refused
-            answer |= explain(InputError(what, where=where, remedy=remedy))
-        return answer
-
-    def warm(self) -> None:
-        """Start a process that has the library loaded when a file has to be read."""
-        if self._spare is None:
-            start = self._start(self.folder, _READER, asyncio.subprocess.PIPE)
-            self._spare = asyncio.ensure_future(start)
-
     # --- commands
 
     async def begin(self, run: Run, choices: Mapping[str, Any], care: str) -> Run:
@@ -255,8 +235,8 @@ class Runs:
             raise InputError("no column is chosen yet that holds the classes", remedy="choose it")
         self._choose(run, choices, care)
         run.keep(state="running")  # at once, so that a second tab cannot start it too
-        words = [*_PROGRAM, *run.record["command"], "--out", "report", "--set", "rungs=yes"]
-        run.process = await self._start(run.folder, words)
+        words = [*run.record["command"], "--out", "report", "--set", "rungs=yes"]
+        run.process = await self._start(run, words)
         task = asyncio.create_task(self._follow(run, run.process))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -265,11 +245,9 @@ class Runs:
     async def _follow(self, run: Run, process: Process) -> None:
         _, err = await process.communicate()
         run.process = None
-        if run.record["state"] != "running":
-            return
-        if process.returncode == 0:
+        if run.record["state"] == "running" and process.returncode == 0:
             run.keep(state="finished", summary=_summary(run.folder / "report"))
-        else:
+        elif run.record["state"] == "running":
             run.keep(state="failed", error=_complaint(err, process))
 
     async def predict(
@@ -281,9 +259,17 @@ class Runs:
         model = f"report/sizes/{size}/model.skops" if size in sizes else "report/model.skops"
         file = await self._receive(run, name, body)
         out = f"predictions-{1 + len(list(run.folder.glob('predictions-*.csv')))}.csv"
-        words = command_words("predict", [model, file], for_predict(run.record["choices"]))
-        process = await self._start(run.folder, [*_PROGRAM, *words, "--out", out])
-        _, err = await _finish(process, _PREDICTING)
+        kept = set(COMMANDS["predict"]) - {"target", "positive"}  # all but what is of its labels
+        choices = {name: v for name, v in run.record["choices"].items() if name in kept}
+        words = command_words("predict", [model, file], choices)
+        process = await self._start(run, [*words, "--out", out])
+        try:
+            async with asyncio.timeout(_PREDICTING):
+                _, err = await process.communicate()
+        except TimeoutError:
+            err = f"sparsegsvp: it takes more than {_PREDICTING:g} seconds".encode()
+        finally:
+            _end(process, _KILL)
         if process.returncode != 0:
             raise InputError(_complaint(err, process))
         with (run.folder / out).open(encoding="utf-8", newline="") as handle:
@@ -303,20 +289,14 @@ class Runs:
 
     async def close(self) -> None:
         """End all processes."""
-        if self._spare is not None:
-            _end(await self._spare, _KILL)
         for run in self._runs.values():
-            if run.reader is not None:
-                _end(run.reader, _KILL)
             if run.process is not None:
                 run.keep(state="interrupted")
                 _end(run.process)
         for task in list(self._tasks):
             task.cancel()
 
-    async def _start(
-        self, folder: Path, words: Sequence[str], stdin: int = asyncio.subprocess.DEVNULL
-    ) -> Process:
+    async def _start(self, run: Run, words: Sequence[str]) -> Process:
         def bound() -> None:
             """In the new process: bound its memory, and let it end with the server."""
             import resource
@@ -326,10 +306,11 @@ class Runs:
             if sys.platform == "linux":
                 ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGTERM)
 
-        pipe, told = asyncio.subprocess.PIPE, {"SPARSEGSVP_PROGRESS": "progress.jsonl"}
+        pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
         return await asyncio.create_subprocess_exec(
-            sys.executable, *words, cwd=folder, stdin=stdin, stdout=pipe, stderr=pipe,
-            env={**os.environ, **told}, start_new_session=True,
+            sys.executable, "-m", "sparsegsvp.cli", *words, cwd=run.folder,
+            stdin=none, stdout=none, stderr=pipe, start_new_session=True,
+            env={**os.environ, "SPARSEGSVP_PROGRESS": "progress.jsonl"},
             preexec_fn=bound if os.name == "posix" else None,
         )  # fmt: skip
 
@@ -352,31 +333,14 @@ def safe_name(name: str) -> str:
 def _summary(folder: Path) -> dict[str, Any]:
     """Return what the page shows of results: headline, panel, score and ladder."""
     document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    names = ("size", "score", "chosen")
     return {
         **{name: document["verdict"][name] for name in ("headline", "answer")},
         "panel": [row["feature"] for row in document["panel"]],
         "score": document["scores"]["balanced_accuracy"],
         "n_features": document["data"]["n_features"],
-        "ladder": [
-            {k: rung[k] for k in ("size", "score", "chosen")} for rung in document["ladder"]
-        ],
+        "ladder": [{name: rung[name] for name in names} for rung in document["ladder"]],
     }
-
-
-async def _finish(
-    process: Process, seconds: float, sent: bytes | None = None
-) -> tuple[bytes, bytes]:
-    """Return what a process prints, which has some seconds for it."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await process.communicate(sent)
-    except TimeoutError:
-        return (
-            b"",
-            f"sparsegsvp: it takes more than {seconds:g} seconds; the file may be damaged".encode(),
-        )
-    finally:
-        _end(process, _KILL)
 
 
 def _complaint(err: bytes, process: Process) -> str:

@@ -55,11 +55,8 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse the requests of others; the app sees the rest."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        request = Request(scope)
-        await (self._refuse(request) or self.app)(scope, receive, send)
+        refusal = self._refuse(Request(scope)) if scope["type"] == "http" else None
+        await (refusal or self.app)(scope, receive, send)
 
     def _refuse(self, request: Request) -> Response | None:
         host = request.headers.get("host", "")
@@ -70,20 +67,20 @@ class Guard:
             return Response("Requests of other pages are not answered.", 403)
         if request.method not in ("GET", "HEAD") and origin is None:
             return Response("Requests of other programs are not answered.", 403)
-        given = request.query_params.get("token")
-        if request.url.path == "/" and given is not None and self._right(given):
+        given = _query(request, "token").encode()
+        if request.url.path == "/" and hmac.compare_digest(given, self.token.encode()):
             response = RedirectResponse("/", 303)
             response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
             return response
         jar: SimpleCookie = SimpleCookie(request.headers.get("cookie", ""))
-        if self.cookie not in jar or not self._right(jar[self.cookie].value):
-            return Response(
-                "Open the address that sparsegsvp app has printed, with its token.", 403
-            )
-        return None
+        kept = jar[self.cookie].value if self.cookie in jar else ""
+        if hmac.compare_digest(kept.encode(), self.token.encode()):
+            return None
+        return Response("Open the address that sparsegsvp app has printed, with its token.", 403)
 
-    def _right(self, token: str) -> bool:
-        return hmac.compare_digest(token.encode(), self.token.encode())
+
+def _query(request: Request, name: str) -> str:
+    return request.query_params.get(name, "")
 
 
 def _headed(response: Response, policy: str = _POLICY) -> Response:
@@ -100,10 +97,6 @@ def routes(runs: Runs) -> list[Route]:
     def run_of(request: Request) -> Run:
         return runs[request.path_params["id"]]
 
-    async def form(request: Request) -> Any:
-        runs.warm()
-        return {"fields": fields(), "folder": str(runs.folder)}
-
     def asking(act: Callable[..., Any]) -> Handler:
         """Hand the choices of a request to a run."""
 
@@ -114,9 +107,7 @@ def routes(runs: Runs) -> list[Route]:
 
     def sending(act: Callable[..., Any]) -> Handler:
         """Hand the file of a request to a run, and what it is for."""
-        return lambda request: act(
-            run_of(request), _name(request), request.stream(), request.query_params.get("as", "")
-        )
+        return lambda r: act(run_of(r), _query(r, "name"), r.stream(), _query(r, "as"))
 
     def output(request: Request) -> Response:
         path = run_of(request).outputs().get(request.path_params["path"])
@@ -129,15 +120,15 @@ def routes(runs: Runs) -> list[Route]:
     handlers: dict[str, Handler] = {
         "GET /": _file,
         "GET /{name}": _file,
-        "GET /api/form": form,
+        "GET /api/form": lambda _: {"fields": fields(), "folder": str(runs.folder)},
         "GET /api/runs": lambda _: [run.describe() for run in runs],
-        "POST /api/runs": lambda request: runs.add(_name(request), request.stream()),
+        "POST /api/runs": lambda r: runs.add(_query(r, "name"), r.stream()),
         "GET /api/runs/{id}": run_of,
         "POST /api/runs/{id}/again": asking(runs.copy),
         "POST /api/runs/{id}/attach": sending(runs.attach),
         "POST /api/runs/{id}/look": asking(runs.look),
         "POST /api/runs/{id}/start": asking(runs.begin),
-        "POST /api/runs/{id}/cancel": lambda request: runs.cancel(run_of(request)),
+        "POST /api/runs/{id}/cancel": lambda r: runs.cancel(run_of(r)),
         "POST /api/runs/{id}/predict": sending(runs.predict),
         "GET /runs/{id}/{path:path}": output,
     }
@@ -180,11 +171,6 @@ def _file(request: Request) -> Response:
         return Response("There is nothing here.", 404)
     text = resources.files(__package__).joinpath(f"static/{name}").read_text(encoding="utf-8")
     return _headed(Response(text, media_type=_FILES[name]))
-
-
-def _name(request: Request) -> str:
-    """Return the name of the file that a request brings."""
-    return request.query_params.get("name", "")
 
 
 async def _asked(request: Request) -> tuple[dict[str, Any], str]:
