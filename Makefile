@@ -9,7 +9,7 @@ WORKERS ?= auto
 # leaves no process waiting for another.
 SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-kernel coverage campaign lint bench docs clean
+.PHONY: demo test test-kernel coverage lint bench docs clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -33,13 +33,13 @@ test-kernel: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(SHARED) \
 	  -k "not (benchmark or dask or processes or test_checks)" $(addprefix tests/,linalg solvers estimators cli/test_predict.py)
 
-# Branches that the tests take; the long form of all trials, with a report in artifacts/campaign.
-coverage: $(VENV)/.installed-campaign
-	$(BIN)/python campaign/branches.py
-
-SEED ?= 1
-campaign: $(VENV)/.installed-campaign
-	$(BIN)/python campaign/run.py --seed $(SEED)
+# Lines and branches of the mathematics, the evaluation and the files that the tests take.
+coverage: $(VENV)/.installed-coverage
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q -p no:xdist tests/linalg tests/solvers tests/estimators tests/evaluation tests/io
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report --fail-under=95 --skip-covered \
+	  --include='*/solvers/*,*/estimators/*,*/evaluation/*,*/io/*'
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -47,7 +47,7 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/python benchmarks/solver.py
+	$(BIN)/python benchmarks/search.py
 
 # The site: pages, gallery (its stories are run) and reference. A warning is an error.
 docs: $(VENV)/.installed-docs

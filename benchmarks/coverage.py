@@ -1,31 +1,23 @@
-"""What the intervals cover, and the size and power of the permutation test.
+"""What the intervals cover, and how often the verdict is wrong or right.
 
-    python benchmarks/coverage.py                        1,000 replicates a cell, a stand-in
-    python benchmarks/coverage.py --procedure real       100 replicates a cell, GSVPSVMCV()
-    python benchmarks/coverage.py --cells 60-even-weak   some cells only; 60 takes all of that size
-    python benchmarks/coverage.py --delong               areas of an independent cohort, a minute
-    python benchmarks/coverage.py --tiny                 one cell, seconds
+    python benchmarks/coverage.py                     1,000 replicates a cell; about an hour
+    python benchmarks/coverage.py --part intervals    a stand-in whose true scores are known
+    python benchmarks/coverage.py --part delong       areas of an independent cohort
+    python benchmarks/coverage.py --part verdict      `nested_evaluate` as a user calls it
+    python benchmarks/coverage.py --tiny              a few replicates of each, no files
 
-A cell is a number of samples, a balance of the classes and a strength of the signal: 200
-independent normal features, 10 of which (if any) are shifted between the classes. The stand-in
-keeps the 10 features with the largest t and is a diagonal discriminant on them; all its fits,
-25 a replicate, are products of matrices. Its true scores are known exactly from its weights, so
-the truth of a cell is the mean of them over all fits: what the procedure reaches on new samples.
+Intervals: a cell is a number of samples, a balance of the classes and a strength of the signal in
+200 normal features, 10 of which (if any) are shifted. The stand-in keeps the 10 features with the
+largest t and is a diagonal discriminant on them: its fits, 25 a replicate, are products of
+matrices, and its true scores follow from its weights. In the cells with groups, patients give four
+samples each, which share three quarters of their variance. Beside each width stands that of
+version 0.2, which added the variance of sampling to that of folds.
 
-The real procedure is `GSVPSVMCV` at its defaults in 5 outer folds, one repeat of them, on the cells
-of no, weak and strong signal. It takes hours: finished replicates are kept in a log beside the
-results, from which the next run goes on; all cells advance together, so that any run can be ended
-(Ctrl-C, or --minutes) and says what it has. Its permutation test has 19 draws, the fewest that can
-decide; --draws 0 leaves it out.
+Verdict: `GSVPSVMCV` (or what the cell says) in 5 folds, 5 times, with 99 permutations that go on to
+999. Without signal, "signal" should be the answer in at most 5%. Finished replicates are kept
+beside the results, so that a run that was ended goes on.
 
-An independent cohort has one area and DeLong's variance of it: --delong draws two classes from
-normal distributions whose distance gives the true area, and compares `delong_interval` with the
-usual area plus and minus 1.96 standard errors, and with the same on the logit scale.
-
-For each cell: the share of replicates whose interval holds the truth, by score; how wide the
-intervals are; how often the permutation test gives p <= 0.05, and after how many draws. Cells
-below the goal are printed. Writes benchmarks/results/coverage.json (of the real procedure:
-coverage-real.json), and the tables in docs/intervals.md when all cells were run.
+Writes benchmarks/results/coverage-*.json and the tables in docs/intervals.md.
 """
 
 from __future__ import annotations
@@ -33,37 +25,36 @@ from __future__ import annotations
 import argparse
 import itertools
 import re
-import sys
-import time
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.metrics import roc_auc_score
+from scipy.stats import t as student
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from _common import RESULTS, save
 from sparsegsvp import GSVPSVMCV, nested_evaluate
-from sparsegsvp._parallel import Task
 from sparsegsvp._versions import versions
-from sparsegsvp.evaluation import auc_interval, corrected_interval, make_folds, rate_interval
-from sparsegsvp.evaluation.folds import holdout_ratio
-from sparsegsvp.evaluation.journal import Journal, run_logged
-from sparsegsvp.evaluation.panels import describe
-from sparsegsvp.evaluation.permutation import FEWEST_DRAWS, draws_wanted, sequential_p_value
-from sparsegsvp.metrics import delong_interval, delong_variance
+from sparsegsvp.evaluation.cache import Cache, digest, run_pieces
+from sparsegsvp.evaluation.splits import holdout_ratio, make_folds, read_samples
+from sparsegsvp.metrics import (
+    auc_interval,
+    delong_interval,
+    delong_variance,
+    fold_variance,
+    proportion_interval,
+    rate_interval,
+)
 
-GOAL = 0.93
-SCORES = ("balanced_accuracy", "auc", "sensitivity", "specificity")
-# what Nadeau and Bengio's correction alone would cover
-ALONE = ("balanced_accuracy alone", "auc alone")
+LOWEST, HIGHEST = 0.92, 0.97
+SCORES = ("balanced accuracy", "AUC", "sensitivity", "specificity")
 FEATURES, INFORMATIVE, SELECTED, FOLDS, REPEATS = 200, 10, 10, 5, 5
-FIRST, MOST = 99, 999
-SAMPLES, BALANCES = (30, 60, 160), ("even", "3to1")
+SAMPLES, BALANCES = (30, 60, 160), ("even", "3 to 1")
 # shifts in standard deviations; smaller ones serve where more samples find the features
 SHIFTS = {
     "none": (0.0, 0.0, 0.0),
@@ -74,51 +65,56 @@ SHIFTS = {
 DOCS = Path(__file__).parents[1] / "docs" / "intervals.md"
 
 
+# ------------------------------------------------------------------------------ intervals
+
+
 @dataclass(frozen=True)
 class Cell:
-    """Samples, balance and signal of a simulation."""
+    """Samples, balance and signal; with groups, four samples of each patient."""
 
     n_samples: int
     balance: str
     signal: str
+    grouped: bool = False
 
     @property
     def name(self) -> str:
-        return f"{self.n_samples}-{self.balance}-{self.signal}"
+        kind = "in fours" if self.grouped else self.balance
+        return f"{self.n_samples}, {kind}, {self.signal}"
 
     @property
     def y(self) -> np.ndarray:
-        """True for the positives, a half or a quarter of the samples."""
-        positives = self.n_samples // (2 if self.balance == "even" else 4)
-        return np.arange(self.n_samples) < positives
+        return np.arange(self.n_samples) < self.n_samples // (2 if self.balance == "even" else 4)
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        return np.arange(self.n_samples) // 4 if self.grouped else None
 
     @property
     def shift(self) -> np.ndarray:
-        """Difference of the class means, by feature."""
         size = SHIFTS[self.signal][SAMPLES.index(self.n_samples)]
         return np.where(np.arange(FEATURES) < INFORMATIVE, size, 0.0)
 
-    def draw(self, rng: np.random.Generator, y: np.ndarray, *shape: int) -> np.ndarray:
-        X = rng.normal(size=(*shape, y.size, FEATURES))
-        X[..., y, :] += self.shift
+    def draw(self, rng: np.random.Generator, replicates: int) -> np.ndarray:
+        X = rng.normal(size=(replicates, self.n_samples, FEATURES))
+        if self.groups is not None:
+            patients = rng.normal(size=(replicates, self.n_samples // 4, FEATURES))
+            X = 0.5 * X + np.sqrt(0.75) * patients[:, self.groups]
+        X[:, self.y] += self.shift
         return X
 
 
 CELLS = [Cell(*cell) for cell in itertools.product(SAMPLES, BALANCES, SHIFTS)]
-REAL_CELLS = [cell for cell in CELLS if cell.signal != "perfect"]
+CELLS += [Cell(160, "even", signal, grouped=True) for signal in SHIFTS]
 
 
 def fit(X: np.ndarray, positive: np.ndarray, negative: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (..., J, m) and biases (..., J) of J stand-ins.
-
-    X is (..., n, m); the masks (J, n) mark each one's training samples of the two classes.
-    """
+    """Weights (..., J, m) and biases (..., J) of J stand-ins, by masks of training samples."""
     a, b = positive.sum(axis=1)[:, None], negative.sum(axis=1)[:, None]
     squares = X * X
     mean_a, mean_b = positive @ X / a, negative @ X / b
-    spread_a = positive @ squares - a * mean_a**2
-    spread_b = negative @ squares - b * mean_b**2
-    variance = (spread_a + spread_b) / (a + b - 2)
+    spread = positive @ squares - a * mean_a**2 + negative @ squares - b * mean_b**2
+    variance = spread / (a + b - 2)
     difference = mean_a - mean_b
     t = np.abs(difference) / np.sqrt(variance)
     least = np.partition(t, FEATURES - SELECTED, axis=-1)[..., [FEATURES - SELECTED]]
@@ -126,465 +122,290 @@ def fit(X: np.ndarray, positive: np.ndarray, negative: np.ndarray) -> tuple[np.n
     return weights, -np.sum(weights * (mean_a + mean_b) / 2, axis=-1)
 
 
-# ---------------------------------------------------------------------------------- intervals
-
-
 def stand_in(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
-    """Truth, and low and high end of every interval, by score."""
-    y, rng = cell.y, np.random.default_rng(seed)
-    folds = make_folds(y.astype(int), n_splits=FOLDS, n_repeats=REPEATS)
+    """Coverage and width of every interval, and widths as in version 0.2."""
+    y, rng = cell.y, np.random.default_rng([seed, CELLS.index(cell)])
+    samples = read_samples(np.arange(2.0 * y.size).reshape(-1, 2), y.astype(int), cell.groups)
+    folds = make_folds(samples, FOLDS, REPEATS, seed=0)
     train = np.zeros((len(folds), y.size))
     for row, fold in zip(train, folds):
         row[fold.train] = 1
-    truths: dict[str, list[np.ndarray]] = {name: [] for name in SCORES}
-    ends: dict[str, list[tuple[float, float]]] = {name: [] for name in SCORES + ALONE}
+    truths, ends, old = [], [], []
     for start in range(0, replicates, 50):
-        X = cell.draw(rng, y, min(50, replicates - start))
+        X = cell.draw(rng, min(50, replicates - start))
         weights, biases = fit(X, train * y, train * ~y)
-        length = np.linalg.norm(weights, axis=-1)
-        pull = weights @ cell.shift
+        length, pull = np.linalg.norm(weights, axis=-1), weights @ cell.shift
         a, b = norm.cdf((pull + biases) / length), norm.cdf(-biases / length)
-        true = ((a + b) / 2, norm.cdf(pull / length / np.sqrt(2)), a, b)
-        for name, values in zip(SCORES, true):
-            truths[name].append(values)
+        truths.append([(a + b) / 2, norm.cdf(pull / length / np.sqrt(2)), a, b])
         decisions = weights @ np.swapaxes(X, -1, -2) + biases[..., None]
-        for name, found in _intervals(decisions, y, folds).items():
-            ends[name] += found
+        for one in decisions:
+            new, before = intervals(one, y, folds, samples.units[::-1])
+            ends.append(new)
+            old.append(before)
+    truth = np.mean(np.concatenate(truths, axis=1), axis=(1, 2))
+    found, before = np.array(ends), np.array(old)
+    inside = (found[..., 0] <= truth + 1e-9) & (truth - 1e-9 <= found[..., 1])
     return {
-        "truth": {name: float(np.concatenate(truths[name]).mean()) for name in SCORES},
-        "ends": {name: np.array(found) for name, found in ends.items()},
+        "cell": cell.name,
+        "truth": dict(zip(SCORES, truth.tolist())),
+        "coverage": dict(zip(SCORES, inside.mean(axis=0).tolist())),
+        "width": dict(zip(SCORES, np.ptp(found, axis=-1).mean(axis=0).tolist())),
+        "width 0.2": dict(zip(SCORES, np.ptp(before, axis=-1).mean(axis=0).tolist())),
+        "replicates": len(found),
     }
 
 
-def _intervals(
-    decisions: np.ndarray, y: np.ndarray, folds: list[Any]
-) -> dict[str, list[tuple[float, float]]]:
-    """The package's intervals of decisions (replicates, J, n), as `nested_evaluate` has them."""
-    shape = decisions.shape[:2]
-    right = np.zeros((2, *shape))  # positives and negatives that are called so
-    total = np.zeros((2, len(folds)))
-    areas, variances = np.zeros(shape), np.full(shape, np.nan)
+def intervals(decisions: np.ndarray, y: np.ndarray, folds: list[Any], units: np.ndarray) -> Any:
+    """The package's intervals of decisions (J, n), then those of version 0.2."""
+    ratio = holdout_ratio(folds)
+    rates, areas, variances = np.empty((2, len(folds))), [], []
+    right, total = np.zeros(2), np.zeros(2)
     for j, fold in enumerate(folds):
-        p, q = (decisions[:, j, fold.test[y[fold.test] == k]] for k in (True, False))
-        right[:, :, j] = (p > 0).sum(axis=1), (q <= 0).sum(axis=1)
-        total[:, j] = p.shape[1], q.shape[1]
-        above = p[:, :, None] > q[:, None, :]
-        areas[:, j] = above.mean(axis=(1, 2))
-        if min(p.shape[1], q.shape[1]) > 1:  # DeLong
-            parts = above.mean(axis=2), above.mean(axis=1)
-            variances[:, j] = sum(part.var(axis=1, ddof=1) / part.shape[1] for part in parts)
-    rates = right / total[:, None]
-    counts = right.sum(axis=2) / REPEATS, total.sum(axis=1) / REPEATS
-    ratio, ends = holdout_ratio(folds), {name: [] for name in SCORES + ALONE}
-    for i in range(shape[0]):
-        pairs = [(float(counts[0][k, i]), float(counts[1][k])) for k in (0, 1)]
-        pooled = [x / n for x, n in pairs]
-        smallest = min(n for _, n in pairs)
-        found = {
-            "balanced_accuracy": rate_interval(
-                rates[:, i].mean(axis=0), ratio, pairs, value=sum(pooled) / 2
-            ),
-            "sensitivity": rate_interval(rates[0, i], ratio, pairs[:1], value=pooled[0]),
-            "specificity": rate_interval(rates[1, i], ratio, pairs[1:], value=pooled[1]),
-            "auc": auc_interval(areas[i], ratio, variances[i], FOLDS, smallest),
-            "balanced_accuracy alone": corrected_interval(rates[:, i].mean(axis=0), ratio),
-            "auc alone": corrected_interval(areas[i], ratio),
-        }
-        for name, interval in found.items():
-            ends[name].append((interval.low, interval.high))
-    return ends
+        truth, score = y[fold.test], decisions[j, fold.test]
+        for k, label in enumerate((True, False)):
+            hits = (score[truth == label] > 0) == label
+            rates[k, j] = hits.mean()
+            right[k] += hits.sum()
+            total[k] += hits.size
+        above = score[truth][:, None] > score[~truth]
+        areas.append(above.mean())
+        variances.append(delong_variance(truth, score))
+    pooled, total = right / total, total / REPEATS
+    variances = np.array(variances) * (y.size / units.sum())
+    options = {"ratio": ratio}
+    found = [
+        rate_interval(pooled, units, fold_scores=rates.mean(axis=0), **options),
+        auc_interval(areas, variances, units, n_splits=FOLDS, **options),
+        rate_interval(pooled[:1], units[:1]),
+        rate_interval(pooled[1:], units[1:]),
+    ]
+    sampling = pooled * (1 - pooled) / total
+    delong = np.nanmean(variances * units.sum() / y.size) / FOLDS
+    smallest = total.min()
+    before = [
+        added(pooled.mean(), rates.mean(axis=0), sampling.sum() / 4, 2 * smallest, ratio),
+        added(np.mean(areas), areas, delong, 2 * smallest, ratio),
+        added(pooled[0], rates[0], sampling[0], total[0], ratio),
+        added(pooled[1], rates[1], sampling[1], total[1], ratio),
+    ]
+    return [[(i.low, i.high) for i in part] for part in (found, before)]
 
 
-# --------------------------------------------------------------------------- permutation test
+def added(value: float, scores: Any, sampling: float, trials: float, ratio: float) -> Any:
+    """The interval of version 0.2: the variance of sampling added to that of folds."""
+    variance = fold_variance(scores, ratio) + np.nan_to_num(sampling)
+    if variance > 0:
+        shrink = (norm.ppf(0.025) / student.ppf(0.025, len(scores) - 1)) ** 2
+        trials = min(trials, value * (1 - value) / variance * shrink)
+    return proportion_interval(float(value), float(trials))
 
 
-def statistics(X: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Balanced accuracy over one repeat of folds, stratified anew, for each row of labels."""
-    draws, n = labels.shape
-    positives = int(labels[0].sum())
-    # sorted by class, at random within it; dealt to the folds in turn
-    order = np.argsort(labels + rng.random((draws, n)) / 2, axis=1)
-    fold = np.empty((draws, n), dtype=int)
-    deal = np.concatenate([np.arange(n - positives) % FOLDS, np.arange(positives) % FOLDS])
-    np.put_along_axis(fold, order, np.broadcast_to(deal, (draws, n)), axis=1)
-    test = fold[:, None, :] == np.arange(FOLDS)[:, None]
-    truth = np.broadcast_to(labels[:, None, :], test.shape)
-    masks = [(~test & truth), (~test & ~truth), (test & truth), (test & ~truth)]
-    train_p, train_n, test_p, test_n = (m.reshape(-1, n).astype(float) for m in masks)
-    weights, biases = fit(X, train_p, train_n)
-    says = weights @ X.T + biases[:, None] > 0
-    a = (says * test_p).sum(axis=1) / test_p.sum(axis=1)
-    b = (~says * test_n).sum(axis=1) / test_n.sum(axis=1)
-    return ((a + b) / 2).reshape(draws, FOLDS).mean(axis=1)
-
-
-def permutation_p_value(
-    X: np.ndarray, y: np.ndarray, rng: np.random.Generator
-) -> tuple[float, int]:
-    """The package's p-value for the stand-in's statistic, and the number of draws."""
-    observed = statistics(X, y[None], rng)[0]
-    exceeds: list[bool] = []
-    wanted = FIRST
-    while len(exceeds) < wanted:
-        # enough to stop on noise, then the rest of the first batch, then larger parts
-        part = min(wanted - len(exceeds), 20 if not exceeds else 225)
-        labels = rng.permuted(np.broadcast_to(y, (part, y.size)), axis=1)
-        for value in statistics(X, labels, rng):
-            exceeds.append(bool(value >= observed - 1e-12))
-            wanted = draws_wanted(exceeds, FIRST, MOST)
-            if len(exceeds) >= wanted:
-                break
-    p_value, draws, _ = sequential_p_value(exceeds)
-    return p_value, draws
+def interval_table(results: list[dict[str, Any]]) -> str:
+    lines = [
+        f"| samples, classes, signal | true BA | true AUC | {' | '.join(SCORES)} |",
+        "| --- " * (3 + len(SCORES)) + "|",
+    ]
+    for row in results:
+        cells = []
+        for name in SCORES:
+            share = row["coverage"][name]
+            mark = "**" if share < LOWEST else ""
+            widths = f"{row['width'][name]:.2f}, {row['width 0.2'][name]:.2f}"
+            cells.append(f"{mark}{share:.3f}{mark} ({widths})")
+        truth = f"{row['truth'][SCORES[0]]:.3f} | {row['truth'][SCORES[1]]:.3f}"
+        lines.append(f"| {row['cell']} | {truth} | {' | '.join(cells)} |")
+    every = [(r["cell"], name, r["coverage"][name]) for r in results for name in SCORES]
+    low = [f"{name} at {cell}: {share:.3f}" for cell, name, share in every if share < LOWEST]
+    good = np.mean([0.93 <= share <= HIGHEST for *_, share in every])
+    over = np.mean([share > HIGHEST for *_, share in every])
+    said = f"{results[0]['replicates']:,} replicates a cell. {good:.0%} of the numbers lie in 0.93 "
+    said += f"to 0.97, {over:.0%} above. Below {LOWEST}: {'; '.join(low) or 'none'}."
+    return "\n".join([*lines, "", said])
 
 
 # ------------------------------------------------------------------- an independent cohort
 
-COHORTS = ((10, 10), (20, 20), (50, 50), (100, 100), (10, 30), (25, 75), (20, 180))
+COHORTS = ((10, 10), (20, 20), (50, 50), (10, 30), (25, 75), (20, 180))
 AREAS = (0.5, 0.7, 0.85, 0.95, 0.99)
 
 
 def delong(positives: int, negatives: int, area: float, replicates: int, seed: int) -> dict:
-    """Coverage and width of three intervals of an area, all with DeLong's variance."""
+    """Coverage and width of two intervals of an area, both with DeLong's variance."""
     rng = np.random.default_rng([seed, positives, negatives, round(1000 * area)])
     y = np.arange(positives + negatives) < positives
     shift = np.sqrt(2) * norm.ppf(area)
-    ends: dict[str, list[tuple[float, float]]] = {"delong": [], "wald": [], "logit": []}
+    ends: dict[str, list[tuple[float, float]]] = {"delong": [], "wald": []}
     for _ in range(replicates):
         score = rng.normal(size=y.size) + shift * y
         found = delong_interval(y, score)
-        a, half = found.value, 1.96 * np.sqrt(delong_variance(y, score))
+        half = 1.96 * np.sqrt(delong_variance(y, score))
         ends["delong"].append((found.low, found.high))
-        ends["wald"].append((a - half, a + half))
-        inner = min(max(a, 1e-12), 1 - 1e-12)
-        middle, reach = np.log(inner / (1 - inner)), half / (inner * (1 - inner))
-        logit = 1 / (1 + np.exp(-np.array([middle - reach, middle + reach])))
-        ends["logit"].append((float(logit[0]), float(logit[1])))
-    result: dict[str, Any] = {
-        "positives": positives,
-        "negatives": negatives,
-        "area": area,
-        "replicates": replicates,
-        "coverage": {},
-        "width": {},
-    }
-    for name, found in ends.items():
-        low, high = np.array(found).T
-        result["coverage"][name] = float(np.mean((low <= area) & (area <= high)))
-        result["width"][name] = float(np.mean(np.minimum(high, 1) - np.maximum(low, 0)))
-    return result
+        ends["wald"].append((max(0.0, found.value - half), min(1.0, found.value + half)))
+    row: dict[str, Any] = {"cell": [positives, negatives, area], "replicates": replicates}
+    for name, pairs in ends.items():
+        low, high = np.array(pairs).T
+        row[name] = [float(np.mean((low <= area) & (area <= high))), float(np.mean(high - low))]
+    return row
 
 
 def delong_table(results: list[dict[str, Any]]) -> str:
-    """Coverage (mean width) of the three intervals as Markdown."""
     lines = [
-        "| positives + negatives | true AUC | `delong_interval` | ± 1.96 SE | logit ± 1.96 SE |",
-        "| --- | --- | --- | --- | --- |",
+        "| positives + negatives | true AUC | `delong_interval` | ± 1.96 SE |",
+        "| --- | --- | --- | --- |",
     ]
     for row in results:
-        parts = []
-        for name, coverage in row["coverage"].items():
-            mark = "**" if coverage < GOAL else ""
-            parts.append(f"{mark}{coverage:.3f}{mark} ({row['width'][name]:.2f})")
-        lines.append(
-            f"| {row['positives']} + {row['negatives']} | {row['area']} | {' | '.join(parts)} |"
-        )
-    return "\n".join(lines)
+        a, b, area = row["cell"]
+        shown = " | ".join(f"{row[n][0]:.3f} ({row[n][1]:.2f})" for n in ("delong", "wald"))
+        lines.append(f"| {a} + {b} | {area} | {shown} |")
+    return "\n".join([*lines, "", f"{results[0]['replicates']:,} replicates a cell."])
 
 
-def run_delong(replicates: int, seed: int, *, tiny: bool) -> None:
-    """Run the cells of independent cohorts, print their table and put it into the docs."""
-    cells = [(10, 10, 0.85)] if tiny else [(*n, area) for n in COHORTS for area in AREAS]
-    results = [delong(*cell, replicates, seed) for cell in cells]
-    text = delong_table(results)
-    print(text)
-    if tiny:
-        return
-    print("written:", save("coverage-delong", {"seed": seed, "cells": results}))
-    below = [
-        f"{r['positives']} + {r['negatives']} at {r['area']}: {r['coverage']['delong']:.3f}"
-        for r in results
-        if r["coverage"]["delong"] < GOAL
-    ]
-    said = f"{replicates:,} replicates a cell. Below the goal of {GOAL}: "
-    put_between(DOCS, "coverage delong", f"{text}\n\n{said}{'; '.join(below) or 'no cell'}.")
-    print("written:", DOCS)
+# ------------------------------------------------------------------------------ the verdict
 
 
-# ---------------------------------------------------------------------------- real procedure
+def make_table(kind: str, rng: np.random.Generator) -> tuple[Any, np.ndarray, np.ndarray, dict]:
+    """Return an estimator, a table of 40 samples, its labels, and more for `nested_evaluate`."""
+    y = np.repeat([0, 1], 20)
+    estimator: Any = GSVPSVMCV()
+    m = 500 if kind.startswith("marker") else 100
+    X = rng.normal(size=(40, m))
+    more: dict[str, Any] = {}
+    if kind == "groups":
+        more["groups"] = np.arange(40) // 2
+        X = np.repeat(rng.normal(size=(20, m)), 2, axis=0) + 0.5 * X
+    elif kind == "batches":
+        plate = rng.permutation(40) % 2
+        y = (rng.random(40) < np.where(plate, 0.7, 0.3)).astype(int)
+        X += 1.5 * plate[:, None]
+        more["batch"] = plate
+    elif kind == "ban":
+        X[y == 1, 0] += 3.0
+        estimator = GSVPSVMCV(penalty_factor=np.r_[np.inf, np.ones(m - 1)])
+    elif kind == "adjust":
+        more["adjust"] = [0, 1]
+    elif kind == "coin":
+        X[y == 1, 0] += 3.0
+        estimator = DummyClassifier(strategy="stratified")
+    elif kind.startswith("marker"):
+        X[y == 1, 0] += float(kind.split()[1])
+    return estimator, X, y, more
 
 
-def replicate(_: None, cell: Cell, number: int, seed: int, repeats: int, draws: int) -> dict:
-    """True scores and intervals of `GSVPSVMCV` on one table of a cell, evaluated as a user would.
+NOISE = ("plain", "groups", "batches", "ban", "adjust", "coin")
+POWER = ("marker 2.0", "marker 1.5")
 
-    The true scores are those of a fit on four fifths of the table, on 2,000 new samples.
-    """
-    rng = np.random.default_rng([seed, CELLS.index(cell), number])
-    y, new_y = cell.y, np.arange(2000) < 1000
-    X, new_X = cell.draw(rng, y), cell.draw(rng, new_y)
+
+def verdict(kind: str, number: int, seed: int) -> dict[str, Any]:
+    """Return the answer on one table, its intervals, and true scores of a fit on four fifths."""
+    rng = np.random.default_rng([seed, (*NOISE, *POWER).index(kind), number])
+    estimator, X, y, more = make_table(kind, rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = nested_evaluate(
-            GSVPSVMCV(),
-            X,
-            y,
-            n_repeats=repeats,
-            random_state=number,
-            n_permutations=draws,
-            max_permutations=0,
-            final_fit=False,
-            n_random_panels=0,
-        )
-        train = make_folds(y.astype(int), n_splits=FOLDS, random_state=number)[0].train
-        model = GSVPSVMCV().fit(X[train], y[train])
-        says, decision = model.predict(new_X), model.decision_function(new_X)
-    a, b = float(np.mean(says[new_y])), float(np.mean(~says[~new_y]))
-    true = ((a + b) / 2, float(roc_auc_score(new_y, decision)), a, b)
-    test = found.permutation
-    return {
-        "truth": dict(zip(SCORES, true)),
-        "ends": {name: [found.scores[name].low, found.scores[name].high] for name in SCORES},
-        "test": None if test is None else [test.p_value, len(test.distribution)],
-    }
+        found = nested_evaluate(estimator, X, y, n_pairs=0, sizes=(), random_state=number, **more)
+        record: dict[str, Any] = {"answer": found.verdict.answer, "p": found.verdict.p_value}
+        names = ("balanced_accuracy", "roc_auc")
+        record["ends"] = [[found.scores[n].low, found.scores[n].high] for n in names]
+        if kind.startswith("marker"):
+            train = np.r_[:16, 20:36]
+            model = GSVPSVMCV().fit(X[train], y[train])
+            new_y = np.arange(2000) % 2
+            new = rng.normal(size=(2000, X.shape[1]))
+            new[new_y == 1, 0] += float(kind.split()[1])
+            area = roc_auc_score(new_y, model.decision_function(new))
+            record["truth"] = [balanced_accuracy_score(new_y, model.predict(new)), area]
+    return record
 
 
-class Enough(Exception):
-    """The time that was given is over."""
+def run_verdicts(replicates: int, seed: int, jobs: int, path: Path | None) -> list[dict[str, Any]]:
+    """Run all replicates that are not kept from another run; return a row for each kind."""
+    store, wanted = Cache(path), []
+    for number in range(replicates):
+        wanted += [(kind, number, seed) for kind in (*NOISE, *POWER)]
+    keys = [digest(piece, versions()) for piece in wanted]
+    missing = [(key, p) for key, p in zip(keys, wanted) if store.get(key) is None]
+    done = run_pieces(verdict, [p for _, p in missing], n_jobs=jobs)
+    for value, (key, _) in zip(done, missing):
+        store.add(key, value)
+    rows = []
+    for kind in (*NOISE, *POWER):
+        records = [store.get(key) for key, piece in zip(keys, wanted) if piece[0] == kind]
+        row: dict[str, Any] = {"kind": kind, "replicates": len(records)}
+        for answer in ("signal", "weak", "inconclusive"):
+            row[answer] = float(np.mean([r["answer"] == answer for r in records]))
+        row["p <= 0.05"] = float(np.mean([(r["p"] or 1.0) <= 0.05 for r in records]))
+        truth = [0.5, 0.5]
+        if kind in POWER:
+            truth = np.mean([r["truth"] for r in records], axis=0).tolist()
+        low, high = np.array([r["ends"] for r in records]).transpose(2, 0, 1)
+        row["coverage"] = np.mean((low <= truth) & (truth <= high), axis=0).tolist()
+        row["width"] = np.mean(high - low, axis=0).tolist()
+        rows.append({**row, "truth": truth})
+    return rows
 
 
-class Clock:
-    """Says how far a run is and when it will be done; ends it when its time is over."""
-
-    def __init__(self, minutes: float | None) -> None:
-        self.start, self.limit = time.monotonic(), minutes
-        self.first: int | None = None
-        self.said = 0.0
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        gone = (time.monotonic() - self.start) / 60
-        if self.first is None:
-            self.first = done  # what an earlier run has done took no time of this one
-        new = done - self.first
-        if new <= 1 or done == total or gone - self.said >= 0.5:
-            self.said = gone
-            left = f", about {gone / new * (total - done):.0f} min to go" if new else ""
-            print(f"{stage}: {done} of {total}, {gone:.1f} min{left}", file=sys.stderr, flush=True)
-        if self.limit is not None and gone >= self.limit and done < total:
-            raise Enough
+WORDS = {
+    "plain": "noise",
+    "groups": "noise, two samples of each patient, groups given",
+    "batches": "noise, two batches that differ and hold the classes 3 to 7, batches given",
+    "ban": "one marker that is banned",
+    "adjust": "noise, two noise columns adjusted for",
+    "coin": "one marker, and a coin toss as the procedure",
+    "marker 2.0": "one marker of 500 features, 2 SD",
+    "marker 1.5": "one marker of 500 features, 1.5 SD",
+}
 
 
-def real(
-    cells: Sequence[Cell],
-    replicates: int,
-    seed: int,
-    *,
-    repeats: int = 1,
-    draws: int = FEWEST_DRAWS,
-    log: Path | None = None,
-    n_jobs: int = 1,
-    minutes: float | None = None,
-) -> list[dict[str, Any]]:
-    """The results of each cell of which at least one replicate is finished."""
-    header = {
-        "kind": "coverage",
-        "procedure": describe(GSVPSVMCV()),
-        "cells": [FEATURES, INFORMATIVE, SHIFTS],
-        "seed": seed,
-        "repeats": repeats,
-        "draws": draws,
-        "versions": versions(),
-    }
-    tasks = [
-        Task((cell.name, i), replicate, (cell, i, seed, repeats, draws))
-        for i in range(replicates)
-        for cell in cells
-    ]
-    with Journal(log, header, resume=log is not None and log.exists()) as journal:
-        try:
-            clock = Clock(minutes)
-            run_logged(tasks, None, journal, stage="replicates", progress=clock, n_jobs=n_jobs)
-        except (Enough, KeyboardInterrupt):
-            print("ended early; the same command goes on from here", file=sys.stderr)
-        else:
-            journal.finish(keep_others=True)
-        records = dict(journal.records)
-    results = []
-    for cell in cells:
-        keys = [(cell.name, i) for i in range(replicates) if (cell.name, i) in records]
-        if keys:
-            results.append(summary(cell, gathered([records[key] for key in keys])))
-    return results
-
-
-def gathered(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Replicates of a cell in the form that the stand-in's have."""
-    tests = [record["test"] for record in records if record["test"] is not None]
-    p_values, draws = np.array(tests).T if tests else (np.array([np.nan]), np.array([0]))
-    return {
-        "truth": {k: float(np.mean([r["truth"][k] for r in records])) for k in SCORES},
-        "ends": {k: np.array([r["ends"][k] for r in records]) for k in SCORES},
-        "p_values": p_values,
-        "draws": draws,
-    }
-
-
-# ------------------------------------------------------------------------------------- report
-
-
-def cheap(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
-    """The results of a cell with the stand-in."""
-    found = stand_in(cell, replicates, seed)
-    rng = np.random.default_rng(seed + 1)
-    tests = [permutation_p_value(cell.draw(rng, cell.y), cell.y, rng) for _ in range(replicates)]
-    found["p_values"], found["draws"] = np.array(tests).T
-    return summary(cell, found)
-
-
-def summary(cell: Cell, found: dict[str, Any]) -> dict[str, Any]:
-    """Coverage and width of the intervals of a cell, and how its permutation tests ended."""
-    tested = not np.isnan(found["p_values"]).any()
-    result: dict[str, Any] = {
-        "cell": cell.name,
-        "replicates": len(found["ends"]["auc"]),
-        "truth": found["truth"],
-        "coverage": {},
-        "width": {},
-        "rejected": float(np.mean(found["p_values"] <= 0.05)) if tested else None,
-        "draws": float(np.mean(found["draws"])),
-    }
-    for name, ends in found["ends"].items():
-        low, high = ends.T
-        truth = found["truth"][name.removesuffix(" alone")]
-        result["coverage"][name] = float(np.mean((low <= truth) & (truth <= high)))
-        result["width"][name] = float(np.mean(high - low))
-    return result
-
-
-def table(results: list[dict[str, Any]]) -> str:
-    """The results as Markdown: coverage, with the mean width; then the test."""
+def verdict_table(rows: list[dict[str, Any]]) -> str:
     lines = [
-        "| samples, balance, signal | true BA | true AUC | balanced accuracy | AUC | sensitivity "
-        "| specificity | p ≤ 0.05 | draws |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| table | signal | weak | inconclusive | p ≤ 0.05 | coverage: BA | AUC |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for row in results:
-        parts = [
-            f"{'**' if row['coverage'][k] < GOAL else ''}{row['coverage'][k]:.3f}"
-            f"{'**' if row['coverage'][k] < GOAL else ''} ({row['width'][k]:.2f})"
-            for k in SCORES
-        ]
-        n, balance, signal = row["cell"].split("-")
-        rejected = "not tested" if row["rejected"] is None else f"{row['rejected']:.3f}"
-        lines.append(
-            f"| {n}, {balance.replace('to', ' to ')}, {signal} "
-            f"| {row['truth']['balanced_accuracy']:.3f} | {row['truth']['auc']:.4f} "
-            f"| {' | '.join(parts)} | {rejected} | {row['draws']:.0f} |"
-        )
-    return "\n".join(lines)
+    for row in rows:
+        shares = [row[name] for name in ("signal", "weak", "inconclusive", "p <= 0.05")]
+        parts = [f"{share:.3f}" for share in shares]
+        parts += [f"{c:.3f} ({w:.2f})" for c, w in zip(row["coverage"], row["width"])]
+        lines.append(f"| {WORDS[row['kind']]} | {' | '.join(parts)} |")
+    return "\n".join([*lines, "", f"{rows[0]['replicates']:,} replicates a row."])
 
 
-def misses(results: list[dict[str, Any]]) -> list[str]:
-    """The cells and scores below the goal."""
-    return [
-        f"{row['cell']} {name}: {row['coverage'][name]:.3f}"
-        for row in results
-        for name in SCORES
-        if row["coverage"][name] < GOAL
-    ]
-
-
-def write_docs(results: list[dict[str, Any]], path: Path = DOCS, *, mark: str = "coverage") -> None:
-    """Put the table between the marks of the page."""
-    fewest = min(row["replicates"] for row in results)
-    said = (
-        f"{fewest:,} replicates a cell. "
-        f"Below the goal of {GOAL}: {'; '.join(misses(results)) or 'no cell'}."
-    )
-    if all(name in row["coverage"] for row in results for name in ALONE):
-        alone = [[row["coverage"][name] for row in results] for name in ALONE]
-        spans = [f"{min(values):.2f} to {max(values):.2f}" for values in alone]
-        said += (
-            f" Nadeau and Bengio's interval alone covers {spans[0]} (balanced accuracy) and "
-            f"{spans[1]} (AUC) in these cells."
-        )
-    put_between(path, mark, f"{table(results)}\n\n{said}")
+# ------------------------------------------------------------------------------------- main
 
 
 def put_between(path: Path, mark: str, text: str) -> None:
-    """Replace what stands between a mark of a page and the end mark that follows it."""
-    marked = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- end -->)", re.DOTALL)
-    path.write_text(marked.sub(lambda m: f"{m[1]}{text}\n{m[2]}", path.read_text()))
-
-
-def chosen_cells(words: Sequence[str], known: Sequence[Cell]) -> list[Cell]:
-    """The cells of these names, all without any; a part of a name takes every cell that has it."""
-
-    def matching(word: str) -> list[Cell]:
-        found = [c for c in known if set(word.split("-")) <= set(c.name.split("-"))]
-        if not found:
-            raise SystemExit(f"there is no cell {word}: {', '.join(c.name for c in known)}")
-        return found
-
-    wanted = {cell for word in words for cell in matching(word)}
-    return [cell for cell in known if not words or cell in wanted]
+    """Replace what stands between <!-- mark --> and <!-- end -->."""
+    pattern = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- end -->)", re.DOTALL)
+    page = path.read_text(encoding="utf-8")
+    path.write_text(pattern.sub(lambda m: f"{m[1]}{text}\n{m[2]}", page, count=1), encoding="utf-8")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--procedure", choices=("stand-in", "real"), default="stand-in")
-    parser.add_argument("--replicates", type=int, help="1000; 100 of the real procedure")
-    parser.add_argument(
-        "--cells", nargs="+", default=(), metavar="CELL", help="such as 60-even-weak, or 60"
-    )
-    # the form of the intervals was chosen on draws with seed 0
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--tiny", action="store_true", help="one cell, few replicates, no files")
-    parser.add_argument("--delong", action="store_true", help="areas of an independent cohort")
-    only = parser.add_argument_group("the real procedure")
-    only.add_argument("--repeats", type=int, default=1, help="of the outer folds")
-    only.add_argument("--draws", type=int, default=FEWEST_DRAWS, help="of the permutation test")
-    only.add_argument("--jobs", type=int, default=1, help="processes")
-    only.add_argument("--minutes", type=float, help="end after about so long; go on another time")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--part", choices=("intervals", "delong", "verdict"), action="append")
+    parser.add_argument("--replicates", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)  # forms were chosen on draws with others
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--tiny", action="store_true")
     options = parser.parse_args()
-    if options.delong:
-        replicates = 200 if options.tiny else options.replicates or 2000
-        run_delong(replicates, options.seed, tiny=options.tiny)
-        return
-    is_real = options.procedure == "real"
-    known = REAL_CELLS if is_real else CELLS
-    replicates = options.replicates or (100 if is_real else 1000)
-    chosen = chosen_cells(options.cells, known)
-    if options.tiny:
-        chosen, replicates = [Cell(30, "even", "weak")], 2 if is_real else 100
-    name = "coverage-real" if is_real else "coverage"
-    results = []
-    with threadpool_limits(1):
-        if is_real:
-            results = real(
-                chosen,
-                replicates,
-                options.seed,
-                repeats=options.repeats,
-                draws=options.draws,
-                log=None if options.tiny else RESULTS / f"{name}.jsonl",
-                n_jobs=options.jobs,
-                minutes=options.minutes,
-            )
-            print(table(results))
-        for cell in [] if is_real else chosen:
-            start = time.perf_counter()
-            results.append(cheap(cell, replicates, options.seed))
-            seconds = time.perf_counter() - start
-            print(table(results).splitlines()[-1], f"{seconds:.0f} s", flush=True)
-    print(f"\nbelow {GOAL}:", "; ".join(misses(results)) or "none")
-    if options.tiny or not results:
-        return
-    print("written:", save(name, {"seed": options.seed, "cells": results}))
-    if [row["replicates"] for row in results] == [replicates] * len(known):
-        write_docs(results, mark="coverage real" if is_real else "coverage")
-        print("written:", DOCS)
+    replicates, seed = (8 if options.tiny else options.replicates), options.seed
+    for part in options.part or ("intervals", "delong", "verdict"):
+        with threadpool_limits(1):
+            if part == "intervals":
+                cells = CELLS[::9] if options.tiny else CELLS
+                rows = [stand_in(cell, replicates, seed) for cell in cells]
+                text = interval_table(rows)
+            elif part == "delong":
+                pairs = itertools.product(COHORTS[:1] if options.tiny else COHORTS, AREAS)
+                rows = [delong(*n, area, replicates, seed) for n, area in pairs]
+                text = delong_table(rows)
+            else:
+                path = None if options.tiny else RESULTS / "coverage-verdict.jsonl"
+                count = 1 if options.tiny else replicates
+                rows = run_verdicts(count, seed, options.jobs, path)
+                text = verdict_table(rows)
+        print(text, flush=True)
+        if not options.tiny:
+            print("written:", save(f"coverage-{part}", {"seed": seed, "cells": rows}))
+            put_between(DOCS, f"coverage {part}", text)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,6 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_templates", "data", "gallery/**/*.ipynb", "gallery/*.md5"]
 templates_path = ["_templates"]
-# A worked report that a page links to: copied as it is.
-html_extra_path = ["leukemia-cohort.html"]
 
 # Pages are Markdown. Headings get the anchors that they have on GitHub, so that a link to a
 # section works in both places.
@@ -67,7 +65,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {"index": [], "install": [], "faq": [], "glossary": [], "not-for": []}
+html_sidebars = {"index": [], "install": [], "not-for": []}
 html_theme_options = {
     "logo": {"text": "sparsegsvp"},
     "navbar_align": "left",

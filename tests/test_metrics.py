@@ -1,42 +1,206 @@
-"""Exact small cases, then coverage by simulation."""
+"""Intervals, areas and stability: exact small cases, laws, then coverage by simulation."""
 
 from itertools import combinations
 
 import numpy as np
 import pytest
-from sklearn.metrics import brier_score_loss, log_loss, recall_score
+from scipy.stats import beta, norm
+from sklearn.metrics import roc_auc_score
 
 from sparsegsvp.metrics import (
+    Interval,
+    auc_interval,
     average_jaccard,
-    balanced_accuracy_interval,
-    balanced_brier_score,
-    balanced_calibration_curve,
-    balanced_log_loss,
-    clopper_pearson,
+    delong_interval,
+    delong_variance,
+    error_bound,
+    exact_interval,
+    fold_variance,
+    holm,
+    mean_interval,
     nogueira_stability,
-    specificity_score,
+    paired_differences,
+    proportion_interval,
+    rate_interval,
+    recall_mean_interval,
+    sequential_p_value,
 )
+
+# ------------------------------------------------------------------------------ intervals
+
+
+def test_exact_interval_is_clopper_and_pearsons():
+    found = exact_interval(7, 20, level=0.9)
+    assert (found.low, found.high) == pytest.approx(
+        (beta.ppf(0.05, 7, 14), beta.ppf(0.95, 8, 13)), rel=1e-6
+    )
+    assert exact_interval(0, 5).low == 0.0 and exact_interval(5, 5).high == 1.0
+
+
+@pytest.mark.parametrize("trials", [12.0, 33.4])
+def test_proportion_interval_is_exact_at_the_ends_and_mirrors(trials):
+    for value in (0.0, 0.03, 0.4, 1.0):
+        a, b = proportion_interval(value, trials), proportion_interval(1 - value, trials)
+        assert (a.low, a.high) == pytest.approx((1 - b.high, 1 - b.low))
+        assert 0 <= a.low <= value <= a.high <= 1
+    assert proportion_interval(1.0, trials).low == pytest.approx(0.025 ** (1 / trials))
+
+
+def test_balanced_accuracy_of_a_cohort_covers_whatever_the_classes():
+    rng = np.random.default_rng(0)
+    for n, p in (((12, 40), (0.9, 0.6)), ((30, 8), (0.99, 0.95))):
+        drawn = rng.binomial(n, p, size=(150, 2))
+        held = [recall_mean_interval(row.tolist(), n) for row in drawn]
+        assert np.mean([i.low <= np.mean(p) <= i.high for i in held]) >= 0.95
+
+
+def test_fold_variance_is_nadeau_and_bengios():
+    scores = [0.7, 0.9, 0.8, np.nan]
+    assert fold_variance(scores, 0.25) == pytest.approx((1 / 3 + 0.25) * 0.01)
+    assert np.isnan(fold_variance([0.5], 0.25))
+
+
+def test_rates_take_the_larger_variance_never_the_sum():
+    """Defect 9: intervals counted the sampling of the test samples twice."""
+    rates, totals = [0.8, 0.7], [40, 60]
+    alone = rate_interval(rates, totals, fold_scores=[0.75] * 25)  # folds that do not differ
+    calm = rate_interval(rates, totals, fold_scores=np.tile([0.74, 0.76], 12))
+    assert (alone.low, alone.high) == (calm.low, calm.high)
+    wild = rate_interval(rates, totals, fold_scores=np.tile([0.5, 1.0], 12))
+    assert wild.high - wild.low > calm.high - calm.low
+    # what the folds of such samples have by counting alone must not make it much wider
+    spread = np.sqrt(5 * (0.16 / 40 + 0.21 / 60) / 4)
+    folds = 0.75 + spread * norm.ppf((np.arange(25) + 0.5) / 25)
+    plain = rate_interval(rates, totals)
+    both = rate_interval(rates, totals, fold_scores=folds)
+    assert both.high - both.low < 1.35 * (plain.high - plain.low)
+
+
+def test_perfect_scores_are_exact_and_count_groups_not_samples():
+    """Defect 8: ten patients with forty samples each gave .991 to 1."""
+    folds = [1.0] * 25
+    assert rate_interval([1, 1], [30, 30], fold_scores=folds).low == pytest.approx(
+        0.025 ** (1 / 60)
+    )
+    assert rate_interval([1, 1], [5, 5], fold_scores=folds).low == pytest.approx(0.025 ** (1 / 10))
+    assert auc_interval(folds, [0.0] * 25, [5, 5], n_splits=5).low == pytest.approx(
+        0.025 ** (1 / 10)
+    )
+
+
+def test_more_samples_narrow_every_interval_and_ends_stay_within_bounds():
+    for value in (0.5, 0.8, 0.98, 1.0):
+        widths = []
+        for n in (10, 40, 160):
+            a = rate_interval([value, value], [n, n], fold_scores=[value] * 25)
+            b = auc_interval([value] * 25, [value * (1 - value) / n] * 25, [n, n], n_splits=5)
+            c = mean_interval(value / 4, value / 16 / n, fold_scores=[value / 4] * 5)
+            assert all(0 <= i.low <= i.value <= i.high <= 1 for i in (a, b, c))
+            widths.append([i.high - i.low for i in (a, b, c)])
+        assert np.all(np.diff(widths, axis=0) < 0)
+
+
+def test_intervals_of_noise_and_of_independent_fold_scores_cover():
+    """Rates of independent samples, folds of five repeats that differ by counting alone."""
+    rng = np.random.default_rng(1)
+    held = 0
+    for _ in range(300):
+        right = rng.random((2, 40)) < 0.7
+        fold = np.arange(40) % 5
+        scores = [right[:, rng.permutation(fold) == j].mean() for _ in range(5) for j in range(5)]
+        found = rate_interval(right.mean(axis=1), [40, 40], fold_scores=scores)
+        held += found.low <= 0.7 <= found.high
+    assert held >= 0.93 * 300
+
+
+# ---------------------------------------------------------------------------- comparisons
+
+
+def test_holm_by_hand_and_monotone():
+    assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]).size == 0
+
+
+def test_joint_intervals_hold_together():
+    """Defect 7: Holm's intervals covered .895 with 15 real effects, jointly."""
+    rng = np.random.default_rng(2)
+    truth = np.linspace(-0.3, 0.3, 15)
+    joint = 0
+    for _ in range(400):
+        values = truth + rng.normal(size=15) * 0.05
+        found = paired_differences(values, [0.0025] * 15, [10_000] * 15)
+        joint += all(d.low <= t <= d.high for d, t in zip(found, truth))
+    assert joint >= 0.935 * 400
+    assert [d.p_adjusted for d in found] == pytest.approx(holm([d.p_value for d in found]))
+
+
+def test_one_difference_is_the_t_test_and_no_spread_is_no_doubt():
+    found = paired_differences([0.1], [0.0016], [24])[0]
+    assert (found.low > 0) == (found.p_value < 0.05) and found.n_compared == 1
+    same, apart = paired_differences([0.0, 0.2], [0.0, 0.0], [4, 4])
+    assert (same.p_value, apart.p_value) == (1.0, 0.0)
+
+
+def test_sequential_p_values():
+    assert sequential_p_value([]) == (1.0, 0, False)
+    assert sequential_p_value([False] * 99) == (0.01, 99, False)
+    assert sequential_p_value(([True] + [False] * 4) * 20) == (10 / 46, 46, True)
+
+
+# ----------------------------------------------------------------------------------- areas
+
+
+def test_delong_variance_is_that_of_structural_components_with_ties():
+    rng = np.random.default_rng(0)
+    y, score = rng.random(50) < 0.4, rng.integers(0, 8, 50).astype(float)
+    above = (score[y][:, None] > score[~y]) + 0.5 * (score[y][:, None] == score[~y])
+    parts = above.mean(axis=1), above.mean(axis=0)
+    expected = sum(part.var(ddof=1) / part.size for part in parts)
+    assert delong_variance(y, score) == pytest.approx(expected)
+    assert np.isnan(delong_variance([1, 0, 0], [1, 2, 3]))
+
+
+def test_zeros_and_ones_are_labels_as_booleans_are():
+    """Defect 23: integers gave nan."""
+    y, score = np.array([0, 1, 1, 0, 1]), np.array([0.1, 0.9, 0.4, 0.5, 0.7])
+    assert delong_variance(y, score) == delong_variance(y.astype(bool), score) > 0
+    assert delong_interval(y, score).value == pytest.approx(roc_auc_score(y, score))
+
+
+@pytest.mark.parametrize(
+    ("y", "score", "words"),
+    [
+        ([0, 0], [1, 2], "one class"),
+        ([0, 1], [1], "2 labels and 1"),
+        ([0, 1], [1, np.inf], "finite"),
+    ],
+)
+def test_areas_refuse_what_has_none(y, score, words):
+    with pytest.raises(ValueError, match=words):
+        delong_variance(y, score)
+
+
+def test_delong_interval_covers_where_the_usual_one_does_not():
+    rng = np.random.default_rng(3)
+    y = np.arange(40) < 20
+    shift = np.sqrt(2) * norm.ppf(0.95)
+    scores = [rng.normal(size=40) + shift * y for _ in range(300)]
+    found = [delong_interval(y, score) for score in scores]
+    assert np.mean([i.low <= 0.95 <= i.high for i in found]) >= 0.94
+    half = [1.96 * np.sqrt(delong_variance(y, score)) for score in scores]
+    wald = np.mean([abs(i.value - 0.95) <= h for i, h in zip(found, half)])
+    assert wald < 0.92
+
+
+# ------------------------------------------------------------------------------- stability
 
 
 def test_jaccard_known_pairs():
-    # pairs: {0,1}-{1,2} = 1/3, {0,1}-{0,1} = 1, {1,2}-{0,1} = 1/3
     assert average_jaccard([[0, 1], [1, 2], [1, 0]]) == pytest.approx(5 / 9)
-    Z = np.array([[1, 1, 0], [0, 1, 1], [1, 1, 0]])
-    assert average_jaccard(Z) == pytest.approx(5 / 9)
-
-
-def test_jaccard_of_empty_panels():
-    assert average_jaccard([[], []]) == 1.0
-    assert average_jaccard([[], ["a"]]) == 0.0
+    assert average_jaccard(np.array([[1, 1, 0], [0, 1, 1], [1, 1, 0]])) == pytest.approx(5 / 9)
+    assert average_jaccard([[], []]) == 1.0 and average_jaccard([[], ["a"]]) == 0.0
     with pytest.raises(ValueError, match="at least two"):
         average_jaccard([[1]])
-
-
-def test_nogueira_is_one_for_equal_panels_and_minus_one_for_opposite_halves():
-    same = nogueira_stability([[3, 4]] * 5, n_features=9)
-    assert (same.value, same.variance) == (1.0, pytest.approx(0.0, abs=1e-30))
-    # p_f = 1/2 everywhere and M = 2: 1 - (1/4 * 2) / (1/4) = -1, the minimum for M = 2
-    assert nogueira_stability([[0, 1], [2, 3]], n_features=4).value == pytest.approx(-1)
 
 
 def test_nogueira_of_panels_of_one_size_is_kunchevas_index():
@@ -45,178 +209,32 @@ def test_nogueira_of_panels_of_one_size_is_kunchevas_index():
     d, k = 15, 4
     panels = [set(rng.choice(d, k, replace=False).tolist()) for _ in range(6)]
     pairs = [(len(a & b) - k * k / d) / (k - k * k / d) for a, b in combinations(panels, 2)]
-    assert nogueira_stability(panels, n_features=d).value == pytest.approx(np.mean(pairs))
-
-
-def test_nogueira_interval_is_the_formula():
-    # definition 4 and corollary 9 written out, panels of different sizes
-    panels, d = [[0, 1, 2], [0, 1], [0, 3, 4, 5], [1, 6]], 9
-    M = len(panels)
-    p = [sum(f in panel for panel in panels) / M for f in range(d)]
-    k = sum(map(len, panels)) / M
-    chance = k / d * (1 - k / d)
-    phi = 1 - sum(M / (M - 1) * q * (1 - q) for q in p) / d / chance
-    terms = [
-        (
-            sum(p[f] for f in panel) / d
-            - len(panel) * k / d**2
-            + phi / 2 * (2 * len(panel) * k / d**2 - len(panel) / d - k / d + 1)
-        )
-        / chance
-        for panel in panels
-    ]
-    variance = 4 / M**2 * sum((t - sum(terms) / M) ** 2 for t in terms)
-    found = nogueira_stability(panels, n_features=d, level=0.9)
-    assert (found.value, found.variance) == pytest.approx((phi, variance))
-    half = 1.6448536269514722 * variance**0.5
-    assert (found.low, found.high) == pytest.approx((phi - half, phi + half))
-    assert found.level == 0.9 and found.to_dict()["variance"] == found.variance
+    found = nogueira_stability(panels, n_features=d).value
+    assert found == pytest.approx(np.mean(pairs))
     matrix = np.array([[f in panel for f in range(d)] for panel in panels])
-    for given in (matrix, matrix.astype(int)):
-        assert nogueira_stability(given, level=0.9) == nogueira_stability(given, d, level=0.9)
-        assert nogueira_stability(given, level=0.9) == found
+    assert nogueira_stability(matrix).value == pytest.approx(found)
+    assert nogueira_stability([[3, 4]] * 5, n_features=9).value == 1.0
+    assert np.isnan(nogueira_stability([[], []], n_features=9).value)
 
 
-def test_nogueira_takes_two_panels_and_features_from_none_to_the_last():
-    assert nogueira_stability([[0], [4]], n_features=5).value == pytest.approx(-0.25)
-    assert nogueira_stability([[], [0]], n_features=2).value == pytest.approx(-1 / 3)
-    for one in ([[0, 1]], np.ones((1, 4), bool)):
-        with pytest.raises(ValueError, match="at least two panels"):
-            nogueira_stability(one, n_features=4)
-    for bad in (-1, 5):
-        with pytest.raises(ValueError, match=r"0\.\.4"):
-            nogueira_stability([[0], [1, bad]], n_features=5)
-    with pytest.raises(ValueError, match="n_features=3 contradicts the 4 columns"):
-        nogueira_stability(np.ones((2, 4), bool), n_features=3)
-    for level in (0.0, 1.0):
-        with pytest.raises(ValueError, match="level"):
-            nogueira_stability([[0], [1]], n_features=3, level=level)
-
-
-def test_nogueira_undefined_is_nan_and_bad_input_is_refused():
-    empty = nogueira_stability([[], []], n_features=5)
-    assert np.isnan([empty.value, empty.variance, empty.low, empty.high]).all()
-    assert np.isnan(nogueira_stability(np.ones((3, 4), bool)).low)
-    with pytest.raises(ValueError, match="n_features is needed"):
-        nogueira_stability([[0], [1]])
-    with pytest.raises(ValueError, match=r"0\.\.2"):
-        nogueira_stability([[0], [3]], n_features=3)
-    with pytest.raises(ValueError, match="booleans or 0/1"):
-        nogueira_stability(np.array([[0, 2], [1, 1]]))
-
-
-def test_nogueira_interval_covers_the_population_value():
-    # features chosen independently with known probabilities: the index of the population is
-    # 1 - mean(pi (1 - pi)) / (k/d (1 - k/d))
-    rng = np.random.default_rng(1)
-    pi = np.r_[np.full(5, 0.9), np.full(45, 0.05)]
-    kd = pi.mean()
-    truth = 1 - np.mean(pi * (1 - pi)) / (kd * (1 - kd))
-    hits = 0
-    for _ in range(400):
-        index = nogueira_stability(rng.random((60, pi.size)) < pi)
-        hits += index.low <= truth <= index.high
-    assert 0.91 <= hits / 400 <= 0.98
-
-
-def test_clopper_pearson_ends():
-    assert clopper_pearson(0, 5).low == 0.0
-    assert clopper_pearson(5, 5).high == 1.0
-    # with no success the upper end solves (1 - p)^n = alpha / 2
-    assert clopper_pearson(0, 5).high == pytest.approx(1 - 0.025 ** (1 / 5))
-    with pytest.raises(ValueError, match="trials=0"):
-        clopper_pearson(0, 0)
-
-
-def test_balanced_accuracy_interval_is_the_mean_of_the_class_intervals():
-    y = np.repeat(["a", "b"], [8, 4])
-    predicted = y.copy()
-    predicted[0] = "b"
-    level = np.sqrt(0.95)
-    a, b = clopper_pearson(7, 8, level=level), clopper_pearson(4, 4, level=level)
-    found = balanced_accuracy_interval(y, predicted)
-    assert found.value == pytest.approx((7 / 8 + 1) / 2)
-    assert (found.low, found.high) == pytest.approx(((a.low + b.low) / 2, (a.high + b.high) / 2))
-    with pytest.raises(ValueError, match="one class"):
-        balanced_accuracy_interval([1, 1], [1, 1])
-
-
-@pytest.mark.parametrize("rates", [(0.99, 0.99), (0.9, 0.6), (0.5, 0.5)])
-def test_balanced_accuracy_interval_covers(rates):
-    rng = np.random.default_rng(2)
-    y = np.repeat([0, 1], [30, 12])
-    p_correct = np.asarray(rates)[y]
-    hits = 0
-    for _ in range(300):
-        found = balanced_accuracy_interval(y, np.where(rng.random(42) < p_correct, y, 1 - y))
-        hits += found.low <= np.mean(rates) <= found.high
-    assert hits / 300 >= 0.95
-
-
-def test_specificity_is_the_recall_of_the_negatives():
-    y = np.array([0, 0, 0, 1, 1])
-    predicted = np.array([0, 1, 1, 1, 0])
-    assert specificity_score(y, predicted) == recall_score(y, predicted, pos_label=0)
-    assert specificity_score(y, predicted, pos_label=0) == recall_score(y, predicted)
-    # three classes: the mean of 4/4, 3/4 and 3/4
-    assert specificity_score([0, 0, 1, 1, 2, 2], [0, 2, 1, 1, 2, 1]) == pytest.approx(2.5 / 3)
-    assert np.isnan(specificity_score([1, 1], [1, 1]))
-    with pytest.raises(ValueError, match="pos_label"):
-        specificity_score(y, predicted, pos_label=7)
-
-
-def test_weights_count_samples_as_often_as_they_say():
-    y, predicted, p = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0]), np.array([0.2, 0.6, 0.9, 0.3])
-    weight, rows = [3, 1, 2, 0], [0, 0, 0, 1, 2, 2]
-    assert specificity_score(y, predicted, sample_weight=weight) == 3 / 4
-    for score in (balanced_log_loss, balanced_brier_score):
-        assert score(y, p, sample_weight=weight) == pytest.approx(score(y[rows], p[rows]))
-    with pytest.raises(ValueError, match="leaves no sample to score"):
-        balanced_brier_score(y, p, sample_weight=np.zeros(4))
-    with pytest.raises(ValueError, match="a label that is not in labels"):
-        balanced_brier_score(y, p, labels=[1, 2])
-
-
-def test_balanced_log_loss_is_the_weighted_one_and_ignores_prevalence():
-    rng = np.random.default_rng(3)
-    y = np.repeat([0, 1, 2], [20, 5, 9])
-    P = rng.dirichlet([1, 1, 1], y.size)
-    weight = 1 / np.bincount(y)[y]
-    assert balanced_log_loss(y, P) == pytest.approx(log_loss(y, P, sample_weight=weight))
-    twice = np.r_[np.flatnonzero(y == 0), np.arange(y.size)]  # class 0 twice as frequent
-    assert balanced_log_loss(y[twice], P[twice]) == pytest.approx(balanced_log_loss(y, P))
-    assert balanced_log_loss(y, np.full((y.size, 3), 1 / 3)) == pytest.approx(np.log(3))
-
-
-def test_log_loss_of_certain_errors_is_finite_and_absent_classes_are_left_out():
-    assert np.isfinite(balanced_log_loss([0, 1], [1.0, 0.0]))
-    assert balanced_log_loss([0, 0], [0.5, 0.5], labels=[0, 1]) == pytest.approx(np.log(2))
-    with pytest.raises(ValueError, match="labels"):
-        balanced_log_loss([0, 0], [0.5, 0.5])
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        balanced_log_loss([0, 1], [0.5, 1.5])
-
-
-def test_balanced_brier_is_the_weighted_one():
-    rng = np.random.default_rng(4)
-    y = np.repeat([0, 1], [30, 7])
-    p = rng.random(y.size)
-    weight = 1 / np.bincount(y)[y]
-    expected = brier_score_loss(y, p, sample_weight=weight)
-    assert balanced_brier_score(y, p) == pytest.approx(expected)
-    assert balanced_brier_score(y, np.column_stack([1 - p, p])) == pytest.approx(expected)
-    assert balanced_brier_score(y, 1.0 - y) == pytest.approx(1)
-
-
-def test_calibration_curve_of_balanced_probabilities_is_the_diagonal_despite_imbalance():
-    # x | y ~ N(+-1, 1): for equal priors P(1 | x) = 1 / (1 + exp(-2x)); classes 9 to 1
+def test_nogueira_interval_covers_for_independent_panels():
     rng = np.random.default_rng(5)
-    y = np.repeat([0, 1], [90_000, 10_000])
-    p = 1 / (1 + np.exp(-2 * (rng.normal(size=y.size) + 2 * y - 1)))
-    curve = balanced_calibration_curve(y, p, n_bins=8)
-    np.testing.assert_allclose(curve.observed, curve.predicted, atol=0.02)
-    assert curve.weight.sum() == pytest.approx(1) and curve.count.sum() == y.size
-    uniform = balanced_calibration_curve(y, p, n_bins=4, strategy="uniform")
-    np.testing.assert_allclose(uniform.observed, uniform.predicted, atol=0.02)
-    with pytest.raises(ValueError, match="strategy"):
-        balanced_calibration_curve(y, p, strategy="even")
+    p = np.r_[np.full(5, 0.8), np.full(45, 0.05)]
+    truth = 1 - np.mean(p * (1 - p)) / (p.mean() * (1 - p.mean()))
+    found = [nogueira_stability(rng.random((60, 50)) < p) for _ in range(200)]
+    assert np.mean([i.low <= truth <= i.high for i in found]) >= 0.92
+
+
+def test_nogueira_refuses_what_it_cannot_read():
+    with pytest.raises(ValueError, match="n_features is needed"):
+        nogueira_stability([[1], [2]])
+    with pytest.raises(ValueError, match="must lie in"):
+        nogueira_stability([[1], [9]], n_features=5)
+    with pytest.raises(ValueError, match="contradicts"):
+        nogueira_stability(np.zeros((2, 4), bool), n_features=5)
+
+
+def test_error_bound_is_shah_and_samworths():
+    assert error_bound(10, 5000, 0.6) == pytest.approx(100 / 5000 / 0.2)
+    assert error_bound(10, 5000, 0.5) is None
+    assert Interval(1, 0, 2).to_dict() == {"value": 1, "low": 0, "high": 2, "level": 0.95}

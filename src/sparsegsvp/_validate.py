@@ -118,7 +118,7 @@ def check_n_features(n_features: int, n_varying: int) -> int:
     return min(n_features, n_varying)
 
 
-def warn_constant(constant: Sequence[int], names: Sequence[Any] | None = None) -> None:
+def warn_constant(constant: Any, names: Any = None) -> None:
     """Warn of features that are left out because they do not vary, by name or number."""
     if len(constant):
         shown = first_few(constant if names is None else [names[i] for i in constant])

@@ -1,122 +1,161 @@
-"""Feature selection on AnnData, in the manner of the scverse packages."""
+"""Marker panels from AnnData, in the manner of the scverse packages."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
-from .estimators import GSVPSVMCV
+from ._typing import Float64Array, IntArray
+from .estimators import GSVPSVM
+from .linalg.rows import Rows
 
-__all__ = ["select_features"]
+__all__ = ["dot_plot_frames", "select_markers"]
+
+# Pairs of types that are named for a gene, and the part of its gain that one must have.
+_PAIRS, _PART = 3, 0.05
 
 
-def select_features(
+def select_markers(
     adata: Any,
     groupby: str,
+    n_genes: int = 50,
     *,
     layer: str | None = None,
-    n_features: int | None = None,
-    estimator: Any = None,
-    sample_weight: str | None = None,
-    key_added: str = "gsvp",
-    copy: bool = False,
+    batch_key: str | None = None,
+    tau: float | None = None,
+    clip: float | None = 3.0,
+    max_correlation: float = 0.9,
+    key_added: str = "gsvp_markers",
 ) -> Any:
-    """Select a panel of variables that tells the groups of observations apart.
+    """Select exactly as many genes as asked for that tell all cell types apart.
 
-    One plane per group, close to its observations and far from the others; the panel is
-    the union of the variables with weight in any of them. Sparse data stays sparse, and a
-    backed or Dask ``X`` is read in blocks and never loaded.
+    Genes are chosen one by one by `sparsegsvp.GSVPSVM`'s criterion, a sum over all pairs of
+    types in which every pair counts the same, whatever the number of its cells: a rare type is
+    not drowned by a common one, and a pair that is far apart already stops counting. No two
+    genes are copies of each other. Sparse data stays sparse; a backed ``X`` is read in chunks of
+    rows and never loaded.
 
     Parameters
     ----------
     adata : AnnData
-        Observations in rows. Use log-normalised values rather than counts.
+        Cells in rows, log-normalised values rather than counts.
     groupby : str
-        Column of ``obs`` with two groups or more. Observations without a group are left out.
-    layer : str or None, default=None
+        Column of ``obs`` with two types or more. Cells without one are left out.
+    n_genes : int, default=50
+        How many genes.
+    layer : str, default=None
         A layer instead of ``X``.
-    n_features : int or None, default=None
-        At most this many variables.
-    estimator : GSVPSVM, GSVPSVMCV or None, default=None
-        What selects; not changed, but cloned. None is ``GSVPSVMCV()``, which chooses the
-        penalty by cross-validation.
-    sample_weight : str or None, default=None
-        Column of ``obs`` with weights of the observations.
-    key_added : str, default="gsvp"
+    batch_key : str, default=None
+        Column of ``obs`` with the batch or donor of each cell. Every batch of a type then counts
+        the same, so that a gene of one large batch alone does not pass for a marker.
+    tau, clip, max_correlation
+        As in `sparsegsvp.GSVPSVM`.
+    key_added : str, default="gsvp_markers"
         Name under which results are stored.
-    copy : bool, default=False
-        Return a copy with the results instead of changing `adata`.
 
     Returns
     -------
-    AnnData or None
-        With `copy`, the copy. The results are
-
-        ``var["gsvp_selected"]``
-            Whether the variable is in the panel.
-        ``var["gsvp_weight_<group>"]``
-            Its weight in the plane of each group, in the units of the data.
-        ``uns["gsvp"]``
-            The names of the panel and of the groups, the planes' intercepts, the penalties
-            and the other parameters; all of it can be written to ``.h5ad``.
-
-    Raises
-    ------
-    ImportError
-        If anndata, or for lazy data Dask, is not installed; it names the extra.
-
-    References
-    ----------
-    See `sparsegsvp.GSVPSVM` for the problem that is solved.
+    DataFrame
+        One row a gene, in the order of choice: ``gene``, ``order`` (from 1), ``separates`` (the
+        pairs of types that gain most by it), ``gain`` (what it takes from the criterion),
+        ``stand_ins`` (genes that may stand for it), and ``mean_<type>`` and ``fraction_<type>``,
+        the mean value and the part of the cells with a value above zero.
+        ``adata.var[key_added]`` marks the panel, ``adata.var[key_added + "_order"]`` is the order
+        (0 for other genes), and ``adata.uns[key_added]`` holds the names and the parameters.
 
     Examples
     --------
     >>> import numpy as np
     >>> import pytest
     >>> anndata = pytest.importorskip("anndata")
-    >>> from sparsegsvp import GSVPSVM
-    >>> from sparsegsvp.scverse import select_features
+    >>> from sparsegsvp.scverse import select_markers
     >>> rng = np.random.default_rng(0)
     >>> cells = np.repeat(["B", "NK", "T"], 30)
     >>> X = rng.poisson(1.0, size=(90, 50)).astype(np.float32)
     >>> X[:, 0] += 5 * (cells == "B")
     >>> X[:, 1] += 5 * (cells == "T")
     >>> adata = anndata.AnnData(np.log1p(X), obs={"type": cells})
-    >>> select_features(adata, groupby="type", estimator=GSVPSVM(n_features=2))
-    >>> adata.var_names[adata.var["gsvp_selected"]].tolist()
+    >>> markers = select_markers(adata, groupby="type", n_genes=2)
+    >>> sorted(markers["gene"])
     ['0', '1']
-    >>> sorted(column for column in adata.var if column.startswith("gsvp_weight"))
-    ['gsvp_weight_B', 'gsvp_weight_NK', 'gsvp_weight_T']
+    >>> int(adata.var["gsvp_markers"].sum())
+    2
     """
     try:
         import anndata
+        import pandas as pd
     except ImportError as error:
         raise ImportError(
-            'select_features needs anndata: pip install "sparsegsvp[omics]"'
+            'select_markers needs anndata: pip install "sparsegsvp[omics]"'
         ) from error
     if not isinstance(adata, anndata.AnnData):
         raise ValueError(f"adata must be an AnnData, got {type(adata).__name__}")
     labels = _column(adata, groupby, "groupby")
-    weight = None if sample_weight is None else _column(adata, sample_weight, "sample_weight")
     X = _values(adata, layer)
-    keep = ~labels.isna().to_numpy()
-    if not keep.all():
-        X = X[np.flatnonzero(keep)]
-    model = clone(GSVPSVMCV() if estimator is None else estimator)
-    if n_features is not None:
-        model.set_params(n_features=n_features)
-    options = {}
-    if weight is not None:
-        if not has_fit_parameter(model, "sample_weight"):
-            raise ValueError(f"{type(model).__name__} takes no sample_weight: leave it out")
-        options["sample_weight"] = weight.to_numpy(dtype=np.float64)[keep]
-    model.fit(X, labels[keep].astype(str).to_numpy(), **options)
-    target = adata.copy() if copy else adata
-    _store(target, model, key_added, groupby, layer)
-    return target if copy else None
+    known = labels.notna().to_numpy()
+    weight = None
+    if batch_key is not None:
+        batch = _column(adata, batch_key, "batch_key")
+        known &= batch.notna().to_numpy()
+        weight = _even_batches(labels[known].astype(str), batch[known].astype(str))
+    if not known.all():
+        X = X[np.flatnonzero(known)]
+    model = GSVPSVM(
+        n_genes, tau=tau, clip=clip, max_correlation=max_correlation, decision="discriminant"
+    )
+    table = model._read(X, labels[known].astype(str).to_numpy(), weight)
+    model._fit_sizes(table, [model])
+    types = model.classes_.tolist()
+    order, names = model.feature_order_, adata.var_names.to_numpy()
+    mean, fraction = _expressed(table.rows.take(order), table.codes, len(types))
+    frame = pd.DataFrame({"gene": names[order].astype(str), "order": np.arange(1, len(order) + 1)})
+    frame["separates"] = _separated(*model._chosen, types)
+    frame["gain"] = model.feature_importances_[order]
+    frame["stand_ins"] = [tuple(names[g] for g, *_ in listed) for listed in model.stand_ins_]
+    for k, name in enumerate(types):
+        frame[f"mean_{name}"], frame[f"fraction_{name}"] = mean[k], fraction[k]
+    rank = np.zeros(adata.n_vars, dtype=int)
+    rank[order] = frame["order"]
+    adata.var[key_added], adata.var[f"{key_added}_order"] = model.support_, rank
+    parameters = {"groupby": groupby, "n_genes": n_genes, "tau": model.tau_, "layer": layer or "X"}
+    adata.uns[key_added] = {
+        "names": frame["gene"].to_numpy(dtype=object),
+        "types": np.array(types, dtype=object),
+        "params": parameters | ({} if batch_key is None else {"batch_key": batch_key}),
+    }
+    return frame
+
+
+def dot_plot_frames(markers: Any) -> tuple[Any, Any]:
+    """Mean values and fractions of cells, types by genes: what scanpy's ``DotPlot`` takes.
+
+    Parameters
+    ----------
+    markers : DataFrame
+        What `select_markers` returned.
+
+    Returns
+    -------
+    color, size : DataFrame
+        ``dot_color_df`` and ``dot_size_df`` of ``scanpy.pl.DotPlot``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sparsegsvp.scverse import dot_plot_frames
+    >>> markers = pd.DataFrame({"gene": ["CD19"], "mean_B": [2.1], "fraction_B": [0.9]})
+    >>> color, size = dot_plot_frames(markers)
+    >>> float(size.loc["B", "CD19"])
+    0.9
+    """
+    by_gene = markers.set_index("gene")
+    frames = []
+    for kind in ("mean_", "fraction_"):
+        part = by_gene[[name for name in by_gene if str(name).startswith(kind)]].T
+        part.index = [str(name).removeprefix(kind) for name in part.index]
+        frames.append(part)
+    return frames[0], frames[1]
 
 
 def _column(adata: Any, name: str, argument: str) -> Any:
@@ -128,7 +167,7 @@ def _column(adata: Any, name: str, argument: str) -> Any:
 
 
 def _values(adata: Any, layer: str | None) -> Any:
-    """X or a layer: in memory as it is, on disk as a Dask array of blocks."""
+    """X or a layer: in memory as it is, on disk as a Dask array of chunks."""
     if layer is not None and layer not in adata.layers:
         there = [name for name in adata.layers if name is not None]
         raise ValueError(f"layer={layer!r} does not exist: there are {there}")
@@ -149,23 +188,34 @@ def _values(adata: Any, layer: str | None) -> Any:
     return read_elem_lazy(adata.file["X"])
 
 
-def _store(adata: Any, model: Any, key: str, groupby: str, layer: str | None) -> None:
-    groups = [str(label) for label in model.classes_]
-    adata.var[f"{key}_selected"] = model.support_
-    for group, weights in zip(groups, model.coef_):
-        adata.var[f"{key}_weight_{group}"] = weights
-    parameters: dict[str, Any] = {
-        "groupby": groupby,
-        "estimator": type(model).__name__,
-        "layer": "X" if layer is None else layer,
-    }
-    for name in ("q", "tau", "pool", "decision"):
-        parameters[name] = getattr(model, f"{name}_", getattr(model, name, None))
-    adata.uns[key] = {
-        "groups": np.array(groups, dtype=object),
-        "panel": np.array(adata.var_names[model.support_], dtype=object),
-        "intercept": model.intercept_,
-        "scale": model.scale_,
-        "delta": model.delta_,
-        "params": {name: value for name, value in parameters.items() if value is not None},
-    }
+def _even_batches(labels: Any, batch: Any) -> Float64Array:
+    """Weights by which all batches of a type count the same, and types as their cells do."""
+    both = labels + "\0" + batch
+    n_type, n_both = labels.map(labels.value_counts()), both.map(both.value_counts())
+    n_batches = labels.map(batch.groupby(labels).nunique())
+    return (n_type / (n_batches * n_both)).to_numpy(dtype=np.float64)
+
+
+def _expressed(rows: Rows, codes: IntArray, n_types: int) -> tuple[Float64Array, Float64Array]:
+    """Mean value and part of the cells above zero, types by genes, in one pass."""
+
+    def visit(state: Any, block: Float64Array, code: IntArray) -> Float64Array:
+        member = np.equal.outer(np.arange(n_types), code).astype(np.float64)
+        part = np.stack([member @ block, member @ (block > 0.0)])
+        return part if state is None else state + part
+
+    sums = rows.reduce_rows(visit, np.add, (codes,))
+    mean, fraction = sums / np.bincount(codes, minlength=n_types)[:, None]
+    return mean, fraction
+
+
+def _separated(path: Any, k: int, types: list[str]) -> list[tuple[str, ...]]:
+    """The pairs of types that gain most by each gene."""
+    i, j = np.triu_indices(len(types), 1)
+    gains = path.pair_gains()[:k]
+    pairs = []
+    for gain in gains:
+        best = np.argsort(-gain, kind="stable")[:_PAIRS]
+        best = best[gain[best] >= _PART * gain.sum()]
+        pairs.append(tuple(f"{types[i[p]]} | {types[j[p]]}" for p in best))
+    return pairs

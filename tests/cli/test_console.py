@@ -23,7 +23,7 @@ HOSTILE = "s\x1b[31m\x9b\u202e\x07"
     [
         (InputError("it is empty", remedy=option("sheet", "b")), 2, "it is empty; --sheet b"),
         (FileNotFoundError(2, "gone", "a.csv"), 2, "sparsegsvp: a.csv: gone"),
-        (OSError(28, "Disk full", "out"), 2, "sparsegsvp: out: Disk full; make room on the disk"),
+        (OSError(28, "Disk full", "out"), 2, "sparsegsvp: out: Disk full; make room, or choose"),
         (OSError(30, "Read-only", "out"), 2, "sparsegsvp: out: Read-only; choose a folder that"),
         (KeyboardInterrupt(), 130, "sparsegsvp: interrupted; nothing was written"),
         (ImportError("needs x"), 1, "sparsegsvp: needs x"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
@@ -27,55 +26,21 @@ def rows(request) -> tuple[np.ndarray, np.ndarray]:
     return make_planted(40, request.param, 4, effect=2.0, return_X_y=True)
 
 
-def labels_of(n: int, kind: str) -> np.ndarray:
-    return {
-        "one class": np.zeros(n),
-        "rare": np.where(np.arange(n) == 0, "rare", "usual"),
-        "continuous": np.linspace(0.0, 1.0, n),
-        "short": np.arange(n - 1) % 2,
-        "missing": np.where(np.arange(n) == 3, np.nan, np.arange(n) % 2),
-    }[kind]
+def test_bad_labels(model, rows) -> None:
+    X, _ = rows
+    with pytest.raises(ValueError, match=r"one class only \(0.0\): .* at least two"):
+        model.fit(X, np.zeros(40))
+    labels = np.where(np.arange(40) == 0, "rare", "usual")
+    with pytest.raises(ValueError, match=r"class 'rare' has one sample .*Add samples or drop"):
+        model.fit(X, labels)
 
 
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        ("one class", r"one class only \(0.0\): a classifier needs at least two"),
-        ("rare", r"class 'rare' has one sample .*at least two\. Add samples or drop the class"),
-        ("continuous", "Unknown label type: continuous"),
-        ("short", r"inconsistent numbers of samples: \[40, 39\]"),
-        ("missing", "NaN"),
-    ],
-)
-def test_bad_labels(model, rows, kind, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        model.fit(rows[0], labels_of(40, kind))
-
-
-def test_no_labels(model, rows) -> None:
-    with pytest.raises(ValueError, match="requires y to be passed"):
-        model.fit(rows[0], None)
-
-
-@pytest.mark.parametrize(
-    ("value", "dtype", "message"),
-    [
-        (np.nan, float, "NaN"),
-        (np.inf, float, "infinity"),
-        (-1e300, float, "squares overflow: rescale the columns"),
-        (1e30, np.float32, "squares overflow: rescale the columns"),
-    ],
-)
-def test_bad_values(model, rows, value, dtype, message) -> None:
-    X, y = rows
-    bad = X.astype(dtype)
+@pytest.mark.parametrize(("value", "dtype"), [(-1e300, np.float64), (1e30, np.float32)])
+def test_values_whose_squares_overflow(model, rows, value, dtype) -> None:
+    bad = rows[0].astype(dtype)
     bad[3, 2] = value
-    with pytest.raises(ValueError, match=message):
-        model.fit(bad, y)
-    if not np.isfinite(value):
-        model.fit(X, y)
-        with pytest.raises(ValueError, match=message):
-            model.predict(bad)
+    with pytest.raises(ValueError, match="squares overflow: rescale the columns"):
+        model.fit(bad, rows[1])
 
 
 def test_large_and_tiny_units_are_used_or_named_without_a_warning_of_arithmetic(rows) -> None:
@@ -111,18 +76,6 @@ def test_bad_weights(model, rows) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             model.fit(X, y, sample_weight=weight)
-
-
-def test_other_columns_at_predict(model, rows) -> None:
-    X, y = rows
-    model.fit(X, y)
-    for method in (model.predict, model.decision_function, model.distances, model.transform):
-        with pytest.raises(ValueError, match=f"expecting {X.shape[1]} features"):
-            method(X[:, :-1])
-    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
-    model.fit(frame, y)
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(frame.rename(columns={model.get_feature_names_out()[0]: "other"}))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sparsegsvp import GSVPSVM, GSVPSVMCV, ClassMoments
+from sparsegsvp import GSVPSVM, GSVPSVMCV
 from sparsegsvp.linalg import chunks as chunks_module
 
 da = pytest.importorskip("dask.array")
@@ -190,16 +190,6 @@ def test_frames_of_several_files_keep_their_names(tmp_path, same_model) -> None:
         GSVPSVM().fit(lazy.assign(i="text"), y)
 
 
-def test_moments_of_lazy_rows_are_those_of_the_rows() -> None:
-    X, y = make_rows((500, 4))
-    X[:, 2] += 1e6
-    lazy = ClassMoments.from_data(da.from_array(X, chunks=(70, 3)), y)
-    expected = ClassMoments.from_data(X, y)
-    assert_array_equal(lazy.counts, expected.counts)
-    assert_allclose(lazy.means, expected.means, rtol=1e-13)
-    assert_allclose(lazy.scatters, expected.scatters, rtol=1e-9, atol=1e-7)
-
-
 @pytest.mark.parametrize("shape", [(400, 6), (60, 700)], ids=str)
 @pytest.mark.parametrize(
     ("bad", "message"), [(np.nan, "NaN"), (np.inf, "infinity"), (1e30, "overflow")]
@@ -232,18 +222,6 @@ def test_what_cannot_be_read_lazily_is_refused_with_a_remedy() -> None:
         model.predict(lazy[:, :5])
     with pytest.raises(ValueError, match="700 features"):
         model.transform(lazy[:, :5])
-
-
-def test_the_scheduler_changes_nothing_to_the_last_bit(same_bits) -> None:
-    import dask
-
-    X, y = make_rows((1000, 12), np.float32)
-    lazy = da.from_array(X, chunks=(150, 12))
-    models = []
-    for scheduler in ("synchronous", "threads"):
-        with dask.config.set(scheduler=scheduler):
-            models.append(GSVPSVMCV().fit(lazy, y))
-    same_bits(*models)
 
 
 def test_processes_of_a_cluster_change_nothing_to_the_last_bit(same_bits) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 
 import numpy as np
@@ -109,16 +108,6 @@ def test_a_frame_of_the_panel_in_its_order_is_enough(model, data, frame) -> None
         model.predict(frame[panel].assign(**{panel[0]: np.nan}))
 
 
-def test_labels_of_any_kind(model, data) -> None:
-    X, y = data
-    reference = clone(model).fit(X, y)
-    ill = y == "ill"
-    for labels in (ill, np.where(ill, 7, -3), ill.astype(float), y.astype(object)):
-        fitted = clone(model).fit(X, labels)
-        assert fitted.predict(X).dtype == np.unique(labels).dtype
-        assert_array_equal(fitted.predict(X) == fitted.classes_[1], reference.predict(X) == "ill")
-
-
 def test_pipelines_as_classifier_and_as_selector(model, data, frame) -> None:
     X, y = data
     # it standardises by itself, so a scaler before it changes nothing but where zero is
@@ -148,29 +137,6 @@ def test_grid_search_calibration_and_selection(data) -> None:
     for model in (GSVPSVM(n_features=4), GSVPSVMCV(max_features=6, clip=None)):
         selected = SelectFromModel(model, threshold=1e-12).fit(X, y)
         assert_array_equal(selected.get_support(), selected.estimator_.support_)
-
-
-def test_copies_keep_every_parameter_and_files_every_bit(model, data, same_bits) -> None:
-    X, y = data
-    model.fit(X, y)
-    copy = clone(model)
-    assert copy.get_params() == model.get_params()
-    assert not [name for name in vars(copy) if name.endswith("_")]
-    for name, value in model.get_params().items():
-        assert getattr(model, name) is value
-    same_bits(pickle.loads(pickle.dumps(model)), model)
-
-
-def test_a_fit_that_is_refused_forgets_the_one_before(model, data) -> None:
-    X, y = data
-    model.fit(X, y)
-    # told to be sure of the labels before anything is forgotten
-    with pytest.raises(ValueError, match="one class only"):
-        model.fit(X, np.zeros(200))
-    names = [name for name in vars(model) if name.endswith("_")]
-    assert not names or model.n_features_in_ == 12
-    model.fit(X[:, :7], y)
-    assert model.n_features_in_ == len(model.support_) == model.planes_.shape[1] == 7
 
 
 # --- metadata routing ----------------------------------------------------------------------

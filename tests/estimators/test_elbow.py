@@ -25,16 +25,9 @@ def test_a_planted_knee_is_found(knee: int) -> None:
 
 @pytest.mark.parametrize(
     "curve",
-    [
-        [1.0],
-        [2.0, 1.0],
-        [3.0, 3.0, 3.0],
-        np.zeros(5),
-        np.linspace(7.0, 0.0, 1000),
-        0.1 * np.arange(3, 60) + 0.7,
-        [3.0, 3.0, 1.0, 1.0],  # two points once the flat ends are gone
-    ],
-)
+    [[1.0], [2.0, 1.0], [3.0, 3.0, 3.0], np.zeros(5), np.linspace(7.0, 0.0, 1000),
+     0.1 * np.arange(3, 60) + 0.7, [3.0, 3.0, 1.0, 1.0]],  # two points without the flat ends
+)  # fmt: skip
 def test_no_elbow(curve: list[float]) -> None:
     assert find_elbow(curve) is None
     # then every feature with a weight is kept
@@ -92,8 +85,5 @@ def test_agreement_with_kneefinder() -> None:
 def test_bad_weights(bad: list) -> None:
     with pytest.raises(ValueError, match="weights"):
         find_elbow(bad)
-
-
-def test_bad_rule() -> None:
     with pytest.raises(ValueError, match="rule"):
         find_elbow([3.0, 1.0, 0.0], rule="kneedle")  # type: ignore[arg-type]

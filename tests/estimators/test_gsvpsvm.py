@@ -237,16 +237,6 @@ def test_more_features_than_vary_are_all_of_them_with_one_warning(breast) -> Non
     assert_array_equal(model.feature_order_, GSVPSVM(n_features=7).fit(X, y).feature_order_)
 
 
-def test_stand_ins_are_the_known_relatives_of_the_panel(breast) -> None:
-    """Worst concave points have none; sizes stand for worst radius, mean texture for worst."""
-    model = GSVPSVM(n_features=3).fit(*breast)
-    listed = [[feature for feature, _, _ in stand_ins] for stand_ins in model.stand_ins_]
-    assert listed[0] == [] and set(listed[1]) == {0, 2, 3, 22, 23} and listed[2] == [1]
-    sizes = [abs(correlation) for _, correlation, _ in model.stand_ins_[1]]
-    assert sizes == sorted(sizes, reverse=True)
-    assert all(loss > 0 for stand_ins in model.stand_ins_ for _, _, loss in stand_ins)
-
-
 # --- outliers ----------------------------------------------------------------------------
 
 
@@ -309,17 +299,6 @@ def test_moments_and_batches_give_the_model_of_the_rows(table, same_model) -> No
 
 
 # --- manners -------------------------------------------------------------------------------
-
-
-def test_two_fits_agree_to_the_bit_and_nothing_is_changed(table, same_bits) -> None:
-    X, y = (array.copy() for array in table)
-    factor = np.ones(X.shape[1])
-    model = GSVPSVM(n_features=6, penalty_factor=factor).fit(X, y)
-    before = model.get_params()
-    same_bits(model, GSVPSVM(n_features=6, penalty_factor=factor).fit(X, y))
-    assert model.get_params() == before and model.get_params()["penalty_factor"] is factor
-    assert_array_equal(X, table[0])
-    assert_array_equal(factor, 1.0)
 
 
 def test_threads_of_blas_are_left_as_they_were(wide, breast, same_model) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -71,23 +69,13 @@ def _batch_confusion(
 @pytest.mark.parametrize(
     ("settings", "elbows", "features", "validation", "test"),
     [
-        (
-            {"q": None, "delta": (0.8684252631578948, 0.8685052631578948), "step_size": 1e-3},
-            [4, 4],
-            (3, 3, 1),
-            (64, 0, 1, 37),
-            (44, 0, 2, 24),
-        ),
-        (
-            {"q": 0.1, "delta": (0.02, 0.02), "step_size": 0.025},
-            [5, 3],
-            (5, 3, 0),
-            (63, 1, 2, 36),
-            (43, 1, 2, 24),
-        ),
+        ({"q": None, "delta": (0.8684252631578948, 0.8685052631578948), "step_size": 1e-3},
+         [4, 4], (3, 3, 1), (64, 0, 1, 37), (44, 0, 2, 24)),
+        ({"q": 0.1, "delta": (0.02, 0.02), "step_size": 0.025},
+         [5, 3], (5, 3, 0), (63, 1, 2, 36), (43, 1, 2, 24)),
     ],
     ids=["l1", "q=0.1"],
-)
+)  # fmt: skip
 def test_published_breast_rows(breast, settings, elbows, features, validation, test) -> None:
     X = np.vstack(breast["train"])
     y = np.repeat([0, 1], [len(rows) for rows in breast["train"]])
@@ -142,20 +130,8 @@ def test_coefficients_give_the_papers_distances(model: PGDGSVPSVM, planted) -> N
         distances.append(np.abs(Z @ w + model.biases_[k]) / np.linalg.norm(w))
     assert_allclose(np.abs(X @ model.planes_.T + model.plane_intercepts_), np.transpose(distances))
     assert_array_equal(model.predict(X), np.where(distances[0] <= distances[1], 0, 1))
+    assert_allclose(model.decision_function(X), distances[0] - distances[1], atol=1e-12)
     assert model.score(X, y) > 0.8
-
-
-def test_decision_function_changes_sign_with_predict(model: PGDGSVPSVM, planted) -> None:
-    X, _ = planted
-    decision = model.decision_function(X)
-    assert_array_equal(model.predict(X) == model.classes_[1], decision > 0)
-    assert (decision > 0).any() and (decision <= 0).any()
-
-
-def test_one_by_one_equals_batch(model: PGDGSVPSVM, planted) -> None:
-    """Not so for the batch-normalised rule of the published scores, which is not offered."""
-    X, _ = planted
-    assert_array_equal(np.concatenate([model.predict(row[None]) for row in X]), model.predict(X))
 
 
 def test_shifting_and_scaling_features_changes_nothing(planted) -> None:
@@ -190,22 +166,6 @@ def test_swapping_the_classes_swaps_the_planes(planted) -> None:
     assert_allclose(one.weights_, two.weights_[::-1], rtol=1e-9)
 
 
-def test_fit_is_deterministic_and_leaves_its_input_alone(planted) -> None:
-    X, y = planted
-    X_before, y_before = X.copy(), y.copy()
-    X.flags.writeable = y.flags.writeable = False
-    first = PGDGSVPSVM(step_size=0.01, max_iter=100)
-    parameters = clone(first).get_params()
-    _fit(first, X, y)
-    second = _fit(clone(first), X, y)
-    assert first.weights_.tobytes() == second.weights_.tobytes()
-    assert first.get_params() == parameters
-    assert_array_equal(X, X_before)
-    assert_array_equal(y, y_before)
-    other = _fit(PGDGSVPSVM(step_size=0.01, max_iter=100, random_state=1), X, y)
-    assert not np.array_equal(other.weights_, first.weights_)
-
-
 def test_conventions_differ_only_with_q(planted) -> None:
     X, y = planted
     for q, same in ((None, True), (0.3, False)):
@@ -214,40 +174,6 @@ def test_conventions_differ_only_with_q(planted) -> None:
             for c in ("paper", "code")
         )
         assert np.array_equal(paper, code) is same
-
-
-def test_constant_features_are_never_selected(planted) -> None:
-    X, y = planted
-    wide = np.column_stack([np.full(len(X), 7.3), X, np.zeros(len(X))])
-    for q in (None, 0.3):
-        fitted = _fit(PGDGSVPSVM(q, step_size=0.01, max_iter=100), wide, y)
-        assert_array_equal(fitted.weights_[:, [0, -1]], 0.0)
-        assert not fitted.support_[[0, -1]].any()
-
-
-def test_float32_is_solved_in_double_precision(planted) -> None:
-    X, y = planted
-    single = X.astype(np.float32)
-    fitted = _fit(PGDGSVPSVM(step_size=0.01, max_iter=100), single, y)
-    reference = _fit(PGDGSVPSVM(step_size=0.01, max_iter=100), single.astype(np.float64), y)
-    assert_allclose(fitted.weights_, reference.weights_, rtol=1e-9)
-
-
-def test_frames_strings_and_scikit_learn_tools(planted) -> None:
-    X, y = planted
-    frame = pd.DataFrame(X, columns=[f"gene {i}" for i in range(X.shape[1])])
-    labels = np.where(y == 1, "ill", "healthy")
-    model = PGDGSVPSVM(step_size=0.01, max_iter=100)
-    fitted = _fit(clone(model).set_output(transform="pandas"), frame, labels)
-    names = fitted.get_feature_names_out()
-    assert_array_equal(names, frame.columns[fitted.support_])
-    assert_array_equal(fitted.transform(frame).columns, names)
-    assert set(fitted.predict(frame)) <= {"ill", "healthy"}
-    # it standardises by itself, so a scaler before it changes nothing
-    piped = cross_val_score(make_pipeline(StandardScaler(), model), X, y, cv=3)
-    assert_array_equal(piped, cross_val_score(model, X, y, cv=3))
-    search = GridSearchCV(model, {"delta": [0.05, (0.1, 0.2)]}, cv=2).fit(X, y)
-    assert search.best_params_["delta"] in (0.05, (0.1, 0.2))
 
 
 # --- complaints ----------------------------------------------------------------------------
@@ -281,44 +207,12 @@ def test_a_2_cycle_is_named_and_only_a_2_cycle(breast, planted) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"delta": (0.1, 0.1, 0.1)}, "delta"),
-        ({"delta": -0.1}, "delta"),
-        ({"q": 2.0}, "q must"),
-        ({"eps": -1.0, "q": 0.5}, "eps"),
-        ({"step_size": 0}, "step_size"),
-        ({"max_iter": 0}, "max_iter"),
-        ({"max_iter": 2.5}, "max_iter"),
-        ({"tol": -1}, "tol"),
-        ({"conventions": "notes"}, "conventions"),
-        ({"prox": "both"}, "prox"),
-        ({"delta": 1e9}, "smaller delta"),
-    ],
-)
-def test_bad_parameters(planted, change: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    "change",
+    [{"delta": (0.1, 0.1, 0.1)}, {"delta": -0.1}, {"q": 2.0}, {"eps": -1.0, "q": 0.5},
+     {"step_size": 0}, {"max_iter": 0}, {"max_iter": 2.5}, {"tol": -1}, {"conventions": "notes"},
+     {"prox": "both"}, {"delta": 1e9}],
+    ids=str,
+)  # fmt: skip
+def test_bad_parameters_are_named(planted, change: dict) -> None:
+    with pytest.raises(ValueError, match=next(iter(change))):
         PGDGSVPSVM(**change).fit(*planted)
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        (np.eye(4), [0, 0, 0, 0], "one class"),
-        (np.eye(4), [0, 0, 0, 1], "has one sample"),
-        (np.eye(6), [0, 0, 1, 1, 2, 2], "Only binary classification"),
-        (np.eye(4), [0.1, 0.2, 0.3, 0.4], "Unknown label type"),
-        (np.ones((4, 2)), [0, 0, 1, 1], "constant"),
-        (np.array([[1e300], [2e300], [0], [1]]), [0, 0, 1, 1], "overflow"),
-        (np.array([[np.nan], [2], [0], [1]]), [0, 0, 1, 1], "NaN"),
-        (np.eye(4), [0, 0, 1], "inconsistent"),
-    ],
-)
-def test_bad_data(X, y, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        PGDGSVPSVM(max_iter=20).fit(X, y)
-
-
-def test_other_columns_at_predict(model: PGDGSVPSVM, planted) -> None:
-    with pytest.raises(ValueError, match="features"):
-        model.predict(planted[0][:, 1:])

@@ -1,329 +1,373 @@
-"""Nested evaluation: no leakage, honest words, resumable, for any estimator and K classes."""
+"""Nested evaluation: no leak, one set of predictions, priors, groups, the ladder."""
 
 import json
-import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
-from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_iris
 from sklearn.feature_selection import SelectKBest
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
+from sklearn.preprocessing import StandardScaler
 
-from sparsegsvp.evaluation import corrected_interval, nested_evaluate, sizes_notice
+from sparsegsvp import GSVPSVM, GSVPSVMCV, Panel, nested_evaluate
+from sparsegsvp.datasets import make_planted
+from sparsegsvp.evaluation import paired_difference, selected_features
+from sparsegsvp.metrics import move_prior
 
-QUICK = {"n_repeats": 1, "n_permutations": 0, "final_fit": False}
+QUICK = {"n_repeats": 2, "n_permutations": 0, "n_pairs": 0}
 
 
-def test_selection_outside_the_folds_scores_high_on_noise_and_this_one_at_chance(noise):
+@pytest.fixture(scope="module")
+def found():
+    """The whole of it on a small table, with a verdict and half samples."""
+    X, y = make_planted(60, 80, 3, effect=2.0, random_state=0, return_X_y=True)
+    return nested_evaluate(GSVPSVMCV(), X, y, n_repeats=2, n_permutations=19, n_pairs=4), X, y
+
+
+# ---------------------------------------------------------------------------------- traps
+
+
+def test_selection_outside_the_folds_leaks_and_nested_evaluation_does_not(noise):
     X, y = noise
-    outside = SelectKBest(k=10).fit_transform(X, y)
-    leaked = cross_val_score(LogisticRegression(), outside, y, cv=5, scoring="balanced_accuracy")
-    assert leaked.mean() > 0.8
-    honest = nested_evaluate(
-        make_pipeline(SelectKBest(k=10), LogisticRegression()),
-        X,
-        y,
-        n_repeats=2,
-        n_permutations=20,
-        permutation="full",
-    )
-    score = honest.scores["balanced_accuracy"]
-    assert score.low <= 0.5 <= score.high and score.value < 0.65
-    assert honest.permutation.p_value > 0.05 and honest.signal is False
-    assert honest.verdict == "none" and "none" in [notice.code for notice in honest.notices]
-    assert honest.stability.value < 0.5
+    leaked = SelectKBest(k=10).fit_transform(X, y)
+    assert cross_val_score(LogisticRegression(), leaked, y).mean() > 0.75
+    honest = nested_evaluate(make_pipeline(SelectKBest(k=10), LogisticRegression()), X, y, **QUICK)
+    assert 0.3 < honest.scores["balanced_accuracy"].value < 0.65
+    assert honest.scores["balanced_accuracy"].low < 0.5
 
 
-def test_the_estimator_never_sees_a_test_sample():
-    seen = []
-
-    class Spy(ClassifierMixin, BaseEstimator):
-        def fit(self, X, y):
-            self.classes_ = np.unique(y)
-            self.rows_ = set(X[:, 0].astype(int))
-            return self
-
-        def predict(self, X):
-            seen.append(self.rows_ & set(X[:, 0].astype(int)))
-            return np.repeat(self.classes_[0], X.shape[0])
-
-    X = np.column_stack([np.arange(20.0), np.random.default_rng(0).normal(size=20)])
-    found = nested_evaluate(Spy(), X, np.arange(20) % 2, **QUICK)
-    assert seen and not any(seen)
-    assert found.selection_frequencies is None and found.control is None
-    assert found.scores["balanced_accuracy"].value == 0.5
-    assert "auc" not in found.scores
+def test_noise_is_called_so(noise):
+    X, y = noise
+    found = nested_evaluate(GSVPSVMCV(), X, y, n_repeats=1, n_pairs=0)
+    assert found.verdict.answer == "none"
 
 
-def test_known_scores_of_a_known_rule():
-    # the rule predicts the sign of the only column; 2 of 10 cases and 1 of 10 controls are wrong
-    class Sign(ClassifierMixin, BaseEstimator):
-        def fit(self, X, y):
-            self.classes_ = np.unique(y)
-            return self
-
-        def decision_function(self, X):
-            return X[:, 0]
-
-        def predict(self, X):
-            return self.classes_[(X[:, 0] > 0).astype(int)]
-
-    y = np.repeat([0, 1], 10)
-    x = np.r_[-np.arange(1.0, 10), 1.5, np.arange(1.25, 9), -1.25, -1.5]
-    found = nested_evaluate(Sign(), x[:, None], y, cv=2, **QUICK)
-    assert found.scores["sensitivity"].value == pytest.approx(0.8)
-    assert found.scores["specificity"].value == pytest.approx(0.9)
-    assert found.scores["balanced_accuracy"].value == pytest.approx(0.85)
-    assert found.scores["prevalence"].value == 0.5
-    other = nested_evaluate(Sign(), x[:, None], y, cv=2, pos_label=0, **QUICK)
-    assert other.scores["sensitivity"].value == pytest.approx(0.9)
-    assert other.scores["auc"].value == pytest.approx(found.scores["auc"].value)
-    assert found.positive == 1 and other.positive == 0
-
-
-def test_result_holds_everything_and_is_json(planted_small, procedure):
-    X, y = planted_small
-    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(X.shape[1])])
-    found = nested_evaluate(
-        procedure, frame, y, cv=4, n_repeats=2, n_permutations=19, permutation="full"
-    )
-    page = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert page["positive"] == "control" and page["class_counts"] == [16, 24]
-    assert len(page["folds"]) == 8 and len(page["out_of_fold"]) == 2
-    names = {"balanced_accuracy", "auc", "average_precision", "brier", "sensitivity"}
-    assert names <= page["scores"].keys()
-    assert page["features"][0]["name"] in {"g0", "g1", "g2"}
-    assert page["panel_sizes"] == [4] * 8
-    assert {"g0", "g1", "g2"} <= set(page["final_panel_names"])
-    assert page["permutation"]["p_value"] == pytest.approx(0.05) and page["verdict"] == "signal"
-    assert found.signal is True
-    assert page["control"]["selected"]["value"] > page["control"]["random"]["value"] + 0.1
-    assert "seconds" not in page and len(found.seconds) == 9
-    # each sample is predicted once per repeat, by the fold that left it out
-    for repeat in range(2):
-        oof = found.out_of_fold(repeat)
-        assert (oof["predicted"] >= 0).all() and np.isfinite(oof["proba"]).all()
-        np.testing.assert_allclose(oof["proba"].sum(axis=1), 1)
-    recalls = [np.mean(oof["predicted"][found.y == k] == k) for k in (0, 1)]
-    assert np.mean(recalls) > 0.8
-    assert sum(page["calibration"]["weight"]) == pytest.approx(1)
-
-
-def test_rates_sizes_and_confusion_are_of_the_same_predictions(planted_small, procedure):
-    X, y = planted_small
-    found = nested_evaluate(procedure, X, y, cv=3, n_repeats=3, n_permutations=0)
-    first, mean = (np.array(found.confusion[name]) for name in ("first_repeat", "mean"))
-    np.testing.assert_array_equal(first.sum(axis=1), found.class_counts)
-    np.testing.assert_allclose(mean.sum(axis=1), found.class_counts)
-    oof = [found.out_of_fold(repeat)["predicted"] for repeat in range(3)]
-    assert first[0, 1] == np.sum(oof[0][found.y == 0] == 1)
-    assert mean[0, 1] == pytest.approx(np.mean([np.sum(p[found.y == 0] == 1) for p in oof]))
-    rates = mean.diagonal() / mean.sum(axis=1)
-    scores = {name: found.scores[name].value for name in ("sensitivity", "specificity")}
-    assert (scores["specificity"], scores["sensitivity"]) == pytest.approx(tuple(rates))
-    assert found.scores["balanced_accuracy"].value == pytest.approx(rates.mean())
-    page = found.to_dict()
-    assert page["confusion"] == found.confusion
-    assert page["panel_size_summary"] == {"median": 4.0, "low": 4, "high": 4}
-    assert found.stability.low is None and page["stability"]["high"] is None
-
-
-def test_control_is_paired(planted_small, procedure):
-    X, y = planted_small
-    found = nested_evaluate(procedure, X, y, n_repeats=2, n_permutations=0)
-    gaps = np.array([f.control["selected"] - f.control["random"] for f in found.folds])
-    paired = corrected_interval(gaps, 0.25, bounds=(-1, 1))
-    assert found.control["difference"] == paired and paired.low > 0
-    assert "random" not in [notice.code for notice in found.notices]
-
-
-def test_text_html_and_frame(planted_small, procedure):
-    X, y = planted_small
-    found = nested_evaluate(procedure, X, y, cv=3, n_repeats=1, n_permutations=0)
-    lines = repr(found).splitlines()
-    assert lines[0] == "Nested evaluation: 40 samples, 60 features, 3 fits"
-    assert "  verdict: not tested" in lines and "  panel sizes: 4 (4 to 4)" in lines
-    score = found.scores["balanced_accuracy"]
-    assert f"  balanced accuracy: {score.value:.2f} ({score.low:.2f} to {score.high:.2f})" in lines
-    assert str(found) == repr(found) and len(lines) < 10
-    assert found._repr_html_().startswith("<table>") and "not tested" in found._repr_html_()
-    frame = found.to_frame().set_index("score")
-    assert frame.loc["auc", "low"] == found.scores["auc"].low
-
-
-@pytest.mark.parametrize(
-    ("final", "sizes", "noticed"),
-    [
-        (2, [2, 30, 40, 238], True),  # within the range, far from the median
-        (10, [8, 10, 12], False),
-        (13, [8, 10, 12], True),  # outside the range
-        (7, [8, 10, 12], True),
-        (20, [8, 10, 12, 25], False),
-        (5, [5, 10, 11], False),
-        (4, [4, 10, 11], True),
-        (3, [], False),
-    ],
-)
-def test_a_panel_of_another_size_than_those_behind_the_score_is_noticed(final, sizes, noticed):
-    found = sizes_notice(final, sizes)
-    assert (found is not None) is noticed
-    if found is not None:
-        assert found.code == "sizes" and str(final) in found.text
-
-
-def test_the_final_panels_size_is_compared_with_the_folds(planted_small):
-    class Growing(GaussianNB):
-        def fit(self, X, y):
-            self.coef_ = np.arange(X.shape[1]) < (2 if X.shape[0] < 40 else 9)
-            return super().fit(X, y)
-
-    X, y = planted_small
-    found = nested_evaluate(Growing(), X, y, n_repeats=1, n_permutations=0)
-    (notice,) = (n for n in found.notices if n.code == "sizes")
-    assert "9 features" in notice.text and found.panel_size_summary == (2, 2, 2)
-
-
-def test_more_than_two_classes():
-    X, y = load_iris(return_X_y=True)
-    X = np.column_stack([X, np.random.default_rng(0).normal(size=(150, 5))])
-    model = make_pipeline(SelectKBest(k=2), LogisticRegression(max_iter=500))
-    with pytest.warns(UserWarning, match="share an identifier|exact duplicates") as caught:
-        found = nested_evaluate(model, np.vstack([X, X[:1]]), np.r_[y, y[0]], **QUICK)
-    assert len(caught) == 1
-    assert found.positive is None and found.calibration is None
-    assert found.scores["auc"].value > 0.97
-    assert found.scores["prevalence"].value == pytest.approx(1 / 3)
-    assert 0.9 < found.scores["specificity"].value <= 1
-    json.dumps(found.to_dict(), allow_nan=False)
-
-
-def test_perfect_separation_does_not_claim_certainty():
+def test_duplicates_and_twins_warn_and_groups_silence_them(planted, procedure):
+    """Defect 29."""
+    X, y = planted
+    twice, labels = np.r_[X, X], np.r_[y, y]
+    with pytest.warns(UserWarning, match="80 of 80 rows are exact duplicates.*groups"):
+        found = nested_evaluate(procedure, twice, labels, **QUICK)
+    assert [f.code for f in found.flags] == ["duplicates"]
     rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 20)
-    X = rng.normal(size=(40, 3)) + 20 * y[:, None]
-    found = nested_evaluate(LinearSVC(), X, y, **QUICK)
-    # exact: 40 hits in a row have a chance of 2.5% at 0.912
-    for name in ("balanced_accuracy", "auc"):
-        assert found.scores[name].value == 1
-        assert found.scores[name].low == pytest.approx(0.025 ** (1 / 40))
-    assert found.scores["sensitivity"].low == pytest.approx(0.025 ** (1 / 20))
-    assert "brier" not in found.scores  # no probabilities, no Brier score
+    near = twice + 0.1 * rng.normal(size=twice.shape)
+    with pytest.warns(UserWarning, match="far more like another row"):
+        found = nested_evaluate(procedure, near, labels, **QUICK)
+    assert found.flags[0].code == "twins"
+    patients = np.tile(np.arange(40), 2)
+    assert not nested_evaluate(procedure, near, labels, groups=patients, **QUICK).flags
 
 
-def test_missing_values_are_imputed_within_the_pipeline(planted_small):
-    X, y = planted_small
-    X[::7, ::5] = np.nan
-    model = make_pipeline(SimpleImputer(), SelectKBest(k=3), GaussianNB())
-    found = nested_evaluate(model, X, y, n_repeats=1, n_permutations=0)
-    assert found.scores["balanced_accuracy"].value > 0.7
-    assert set(found.final_panel) <= set(range(60)) and len(found.final_panel) == 3
+# ------------------------------------------------------------------ one set of predictions
 
 
-def test_groups_reach_the_inner_search_and_stay_whole(planted_small):
-    X, y = planted_small
-    groups = np.r_[np.arange(16) // 2, 100 + np.arange(24) // 2]
-    inner = GridSearchCV(
-        make_pipeline(SelectKBest(), GaussianNB()), {"selectkbest__k": [2, 4]}, cv=GroupKFold(3)
-    )
-    found = nested_evaluate(
-        inner, X, y, groups=groups, cv=4, n_repeats=1, n_permutations=5, permutation="full"
-    )
-    assert found.permutation.scheme == "between groups"
-    for fold in found.folds:
-        assert not np.intersect1d(groups[fold.train], groups[fold.test]).size
+def test_every_rate_is_that_of_the_predictions(found):
+    """Defects 5 and 6: predictive values came of one repeat, sensitivities of all."""
+    result, _, _ = found
+    frame = result.predictions
+    assert len(frame) == 2 * 60
+    truth, said = frame["truth"] == result.positive, frame["prediction"] == result.positive
+    s, c = said[truth].mean(), (~said[~truth]).mean()
+    share = result.prevalence
+    expected = {
+        "sensitivity": s,
+        "specificity": c,
+        "balanced_accuracy": (s + c) / 2,
+        "accuracy": (said == truth).mean(),
+        "ppv": share * s / (share * s + (1 - share) * (1 - c)),
+        "npv": (1 - share) * c / ((1 - share) * c + share * (1 - s)),
+        "brier": ((frame[f"probability_{result.positive}"] - truth) ** 2).mean(),
+    }
+    for name, value in expected.items():
+        assert result.scores[name].value == pytest.approx(value), name
+    assert balanced_accuracy_score(truth, said) == pytest.approx(expected["balanced_accuracy"])
+    areas = [
+        roc_auc_score(part["truth"] == result.positive, part[f"decision_{result.positive}"])
+        for _, part in frame.groupby(["repeat", "fold"])
+    ]
+    assert result.scores["roc_auc"].value == pytest.approx(np.mean(areas))
+    own = result.thresholds().query("own").iloc[0]
+    assert (own["sensitivity"], own["specificity"]) == pytest.approx((s, c))
+    assert own["npv"] == pytest.approx(expected["npv"])
+    slider = result.slider()
+    row = slider[slider["threshold"] >= 0.5].iloc[0]
+    assert row["tp"] / (row["tp"] + row["fn"]) == pytest.approx(s)
+    matrix = result.confusion
+    assert matrix.sum() == 60 and np.diag(matrix).sum() / 60 == pytest.approx(expected["accuracy"])
 
 
-def test_duplicates_and_identifiers_warn_and_suggest_groups(planted_small, procedure):
-    X, y = planted_small
-    X[5] = X[3]
-    with pytest.warns(UserWarning, match="2 of 40 rows are exact duplicates.*groups"):
-        found = nested_evaluate(procedure, X, y, **QUICK)
-    (notice,) = (notice for notice in found.notices if notice.code == "repeats")
-    assert "exact duplicates" in notice.text and notice.to_dict() in found.to_dict()["notices"]
-    ids = np.arange(40) // 2
-    with pytest.warns(UserWarning, match="share an identifier"):
-        nested_evaluate(procedure, X + np.arange(40)[:, None] * 1e-6, y, ids=ids, **QUICK)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # somebody else has looked already
-        found = nested_evaluate(procedure, X, y, ids=ids, check_repeats=False, **QUICK)
-    assert "repeats" not in [notice.code for notice in found.notices]
+def test_a_difference_is_that_of_the_scores_shown(planted):
+    """Defect 6: two balanced accuracies on a page."""
+    X, y = planted
+    a = nested_evaluate(make_pipeline(Panel([0, 1, 2]), GaussianNB()), X, y, **QUICK)
+    b = nested_evaluate(make_pipeline(Panel([5, 6, 7]), GaussianNB()), X, y, **QUICK)
+    for score in ("balanced_accuracy", "roc_auc"):
+        gap = paired_difference(a, b, score)
+        assert gap.value == pytest.approx(a.scores[score].value - b.scores[score].value)
+        back = paired_difference(b, a, score)
+        assert (gap.value, gap.low, gap.high) == pytest.approx((-back.value, -back.high, -back.low))
+    assert paired_difference(a, a).p_value == 1.0
+    with pytest.raises(ValueError, match="differ in their samples or folds"):
+        paired_difference(a, nested_evaluate(GaussianNB(), X, y, random_state=1, **QUICK))
 
 
-def test_workers_and_resuming_give_the_same_bytes(planted_small, procedure, tmp_path):
-    X, y = planted_small
-    settings = {"n_repeats": 1, "cv": 3, "n_permutations": 6, "permutation": "full"}
-    whole = nested_evaluate(procedure, X, y, log=tmp_path / "a.jsonl", **settings)
-    log = (tmp_path / "a.jsonl").read_bytes()
-    assert b"seconds" not in log and (tmp_path / "a.timings.jsonl").exists()
-    with parallel_config(backend="threading"):
-        jobs = nested_evaluate(procedure, X, y, log=tmp_path / "b.jsonl", n_jobs=2, **settings)
-    assert (tmp_path / "b.jsonl").read_bytes() == log
-    assert json.dumps(jobs.to_dict()) == json.dumps(whole.to_dict())
-    calls = []
-    for cut in (100, len(log) // 2, len(log) - 1):
-        path = tmp_path / f"cut{cut}.jsonl"
-        path.write_bytes(log[:cut])
-        calls.clear()
-        again = nested_evaluate(
-            procedure, X, y, log=path, resume=True, progress=lambda *a: calls.append(a), **settings
-        )
-        assert path.read_bytes() == log
-        assert json.dumps(again.to_dict()) == json.dumps(whole.to_dict())
-    # with one byte missing, one piece of work was repeated
-    folds, draws = "nested cross-validation", "permutation test"
-    assert calls == [(folds, 3, 3), (draws, 5, 6), (draws, 6, 6)]
+# --------------------------------------------------------------------------------- priors
 
 
-def test_a_log_is_neither_overwritten_nor_mixed(planted_small, procedure, tmp_path):
-    X, y = planted_small
-    path = tmp_path / "log.jsonl"
-    nested_evaluate(procedure, X, y, log=path, **QUICK)
-    with pytest.raises(ValueError, match="exists already"):
-        nested_evaluate(procedure, X, y, log=path, **QUICK)
-    with pytest.raises(ValueError, match="random_state, splits differ"):
-        nested_evaluate(procedure, X, y, log=path, resume=True, random_state=1, **QUICK)
-    with pytest.raises(ValueError, match="data differ"):
-        nested_evaluate(procedure, X + 1, y, log=path, resume=True, **QUICK)
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([lines[0], b"not json\n", *lines[2:]]))
-    with pytest.raises(ValueError, match=r"line 2 .* is damaged"):
-        nested_evaluate(procedure, X, y, log=path, resume=True, **QUICK)
+@pytest.fixture(scope="module")
+def rare():
+    """A calibrated problem with 12% positives."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 3))
+    p = 1 / (1 + np.exp(-(1.6 * X[:, 0] - 2.7)))
+    return X, (rng.random(800) < p).astype(int)
 
 
-def test_nothing_is_changed_and_two_runs_agree(planted_small, procedure):
-    X, y = planted_small
-    before, parameters = X.copy(), repr(procedure)
-    one, two = (nested_evaluate(procedure, X, y, **QUICK).to_dict() for _ in range(2))
-    assert json.dumps(one) == json.dumps(two)
-    np.testing.assert_array_equal(X, before)
-    assert repr(procedure) == parameters and not hasattr(procedure, "classes_")
+def test_probabilities_are_for_the_shares_they_were_trained_on(rare):
+    """Defect 4: a calibrated model had an intercept of +2 and too high a Brier score."""
+    X, y = rare
+    found = nested_evaluate(LogisticRegression(), X, y, **QUICK)
+    assert found.prior == "training"
+    assert abs(found.calibration.intercept.value) < 0.3
+    assert found.scores["brier"].value < 0.95 * y.mean() * (1 - y.mean())
+    curve = found.decision_curve()
+    at = curve[np.isclose(curve["threshold"], 0.1)].iloc[0]
+    assert at["net_benefit"] > at["treat_all"]
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"estimator": SelectKBest()}, "cannot predict"),
-        ({"pos_label": "nobody"}, "pos_label"),
-        ({"permutation": "some"}, "permutation"),
-        ({"n_permutations": -1}, "n_permutations"),
-        ({"max_permutations": -1}, "max_permutations"),
-        ({"feature_names": ["a"]}, "feature_names"),
-        ({"cv": 30}, "n_splits=30"),
-        ({"resume": True}, "needs log"),
-        ({"X": [["a"]] * 40}, "table of numbers"),
-    ],
+    "estimator", [LogisticRegression(class_weight="balanced"), GSVPSVM(2)], ids=["balanced", "own"]
 )
-def test_bad_arguments_say_what_to_do(planted_small, change, message):
-    X, y = planted_small
-    arguments = {"estimator": KNeighborsClassifier(), "X": X, "y": y, **change}
-    with pytest.raises(ValueError, match=message):
-        nested_evaluate(**arguments)
+def test_equal_priors_are_known_and_moved(rare, estimator):
+    X, y = rare
+    found = nested_evaluate(estimator, X, y, **QUICK)
+    plain = nested_evaluate(LogisticRegression(), X, y, **QUICK)
+    assert found.prior == "equal"
+    assert abs(found.calibration.intercept.value) < 0.3
+    assert found.scores["brier"].value == pytest.approx(plain.scores["brier"].value, abs=0.01)
+    # labels change at equal shares, which is the prevalence after moving
+    own = found.thresholds().query("own")["threshold"].item()
+    assert own == pytest.approx(found.prevalence)
+    frame = found.predictions
+    assert ((frame["probability_1"] >= own) == (frame["prediction"] == 1)).mean() > 0.999
+
+
+def test_a_given_prior_wins_and_a_wrong_one_shows(rare):
+    X, y = rare
+    told = nested_evaluate(LogisticRegression(), X, y, prior="equal", **QUICK)
+    assert told.prior == "equal" and told.calibration.intercept.value > 1.5
+    shares = [1 - y.mean(), y.mean()]
+    right = nested_evaluate(LogisticRegression(), X, y, prior=shares, **QUICK)
+    assert right.prior == "given" and abs(right.calibration.intercept.value) < 0.3
+    with pytest.raises(ValueError, match="prior"):
+        nested_evaluate(LogisticRegression(), X, y, prior=[0.1, 0.2], **QUICK)
+
+
+# --------------------------------------------------------------------------------- groups
+
+
+def test_groups_count_once_in_the_intervals():
+    """Defect 8: ten patients with forty samples each, all right, gave .991 to 1."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(10), 40)
+    y = groups % 2
+    X = rng.normal(size=(400, 3)) + 8.0 * y[:, None]
+    found = nested_evaluate(GaussianNB(), X, y, groups=groups, **QUICK)
+    assert found.n_groups == 10 and found.scores["balanced_accuracy"].value == 1.0
+    for name in ("balanced_accuracy", "roc_auc"):
+        assert found.scores[name].low == pytest.approx(0.025 ** (1 / 10), abs=0.01)
+    assert found.scores["sensitivity"].low == pytest.approx(0.025 ** (1 / 5), abs=0.01)
+    assert [f.code for f in found.flags] == ["perfect"]
+
+
+# ------------------------------------------------------------------------------ the ladder
+
+
+def test_the_ladder_scores_exactly_k_features(found):
+    result, X, y = found
+    ladder = result.ladder
+    assert ladder["size"].tolist() == [1, 2, 3, 5, 8, 13, 21, 30]
+    assert [len(f) for f in ladder["features"]] == ladder["size"].tolist()
+    for small, large in zip(ladder["features"], ladder["features"][1:]):
+        assert large[: len(small)] == small  # nested
+    assert ladder["features"][2] == result.panel[:3] or len(result.panel) < 3
+    alone = nested_evaluate(GSVPSVM(3), X, y, n_repeats=2, n_permutations=0, n_pairs=0)
+    row = ladder[ladder["size"] == 3].iloc[0]
+    assert row["balanced_accuracy"] == pytest.approx(alone.scores["balanced_accuracy"].value)
+    assert row["low"] == pytest.approx(alone.scores["balanced_accuracy"].low)
+    assert row["roc_auc"] == pytest.approx(alone.scores["roc_auc"].value)
+    assert set(result.models) == set(ladder["size"])
+    direct = GSVPSVM(5).fit(X, y)
+    assert np.array_equal(result.models[5].predict(X), direct.predict(X))
+
+
+def test_a_rung_is_a_result_of_its_own(found):
+    """What the page of another size shows is of that size: rates, calibration, verdict."""
+    result, X, y = found
+    rung = result.at_size(3)
+    alone = nested_evaluate(GSVPSVM(3), X, y, n_repeats=2, n_permutations=0, n_pairs=0)
+    for name, score in alone.scores.items():
+        assert rung.scores[name].value == pytest.approx(score.value, abs=1e-9), name
+    assert rung.calibration.intercept.value == pytest.approx(alone.calibration.intercept.value)
+    assert rung.panel == alone.panel and rung.panel_sizes == (3,) * 10
+    assert rung.verdict.p_value == result.verdict.p_value
+    with pytest.raises(ValueError, match="size must be one of"):
+        result.at_size(4)
+
+
+def test_probabilities_of_a_rung_are_moved_too(rare):
+    X, y = rare
+    found = nested_evaluate(GSVPSVMCV(), X, y, sizes=(1, 2), **QUICK)
+    assert abs(found.at_size(1).calibration.intercept.value) < 0.3
+
+
+def test_a_pipeline_has_a_ladder_of_pipelines():
+    X, y = make_planted(50, 40, 3, effect=2.0, random_state=1, return_X_y=True)
+    pipe = make_pipeline(StandardScaler(), GSVPSVMCV())
+    found = nested_evaluate(pipe, X, y, sizes=(2, 4, 99), **QUICK)
+    assert found.ladder["size"].tolist() == [2, 4]
+    assert type(found.models[2]) is type(pipe)
+    assert found.models[2].predict_proba(X).shape == (50, 2)
+    assert selected_features(found.models[4], 40).tolist() == list(found.ladder["features"][1])
+
+
+def test_no_path_no_ladder(planted, procedure):
+    X, y = planted
+    found = nested_evaluate(procedure, X, y, **QUICK)
+    assert found.ladder is None and found.models == {} and found.stability is None
+    assert found.panel_sizes == (3,) * 10 and found.size_range == (3.0, 3, 3)
+    assert all(len(p) == 3 for p in found.panels["features"])
+
+
+# ---------------------------------------------------------------------------- determinism
+
+
+def test_the_order_of_rows_and_the_workers_do_not_matter(found):
+    result, X, y = found
+    rows = np.random.default_rng(0).permutation(60)
+    again = nested_evaluate(
+        GSVPSVMCV(), X[rows], y[rows], n_repeats=2, n_permutations=19, n_pairs=4, n_jobs=2
+    )
+    assert again.panel == result.panel and again.verdict == result.verdict
+    for name, score in result.scores.items():
+        assert again.scores[name] == score, name
+    assert again.ladder.drop(columns=["features", "names"]).equals(
+        result.ladder.drop(columns=["features", "names"])
+    )
+    truth = again.predictions.assign(sample=rows[again.predictions["sample"]])
+    ordered = truth.sort_values(["repeat", "sample"]).reset_index(drop=True)
+    assert np.allclose(ordered["probability_1"], result.predictions["probability_1"], atol=1e-9)
+
+
+def test_the_document_is_plain_and_the_same_every_time(found):
+    result, X, y = found
+    text = json.dumps(result.to_dict(), allow_nan=False)
+    again = nested_evaluate(GSVPSVMCV(), X, y, n_repeats=2, n_permutations=19, n_pairs=4)
+    assert json.dumps(again.to_dict(), allow_nan=False) == text
+    told = json.loads(text)
+    assert told["verdict"]["answer"] == "signal" and len(told["predictions"]["truth"]) == 120
+    assert "model" not in told and "seconds" not in told
+
+
+# ---------------------------------------------------------------------- any estimator, input
+
+
+def test_searches_and_frames_and_names():
+    pd = pytest.importorskip("pandas")
+    X, y = make_planted(40, 12, 3, effect=2.0, random_state=2, return_X_y=True)
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(12)])
+    pipe = make_pipeline(SelectKBest(), LogisticRegression())
+    search = GridSearchCV(pipe, {"selectkbest__k": [2, 4]}, cv=3)
+    found = nested_evaluate(search, frame, np.where(y, "ill", "well"), pos_label="ill", **QUICK)
+    assert found.positive == "ill" and found.feature_names[3] == "g3"
+    assert set(found.panel_sizes) <= {2, 4} and found.panel is not None
+    with pytest.raises(ValueError, match="pos_label"):
+        nested_evaluate(search, frame, y, pos_label="sick", **QUICK)
+
+
+def test_three_classes_have_recalls_and_no_sensitivity():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b", "c"], [12, 15, 18])
+    X = rng.normal(size=(45, 20))
+    X[y == "a", 0] += 3
+    X[y == "b", 1] += 3
+    found = nested_evaluate(GSVPSVMCV(), X, y, **QUICK)
+    assert {"recall a", "recall b", "recall c", "roc_auc", "brier"} <= set(found.scores)
+    recalls = [found.scores[f"recall {c}"].value for c in "abc"]
+    assert found.scores["balanced_accuracy"].value == pytest.approx(np.mean(recalls))
+    assert found.calibration is None and found.thresholds() is None and found.positive is None
+    assert found.verdict.chance == pytest.approx(1 / 3)
+    columns = [f"probability_{c}" for c in "abc"]
+    assert np.allclose(found.predictions[columns].sum(axis=1), 1)
+
+
+class Ranker(ClassifierMixin, BaseEstimator):
+    """A classifier without probabilities that warns."""
+
+    def fit(self, X, y):
+        import warnings
+
+        warnings.warn("too short", RuntimeWarning, stacklevel=1)
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return X[:, 0]
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > 0).astype(int)]
+
+
+def test_a_model_without_probabilities_and_its_warnings(planted):
+    X, y = planted
+    found = nested_evaluate(Ranker(), X, y, **QUICK)
+    assert found.prior == "none" and "brier" not in found.scores and "roc_auc" in found.scores
+    assert found.calibration is None and found.decision_curve() is None and found.panel is None
+    flag = next(f for f in found.flags if f.code == "fits")
+    assert flag.numbers == {"n_fits": 10, "kind": "RuntimeWarning", "first": "too short"}
+
+
+def test_small_classes_shorten_the_folds():
+    X, y = make_planted(30, 8, 2, effect=3.0, random_state=0, return_X_y=True)
+    keep = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:4]]
+    found = nested_evaluate(GaussianNB(), X[keep], y[keep], **QUICK)
+    assert found.settings["n_splits"] == 4
+    assert next(f for f in found.flags if f.code == "few").numbers["count"] == 4
+
+
+# ------------------------------------------------------------------------------- adjusting
+
+
+def test_adjusted_columns_are_in_every_panel_and_what_the_rest_adds_is_shown():
+    pd = pytest.importorskip("pandas")
+    X, y = make_planted(60, 60, 3, effect=2.0, random_state=0, return_X_y=True)
+    age = np.random.default_rng(0).normal(size=60)
+    frame = pd.DataFrame(np.c_[age, X], columns=["age", *(f"g{j}" for j in range(60))])
+    found = nested_evaluate(GSVPSVMCV(), frame, y, adjust=["age"], **QUICK)
+    assert all(0 in panel for panel in found.fold_panels) and 0 in found.panel
+    assert found.adjusted.names == ("age",) and found.adjusted.alone.panel_sizes == (1,) * 10
+    assert found.adjusted.added.low > 0
+    assert found.adjusted.added.value == pytest.approx(
+        found.scores["balanced_accuracy"].value
+        - found.adjusted.alone.scores["balanced_accuracy"].value
+    )
+    json.dumps(found.to_dict(), allow_nan=False)
+    with pytest.raises(ValueError, match="Did you mean 'age'"):
+        nested_evaluate(GSVPSVMCV(), frame, y, adjust=["Age"], **QUICK)
+    with pytest.raises(ValueError, match="takes penalty_factor"):
+        nested_evaluate(GaussianNB(), X, y, adjust=[0], **QUICK)
+
+
+def test_moved_probabilities_are_those_of_the_model(planted):
+    X, y = planted
+    found = nested_evaluate(GSVPSVM(3), X, y, n_repeats=1, n_permutations=0, n_pairs=0)
+    fold = found.predictions.query("repeat == 0 and fold == 0")
+    test = fold["sample"].to_numpy()
+    train = np.setdiff1d(np.arange(40), test)
+    proba = GSVPSVM(3).fit(X[train], y[train]).predict_proba(X[test])
+    moved = move_prior(proba, "equal", [16 / 40, 24 / 40])
+    assert np.allclose(moved, fold[["probability_case", "probability_control"]], atol=1e-6)

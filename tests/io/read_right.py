@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsegsvp.io import InputError, make_table, read_table
+from sparsegsvp.io import InputError, make_table
 
 Random = np.random.Generator
 
@@ -32,7 +32,8 @@ GENES = ["TP53", "BRCA1", "MYC", "KRAS", "HLA-A", "β-actin", "IL6", "EGFR", "10
 ODD_NAMES = ["m/z 345.2", "a, b", 'say "x"', "x;y", "Gen é", "12.5", "tab name", "%area", "SEPT2"]
 LABELS = [
     ("ill", "well"), ("tumor", "normal"), ("ER+", "ER-"), ("+", "-"), ("1", "0"), ("A", "B"),
-    ("Größe I", "Größe II"), ("yes", "no"), ("type, one", "type, two"), ("01", "02"), ("low", "None"),
+    ("Größe I", "Größe II"), ("yes", "no"), ("type, one", "type, two"), ("01", "02"),
+    ("low", "None"),
 ]  # fmt: skip
 CODES = ["NA", "N/A", "", "null", "n.d.", "-", "nan", "#N/A", "."]
 
@@ -58,7 +59,11 @@ def draw(rng: Random) -> Truth:
     columns, decimals = [], []
     kind = rng.choice(["normal", "counts", "three", "mixed", "tiny"])
     for _ in range(m):
-        this = rng.choice(["normal", "counts", "three", "tiny", "percent"]) if kind == "mixed" else kind
+        this = (
+            rng.choice(["normal", "counts", "three", "tiny", "percent"])
+            if kind == "mixed"
+            else kind
+        )
         if this == "normal":
             columns.append(rng.normal(0, 3, n).round(4))
             decimals.append(4)
@@ -121,12 +126,12 @@ def number(value: float, places: int, truth: Truth, decimal: str = ".", group: s
     return text
 
 
-def cells_of(truth: Truth, decimal: str = ".", group: str = "", missing: str = "") -> list[list[str]]:
+def cells_of(
+    truth: Truth, decimal: str = ".", group: str = "", missing: str = ""
+) -> list[list[str]]:
     rows = [[truth.id_name, *truth.names, "class"]]
     for i, name in enumerate(truth.ids):
-        values = [
-            number(v, p, truth, decimal, group) for v, p in zip(truth.X[i], truth.decimals)
-        ]
+        values = [number(v, p, truth, decimal, group) for v, p in zip(truth.X[i], truth.decimals)]
         label = truth.labels[i]
         rows.append([name, *values, missing if label is None else label])
     return rows
@@ -146,7 +151,9 @@ def is_plain(cell: str) -> bool:
     return True
 
 
-def text_of(rows: list[list[str]], separator: str, ending: str = "\n", strings: bool = False) -> str:
+def text_of(
+    rows: list[list[str]], separator: str, ending: str = "\n", strings: bool = False
+) -> str:
     lines = [
         separator.join(quoted(cell, separator, strings and not is_plain(cell)) for cell in row)
         for row in rows
@@ -234,7 +241,9 @@ def numbers_app(truth: Truth, folder: Path, rng: Random) -> Path:
 
 def spss(truth: Truth, folder: Path, rng: Random) -> Path:
     truth.code = " "
-    return put(folder / "t.csv", text_of(cells_of(truth, ",", missing=" "), ";", "\r\n"), "utf-8-sig")
+    return put(
+        folder / "t.csv", text_of(cells_of(truth, ",", missing=" "), ";", "\r\n"), "utf-8-sig"
+    )
 
 
 def swiss(truth: Truth, folder: Path, rng: Random) -> Path:
@@ -329,7 +338,7 @@ def h5ad(truth: Truth, folder: Path, rng: Random) -> Path:
 
 def in_memory(truth: Truth, folder: Path, rng: Random) -> Any:
     table = frame(truth)
-    return table.astype({name: object for name in truth.names}) if rng.random() < 0.3 else table
+    return table.astype(dict.fromkeys(truth.names, object)) if rng.random() < 0.3 else table
 
 
 def frame(truth: Truth) -> Any:
@@ -355,6 +364,8 @@ TEXT = {
     pandas_csv, pandas_indexed, r_csv, r_table, excel_us, excel_de, numbers_app, spss, swiss,
     rows_of_genes, geo,
 }  # fmt: skip
+
+PACKED = {gzipped, xlsx, parquet}
 
 
 # --- damage ----------------------------------------------------------------------------------
@@ -384,6 +395,7 @@ def damaged(path: Path, truth: Truth, rng: Random) -> str:
     cells = lines[i].split(separator)
     j = int(rng.integers(len(cells)))
     plain = '"' not in lines[i]
+    inner = plain and 0 < j < len(cells) - 1 and cells[0] != "class"
     if kind == "open quote" and plain:
         cells[j] = '"' + cells[j]
     elif kind == "stray quote" and plain and j:
@@ -402,12 +414,14 @@ def damaged(path: Path, truth: Truth, rng: Random) -> str:
     elif kind == "other mark" and plain and "thousands" not in truth.options:
         swap = {".": ",", ",": "."}
         if separator != ",":
-            cells[j] = "".join(swap.get(c, c) for c in cells[j]) if is_plain(
-                cells[j].replace(",", ".")
-            ) else cells[j]
-    elif kind == "slip" and plain and 0 < j < len(cells) - 1 and is_plain(cells[j].replace(",", ".")):
+            cells[j] = (
+                "".join(swap.get(c, c) for c in cells[j])
+                if is_plain(cells[j].replace(",", "."))
+                else cells[j]
+            )
+    elif kind == "slip" and inner and is_plain(cells[j].replace(",", ".")):
         cells[j] = cells[j].replace("0", "O") if "0" in cells[j] else cells[j] + "x"
-    elif kind == "sentinel" and plain and 0 < j < len(cells) - 1 and "transpose" not in truth.options:
+    elif kind == "sentinel" and inner and "transpose" not in truth.options:
         cells[j] = str(rng.choice(["-9999", "999999"]))
     lines[i] = separator.join(cells)
     if kind == "trailing separators":
@@ -425,12 +439,17 @@ def damaged(path: Path, truth: Truth, rng: Random) -> str:
         result = result[: int(rng.integers(len(result) // 2, len(result)))]
         truth.any_result = True
     elif kind == "bytes":
-        changed = bytearray(result)
-        for _ in range(int(rng.integers(1, 6))):
-            changed[int(rng.integers(len(changed)))] = int(rng.integers(256))
-        result, truth.any_result = bytes(changed), True
+        result = other_bytes(result, truth, rng)
     path.write_bytes(result)
     return kind
+
+
+def other_bytes(content: bytes, truth: Truth, rng: Random) -> bytes:
+    """Change some bytes: what comes of it is a clean end, no more can be asked for."""
+    changed, truth.any_result = bytearray(content), True
+    for _ in range(int(rng.integers(1, 6))):
+        changed[int(rng.integers(len(changed)))] = int(rng.integers(256))
+    return bytes(changed)
 
 
 # --- the law -----------------------------------------------------------------------------------
@@ -462,16 +481,14 @@ def judge(truth: Truth, data: Any) -> str:
         if not _same_texts(ids, list(table.sample_names), loose):
             return f"WRONG names of samples {list(table.sample_names)[:4]} for {ids[:4]}"
     X = table.X.toarray() if hasattr(table.X, "toarray") else table.X
-    place = {name: j for j, name in enumerate(table.feature_names)}
+    place = {name.replace('"', ""): j for j, name in enumerate(table.feature_names)}
     if loose:
-        ascii_of = lambda name: "".join(c if c.isascii() else "?" for c in name)  # noqa: E731
-        place = {ascii_of(name): j for name, j in place.items()}
+        place = {in_ascii(name): j for name, j in place.items()}
     for j, name in enumerate(truth.names):
-        key = "".join(c if c.isascii() else "?" for c in name) if loose else name
+        key = (in_ascii(name) if loose else name).replace('"', "")
         values = truth.X[kept, j]
         if key not in place:
-            gone = [key, name, *(k for k in table.dropped if loose)]
-            if any(k in table.dropped for k in gone) or loose:
+            if name in table.dropped or loose:
                 continue
             return f"WRONG feature {name!r} is not there: {list(place)[:5]}"
         got = X[:, place[key]]
@@ -486,10 +503,14 @@ def judge(truth: Truth, data: Any) -> str:
                 far = np.nanmax(np.abs(values)) * 10 < 9999
                 if far and np.nanmax(np.abs(values)) > 0:
                     return f"WRONG a code in {name!r} without a word"
-    extra = [n for n in place if n not in truth.names]
+    extra = set(place).difference(name.replace('"', "") for name in truth.names)
     if extra and not loose:
-        return f"WRONG features {extra[:3]} that are none"
+        return f"WRONG features {sorted(extra)[:3]} that are none"
     return "noticed" if table.notices else "read"
+
+
+def in_ascii(name: str) -> str:
+    return "".join(c if c.isascii() else "?" for c in name)
 
 
 def _same_texts(expected: list[str], got: list[Any], loose: bool) -> bool:
@@ -509,6 +530,9 @@ def case(seed: int, k: int, folder: Path) -> tuple[str, str, str]:
     damage = "none"
     if dialect in TEXT and rng.random() < 0.4:
         damage = damaged(data, truth, rng)
+    elif dialect in PACKED and rng.random() < 0.3:
+        damage = "bytes"
+        data.write_bytes(other_bytes(data.read_bytes(), truth, rng))
     return dialect.__name__, damage, judge(truth, data)
 
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from sparsegsvp.io import InputError, Log2, make_table, read_table
+from sparsegsvp.estimators.log2 import Log2
+from sparsegsvp.io import InputError, make_table, read_table
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sparsegsvp.io import InputError, check_cohort, make_table, read_table
+from sparsegsvp.io import InputError, make_table, read_table
 from sparsegsvp.io.cells import MISSING
+from sparsegsvp.io.table import check_cohort
 
 GENES = "ID_REF,s1,s2,s3,s4\nTP53,1,2,3,4\nMYC,5,6,7,8.5\n"
 TURNED = GENES + "diagnosis,ill,well,ill,well\n"
@@ -33,7 +34,12 @@ def test_a_target_that_names_a_row_turns_the_table(tmp_path, options):
     """The name of the first column is no name of a row, and says nothing new."""
     table = read_table(write(tmp_path / "a.csv", TURNED), target="diagnosis", **options)
     np.testing.assert_array_equal(table.X, VALUES)
-    assert table.feature_names == ("TP53", "MYC") and list(table.sample_names) == ["s1", "s2", "s3", "s4"]
+    assert table.feature_names == ("TP53", "MYC") and list(table.sample_names) == [
+        "s1",
+        "s2",
+        "s3",
+        "s4",
+    ]
     said = "features are in rows, samples in columns: 'diagnosis' names a row"
     assert (said in table.record) == ("transpose" not in options)
 
@@ -58,7 +64,11 @@ def test_a_column_comes_before_a_row(tmp_path):
     """Names that are columns already are never looked for in rows."""
     text = "id,a,class\nclass,1,x\na,2,y\ns3,3,x\n"
     table = read_table(write(tmp_path / "a.csv", text), target="class", id="id")
-    assert table.X.ravel().tolist() == [1, 2, 3] and list(table.sample_names) == ["class", "a", "s3"]
+    assert table.X.ravel().tolist() == [1, 2, 3] and list(table.sample_names) == [
+        "class",
+        "a",
+        "s3",
+    ]
 
 
 def test_a_row_of_measurements_is_no_target(tmp_path):

@@ -91,10 +91,12 @@ def test_thousands_dots_are_refused_or_told(tmp_path, kind):
     with pytest.raises(InputError) as caught:
         make_table(data, target="class")
     message = str(caught.value)
-    assert "'1.042' may have a decimal point or a thousands separator: it is 1.042 or 1042" in message
+    assert "'1.042' may have a decimal point or a thousands separator: it is" in message
+    assert "1.042 or 1042" in message
     assert "decimal='.'" in message and "thousands='.'" in message
     assert make_table(data, target="class", thousands=".").X[:, 0].tolist() == COUNTS
-    assert make_table(data, target="class", decimal=".").X[:, 0].tolist() == [float(d) for d in DOTTED]
+    read = make_table(data, target="class", decimal=".")
+    assert read.X[:, 0].tolist() == [float(cell) for cell in DOTTED]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_one_parser_reads_features_and_what_is_adjusted_for(tmp_path):
     frame["class"] = list("xyxyxy")
     frame["age"] = ["1,201", "55", "60", "48", "70", "66"]
     for role in ({"adjust": "age"}, {"keep": "age"}):
-        with pytest.raises(InputError, match="'1,201' may have a decimal comma or a thousands|1,201"):
+        with pytest.raises(InputError, match="'1,201'"):
             make_table(frame, target="class", **role)
     frame["age"] = ["-999.0", "55", "N.m.", "48", "70", "66"]
     for role in ({"adjust": "age"}, {"keep": "age"}):
@@ -286,8 +288,7 @@ def test_an_encoding_that_is_a_guess_is_said(tmp_path):
     text = "Größe,Befund\n1,müde\n2,wach\n3,müde\n"
     for encoding, noticed in (("utf-8", False), ("cp1252", True), ("mac-roman", True)):
         path = write(tmp_path / "a.csv", text, encoding)
-        codes = [n.code for n in read_table(path, target="Befund" if noticed else None,
-                                            encoding=None).notices] if encoding != "utf-8" else []
+        codes = [notice.code for notice in read_table(path, target="Befund").notices]
         assert ("encoding" in codes) is noticed
     named = read_table(path, target="Befund", encoding="mac-roman")
     assert named.feature_names == ("Größe",) and "encoding" not in [n.code for n in named.notices]

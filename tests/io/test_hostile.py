@@ -121,9 +121,9 @@ def test_a_preview_has_limits(tmp_path):
     assert {"name": "class", "role": "target", "reason": "a guess"} in preview["columns"]
     without = preview_table(path)
     assert without["table"] is None and "holds text" in without["error"][0]
-    with pytest.raises(InputError, match="takes more than 0.01 seconds"):
+    with pytest.raises(InputError, match=r"takes more than 0.01 seconds"):
         preview_table(path, seconds=0.01)
-    with pytest.raises(InputError, match="more memory|ended the process"):
+    with pytest.raises(InputError, match=r"more memory|ended the process"):
         preview_table(path, memory=1 << 25)
 
 
@@ -133,7 +133,8 @@ ATTACK = Path(os.environ.get("SPARSEGSVP_DATA") or "/nowhere").parent / "finding
 @pytest.mark.skipif(not ATTACK.is_dir(), reason="the files of the hostile trial are not here")
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("csr_index.h5ad", "damaged"), ("csr_indptr.h5ad", "damaged"), ("csr_negative.h5ad", "damaged"),
+    [("csr_index.h5ad", "damaged"), ("csr_indptr.h5ad", "damaged"),
+     ("csr_negative.h5ad", "damaged"),
      ("row9e8.xlsx", "damaged"), ("rows_missing.parquet", ""), ("hdf5_hang.h5ad", "damaged")],
 )  # fmt: skip
 def test_files_of_the_hostile_trial(name, expected):

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from sparsegsvp.io import InputError, Table, check_cohort, make_table, read_table
+from sparsegsvp.io import InputError, Table, make_table, read_table
+from sparsegsvp.io.table import check_cohort
 
 ROLES = {"target": "class", "id": "sample", "group": "patient"}
 
@@ -106,13 +107,17 @@ def test_the_index_names_the_samples_unless_it_counts(sheet, tmp_path):
     assert_same(unnamed, read_table(tmp_path / "unnamed.csv", **options))
     assert make_table(frame.drop(columns="sample"), **options).sample_names is None
     # an index that begins later tells which samples of a larger frame they were
-    assert list(make_table(frame[2:].drop(columns="sample"), **options).sample_names) == list("234567")
+    assert list(make_table(frame[2:].drop(columns="sample"), **options).sample_names) == list(
+        "234567"
+    )
     by_class = make_table(frame.set_index("class").drop(columns="sample"), target="class")
     assert list(by_class.y) == sheet.labels and by_class.sample_names is None
     levels = frame.set_index(["sample", "class"])
     assert make_table(levels, sheet.labels).sample_names[0] == "s0, B"
     other = make_table(indexed.assign(other=list("abcdefgh")), id="other", **options)
-    assert list(other.sample_names) == list("abcdefgh") and other.feature_names == tuple(sheet.names)
+    assert list(other.sample_names) == list("abcdefgh") and other.feature_names == tuple(
+        sheet.names
+    )
 
 
 def test_labels_and_groups_apart(sheet):
@@ -227,7 +232,7 @@ LAZY = type("Lazy", (), {"__dask_graph__": None})()
         (
             FRAME,
             {"target": "class"},
-            "column 'sex' holds text ('F' on row 1); leave it out with drop=['sex'], have it in every",
+            "column 'sex' holds text ('F' on row 1); leave it out with drop=['sex'], have",
         ),
         (FRAME, {"target": "class", "y": [1, 2, 1, 2]}, "target and y are both given"),
         (FRAME, {"y": [1, 2], "drop": ["sex", "class"]}, "y has 2 values for 4 samples"),

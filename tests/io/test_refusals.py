@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 
-import numpy as np
 import pytest
 
 from sparsegsvp._notices import Notice
@@ -58,7 +57,7 @@ CASES = {
     "categorical": (
         "age,sex,class\n1,F,x\n2,M,y\n3,F,x\n4,M,y\n",
         {"target": "class"},
-        "column 'sex' holds text ('F' on line 2); leave it out with drop=['sex'], have it in every panel with",
+        "column 'sex' holds text ('F' on line 2); leave it out with drop=['sex'], have it in every",
     ),
     "several categorical": (
         "age,sex,site,class\n1,F,A,x\n2,M,B,y\n3,F,A,x\n4,M,A,y\n",
@@ -88,7 +87,11 @@ CASES = {
         {"target": "class"},
         "line 22: 4 cells where the header has 3; quote cells that hold a comma",
     ),
-    "open quote": ('a,b,class\n1,"2,x\n1,2,y\n', {"target": "class"}, "line 2, cell 2: a quotation mark"),
+    "open quote": (
+        'a,b,class\n1,"2,x\n1,2,y\n',
+        {"target": "class"},
+        "line 2, cell 2: a quotation mark",
+    ),
     "one class": ("a,b,class\n1,2,x\n3,4,x\n", {"target": "class"}, "has only the value 'x'"),
     "measurements": (
         "a,b,class\n1,2,0.1\n3,4,0.2\n5,6,0.1\n",

@@ -277,10 +277,14 @@ def test_a_slip_is_refused_and_no_column_lost(tmp_path):
     with pytest.raises(InputError, match=r"row 4, column 'GENE7': '8\.1O' is not a number"):
         make_table(frame, target="type")
     frame.loc[:14, "GENE7"] = "low"  # more than a slip, but numbers for the most part
-    with pytest.raises(InputError, match=r"row 1, column 'GENE7': 'low' is not a number \(15 cells"):
+    with pytest.raises(
+        InputError, match=r"row 1, column 'GENE7': 'low' is not a number \(15 cells"
+    ):
         make_table(frame, target="type")
     frame.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(InputError, match=r"line 2, column 'GENE7': 'low' is not a number \(15 cells"):
+    with pytest.raises(
+        InputError, match=r"line 2, column 'GENE7': 'low' is not a number \(15 cells"
+    ):
         read_table(tmp_path / "t.csv", target="type")
 
 

@@ -7,8 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sparsegsvp.io import InputError, read_table
 from sparsegsvp.io.cells import MISSING, NOT_AVAILABLE, as_label

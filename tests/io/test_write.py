@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegsvp.io import (
-    InputError,
+from sparsegsvp.io import InputError
+from sparsegsvp.io.files import (
     csv_text,
     harmless,
     prepare_output,
@@ -50,7 +50,7 @@ def test_a_file_is_replaced_whole_or_stays(tmp_path, monkeypatch):
     path.write_text("old")
     path.chmod(0o600)
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "disk full")))
-    with pytest.raises(InputError, match="cannot be written .disk full"):
+    with pytest.raises(InputError, match=r"cannot be written .disk full"):
         write_atomic(path, "new")
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["a.txt"]
     monkeypatch.undo()
@@ -98,8 +98,9 @@ def test_results_are_replaced_whole_and_nothing_else_is_touched(tmp_path, monkey
         _ = 1 / 0
     assert marks(out) == whole("2") and sorted(os.listdir(out)) == ["a.txt", "more"]
     (out / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds other files .'mine.txt'"), whole_folder(
-        out, owned=OWNED
+    with (
+        pytest.raises(InputError, match=r"holds other files .'mine.txt'"),
+        whole_folder(out, owned=OWNED),
     ):
         raise AssertionError
     assert (out / "mine.txt").read_text() == "mine"
@@ -167,7 +168,7 @@ def test_a_kill_leaves_the_old_results_or_the_new(tmp_path, where, left):
 def test_control_c_leaves_the_old_results(tmp_path):
     out = tmp_path / "out"
     code = (
-        "import sys, time\nfrom sparsegsvp.io import whole_folder\n"
+        "import sys, time\nfrom sparsegsvp.io.files import whole_folder\n"
         "with whole_folder(sys.argv[1]) as folder:\n"
         "    (folder / 'a.txt').write_text('1'); print('go', flush=True); time.sleep(60)\n"
     )
@@ -186,7 +187,7 @@ def test_output_is_tried_without_a_trace(tmp_path):
     prepare_output(out, owned=OWNED)
     assert not list(tmp_path.iterdir())
     path.write_text("1")
-    with pytest.raises(InputError, match="there is such a file already .a.csv of 2.*force=True"):
+    with pytest.raises(InputError, match=r"there is such a file already .a.csv of 2.*force=True"):
         prepare_output(path)
     prepare_output(path, force=True)
     with whole_folder(out) as folder:

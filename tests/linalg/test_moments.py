@@ -231,3 +231,11 @@ def test_the_data_is_left_alone():
     ClassMoments.from_data(X, y, sample_weight=np.arange(40))
     ClassMoments.from_data(X, y)
     np.testing.assert_array_equal(X, kept)
+
+
+def test_moments_of_lazy_rows_are_those_of_the_rows():
+    da = pytest.importorskip("dask.array")
+    X, y = _data(500)
+    X[:, 2] += 1e6
+    lazy = ClassMoments.from_data(da.from_array(X, chunks=(70, 3)), y)
+    _assert_same(lazy, ClassMoments.from_data(X, y), rtol=1e-9, unit=np.spacing(1e6))

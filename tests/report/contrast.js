@@ -20,7 +20,9 @@ for (const element of document.querySelectorAll("main *, header *, footer")) {
   const layers = [];
   for (let at = element; at; at = at.parentElement) layers.unshift([getComputedStyle(at).backgroundColor, 1]);
   if (element.matches("svg .figure")) { // a number on a coloured cell
-    const cell = getComputedStyle(element.previousElementSibling);
+    let before = element.previousElementSibling;
+    while (before.localName === "text") before = before.previousElementSibling;
+    const cell = getComputedStyle(before);
     layers.push([cell.fill, Number(cell.fillOpacity)]);
   }
   const style = getComputedStyle(element);

@@ -128,15 +128,10 @@ def guarded(command: Command) -> Command:
     return run  # type: ignore[return-value]
 
 
-_ADVICE = {
-    errno.ENOSPC: "make room on the disk, or choose another folder",
-    errno.EDQUOT: "make room in your quota, or choose another folder",
-    errno.EROFS: "choose a folder that can be written to",
-    errno.EACCES: "choose a folder that is yours",
-    errno.EXDEV: "choose a folder that is not spread over several disks",
-    errno.EIO: "check the disk, or choose another folder",
-    errno.EPERM: "choose a folder that is yours",
-}
+_ADVICE = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, or choose another folder")
+_ADVICE |= dict.fromkeys(
+    (errno.EROFS, errno.EACCES, errno.EPERM), "choose a folder that you may write to"
+)
 
 
 def _explain(error: BaseException, name: str) -> tuple[str, int]:

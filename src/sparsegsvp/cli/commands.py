@@ -9,7 +9,7 @@ import shlex
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from .screen import Screen
 if TYPE_CHECKING:
     from ..io import Table
 
+_STARTED = time.perf_counter()
 TablePath = Annotated[
     Path,
     typer.Argument(
@@ -118,7 +119,6 @@ def demo(**given: Any) -> None:
 
 def _select(name: str, paths: list[Path], given: dict[str, Any], screen: Screen) -> None:
     """Read a table and perhaps a cohort, select, show the result and write it."""
-    started = time.perf_counter()
     with screen.stage("loading the library"):
         from ..workflow import Selection, demo_table, results_folder, select_panel
     loaded = time.perf_counter()
@@ -134,11 +134,11 @@ def _select(name: str, paths: list[Path], given: dict[str, Any], screen: Screen)
         selection = select_panel(
             table, test=test, command=repeat, progress=screen.progress, **_chosen(given, _ASKED)
         )
-        selection.seconds["import"] = loaded - started
+        selection.seconds["import"] = loaded - _STARTED
         selection.seconds["reading"] = read - loaded
         screen.show_selection(selection.document)
         with screen.stage("writing the page"):
-            selection.write(folder)
+            selection.write(folder, rungs=given.get("rungs", False))
     _finish(given["out"], repeat, screen)
 
 
@@ -148,15 +148,9 @@ def _read_cohort(table: Table, given: Mapping[str, Any], screen: Screen) -> Tabl
 
     with screen.stage(f"reading {given['test'].name}"):
         cohort = read_cohort(given["test"], table, _chosen(given, _READING))
-    for sentence in _about(cohort):
+    for sentence in cohort.record:
         screen.say(f"cohort: {sentence}")
     return cohort
-
-
-def _about(table: Table) -> list[str]:
-    """Return what was read; which class is of interest is the model's matter."""
-    counts = ", ".join(f"{n} '{label}'" for label, n in table.class_counts().items())
-    return [table.record[0], f"labels in '{table.target}': {counts}", *table.record[2:]]
 
 
 def _finish(out: Path, repeat: str, screen: Screen) -> None:
@@ -196,7 +190,6 @@ def predict(
     screen = Screen()
     if out is not None:
         prepare_output(out, force=given["force"])
-    share = _share(prevalence)
     fitted = load_model(model)
     with screen:
         target = given["target"]
@@ -205,12 +198,13 @@ def predict(
         )
         classes = [str(c) for c in fitted.classes_]
         of_interest = given["positive"] or (guess_positive(classes) if len(classes) == 2 else None)
-        result = predict_table(fitted, data, prevalence=share, positive=of_interest)
-        for sentence in (data.record if target is None else _about(data))[1:]:
+        result = predict_table(fitted, data, prevalence=prevalence, positive=of_interest)
+        for sentence in data.record[1:]:
             screen.remark(sentence)  # the first is how much was read
         for sentence in result.remarks():
             screen.remark(f"note: {sentence}")
-        if isinstance(share, float) and given["positive"] is None:
+        share = None if prevalence in (None, "training") else float(prevalence)
+        if share is not None and given["positive"] is None:
             screen.remark(f"--prevalence is taken for '{of_interest}'; --positive names the other")
         text = result.csv()
         if out is None:
@@ -220,21 +214,8 @@ def predict(
             screen.say(f"{data.source}: predicted are {result.counts()}")
             screen.say(f"Predictions: {out.resolve()}")
         if target is not None:
-            number = share if isinstance(share, float) else None
-            cohort = validate_table(fitted, data, positive=of_interest, prevalence=number)
+            cohort = validate_table(fitted, data, positive=of_interest, prevalence=share)
             screen.show_cohort(describe_cohort(cohort, source=data.source), aside=out is None)
-
-
-def _share(text: str | None) -> float | str | None:
-    """Return what ``--prevalence`` of predict says: a number, or a word."""
-    if text is None or text == "training":
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(
-            f"--prevalence is '{text}'", remedy="give a number between 0 and 1, or 'training'"
-        ) from None
 
 
 def _list_methods(wanted: bool) -> None:
@@ -299,7 +280,7 @@ def _sizes(text: str) -> list[int]:
         ) from None
 
 
-@command("reproduce")
+@command("reproduce", out=Path("sparsegsvp-reproduction"))
 def reproduce(
     which: Annotated[
         str, typer.Argument(metavar="[breast|ovarian|all]", help="Which data.")
@@ -308,9 +289,6 @@ def reproduce(
         Path | None,
         typer.Option(metavar="PATH", help="The ovarian data; SPARSEGSVP_DATA by default."),
     ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")
-    ] = Path("sparsegsvp-reproduction"),
     **given: Any,
 ) -> None:
     """Rebuild the tables and figures of the paper, published numbers beside obtained ones.
@@ -326,9 +304,9 @@ def reproduce(
         )
     with Screen() as screen:
         made = run_reproduce(
-            cast(Literal["breast", "ovarian", "all"], which),
+            which,  # type: ignore[arg-type]
             data,
-            out,
+            given["out"],
             screen.progress,
             n_jobs=given["n_jobs"],
         )

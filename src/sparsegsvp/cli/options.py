@@ -47,7 +47,7 @@ class Option:
     @property
     def says_what(self) -> bool:
         """Whether it says what is done, not where results go or how many processes do it."""
-        return self.name not in ("out", "force", "dry_run", "n_jobs", "cache")
+        return self.name not in ("out", "force", "dry_run", "n_jobs", "cache", "rungs")
 
     def annotation(self) -> Any:
         """The annotated type that typer makes the option of."""
@@ -63,12 +63,11 @@ class Option:
 
     def words(self, value: Any) -> list[str]:
         """Spell a value as words of a command."""
+        items = value if self.many else [value]
         if self.section == RARE:
-            items = value if self.many else [value]
             return [w for item in items for w in ("--set", f"{self.name}={_text(item)}")]
         if self.kind is bool:
             return [self.flag]
-        items = value if self.many else [value]
         return [word for item in items for word in (self.flag, _text(item))]
 
     def parse(self, text: str) -> Any:
@@ -162,6 +161,8 @@ OPTIONS = {
                "microarrays", RARE, float, default=1.0),
         Option("folds", "Folds", "of the outer cross-validation", RARE, int, default=5),
         Option("repeats", "Repeats", "of the outer cross-validation", RARE, int, default=5),
+        Option("rungs", "A report for every size", "yes: a report for every size of the ladder",
+               RARE, bool, default=False),
         Option("permutations", "Permutations", "shuffled tables to test against", RARE, int,
                default=99),
     )
@@ -172,12 +173,12 @@ _TABLE = ("labels", "drop", "log2", "floor", "keep", "on", *_READING)
 _RUNNING = ("out", "force", "random_state", "n_jobs")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "select": ("target", "positive", "n_features", "must", "ban", "prevalence", "fast", "group",
-               "batch", "adjust", "panel", "test", "permutations", "folds", "repeats", "dry_run",
-               *_TABLE, *_RUNNING),
+               "batch", "adjust", "panel", "test", "permutations", "folds", "repeats", "rungs",
+               "dry_run", *_TABLE, *_RUNNING),
     "compare": ("target", "methods", "sizes", "group", "folds", "repeats", "cache", *_TABLE,
                 *_RUNNING),
     "predict": ("target", "positive", "force", *_READING),
-    "reproduce": ("n_jobs",),
+    "reproduce": ("out", "n_jobs"),
     "demo": ("fast", *_RUNNING),
     "app": (),
 }  # fmt: skip
@@ -189,14 +190,7 @@ def options_of(command: str) -> list[Option]:
 
 
 def flag(name: str, value: Any = None) -> str:
-    """Spell a parameter of the library as the option of this command line.
-
-    Examples
-    --------
-    >>> from sparsegsvp.cli.options import flag
-    >>> flag("n_features", 3), flag("groups"), flag("decimal", ",")
-    ('--n-features 3', '--group', '--set decimal=,')
-    """
+    """Spell a parameter of the library as the option of this command line."""
     item = OPTIONS.get({"groups": "group"}.get(name, name))
     if item is None:
         return "--" + name.replace("_", "-")

@@ -13,16 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.markup import escape
+from rich.progress import Progress, TaskID
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -47,10 +39,6 @@ _SCORES = {
 }
 
 
-def _speaks_unicode(console: Console) -> bool:
-    return console.encoding.lower().startswith("utf")
-
-
 class Screen:
     """Shows a run as it goes, and ends its progress bar when it is left.
 
@@ -68,6 +56,7 @@ class Screen:
         self.bar: Progress | None = None
         self.task: TaskID | None = None
         self.current: str | None = None
+        self.before: str | None = None
         self.started = self.last = 0.0
 
     def __enter__(self) -> Screen:
@@ -105,7 +94,7 @@ class Screen:
             self._end()
             self._begin(stage, done, total)
         if self.bar is not None and self.task is not None:
-            self.bar.update(self.task, completed=done, total=total)
+            self.bar.update(self.task, completed=done)
         elif done < total and time.perf_counter() - self.last >= _EVERY:
             self.last = time.perf_counter()
             left = (self.last - self.started) / max(done, 1) * (total - done)
@@ -124,19 +113,13 @@ class Screen:
         self.current = stage
         self.started = self.last = time.perf_counter()
         if not self.err.is_terminal:
-            self.err.print(Text(f"{stage} ..."))
+            if stage != self.before:
+                self.err.print(Text(f"{stage} ..."))
             return
-        spinner = "dots" if _speaks_unicode(self.err) else "line"
-        columns: list[Any] = [
-            SpinnerColumn(spinner),
-            TextColumn("{task.description}", markup=False),
-        ]
-        if total == 1:
-            columns.append(TimeElapsedColumn())
-        else:
-            columns += [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-        self.bar = Progress(*columns, console=self.err, transient=True)
-        self.task = self.bar.add_task(stage, total=total, completed=done)
+        self.bar = Progress(console=self.err, transient=True)
+        # of one piece it is not known how far it has come
+        known = None if total == 1 else total
+        self.task = self.bar.add_task(escape(stage), total=known, completed=done)
         self.bar.start()
 
     def _end(self) -> None:
@@ -148,7 +131,7 @@ class Screen:
             seconds = time.perf_counter() - self.started
             if seconds >= _WORTH_SAYING:
                 self.err.print(Text(f"{self.current}: {seconds:.1f} s"))
-        self.current = None
+        self.current, self.before = None, self.current or self.before
 
     # --- tables ---
 
@@ -209,27 +192,19 @@ class Screen:
         verdict = document["verdict"]
         self.say()
         self.say(verdict["headline"], style=_COLORS.get(verdict["answer"], "bold"))
-        for sentence in sentences(document):
-            self.say(sentence)
-        self.say()
-        for line in ladder_lines(document):
+        for line in (*sentences(document), "", *ladder_lines(document)):
             self.say(line)
         self._show_panel(document)
         for name, title in _SCORES.items():
             if name in document["scores"]:
                 self.say(f"{title}: {_interval(document['scores'][name])}")
-        adjusted, given = document["adjusted"], document["given"]
-        if adjusted is not None:
-            names = ", ".join(adjusted["names"])
-            self.say(
-                f"{names} alone: {_interval(adjusted['alone'])}; the panel adds "
-                f"{_interval(adjusted['added'])}"
-            )
-        if given is not None:
-            self.say(
-                f"Given panel: balanced accuracy {_interval(given['score'])}; less the selection's "
-                f"{_interval(given['difference'])}"
-            )
+        if document["adjusted"] is not None:
+            alone, added = (_interval(document["adjusted"][name]) for name in ("alone", "added"))
+            names = ", ".join(document["adjusted"]["names"])
+            self.say(f"{names} alone: balanced accuracy {alone}; the panel adds {added}")
+        if document["given"] is not None:
+            score, more = (_interval(document["given"][name]) for name in ("score", "difference"))
+            self.say(f"Given panel: balanced accuracy {score}, {more} more than the selection")
         if document["cohort"] is not None:
             cohort = document["cohort"]
             self.say(f"On {cohort['source']}, {cohort['n_samples']} samples:", style="bold")
@@ -241,22 +216,17 @@ class Screen:
     def _show_panel(self, document: Mapping[str, Any]) -> None:
         panel = document["panel"]
         grid = Grid(title=f"Panel of {len(panel)}, in the order chosen", title_justify="left")
-        grid.add_column("feature", overflow="fold")
-        grid.add_column("higher in", overflow="fold")
-        grid.add_column("chosen again", justify="right")
-        grid.add_column("by chance", justify="right")
-        grid.add_column("stand-ins", overflow="fold")
+        for title in ("feature", "higher in", "chosen again", "by chance", "stand-ins"):
+            grid.add_column(title, overflow="fold")
         for row in panel[:_SHOWN]:
-            stand_ins = ", ".join(s["feature"] for s in row["stand_ins"][:3])
-            more = len(row["stand_ins"]) - 3
-            cells = [
-                row["feature"],
-                row["higher_in"] or "",
-                _percent(row["with_stand_ins"]),
-                _percent(row["noise"]),
-                stand_ins + (f" and {more} more" if more > 0 else ""),
-            ]
-            grid.add_row(*(Text(one_line(cell)) for cell in cells))
+            names = [s["feature"] for s in row["stand_ins"]]
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            again, chance = (
+                "" if row[name] is None else f"{row[name]:.0%}"
+                for name in ("with_stand_ins", "noise")
+            )
+            cells = (row["feature"], row["higher_in"] or "", again, chance)
+            grid.add_row(*(Text(one_line(c)) for c in (*cells, ", ".join(names[:3]) + more)))
         self.say()
         self.out.print(grid)
         if len(panel) > _SHOWN:
@@ -270,25 +240,12 @@ class Screen:
             (self.remark if aside else self.say)(f"  {line}")
 
     def show_comparison(self, document: Mapping[str, Any], comparison: Comparison) -> None:
-        """Show balanced accuracy by method and size, the Pareto front in bold."""
-        grid = Grid(title="Balanced accuracy at equal panel size (stability)", title_justify="left")
-        grid.add_column("method")
-        for size in comparison.sizes:
-            grid.add_column(str(size), justify="right")
-        for method in dict.fromkeys(comparison.table["method"]):
-            cells = [Text(one_line(method))]
-            for size in comparison.sizes:
-                row = comparison.row(method, size)
-                if row["status"] != "ok":
-                    cells.append(Text(row["status"], style="red"))
-                    continue
-                text = f"{row['balanced_accuracy']:.3f}"
-                if row["stability"] == row["stability"]:  # known, not nan
-                    text += f" ({row['stability']:.2f})"
-                cells.append(Text(text, style="bold" if row["on_front"] else ""))
-            grid.add_row(*cells)
+        """Show balanced accuracy by method and size, and what follows."""
+        scores = comparison.table.pivot(index="method", columns="size", values="balanced_accuracy")
         self.say()
-        self.out.print(grid)
+        self.say("Balanced accuracy by method and panel size", style="bold")
+        for line in scores.round(3).rename_axis(index=None, columns=None).to_string().splitlines():
+            self.say(line)
         self.say(document["verdict"]["headline"], style="bold")
         for sentence in document["verdict"]["sentences"]:
             self.say(sentence)
@@ -302,10 +259,6 @@ class Screen:
         near = os.path.relpath(program)
         program = program if near.startswith("..") else near
         return command.replace("sparsegsvp", f'"{program}"' if " " in program else program, 1)
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{share:.0%}"
 
 
 def _interval(score: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from .._validate import check_choice, check_integer, check_seed, forget_fit
 from ..linalg.rows import Rows, in_memory
 from ..solvers.subset import Path, check_panel, forward
 from .base import clip_values
-from .gsvpsvm import GSVPSVM, PathClassifier, Table
+from .gsvpsvm import GSVPSVM, PathClassifier, Training
 
 RULES = ("paired", "best", "1se")
 SCORINGS = ("balanced_error", "error")
@@ -123,15 +123,40 @@ class GSVPSVMCV(PathClassifier):
         self : GSVPSVMCV
             The fitted estimator.
         """
+        self.fit_with_path(X, y, (), sample_weight, groups)
+        return self
+
+    def fit_with_path(
+        self,
+        X: Any,
+        y: Any,
+        sizes: Sequence[int],
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> dict[int, GSVPSVM]:
+        """Fit as `fit` does, and models of given sizes from the path of the last fit.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `fit`.
+        sizes : sequence of int
+            Numbers of features.
+
+        Returns
+        -------
+        dict of int to GSVPSVM
+            Fitted models by size, as `fit_path` gives them.
+        """
         with nullcontext() if self.n_jobs is None else threadpool_limits(self.n_jobs):
             table, path, size = self._search(X, y, sample_weight, groups)
-            model = self._of_size(size)
-            model._fit_sizes(table, [model])
+            model, models = self._of_size(size), {k: self._of_size(k) for k in sizes}
+            model._fit_sizes(table, [model, *models.values()])
         forget_fit(self)
         fitted = vars(model).keys() - model.get_params(deep=False).keys()
         self.__dict__.update({name: vars(model)[name] for name in fitted})
         self.path_, self.n_features_ = path, size
-        return self
+        return models
 
     def fit_path(
         self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None
@@ -160,7 +185,7 @@ class GSVPSVMCV(PathClassifier):
 
     def _search(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
-    ) -> tuple[Table, dict[str, np.ndarray], int]:
+    ) -> tuple[Training, dict[str, np.ndarray], int]:
         """The checked table, the out-of-fold losses by size, and the size that the rule takes."""
         check_choice("rule", self.rule, RULES)
         check_choice("scoring", self.scoring, SCORINGS)

@@ -12,20 +12,12 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from .._parallel import one_thread
+from .._threads import one_thread
 from .._typing import Progress
 
 
 def plain(value: Any) -> Any:
-    """Turn numbers, arrays and containers into what JSON can hold; nan becomes None.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.cache import plain
-    >>> plain({"a": np.float64(1.5), "b": np.array([1, 2]), "c": float("nan")})
-    {'a': 1.5, 'b': [1, 2], 'c': None}
-    """
+    """Turn numbers, arrays and containers into what JSON can hold; nan becomes None."""
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, np.ndarray):
@@ -44,14 +36,7 @@ def plain(value: Any) -> Any:
 
 
 def digest(*parts: Any) -> str:
-    """Return a short digest of arrays and plain values, to recognise the same work.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation.cache import digest
-    >>> digest([1, 2], "a") == digest((1, 2), "a") != digest([1, 2], "b")
-    True
-    """
+    """Return a short digest of arrays and plain values, to recognise the same work."""
     state = hashlib.sha256()
     for part in parts:
         if hasattr(part, "tocsr"):
@@ -72,11 +57,6 @@ class Cache:
 
     What a run that was ended has finished is there for the next; a line that was cut off is
     ignored. Without a path, nothing is kept.
-
-    Parameters
-    ----------
-    path : path-like or None
-        The file; it is made, with its folder, when the first piece is added.
 
     Examples
     --------
@@ -123,26 +103,8 @@ def run_pieces(
 ) -> Iterator[Any]:
     """Yield ``function(*piece)`` for every piece, in their order, each computed on one thread.
 
-    Results depend neither on the number of workers nor on the machine's number of threads.
-
-    Parameters
-    ----------
-    function : callable
-        At the top level of a module, so that it can be sent to a process.
-    pieces : sequence of tuple
-        Arguments.
-    n_jobs : int, optional
-        Workers, as in joblib; by default the work is done in this process.
-    progress : callable, optional
-        Called as ``progress(stage, done, total)`` at the beginning and after each piece.
-    stage : str
-        What the work is called.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation.cache import run_pieces
-    >>> list(run_pieces(pow, [(2, 3), (3, 2)]))
-    [8, 9]
+    Results depend neither on the number of workers (joblib's ``n_jobs``) nor on that of threads.
+    ``progress(stage, done, total)`` is called at the beginning and after each piece.
     """
     if progress is not None:
         progress(stage, 0, len(pieces))

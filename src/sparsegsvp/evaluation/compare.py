@@ -13,12 +13,14 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectFromModel, SelectKBest, f_classif
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -31,11 +33,9 @@ from .baselines import (
     MRMR,
     Abess,
     ElasticNetSelector,
-    FTest,
     L1Logistic,
     RandomPanel,
     RecursiveElimination,
-    TreeImportance,
     common_classifier,
 )
 from .cache import Cache, digest, plain, run_pieces
@@ -48,28 +48,24 @@ RANDOM_PANEL = "random panel"
 _FIT = 21  # seed stream
 
 #: Other names that people know methods by.
-KNOWN_AS = {
-    "lasso": "l1 logistic",
-    "l1": "l1 logistic",
-    "logistic": "l1 logistic",
-    "glmnet": "elastic net",
-    "enet": "elastic net",
-    "rf": "random forest",
-    "forest": "random forest",
-    "trees": "random forest",
-    "gbm": "gradient boosting",
-    "boosting": "gradient boosting",
-    "xgboost": "gradient boosting",
-    "lightgbm": "gradient boosting",
-    "svm": "RFE",
-    "svmrfe": "RFE",
-    "recursivefeatureelimination": "RFE",
-    "ttest": "F test",
-    "anova": "F test",
-    "minimumredundancy": "mRMR",
-    "bestsubset": "abess",
-    "rifle": "TruncatedRayleighFlow",
+_ALIASES = {
+    "l1 logistic": "lasso l1 logistic",
+    "elastic net": "glmnet enet",
+    "random forest": "rf forest trees",
+    "gradient boosting": "gbm boosting xgboost lightgbm",
+    "RFE": "svm svmrfe recursivefeatureelimination",
+    "F test": "ttest anova",
+    "mRMR": "minimumredundancy",
+    "abess": "bestsubset",
+    "TruncatedRayleighFlow": "rifle",
 }
+#: What the methods of scikit-learn's parts do; others say it themselves.
+_LINES = {
+    "F test": "Features one by one, by analysis of variance (t-test).",
+    "random forest": "Features by their importance to 500 trees on bootstrapped samples.",
+    "gradient boosting": "Features by their importance to 100 small trees, one after the other.",
+}
+KNOWN_AS = {alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()}
 
 
 def default_methods() -> dict[str, Any]:
@@ -91,17 +87,20 @@ def default_methods() -> dict[str, Any]:
     from .. import related
     from ..estimators import GSVPSVM
 
+    importance = partial(SelectFromModel, threshold=-np.inf, max_features=10)
+    forest = RandomForestClassifier(500, class_weight="balanced")
+    boosting = GradientBoostingClassifier(subsample=0.5, max_features="sqrt")
     kinds = {name: getattr(related, name) for name in related.__all__}
     methods = {
         "GSVPSVM": GSVPSVM(),
         **{k: v() for k, v in kinds.items() if isinstance(v, type) and hasattr(v, "fit")},
-        "F test": FTest(),
+        "F test": SelectKBest(f_classif),
         "mRMR": MRMR(),
         "l1 logistic": make_pipeline(StandardScaler(), L1Logistic()),
         "elastic net": make_pipeline(StandardScaler(), ElasticNetSelector()),
         "RFE": make_pipeline(StandardScaler(), RecursiveElimination()),
-        "random forest": TreeImportance(),
-        "gradient boosting": TreeImportance(boosted=True, n_trees=100),
+        "random forest": importance(forest),
+        "gradient boosting": importance(boosting),
     }
     if importlib.util.find_spec("abess") is not None:
         methods["abess"] = Abess()
@@ -115,13 +114,13 @@ def method_names() -> dict[str, str]:
     --------
     >>> from sparsegsvp.evaluation import method_names
     >>> method_names()["F test"]
-    'Features one by one, by analysis of variance (the t-test of two classes).'
+    'Features one by one, by analysis of variance (t-test).'
     """
     lines = {}
     for name, method in default_methods().items():
         last = method.steps[-1][1] if isinstance(method, Pipeline) else method
         lines[name] = (type(last).__doc__ or "").strip().partition("\n")[0]
-    return lines
+    return lines | _LINES
 
 
 def find_method(name: str) -> str:
@@ -159,14 +158,8 @@ class Comparison:
     ----------
     rows : tuple of dict
         Every method at every size, as `table` shows them.
-    methods : tuple of str
-        In the order given, the random panel last.
-    sizes : tuple of int
-    reference : str
-        The method differences are taken to.
-    n_samples, n_features, n_folds : int
-    settings : dict
-        Methods, folds and seeds.
+    methods, sizes, reference
+        In the order given, the random panel last; what differences are taken to.
     seconds : dict
         From (method, size) to the mean seconds of a fit, on one thread; not in `to_dict`.
     """
@@ -217,18 +210,10 @@ class Comparison:
 
 
 def pareto_front(sizes: ArrayLike, scores: ArrayLike) -> BoolArray:
-    """Mark the points that no other point beats: fewer features, or a higher score.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation.compare import pareto_front
-    >>> pareto_front([2, 2, 4, 8], [0.7, 0.6, 0.9, 0.9]).tolist()
-    [True, False, True, False]
-    """
+    """Mark the points that no other point beats: fewer features, or a higher score."""
     k, s = np.asarray(sizes), np.asarray(scores)
     no_worse = (k[:, None] <= k) & (s[:, None] >= s)
-    better = (k[:, None] < k) | (s[:, None] > s)
-    return ~np.any(no_worse & better, axis=0)
+    return ~np.any(no_worse & ((k[:, None] < k) | (s[:, None] > s)), axis=0)
 
 
 # -------------------------------------------------------------------------- the comparison
@@ -324,7 +309,7 @@ def compare(
                 pieces.append((samples, estimator, fold, panel_sizes, seed))
     missing = [key for key, _, _ in keys if store.get(key) is None]
     done = run_pieces(run_fold, pieces, n_jobs=n_jobs, progress=progress, stage=COMPARISON)
-    for key, value in zip(missing, done):
+    for value, key in zip(done, missing):
         store.add(key, value)
     cells: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for key, name, _ in keys:
@@ -462,7 +447,8 @@ def _size_parameter(estimator: Any) -> str | None:
 def _serves_all_sizes(estimator: Any) -> bool:
     """Tell whether the order is the same for every size, so that one fit serves them all."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return bool(getattr(last, "order_ignores_size", False))
+    sized_after = isinstance(last, SelectKBest | SelectFromModel)
+    return sized_after or bool(getattr(last, "order_ignores_size", False))
 
 
 # ------------------------------------------------------------------------ from folds to rows
@@ -511,25 +497,11 @@ def comparison_rows(
     return tuple(rows.values())
 
 
-_NUMBERS = [
-    "balanced_accuracy",
-    "low",
-    "high",
-    "roc_auc",
-    "roc_auc_low",
-    "roc_auc_high",
-    "native",
-    "native_low",
-    "native_high",
-    "panel_size",
-    "stability",
-    "jaccard",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "p_value",
-    "p_adjusted",
-]
+_NUMBERS = (
+    *("balanced_accuracy", "low", "high", "roc_auc", "roc_auc_low", "roc_auc_high"),
+    *("native", "native_low", "native_high", "panel_size", "stability", "jaccard"),
+    *("difference", "difference_low", "difference_high", "p_value", "p_adjusted"),
+)
 
 
 def _gathered(

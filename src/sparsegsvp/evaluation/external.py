@@ -40,23 +40,13 @@ class ExternalValidation(Scored):
 
     Attributes
     ----------
-    classes : tuple
-        The model's classes.
-    positive : label or None
-        The positive class of two; None with more.
-    class_counts : tuple of int
-        Samples of each class.
+    classes, positive, class_counts, scores, confusion, calibration
+        As of `EvaluationResult`, with exact intervals; what the cohort cannot show is absent.
     prevalence : float or None
         Share of the positive class that predictive values, thresholds and the decision curve are
-        for. None with more than two classes, or where only one of two is there.
+        for; None with more than two classes, or where only one of two is there.
     observed_prevalence : bool
         Whether that is the cohort's own share, because none was given.
-    scores : dict of str to Interval
-        What the cohort can show of those of `EvaluationResult`.
-    confusion : ndarray of int of shape (n_classes, n_classes)
-        Samples by true class (rows) and predicted class (columns).
-    calibration : Calibration or None
-        Intercept and slope, at the cohort's own class shares.
     shift : tuple of FeatureShift or None
         The panel's values against training; None where that was not looked at.
     flags : tuple of Flag
@@ -206,9 +196,7 @@ def validate_predictions(
         All classes of the model, in its order.
     decision, proba : ndarray of shape (n_samples, n_classes), optional
         Values that rank the samples for each class, and probabilities.
-    positive : label, optional
-        The positive one of two classes, by default the last.
-    prevalence, level
+    positive, prevalence, level
         As for `validate_external`.
     prior : "equal" or array-like of shape (n_classes,), optional
         The shares that the probabilities are for; by default those of this cohort, as if it had
@@ -238,7 +226,8 @@ def validate_predictions(
     k, complete = len(labels), min(totals) > 0
     one = k - 1 if positive is None else labels.index(positive)
     flags = [Flag("absent", {"class": labels[j]}) for j, n in enumerate(totals) if not n]
-    flags += _few_flags(labels, totals)
+    if 0 < min(totals) < 10:
+        flags.append(Flag("few", {"class": labels[np.argmin(totals)], "count": min(totals)}))
     if decision is not None and not np.isfinite(decision).all():
         decision = None
     moved = None
@@ -288,11 +277,6 @@ def _check_cohort(truth: NDArray[Any], labels: list[Any], positive: Any) -> IntA
             f"{first_few(labels)}. Rename or leave out those samples."
         )
     return np.array([labels.index(label) for label in truth.tolist()], dtype=np.intp)
-
-
-def _few_flags(labels: list[Any], totals: list[int]) -> list[Flag]:
-    least = min(totals)
-    return [Flag("few", {"class": labels[totals.index(least)], "count": least})] * (0 < least < 10)
 
 
 def _two_class_flags(
@@ -362,9 +346,7 @@ def _cohort_scores(
 
 LEVEL = 0.01  # of the tests, shared by all features and both questions (Bonferroni)
 LEAST_SHIFT, LEAST_FACTOR = 0.5, 2.0  # training standard deviations, and ratio, worth a word
-# Fewer samples hardly know their own spread: they take that of training if it is larger, and
-# the tails of Student's distribution with 4 degrees of freedom.
-_FEW, _LONG_TAILS = 10, 4
+_FEW = 10  # samples below which a spread is taken from training, if that is larger
 
 
 @dataclass(frozen=True)
@@ -416,7 +398,6 @@ def check_shift(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sparsegsvp import GSVPSVM
     >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.evaluation import check_shift
@@ -427,9 +408,7 @@ def check_shift(
     [False, True]
     """
     fitted = last_step(model)
-    if not all(
-        hasattr(fitted, f"{n}_") for n in ("panel_means", "panel_variances", "class_counts")
-    ):
+    if not all(hasattr(fitted, name) for name in ("panel_means_", "panel_variances_")):
         return None
     x = np.asarray(values, dtype=np.float64)
     names = getattr(model, "feature_names_in_", None)
@@ -441,77 +420,60 @@ def check_shift(
     result = []
     for j, feature in enumerate(panel.tolist()):
         known = np.isfinite(x[:, j])
-        name = str(feature) if names is None else str(names[feature])
-        training = (fitted.panel_means_[:, j], fitted.panel_variances_[:, j], fitted.class_counts_)
         parts = [x[known, j][codes[known] == k] for k in range(len(fitted.classes_))]
-        level = LEVEL / (2 * max(panel.size, 1))
-        result.append(_compare(name, x[known, j], parts, *training, level))
+        training = (fitted.panel_means_[:, j], fitted.panel_variances_[:, j], fitted.class_counts_)
+        numbers = _compare(x[known, j], parts, *training, LEVEL / (2 * panel.size))
+        name = str(feature) if names is None else str(names[feature])
+        result.append(FeatureShift(name, *numbers))
     return result
 
 
 def _compare(
-    name: str,
     x: Float64Array,
     parts: list[Float64Array],
     means: Float64Array,
     variances: Float64Array,
     counts: Float64Array,
     level: float,
-) -> FeatureShift:
+) -> tuple[float, float | None, bool, bool]:
     """Compare one feature, whose training classes have these means, variances and counts."""
     deviation = float(np.sqrt(variances.mean()))
     if not x.size or deviation == 0.0:
-        return FeatureShift(name, 0.0, None, False, False)
+        return 0.0, None, False, False
+    low = high = deviation
     if min(part.size for part in parts) >= 3:
         gap = float(np.mean([part.mean() - mean for part, mean in zip(parts, means)]))
-        terms = [_mean_variance(part, v) for part, v in zip(parts, variances)]
-        terms += [(v / n, n - 1) for v, n in zip(variances, counts)]
-        p_shift = _welch(gap * len(parts), terms)
-        centred = np.concatenate([part - part.mean() for part in parts])
-        freedom, low, high = centred.size - len(parts), deviation, deviation
+        variance = sum(_mean_variance(part, v) for part, v in zip(parts, variances))
+        variance = (variance + float(np.sum(variances / counts))) / len(parts) ** 2
+        centred, freedom = (
+            np.concatenate([part - part.mean() for part in parts]),
+            x.size - len(parts),
+        )
     else:
-        nearest = float(np.clip(x.mean(), means.min(), means.max()))
-        gap = float(x.mean()) - nearest
-        k = int(np.abs(means - x.mean()).argmin())
-        terms = [_mean_variance(x, float(variances.max())), (variances[k] / counts[k], np.inf)]
-        p_shift = _welch(gap, terms) if gap else 1.0
+        gap = float(x.mean() - np.clip(x.mean(), means.min(), means.max()))
+        nearest = int(np.abs(means - x.mean()).argmin())
+        variance = _mean_variance(x, float(variances.max())) + variances[nearest] / counts[nearest]
         centred, freedom = x - x.mean(), x.size - 1
         low = float(np.sqrt(variances.min()))
         high = float(np.sqrt(variances.max() + np.ptp(means) ** 2 / 4))
-    factor, p_scale = _scale(centred, freedom, low, high, float(counts.sum()))
+    p_shift = float(2 * student.sf(abs(gap) / np.sqrt(variance), max(4, freedom)))
     shift = gap / deviation
+    factor, p_scale = _scale(centred, freedom, low, high, float(counts.sum()))
     large = factor is not None and max(factor, 1 / max(factor, 1e-300)) >= LEAST_FACTOR
-    return FeatureShift(
-        name,
-        shift,
-        factor,
-        bool(p_shift <= level and abs(shift) >= LEAST_SHIFT),
-        bool(large and p_scale <= level),
-    )
+    shifted = bool(p_shift <= level and abs(shift) >= LEAST_SHIFT)
+    return shift, factor, shifted, bool(large and p_scale <= level)
 
 
-def _mean_variance(x: Float64Array, in_training: float) -> tuple[float, float]:
-    """Variance of the mean of some samples, and its degrees of freedom."""
+def _mean_variance(x: Float64Array, in_training: float) -> float:
+    """Variance of the mean of some samples; few hardly know their own spread."""
     own = float(x.var(ddof=1)) if x.size > 1 else 0.0
-    if x.size < _FEW:
-        return max(own, in_training) / x.size, _LONG_TAILS
-    return own / x.size, x.size - 1
-
-
-def _welch(gap: float, terms: Sequence[tuple[float, float]]) -> float:
-    """Two-sided p-value of a sum of means, with Satterthwaite's degrees of freedom."""
-    variance = sum(term for term, _ in terms)
-    if variance <= 0:
-        return float(gap == 0)
-    spread = sum(term**2 / max(freedom, 1) for term, freedom in terms)
-    freedom = variance**2 / spread if spread > 0 else np.inf
-    return float(2 * student.sf(abs(gap) / np.sqrt(variance), freedom))
+    return (max(own, in_training) if x.size < _FEW else own) / x.size
 
 
 def _scale(
     centred: Float64Array, freedom: int, low: float, high: float, n_train: float
 ) -> tuple[float | None, float]:
-    """Ratio of standard deviations to the nearest end of a range, and the p-value of its logarithm.
+    """Ratio of a standard deviation to the nearest end of a range, and its p-value.
 
     The variance of a variance depends on the tails: the kurtosis of the samples enters, or that
     of the normal distribution where it is larger. Samples that do not vary at all are no proof.
@@ -519,10 +481,8 @@ def _scale(
     if freedom < _FEW - 1 or low <= 0:
         return None, 1.0
     sd = float(np.sqrt(centred @ centred / freedom))
-    if low <= sd <= high:
-        return 1.0, 1.0
-    if sd == 0.0:
-        return 0.0, 1.0
+    if low <= sd <= high or sd == 0.0:
+        return (1.0 if sd else 0.0), 1.0
     factor = sd / (high if sd > high else low)
     kurtosis = max(3.0, float(np.mean(centred**4) / np.mean(centred**2) ** 2))
     error = np.sqrt((kurtosis - 1) * (1 / freedom + 1 / n_train))

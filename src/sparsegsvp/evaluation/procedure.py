@@ -7,9 +7,9 @@ them, and pipelines, where a panel is traced back through the steps to the input
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -23,8 +23,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._typing import Float64Array, IntArray
 from .._validate import close_names, find_columns
-from ..estimators import GSVPSVM, GSVPSVMCV
+from ..estimators import GSVPSVM, GSVPSVMCV, Panel
 from ..estimators.center import takes_batch
+from .cache import digest
 from .splits import Fold, Samples
 
 #: Sizes of the ladder.
@@ -99,9 +100,15 @@ class Procedure:
         return with_seed(clone(self.estimator), seed).fit(X, y, **given)
 
     def fit_sizes(
-        self, rows: IntArray, sizes: Sequence[int], seed: int, codes: IntArray | None = None
+        self,
+        rows: IntArray,
+        sizes: Sequence[int],
+        seed: int,
+        codes: IntArray | None = None,
+        *,
+        sizes_only: bool = False,
     ) -> SizedFits:
-        """Return models of several sizes, from one path, fitted on some rows."""
+        """Return a clone and models of several sizes, from one path, fitted on some rows."""
         estimator = with_seed(clone(self.estimator), seed)
         X, y, given = self._training(estimator, rows, codes)
         steps: list[tuple[str, Any]] = []
@@ -114,16 +121,21 @@ class Procedure:
                 }
                 X = step.fit_transform(X, y, **own)
                 steps.append((name, step))
-        models = last_step(estimator).fit_path(X, y, list(sizes))
-        return SizedFits(self.estimator, steps, models)
+        last = last_step(estimator)
+        if sizes_only:
+            return SizedFits(None, self.estimator, steps, last.fit_path(X, y, list(sizes)))
+        own = fit_parameters(last, self._groups(rows))
+        return SizedFits(estimator, self.estimator, steps, last.fit_with_path(X, y, sizes, **own))
 
     def _training(
         self, estimator: Any, rows: IntArray, codes: IntArray | None
     ) -> tuple[Any, NDArray[Any], dict[str, Any]]:
         samples = self.samples
-        groups = None if samples.groups is None else samples.groups[rows]
-        given = fit_parameters(estimator, groups, self._batch(rows))
+        given = fit_parameters(estimator, self._groups(rows), self._batch(rows))
         return _safe_indexing(samples.X, rows), self.labels(codes)[rows], given
+
+    def _groups(self, rows: IntArray) -> NDArray[Any] | None:
+        return None if self.samples.groups is None else self.samples.groups[rows]
 
     def _batch(self, rows: IntArray) -> NDArray[np.str_] | None:
         return next((values[rows] for values in self.samples.batches.values()), None)
@@ -148,8 +160,12 @@ class Procedure:
 
 @dataclass(frozen=True)
 class SizedFits:
-    """Models of several sizes behind the same fitted steps of a pipeline, if there are any."""
+    """Models of several sizes behind the same fitted steps of a pipeline, if there are any.
 
+    ``own`` is the fitted procedure itself, unless only the sizes were asked for.
+    """
+
+    own: Any
     estimator: Any
     steps: list[tuple[str, Any]]
     models: Mapping[int, Any]
@@ -168,7 +184,7 @@ def possible_sizes(estimator: Any, sizes: Sequence[int], n_features: int) -> tup
     Features without a penalty are in every panel, and those with an infinite one in none.
     """
     last = last_step(estimator)
-    if not hasattr(last, "fit_path"):
+    if not sizes or not hasattr(last, "fit_path"):
         return ()
     least, most = 1, n_features
     factors = getattr(last, "penalty_factor", None)
@@ -203,8 +219,8 @@ class PathScores:
     """
 
     search: GSVPSVMCV
-    X: Any
-    y: NDArray[Any]
+    X: Any  # in the canonical order of the rows
+    order: IntArray
 
     @classmethod
     def of(cls, procedure: Procedure, sizes: Sequence[int], seed: int) -> PathScores | None:
@@ -215,8 +231,8 @@ class PathScores:
         if not hasattr(last, "fit_path") or any(_looks_at_labels(step) for _, step in steps):
             return None
         samples = procedure.samples
-        rows = np.arange(samples.codes.size)
-        X = samples.X
+        rows = samples.order
+        X = _safe_indexing(samples.X, rows)
         for _, step in steps:
             if hasattr(step, "fit_transform"):
                 more = {"batch": procedure._batch(rows)} if takes_batch(step) else {}
@@ -224,16 +240,19 @@ class PathScores:
         shared = ("tau", "clip", "max_correlation", "penalty_factor", "standardize")
         options = {name: last.get_params(deep=False)[name] for name in shared}
         if options["tau"] is None:
-            labels = np.random.default_rng(seed).permutation(samples.codes)
+            labels = np.random.default_rng(seed).permutation(samples.codes[rows])
             options["tau"] = GSVPSVM(1, clip=last.clip).fit(X, labels).tau_
-        return cls(GSVPSVMCV(max_features=max(sizes), **options), X, samples.y)
+        options |= {"max_features": max(sizes), "decision": "discriminant"}
+        return cls(GSVPSVMCV(**options), X, rows)
 
     def best(self, codes: IntArray, folds: Sequence[Fold], sizes: Sequence[int]) -> float:
         """Return the best balanced accuracy over some sizes."""
-        cv = [(np.sort(fold.train), np.sort(fold.test)) for fold in folds]
-        path = clone(self.search).set_params(cv=cv).fit(self.X, codes).path_
-        scores = path["balanced_accuracy"]
-        return float(max(scores[min(size, scores.size) - 1] for size in sizes))
+        place = np.argsort(self.order)
+        cv = [(np.sort(place[fold.train]), np.sort(place[fold.test])) for fold in folds]
+        search = clone(self.search).set_params(cv=cv)
+        scores = search._search(self.X, codes[self.order])[1]["balanced_accuracy"]
+        # sums of weights round differently in another order
+        return round(float(max(scores[min(size, scores.size) - 1] for size in sizes)), 12)
 
 
 def _looks_at_labels(step: Any) -> bool:
@@ -323,14 +342,10 @@ def selected_features(model: Any, n_features: int) -> IntArray | None:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.feature_selection import SelectKBest
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
     >>> from sparsegsvp.evaluation import selected_features
-    >>> X = np.array([[0.1, 1, 5], [0, 2, 6], [1, 1, 1], [1.1, 2, 2]])
-    >>> pipe = make_pipeline(SelectKBest(k=2), LogisticRegression()).fit(X, [0, 0, 1, 1])
-    >>> selected_features(pipe, 3)
+    >>> X = [[0.1, 1, 5], [0, 2, 6], [1, 1, 1], [1.1, 2, 2]]
+    >>> selected_features(SelectKBest(k=2).fit(X, [0, 0, 1, 1]), 3)
     array([0, 2])
     """
     result = None
@@ -363,7 +378,7 @@ def ranked_features(model: Any, n_features: int) -> IntArray:
 
 
 def exact_panel(model: Any, size: int, n_features: int) -> IntArray:
-    """Return exactly ``size`` features of a fitted estimator: its panel, cut or filled by its order.
+    """Return exactly ``size`` features: a fitted estimator's panel, cut or filled by its order.
 
     Fewer only when it ranks fewer.
     """
@@ -490,8 +505,6 @@ def only_with(estimator: Any, columns: Sequence[int]) -> Any:
 
     The steps before the last treat every column by itself, and see all of them.
     """
-    from ..estimators import Panel
-
     again = clone(estimator)
     steps = again.steps if isinstance(again, Pipeline) else [("model", again)]
     model = steps[-1][1].set_params(penalty_factor=np.zeros(len(columns)))
@@ -501,24 +514,12 @@ def only_with(estimator: Any, columns: Sequence[int]) -> Any:
     return Pipeline([*steps[:-1], ("these alone", Panel(tuple(columns))), steps[-1]])
 
 
-def describe(value: Any) -> Any:
-    """Describe an estimator by its class and parameters, the same in every process."""
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    if hasattr(value, "get_params") and not isinstance(value, type):
-        params = value.get_params(deep=False)
-        return {"class": kind, "params": {name: describe(params[name]) for name in sorted(params)}}
-    if isinstance(value, Mapping):
-        return {str(k): describe(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [describe(v) for v in value]
-    if isinstance(value, partial):
-        parts = {"function": value.func, "args": value.args, "keywords": value.keywords}
-        return {name: describe(part) for name, part in parts.items()}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if value is None or isinstance(value, bool | int | float | str | np.generic):
-        return value
-    if hasattr(value, "__qualname__"):  # a function or a class
-        return f"{value.__module__}.{value.__qualname__}"
-    # splitters and scorers show what they were made with; an address is of this process alone
-    return kind if " at 0x" in repr(value) else {"class": kind, "shown": repr(value)}
+def describe(estimator: Any) -> str:
+    """Describe an estimator by all its parameters, the same in every process."""
+    parts = []
+    for name, value in sorted(estimator.get_params(deep=True).items()):
+        if hasattr(value, "get_params"):
+            value = type(value)  # its parameters come with their own names
+        long = isinstance(value, np.ndarray | list | tuple) and len(value) > 20
+        parts.append(f"{name}={digest(value) if long else repr(value)}")
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{type(estimator).__qualname__}({', '.join(parts)})")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -207,12 +207,13 @@ def find_decimal(
             f"thousands with {option('thousands')}",
         )
     mark = "," if comma is not None or options.thousands == "." else "."
-    if comma is not None and not any(
-        not _THOUSANDS[","].fullmatch(str(c.cells[i]).strip())
-        for c in columns.values() for i in c.marked[","]
-    ):  # fmt: skip
-        if read is None or read[0] != ",":
-            raise _two_readings(comma, ",")
+    commas = (str(c.cells[i]).strip() for c in columns.values() for i in c.marked[","])
+    if (
+        comma is not None
+        and (read is None or read[0] != ",")
+        and all(map(_THOUSANDS[","].fullmatch, commas))
+    ):
+        raise _two_readings(comma, ",")
     for name, column in columns.items():
         if mark != options.thousands and _may_be_thousands(column, mark):
             raise _two_readings(place(name, column.marked[mark][0]), mark)
@@ -221,7 +222,9 @@ def find_decimal(
 
 def may_be_thousands(columns: Mapping[str, Column], mark: str) -> Iterator[Notice]:
     """Say so where every number with a mark has three digits after it."""
-    marked = [(name, str(c.cells[i]).strip()) for name, c in columns.items() for i in c.marked[mark]]
+    marked = [
+        (name, str(c.cells[i]).strip()) for name, c in columns.items() for i in c.marked[mark]
+    ]
     if marked and all(_THOUSANDS[mark].fullmatch(text) for _, text in marked):
         name, text = marked[0]
         yield Notice(
@@ -256,15 +259,13 @@ def _two_readings(place: Place, mark: str) -> InputError:
 
 
 def to_numbers(
-    column: Column, decimal: str, thousands: str | None, codes: Codes
+    cells: Sequence[Any], decimal: str, thousands: str | None, codes: Codes
 ) -> tuple[NDArray[np.float64], Counter[str], list[int]]:
-    """Return a column as numbers, how often each code for missing values occurs, and bad rows."""
-    met: Counter[str] = Counter()
-    bad: list[int] = []
-    values = np.full(len(column.cells), np.nan)
+    """Return cells as numbers, how often each code for missing values occurs, and bad places."""
+    values, met, bad = np.full(len(cells), np.nan), Counter[str](), list[int]()
     marks = _MARKS[thousands] if thousands else ""
     grouped = re.compile(rf"[+-]?\d{{1,3}}([{marks}]\d{{3}})+([{decimal}]\d*)?") if marks else None
-    for i, cell in enumerate(column.cells):
+    for i, cell in enumerate(cells):
         if isinstance(cell, str):
             text = cell.strip()
             if text.lower() in codes.missing:
@@ -276,7 +277,6 @@ def to_numbers(
                 text = text.replace(".", "_").replace(",", ".")
             if looks_numeric(text):
                 values[i] = float(text)
-                met[text] += math.isnan(values[i])
             else:
                 bad.append(i)
         elif is_value(cell):
@@ -395,7 +395,7 @@ def suspected_codes(
         if len(others) and (others > 0).any():
             far = [code for code in codes if abs(code) > _FAR * others.max()]
             met.update({code: int((column == code).sum()) for code in far})
-            where += [names[j]] if far else []
+            where += [names[int(j)]] if far else []
     if met:
         listing = ", ".join(f"{code:g} ({n} times)" for code, n in met.items())
         codes_text = ",".join(f"{code:g}" for code in met)
@@ -407,8 +407,3 @@ def suspected_codes(
             "decides everything.",
             actions=(Action("na", codes_text, f"Treat {codes_text} as missing"),),
         )
-
-
-def count_labels(cells: Iterable[str | None]) -> dict[str, int]:
-    """Count labels in sorted order, without those that are missing."""
-    return dict(sorted(Counter(cell for cell in cells if cell is not None).items()))

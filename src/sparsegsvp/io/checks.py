@@ -109,7 +109,7 @@ def _leave_out_unlabelled(draft: Draft, labels: list[str | None]) -> None:
         picked = [cells[i] for i in rows]
         draft.adjust[name] = np.array(picked) if isinstance(cells, np.ndarray) else picked
     if draft.lines is not None:
-        draft.lines = [draft.lines[i] for i in rows]
+        draft.lines = [draft.lines[int(i)] for i in rows]
 
 
 def spelling_key(label: str) -> str:

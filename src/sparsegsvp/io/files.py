@@ -29,32 +29,10 @@ _UNFINISHED, _REPLACED = ".sparsegsvp-partial-", ".sparsegsvp-before-"
 
 
 def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
-    """Write a file whole or not at all.
+    """Write a file whole or not at all: to a hidden sibling, which then takes its name.
 
-    The content goes to a sibling first, which then takes the name of the file; if anything
-    fails before that, the old file (or none) is what remains. A symbolic link is followed, and
-    what is no regular file (a device, a pipe) is written to as it is.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; an existing one is replaced.
-    content : str or bytes
-        Text is written as UTF-8, line endings untouched.
-
-    Returns
-    -------
-    pathlib.Path
-        The path written.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from sparsegsvp.io import write_atomic
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_atomic(pathlib.Path(folder) / "a.txt", "whole")
-    ...     path.read_text(), sorted(p.name for p in path.parent.iterdir())
-    ('whole', ['a.txt'])
+    A symbolic link is followed, and what is no regular file (a device, a pipe) is written to as
+    it is. Text is written as UTF-8, line endings untouched.
     """
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     final = Path(os.path.realpath(path))
@@ -82,36 +60,11 @@ def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
 
 @contextmanager
 def whole_folder(path: str | PathLike[str], *, owned: Collection[str] = ()) -> Iterator[Path]:
-    """Fill a folder that appears under its name only when it is complete.
+    """Yield a hidden folder to fill, which takes the place of `path` when the block ends.
 
-    Inside the ``with`` block files are written to a hidden folder beside `path` (within it, if
-    it is a mount point), which then takes its place. If the block raises, it is removed and
-    whatever stood at `path` is untouched.
-
-    Parameters
-    ----------
-    path : path-like
-        The folder. Its parents are made if needed.
-    owned : collection of str, default=()
-        Names of files of an earlier run that may be replaced, and of folders, with a slash at
-        their end. A folder that holds anything else is refused at once, before any work is done.
-
-    Yields
-    ------
-    pathlib.Path
-        The temporary folder to write into.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from sparsegsvp.io import whole_folder
-    >>> with tempfile.TemporaryDirectory() as parent:
-    ...     out = pathlib.Path(parent) / "out"
-    ...     with whole_folder(out) as folder:
-    ...         _ = (folder / "a.txt").write_text("1")
-    ...         seen_early = out.exists()
-    ...     seen_early, sorted(p.name for p in out.iterdir())
-    (False, ['a.txt'])
+    If the block raises, whatever stood at `path` is untouched. `owned` names files of an earlier
+    run that may be replaced, and folders, with a slash at their end; a folder that holds anything
+    else is refused before any work is done.
     """
     final = Path(os.path.realpath(path))  # a link stays, even one to a folder not yet there
     with _refusing("the folder cannot be made", path, "choose another folder"):
@@ -213,31 +166,9 @@ def _refusing(what: str, path: str | PathLike[str], remedy: str) -> Iterator[Non
 def prepare_output(
     path: str | PathLike[str], *, force: bool = False, owned: Collection[str] | None = None
 ) -> None:
-    """Find out before the work whether its results can be written; write nothing.
+    """Find out before the work whether a file, or with `owned` a folder, can be written.
 
-    Parameters
-    ----------
-    path : path-like
-        A file or, with `owned`, a folder.
-    force : bool, default=False
-        Whether a file of this name, or results of an earlier run, may be replaced.
-    owned : collection of str or None, default=None
-        Names of files of an earlier run, for a folder.
-
-    Raises
-    ------
-    InputError
-        If something is there that may not be replaced, or nothing can be written there.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from sparsegsvp.io import prepare_output
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "a.csv"
-    ...     prepare_output(path)
-    ...     _ = path.write_text("1")
-    ...     prepare_output(path, force=True)
+    With `force` a file of this name, or results of an earlier run, may be replaced.
     """
     final = Path(os.path.realpath(path))
     with _refusing("nothing can be written there", path, _ROOM):
@@ -302,30 +233,10 @@ _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def harmless(text: str) -> str:
-    """Make text from a file safe to open in a spreadsheet.
+    """Put an apostrophe before all that a spreadsheet would run as a formula.
 
-    A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break would be run
-    as a formula; an apostrophe before it makes it text. Where the list separator is a semicolon,
-    as in much of Europe, or a tab, cells also begin within a cell, and lines in any case. Plain
-    numbers such as ``-1``, which are labels often enough, stay as they are.
-
-    Parameters
-    ----------
-    text : str
-        The cell.
-
-    Returns
-    -------
-    str
-        The cell, with an apostrophe before all that could be run.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io import harmless
-    >>> harmless("=cmd|'/c calc'!A1"), harmless("-1"), harmless("TP53")
-    ("'=cmd|'/c calc'!A1", '-1', 'TP53')
-    >>> harmless("x;=1+1")
-    "x;'=1+1"
+    Where the list separator is a semicolon, as in much of Europe, or a tab, cells also begin
+    within a cell, and lines in any case. Plain numbers such as -1 stay as they are.
     """
     cells = _CELL_ENDS.split(text)
     safe = "".join(f"'{cell}" if _is_formula(cell) else cell for cell in cells)
@@ -337,28 +248,7 @@ def _is_formula(cell: str) -> bool:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Format rows as CSV: text made harmless, numbers so that they read back exactly.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    rows : iterable of sequences
-        Cells: text, numbers, or None for an empty one.
-
-    Returns
-    -------
-    str
-        The file's content, lines ended by ``\\n``.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io import csv_text
-    >>> print(csv_text(["feature", "weight"], [["@SUM(A1)", -0.5], ["b,c", None]]), end="")
-    feature,weight
-    '@SUM(A1),-0.5
-    "b,c",
-    """
+    """Format rows as CSV: text made harmless, numbers so that they read back exactly."""
     return "".join(",".join(map(_csv_cell, line)) + "\n" for line in (header, *rows))
 
 
@@ -373,24 +263,7 @@ def _csv_cell(cell: Any) -> str:
 
 
 def workbook(sheets: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> bytes:
-    """Return the content of an .xlsx file, the same bytes every time.
-
-    Parameters
-    ----------
-    sheets : mapping from name to (header, rows)
-        Cells are text, numbers, or None for an empty one. No text becomes a formula.
-
-    Returns
-    -------
-    bytes
-
-    Examples
-    --------
-    >>> from sparsegsvp.io import workbook
-    >>> content = workbook({"panel": (["feature", "weight"], [["=1+1", 0.5]])})
-    >>> content[:2], content == workbook({"panel": (["feature", "weight"], [["=1+1", 0.5]])})
-    (b'PK', True)
-    """
+    """Return an .xlsx file of (header, rows) by name: the same bytes every time, no formulas."""
     openpyxl = need("openpyxl", "cli")
     book = openpyxl.Workbook(write_only=True)
     book.properties.created = book.properties.modified = datetime.datetime(1980, 1, 1)

@@ -10,20 +10,18 @@ from __future__ import annotations
 import datetime
 import hashlib
 import itertools
-import json
 import math
 import os
 import re
 import zipfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from .._notices import Action, Notice
 from .cells import as_label
 from .errors import (
     InputError,
@@ -36,7 +34,7 @@ from .errors import (
     quote,
     suggestion,
 )
-from .frame import Frame, collect, from_anndata, from_columns
+from .frame import Frame, collect, from_anndata, from_pandas
 from .geo import is_series_matrix, read_series_matrix
 from .text import (
     UNPACKED_BYTES,
@@ -188,20 +186,34 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[Rows]:
         cells = page.to_python(skip_empty_area=False)
     filled = [(i, row) for i, row in enumerate(cells, start=1) if any(c != "" for c in row)]
     if not filled:
-        others = f"; there are {listed(shown)}: name one with {option('sheet')}"
+        filled_ones = [other for other in shown if other != name]
         raise InputError(
-            f"sheet {quote(name)} is empty", remedy=others.removeprefix("; ") if shown[1:] else ""
+            f"sheet {quote(name)} is empty",
+            remedy=f"read another: {_sheets(filled_ones)}" if filled_ones else "",
         )
     head = filled[:_TITLES_AMONG]
     titles = skip_titles(head)
     line, header = filled[titles]
-    notes = titles_note(head, titles)
-    if len(shown) > 1 and sheet is None:
-        notes.append(f"the first of {len(shown)} sheets, {quote(name)}")
+    notes, notices = titles_note(head, titles), list[Notice]()
+    others = [other for other in shown if other != name] if sheet is None else []
+    if others:
+        read = f"the first of {len(shown)} sheets, {quote(name)}"
+        notes.append(read)
+        choices = tuple(Action("sheet", other, f"Read sheet {other}") for other in others)
+        notices.append(Notice("sheets", "note", f"This is {read}.", choices))
     names = [_header_name(cell, i, line) for i, cell in enumerate(header, start=1)]
     while names and not names[-1]:
         names.pop()
-    yield Rows(names, _excel_cells(filled[titles + 1 :], len(names)), "Excel", notes)
+    try:
+        yield Rows(names, _excel_cells(filled[titles + 1 :], len(names)), "Excel", notes, notices)
+    except InputError as error:
+        if others:  # the first may be a title page
+            error.remedy += f"; or read another sheet: {_sheets(others)}"
+        raise
+
+
+def _sheets(names: Sequence[str]) -> str:
+    return ", ".join(option("sheet", name) for name in names[:8])
 
 
 def _header_name(cell: Any, position: int, line: int) -> str:
@@ -284,62 +296,11 @@ def _read_parquet(path: Path, options: ReadOptions, asked: Collection[str] | Non
         promised = file.metadata.num_rows
         _check_size(8 * promised * len(file.schema_arrow.names), path, _RATIO)
         table = file.read(use_threads=False)
-    if table.num_rows != promised or any(len(c) != promised for c in table.columns):
+    if any(len(column) != promised for column in table.columns):
         raise InputError(f"{promised} rows are promised, {table.num_rows} are there", remedy=_AGAIN)
     table.validate(full=True)
-    # pandas' own name for an index without one says nothing to the reader of a message
-    names = ["" if n.startswith("__index_level_") else n for n in table.column_names]
-    columns = [_arrow_column(column) for column in table.columns]
-
-    def to_numbers(at: list[int], dtype: Any) -> Any:
-        X = np.empty((table.num_rows, len(at)), dtype)
-        for j, i in enumerate(at):
-            X[:, j] = _arrow_numbers(table.column(i))
-        return X
-
-    frame = from_columns(names, columns, table.num_rows, "Parquet", to_numbers)
-    described = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
-    index = [n for n in described.get("index_columns") or [] if n in table.column_names]
-    if len(index) == 1:
-        position = table.column_names.index(index[0])
-        frame.ids, frame.id_name = frame.column(position), names[position] or "index"
-        frame = _without_column(frame, position)
-    frame.turns = True
-    return frame
-
-
-def _without_column(frame: Frame, position: int) -> Frame:
-    """Return a frame without the column that is its index."""
-    kept = frame.at != position
-    frame.numbers, at = frame.numbers[:, kept], frame.at[kept]
-    frame.at = at - (at > position)
-    frame.texts = {p - (p > position): c for p, c in frame.texts.items() if p != position}
-    frame.names = [n for p, n in enumerate(frame.names) if p != position]
-    return frame
-
-
-def _arrow_column(column: Any) -> Any:
-    """Return the name of a type of numbers, or the cells of a column."""
-    from pyarrow import types
-
-    kind = column.type
-    if types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
-        return {"float": "float32", "halffloat": "float16"}.get(str(kind), "float64")
-    if types.is_integer(kind):
-        return "int64"
-    return column.to_pylist()
-
-
-def _arrow_numbers(column: Any) -> Any:
-    """Return a column of Arrow as an array of numbers, NaN where one is missing."""
-    import pyarrow as pa
-
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    if column.null_count or pa.types.is_decimal(column.type):
-        kind = pa.float32() if column.type == pa.float32() else pa.float64()
-        column = column.cast(kind, safe=False)  # large integers are rounded, as in other formats
-    return column.to_numpy()
+    frame = from_pandas(table.to_pandas(use_threads=False))
+    return replace(frame, kind="Parquet", turns=True)
 
 
 # --- AnnData ---------------------------------------------------------------------------

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
-from .cells import Codes, Place, as_label, column_slices, is_value, look_at
+from .cells import Codes, Place, as_label, column_slices, look_at, to_numbers
 from .errors import InputError, option, quote
 from .roles import look_of, names_people, names_samples
-from .text import OpenRows, ReadOptions, Rows, looks_numeric
+from .text import OpenRows, ReadOptions, Rows
 
 _SURE = 50  # rows that show which columns hold text
 _STRAY = 0.1  # a column with a smaller share of text is numbers with a slip in it
@@ -115,18 +115,21 @@ class Frame:
         if self.decimal is None:
             return None
         for i in range(len(self)):
-            part = np.flatnonzero(np.isfinite(self.numbers[i]) & (self.numbers[i] % 1 != 0))
-            if len(part):
-                text = repr(float(self.numbers[i, part[0]])).replace(".", self.decimal)
-                name = self.names[self.at[part[0]]]
-                return self.decimal, Place(text, name, self.row(i), self.where(i, name))
+            for j in np.flatnonzero(np.isfinite(self.numbers[i]) & (self.numbers[i] % 1 != 0)):
+                text = repr(float(self.numbers[i, j]))
+                if "." in text:  # 9e-05 has no mark
+                    name = self.names[self.at[j]]
+                    text = text.replace(".", self.decimal)
+                    return self.decimal, Place(text, name, self.row(i), self.where(i, name))
         return None
 
     def upright(self, options: ReadOptions) -> Frame:
         """Return the frame with samples in rows: text where others hold numbers is refused."""
         codes, numbers = Codes(options.na), self.numbers
         for i, cells in self.text_rows.items():
-            values, _, odd = _one_by_one([cells[p] for p in self.at], self.decimal or ".", codes)
+            values, _, odd = to_numbers(
+                [cells[p] for p in self.at], self.decimal or ".", None, codes
+            )
             if odd:
                 cell, name = cells[self.at[odd[0]]], self.names[self.at[odd[0]]]
                 more = f" ({len(odd) - 1} more cells of this line are none)" if len(odd) > 1 else ""
@@ -159,16 +162,16 @@ class Frame:
             if p in place:
                 M[:, j] = self.numbers[:, place[p]]
             else:
-                M[:, j], more, odd_in[p] = _one_by_one(self.texts[p], mark, codes)
+                M[:, j], more, odd_in[p] = to_numbers(self.texts[p], mark, None, codes)
                 met += more
         counts = Counter(i for odd in odd_in.values() for i in odd)
         rows = {*self.text_rows, *(i for i, n in counts.items() if 2 * n > len(kept))}
         for p, odd in odd_in.items():
             strays = [i for i in odd if i not in rows]
             if len(names) > 2 and len(strays) > max(1, _STRAY * len(names)):
+                text = f"{quote(self.texts[p][strays[0]])} on {self.row(strays[0])}"
                 raise InputError(
-                    f"column {quote(self.names[p])} holds text ({quote(self.texts[p][strays[0]])} on "
-                    f"{self.row(strays[0])})",
+                    f"column {quote(self.names[p])} holds text ({text})",
                     remedy=f"drop it with {option('drop', [self.names[p]])}: every column but the "
                     "first is a sample",
                 )
@@ -358,104 +361,45 @@ class _NumberReader:
         return values, []
 
     def _slowly(self, cells: Sequence[Any]) -> tuple[NDArray[np.float64], list[int]]:
-        values, met, odd = _one_by_one(cells, self.decimal, self.known)
+        values, met, odd = to_numbers(cells, self.decimal, None, self.known)
         self.codes += met
         if odd and self.decimal == "." and not self.comma:
             self.comma = bool(look_at([cells[j] for j in odd], self.known).marked[","])
         return values, odd
 
 
-def _one_by_one(
-    cells: Sequence[Any], decimal: str, codes: Codes
-) -> tuple[NDArray[np.float64], Counter[str], list[int]]:
-    """Return numbers, codes for missing values, and the positions of what is neither."""
-    values, met, odd = np.full(len(cells), np.nan), Counter[str](), []
-    for j, cell in enumerate(cells):
-        if isinstance(cell, str):
-            text = cell.strip()
-            if text.lower() in codes.missing:
-                met[text] += bool(text)
-                continue
-            if decimal == ",":
-                text = text.replace(".", "_").replace(",", ".")
-            if looks_numeric(text):
-                values[j] = float(text)
-            else:
-                odd.append(j)
-        elif is_value(cell):
-            values[j] = float(cell)
-        elif as_label(cell) is not None:
-            odd.append(j)
-    return values, +met, odd
-
-
 # --- data in memory ----------------------------------------------------------------------
-
-
-def from_columns(
-    names: Sequence[Any],
-    columns: Sequence[Any],
-    n_rows: int,
-    kind: str,
-    to_numbers: Callable[[list[int], Any], Any],
-) -> Frame:
-    """Make a frame of columns with types, of pandas, polars or Arrow.
-
-    A column is given as its cells, or as the type of its numbers; ``to_numbers(positions, dtype)``
-    returns the columns of numbers at some positions as a matrix.
-    """
-    at = [i for i, column in enumerate(columns) if isinstance(column, str)]
-    single = bool(at) and all(columns[i] in ("float32", "float16") for i in at)
-    dtype = np.float32 if single else np.float64
-    X = to_numbers(at, dtype) if at else np.empty((n_rows, 0))
-    texts = {i: list(column) for i, column in enumerate(columns) if not isinstance(column, str)}
-    named = [as_label(name) or "" for name in names]
-    return Frame(named, X, np.array(at, dtype=np.intp), texts, kind)
 
 
 def from_pandas(frame: Any) -> Frame:
     """Make a frame of a pandas data frame; its index names the samples unless it counts."""
     from pandas.api import types
 
-    def given(i: int) -> Any:
-        dtype = frame.dtypes.iloc[i]
-        number = types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype)
-        if number and not isinstance(dtype, types.CategoricalDtype):
-            return str(dtype).lower().partition("[")[0]
-        column = frame.iloc[:, i]
-        return column.astype(object).where(column.notna(), None).tolist()
-
-    def to_numbers(at: list[int], dtype: Any) -> Any:
-        return frame.iloc[:, at].to_numpy(dtype=dtype, na_value=np.nan)
-
-    made = from_columns(
-        list(frame.columns), [given(i) for i in range(frame.shape[1])], len(frame), "pandas",
-        to_numbers,
-    )  # fmt: skip
+    dtypes = list(frame.dtypes)
+    at = [
+        i
+        for i, dtype in enumerate(dtypes)
+        if types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype)
+    ]
+    kinds = {str(dtypes[i]).lower().partition("[")[0] for i in at}
+    single = bool(at) and kinds <= {"float32", "float16", "float"}
+    dtype = np.float32 if single else np.float64
+    X = (
+        frame.iloc[:, at].to_numpy(dtype=dtype, na_value=np.nan)
+        if at
+        else np.empty((len(frame), 0))
+    )
+    columns = {i: frame.iloc[:, i].astype(object) for i in set(range(len(dtypes))).difference(at)}
+    texts = {i: column.where(column.notna(), None).tolist() for i, column in columns.items()}
+    names = [as_label(name) or "" for name in frame.columns]
+    made = Frame(names, np.ascontiguousarray(X), np.array(at, dtype=np.intp), texts, "pandas")
     index = frame.index
-    counts = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
     if index.nlevels > 1:
         index = index.map(lambda levels: ", ".join(str(level) for level in levels))
+    counts = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
     if not counts or index.name is not None:
-        made.ids = list(index)
-        made.id_name = "index" if index.name is None else str(index.name)
+        made.ids, made.id_name = list(index), str(index.name or "index")
     return made
-
-
-def from_polars(frame: Any) -> Frame:
-    """Make a frame of a polars data frame."""
-    import polars as pl
-
-    def given(i: int) -> Any:
-        dtype = frame.dtypes[i]
-        number = dtype.is_numeric() or str(dtype) == "Boolean"
-        return str(dtype).lower() if number else frame.to_series(i).to_list()
-
-    columns = [given(i) for i in range(frame.width)]
-    return from_columns(
-        frame.columns, columns, frame.height, "polars",
-        lambda at, dtype: frame[:, at].cast(pl.Float64).to_numpy().astype(dtype),
-    )  # fmt: skip
 
 
 def from_matrix(X: Any, names: Sequence[str] | None) -> Frame:

@@ -27,7 +27,8 @@ from .formats import existing_file
 
 MAX_BYTES = 1 << 30
 _PACKAGE = __name__.partition(".")[0]
-_SCALARS = {f"numpy.{n}" for n in "bool bool_ int64 int32 intp str_ float64 float32 uint8".split()}
+_NUMBERS = ("bool", "bool_", "int64", "int32", "intp", "str_", "float64", "float32", "uint8")
+_SCALARS = {f"numpy.{name}" for name in _NUMBERS}
 # Which types each of skops' loaders may build. Loaders that are not here (functions, methods,
 # partials, constructors) are never used.
 _PLAIN: dict[str, set[str]] = {

@@ -732,10 +732,10 @@ def candidates(columns: Mapping[str, Sequence[str | None]], rows: bool = False) 
 
 # --- the class of interest -----------------------------------------------------------------
 
-_OF_INTEREST = """1 + abnormal active affected bad cancer carcinoma case cases dead death died disease
-    diseased event failure ill infected malignant metastasis metastatic mutant patient patients poor
-    pos positive present progression recurrence relapse relapsed resistant responder sick t true
-    tumor tumors tumour tumours yes y"""
+_OF_INTEREST = """1 + abnormal active affected bad cancer carcinoma case cases dead death died
+    disease diseased event failure ill infected malignant metastasis metastatic mutant patient
+    patients poor pos positive present progression recurrence relapse relapsed resistant responder
+    sick t true tumor tumors tumour tumours yes y"""
 _OF_COMPARISON = """0 - absent alive benign censored control controls ctrl false good healthy n neg
     negative no non none normal not reference sensitive survived uninfected well wildtype wt"""
 

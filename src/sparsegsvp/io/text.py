@@ -16,7 +16,7 @@ import os
 import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -53,25 +53,17 @@ class ReadOptions:
         # a shell passes \t on as two characters
         separator = {"\\t": "\t", "tab": "\t"}.get(self.separator or "", self.separator)
         object.__setattr__(self, "separator", separator)
-        if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
-            raise InputError(
-                f"{option('separator')} is {quote(separator)}",
-                remedy="give one character, such as ; or |, or write tab",
-            )
-        if self.decimal not in (None, ".", ","):
-            raise InputError(
-                f"{option('decimal')} is {quote(self.decimal)}", remedy="give a point or a comma"
-            )
-        if self.thousands not in (None, ".", ",", "'", " "):
-            raise InputError(
-                f"{option('thousands')} is {quote(self.thousands)}",
-                remedy="give a point, a comma, an apostrophe or a blank",
-            )
-        if self.thousands is not None and self.thousands == self.decimal:
-            raise InputError(
-                f"{option('thousands')} and {option('decimal')} are the same",
-                remedy="leave one of them out",
-            )
+        one = separator is None or (len(separator) == 1 and separator not in '"\r\n\0')
+        for name, value, good, remedy in (
+            ("separator", separator, one, "give one character, such as ; or |, or write tab"),
+            ("decimal", self.decimal, self.decimal in (None, ".", ","), "give a point or a comma"),
+            ("thousands", self.thousands, self.thousands in (None, ".", ",", "'", " "),
+             "give a point, a comma, an apostrophe or a blank"),
+            ("thousands", self.thousands, self.thousands is None or self.thousands != self.decimal,
+             "it cannot be the decimal mark, too"),
+        ):  # fmt: skip
+            if not good:
+                raise InputError(f"{option(name)} is {quote(value)}", remedy=remedy)
 
 
 @dataclass
@@ -147,66 +139,61 @@ def _find_encoding(raw: BinaryIO) -> str:
     head = raw.read(_BLOCK)
     if not head.strip():
         raise InputError("the file is empty", remedy="check the path")
-    if head.startswith(codecs.BOM_UTF8):
-        return _marked(raw, "utf-8-sig")
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return _marked(raw, "utf-16")
-    # Text of Western languages in UTF-16 has a zero in every second byte.
     sample = head[:4096]
-    if b"\0" in sample:
-        even, odd = sample[::2].count(0), sample[1::2].count(0)
-        if max(even, odd) > 0.8 * len(sample) / 2 and min(even, odd) < 0.05 * len(sample):
-            return _marked(raw, "utf-16-le" if odd > even else "utf-16-be")
-    if b"\0" in head or any(b"\0" in block for block in _bytes_of(raw)):
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    marked = None
+    if head.startswith(codecs.BOM_UTF8):
+        marked = "utf-8-sig"
+    elif head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        marked = "utf-16"
+    elif max(even, odd) > 0.4 * len(sample) and min(even, odd) < 0.05 * len(sample):
+        marked = "utf-16-le" if odd > even else "utf-16-be"  # of Western languages
+    if marked is not None:
+        error = _cannot_be(raw, marked)
+        if error is None:
+            return marked
+        raise InputError(
+            f"it begins as {marked} but does not go on so ({error})",
+            remedy="copy the file again, or save it as UTF-8",
+        )
+    raw.seek(0)
+    if any(b"\0" in block for block in _blocks(raw)):
         raise InputError(
             "this is not a text table (it holds zero bytes)",
             remedy="give the file the extension of its format, such as .xlsx or .parquet",
         )
     # Five bytes mean nothing in Windows' Western encoding; Latin-1 takes any.
-    for encoding in ("utf-8", "cp1252"):
-        raw.seek(0)
-        with suppress(UnicodeDecodeError):
-            _decode(raw, encoding)
-            return encoding
-    return "latin-1"
-
-
-def _marked(raw: BinaryIO, encoding: str) -> str:
-    """Return the encoding that the first bytes tell, if the rest agrees."""
-    raw.seek(0)
-    try:
-        _decode(raw, encoding)
-    except UnicodeError as error:
-        raise InputError(
-            f"it begins as {encoding} but does not go on so ({error})",
-            remedy="copy the file again, or save it as UTF-8",
-        ) from None
-    return encoding
+    return next((e for e in ("utf-8", "cp1252") if _cannot_be(raw, e) is None), "latin-1")
 
 
 def _check_encoding(raw: BinaryIO, encoding: str) -> None:
     try:
         io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs that are not of text
-        _decode(raw, encoding)
     except (LookupError, TypeError):
         raise InputError(
             f"there is no encoding called {quote(encoding)}",
             remedy="use utf-8, utf-16, latin-1 or another name that Python knows",
         ) from None
-    except ValueError as error:
+    if error := _cannot_be(raw, encoding):
         raise InputError(
-            f"the file is not {one_line(encoding)} ({getattr(error, 'reason', one_line(error))})",
+            f"the file is not {one_line(encoding)} ({error})",
             remedy="leave the encoding out to have it found",
-        ) from None
+        )
 
 
-def _bytes_of(raw: BinaryIO) -> Iterator[bytes]:
+def _blocks(raw: BinaryIO) -> Iterator[bytes]:
     """Yield the rest of a file in pieces."""
     return iter(lambda: raw.read(_BLOCK), b"")
 
 
-def _decode(raw: BinaryIO, encoding: str) -> None:
-    deque(codecs.iterdecode(_bytes_of(raw), encoding), maxlen=0)
+def _cannot_be(raw: BinaryIO, encoding: str) -> str | None:
+    """Return why a file is not in an encoding; None if it is."""
+    raw.seek(0)
+    try:
+        deque(codecs.iterdecode(_blocks(raw), encoding), maxlen=0)
+    except ValueError as error:
+        return str(getattr(error, "reason", one_line(error)))
+    return None
 
 
 # --- rows of cells ---------------------------------------------------------------------
@@ -303,7 +290,7 @@ def _find_separator(lines: list[str]) -> str:
     return max(candidates, key=lambda s: candidates[s])
 
 
-def skip_titles(head: list[tuple[int, Sequence[Any]]]) -> int:
+def skip_titles(head: Sequence[tuple[int, Sequence[Any]]]) -> int:
     """Return how many of the first rows are titles above the header.
 
     A title fills less than half of the cells that the widest row near it fills. What follows
@@ -337,7 +324,7 @@ def looks_numeric(text: str) -> bool:
     return True
 
 
-def titles_note(head: list[tuple[int, Sequence[Any]]], titles: int) -> list[str]:
+def titles_note(head: Sequence[tuple[int, Sequence[Any]]], titles: int) -> list[str]:
     """Say which lines were passed over above the header."""
     if not titles:
         return []
@@ -360,7 +347,7 @@ def open_delimited(path: Path, options: ReadOptions) -> Iterator[Rows]:
             raise InputError("the file is empty", remedy="check the path")
         titles = skip_titles(head)
         names = [name.strip() for name in head[titles][1]]
-        body = itertools.chain(head[titles + 1 :], lines)
+        body: Iterator[tuple[int, list[str]]] = itertools.chain(head[titles + 1 :], lines)
         notes, notices = titles_note(head, titles), list[Notice]()
         longer = [cells for _, cells in head[titles + 1 :]]
         if longer[1:] and all(len(cells) == len(names) + 1 for cells in longer):
@@ -450,14 +437,7 @@ def of_width(
 
 
 def listed_names(given: Sequence[str]) -> tuple[str, ...]:
-    """Return names that stand in texts with commas between them, or one in each line of a file.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.text import listed_names
-    >>> listed_names(["age, sex", "stage"])
-    ('age', 'sex', 'stage')
-    """
+    """Return names that stand in texts with commas between them, or one in each line of a file."""
     parts = [[text] if text.startswith("@") else text.split(",") for text in given]
     names = [name.strip() for part in parts for name in part]
     return names_or_files([name for name in names if name])

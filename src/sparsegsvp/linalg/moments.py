@@ -6,6 +6,7 @@ sites, so one pass over the rows is enough, whatever comes after it.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -97,29 +98,29 @@ class ClassMoments:
         ClassMoments
         """
         names = names_of(X)
-        matrix = read_rows(X)
-        n = matrix.shape[0]
+        rows = read_rows(X)
+        n = rows.shape[0]
         labels = np.zeros(n, dtype=int) if y is None else column_or_1d(y, warn=True)
         if len(labels) != n:
             raise ValueError(
                 f"X has {n} rows and y has {len(labels)} labels: pass one label per row"
             )
         if classes is None:
-            found, codes = np.unique(labels, return_inverse=True)
+            known, codes = np.unique(labels, return_inverse=True)
         else:
-            found = np.unique(np.asarray(classes))
-            codes = np.searchsorted(found, labels).clip(max=len(found) - 1)
-            if not np.array_equal(found[codes], labels):
-                extra = sorted(set(labels.tolist()) - set(found.tolist()))
+            known = np.unique(np.asarray(classes))
+            codes = np.searchsorted(known, labels).clip(max=len(known) - 1)
+            if not np.array_equal(known[codes], labels):
+                extra = sorted(set(labels.tolist()) - set(known.tolist()))
                 raise ValueError(f"y has labels that are not in classes: {extra[:5]}")
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(
                 sample_weight, labels[:, None], dtype=np.float64, ensure_non_negative=True
             )
-        matrix.check_values("X")
-        moments = class_moments(matrix, codes.astype(np.intp), weight, len(found))
-        return replace(moments, classes=found, feature_names=names)
+        rows.check_values("X")
+        moments = class_moments(rows, codes.astype(np.intp), weight, len(known))
+        return replace(moments, classes=known, feature_names=names)
 
     @property
     def n_features(self) -> int:
@@ -135,7 +136,7 @@ class ClassMoments:
                 "combined: compute both from the same columns"
             )
         given = [m.feature_names for m in (self, other) if m.feature_names is not None]
-        if len(given) == 2 and not np.array_equal(*given):
+        if len(given) == 2 and not np.array_equal(given[0], given[1]):
             raise ValueError(
                 "moments have different feature names: put the columns into the same order"
             )
@@ -161,20 +162,25 @@ class ClassMoments:
     def _expanded(self, classes: np.ndarray) -> ClassMoments:
         """The same moments with empty entries for classes that are absent."""
         at = np.searchsorted(classes, self.classes)
-        parts = []
-        for values in (self.counts, self.weights, self.means, self.scatters):
+        if len(at) == len(classes):
+            return self
+
+        def filled(values: Any) -> Any:
             part = np.zeros((len(classes), *values.shape[1:]), dtype=values.dtype)
             part[at] = values
-            parts.append(part)
-        return ClassMoments(classes, *parts, self.feature_names)
+            return part
+
+        return ClassMoments(
+            classes,
+            filled(self.counts),
+            filled(self.weights),
+            filled(self.means),
+            filled(self.scatters),
+            self.feature_names,
+        )
 
     def to_dict(self) -> dict[str, np.ndarray]:
-        """Plain arrays, for ``numpy.savez`` or any exchange between sites.
-
-        Returns
-        -------
-        dict of ndarray
-        """
+        """Plain arrays, for ``numpy.savez`` or any exchange between sites."""
         out = {
             # strings held as objects would need pickle
             "classes": np.array(self.classes.tolist()),
@@ -189,17 +195,7 @@ class ClassMoments:
 
     @classmethod
     def from_dict(cls, arrays: Mapping[str, np.ndarray]) -> ClassMoments:
-        """Rebuild moments from `to_dict`'s arrays, checking that they fit together.
-
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-            What `to_dict` returned, or an open ``.npz`` file of it.
-
-        Returns
-        -------
-        ClassMoments
-        """
+        """Rebuild moments from `to_dict`'s arrays, or an ``.npz`` file of them, checked."""
         missing = {"classes", "counts", "weights", "means", "scatters"} - set(arrays)
         if missing:
             raise ValueError(f"arrays lacks {sorted(missing)}: pass what to_dict returned")
@@ -231,89 +227,35 @@ def names_of(X: Any) -> np.ndarray | None:
 
 
 def class_moments(
-    matrix: Rows, codes: IntArray, weight: Float64Array | None, n_classes: int
+    rows: Rows, codes: IntArray, weight: Float64Array | None, n_classes: int
 ) -> ClassMoments:
     """Moments of rows of the classes 0, 1, ..., in one pass."""
-    visit = partial(add_rows, n_classes=n_classes)
-    return matrix.reduce_rows(visit, merge_sums, (codes, weight)).moments()
+    weight = np.ones(rows.shape[0]) if weight is None else weight
+    visit = partial(_add_block, n_classes=n_classes)
+    return rows.reduce_rows(visit, operator.add, (codes, weight))
 
 
-@dataclass(eq=False)
-class ClassSums:
-    """Running sums of each class, shifted by a pilot mean.
-
-    Rows are shifted by a pilot mean of their class, from its first block, before they are
-    squared, unless it is small: a mean of 1e6 leaves a variance of 1 intact. The shift is
-    counted from the first row of the class, so that a constant column has a scatter of
-    exactly zero.
-    """
-
-    counts: IntArray
-    weights: Float64Array
-    pilots: Float64Array  # (n_classes, n_features)
-    shifts: Float64Array  # sums of the shifted rows
-    scatters: Float64Array  # sums of their products
-
-    @classmethod
-    def empty(cls, n_classes: int, m: int) -> ClassSums:
-        return cls(
-            np.zeros(n_classes, dtype=np.intp),
-            np.zeros(n_classes),
-            np.zeros((n_classes, m)),
-            np.zeros((n_classes, m)),
-            np.zeros((n_classes, m, m)),
-        )
-
-    def moments(self) -> ClassMoments:
-        """The moments of the rows so far."""
-        safe = np.where(self.weights > 0.0, self.weights, 1.0)[:, None]
-        scatters = self.scatters.copy()
-        for scatter, excess in zip(scatters, self.shifts / np.sqrt(safe)):
-            scatter -= np.multiply.outer(excess, excess)
-        means = self.pilots + self.shifts / safe
-        return ClassMoments(np.arange(len(means)), self.counts, self.weights, means, scatters)
-
-
-def _pilot(rows: Float64Array) -> Float64Array:
-    """Column means to shift by, or zero where they are no larger than the spread."""
-    apart = rows - rows[0]
-    mean = rows[0] + apart.mean(axis=0)
-    # squares lose a digit there at most, and rows that need no shift are read once less
-    return np.where(np.abs(mean) <= 3.0 * apart.std(axis=0), 0.0, mean)
-
-
-def add_rows(
-    state: ClassSums | None,
+def _add_block(
+    state: ClassMoments | None,
     block: Float64Array,
     code: IntArray,
-    weight: Float64Array | None,
+    weight: Float64Array,
     *,
     n_classes: int,
-) -> ClassSums:
-    """Add a block of rows to the sums; None are those of no rows."""
-    if state is None:
-        state = ClassSums.empty(n_classes, block.shape[1])
+) -> ClassMoments:
+    """Add the moments of a block of rows, each class centred before it is squared."""
+    m = block.shape[1]
+    counts, weights = np.zeros(n_classes, dtype=np.intp), np.zeros(n_classes)
+    means, scatters = np.zeros((n_classes, m)), np.zeros((n_classes, m, m))
     for k in range(n_classes):
-        inside = np.flatnonzero(code == k)
-        if weight is not None:
-            inside = inside[weight[inside] > 0.0]
-        if len(inside) == 0:
-            continue
-        part = block.take(inside, axis=0)  # a copy, so that it may be shifted in place
-        if state.counts[k] == 0:
-            state.pilots[k] = _pilot(part)
-        if state.pilots[k].any():
-            part -= state.pilots[k]
-        row_weight = np.ones(len(part)) if weight is None else weight[inside]
-        state.counts[k] += len(part)
-        state.weights[k] += row_weight.sum()
-        state.shifts[k] += row_weight @ part
-        state.scatters[k] += (part if weight is None else part * row_weight[:, None]).T @ part
-    return state
-
-
-def merge_sums(earlier: ClassSums, later: ClassSums) -> ClassSums:
-    """The sums of both, shifted by the mean of both."""
-    both = earlier.moments() + later.moments()
-    shifts = np.zeros_like(both.means)
-    return ClassSums(both.counts, both.weights, both.means, shifts, both.scatters)
+        inside = np.flatnonzero((code == k) & (weight > 0.0))
+        if len(inside):
+            # relative to its first row a constant column is exactly zero, and stays so
+            part, w = block[inside] - block[inside[0]], weight[inside]
+            counts[k], weights[k] = len(inside), w.sum()
+            center = w @ part / weights[k]
+            part -= center
+            means[k] = block[inside[0]] + center
+            scatters[k] = (part * w[:, None]).T @ part
+    moments = ClassMoments(np.arange(n_classes), counts, weights, means, scatters)
+    return moments if state is None else state + moments

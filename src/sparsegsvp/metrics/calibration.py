@@ -126,10 +126,6 @@ def calibration_line(
     level : float, default=0.95
         Nominal coverage of the intervals.
 
-    References
-    ----------
-    Cox (1958), Two further applications of a model for binary regression, Biometrika 45, 562-565.
-
     Examples
     --------
     >>> from sparsegsvp.metrics import calibration_line

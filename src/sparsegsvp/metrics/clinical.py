@@ -91,29 +91,10 @@ def net_benefit(
 def threshold_counts(
     y_true: ArrayLike, y_proba: ArrayLike, thresholds: ArrayLike | None = None
 ) -> dict[str, Any]:
-    """Count who is called positive by acting from each of some probabilities on.
+    """Return tp, fp, tn and fn of acting from each of some probabilities on.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Which samples are positive.
-    y_proba : array-like of shape (n_samples,)
-        Probabilities of the positive class.
-    thresholds : array-like, optional
-        Rising, between 0 and 1. By default every probability that occurs, since nothing changes
-        between them; of more than 200, so many evenly spread ones.
-
-    Returns
-    -------
-    dict of columns
-        ``threshold``, ``tp``, ``fp``, ``tn`` and ``fn``.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import threshold_counts
-    >>> found = threshold_counts([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.6])
-    >>> found["threshold"].tolist(), found["tp"].tolist(), found["fp"].tolist()
-    ([0.1, 0.4, 0.6], [2, 2, 1], [2, 1, 1])
+    The thresholds are by default every probability that occurs, since nothing changes between
+    them; of more than 200, so many evenly spread ones.
     """
     y, p = check_probabilities(y_true, y_proba)
     if thresholds is None:
@@ -156,11 +137,6 @@ def decision_curve(
     dict of columns
         ``threshold`` (0.01 to 0.99), ``net_benefit``, ``low``, ``high``, ``treat_all``; acting
         on no one has a net benefit of 0.
-
-    References
-    ----------
-    Vickers, Elkin (2006), Decision curve analysis: a novel method for evaluating prediction
-    models, Medical Decision Making 26(6), 565-574.
 
     Examples
     --------

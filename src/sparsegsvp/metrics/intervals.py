@@ -42,16 +42,10 @@ class Interval(Record):
 
 @dataclass(frozen=True)
 class Difference(Interval):
-    """A paired difference with its interval and p-value.
+    """A paired difference: an `Interval` with p-values.
 
-    Attributes
-    ----------
-    value, low, high, level
-        As of `Interval`; of several comparisons the intervals hold jointly (Bonferroni).
-    p_value, p_adjusted : float
-        Two-sided, for this comparison alone and adjusted by Holm for all.
-    n_compared : int
-        How many comparisons were adjusted for.
+    Of several comparisons (`n_compared`) the intervals hold jointly (Bonferroni), and
+    `p_adjusted` is Holm's.
     """
 
     p_value: float = 1.0
@@ -78,23 +72,10 @@ def exact_interval(successes: int, trials: int, *, level: float = 0.95) -> Inter
 def recall_mean_interval(
     correct: Sequence[int], totals: Sequence[int], *, level: float = 0.95
 ) -> Interval:
-    r"""Return the balanced accuracy of an independent test set with its interval.
+    """Return the balanced accuracy of an independent test set with its interval.
 
-    The mean of exact intervals of the K recalls at :math:`\text{level}^{1/K}`: the classes are
-    independent, so all K hold together with probability `level`, and then so does their mean.
-
-    Parameters
-    ----------
-    correct, totals : sequence of int
-        Samples of each class that were recognised, of how many.
-    level : float, default=0.95
-        Coverage.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import recall_mean_interval
-    >>> round(recall_mean_interval([20, 20], [20, 20]).low, 3)
-    0.804
+    The mean of exact intervals of the K recalls at the level to the power 1/K: classes are
+    independent, so that all hold together with probability `level`, and then so does their mean.
     """
     each = level ** (1 / len(totals))
     recalls = [exact_interval(c, n, level=each) for c, n in zip(correct, totals)]
@@ -106,27 +87,7 @@ def proportion_interval(value: float, trials: float, *, level: float = 0.95) -> 
     """Return the interval of a proportion in any number of trials, whole or not.
 
     Jeffreys' limits; where there is less than one hit or one miss they go over into Clopper and
-    Pearson's, which are exact for a proportion of 0 or 1.
-
-    Parameters
-    ----------
-    value : float
-        The proportion, from 0 to 1.
-    trials : float
-        The number of trials that it stands for, above 0.
-    level : float, default=0.95
-        Nominal coverage.
-
-    References
-    ----------
-    Brown, Cai, DasGupta (2001), Interval estimation for a binomial proportion, Statistical
-    Science 16(2), 101-133.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import proportion_interval
-    >>> round(proportion_interval(1.0, 40).low, 3)
-    0.912
+    Pearson's, which are exact for a proportion of 0 or 1 (Brown, Cai and DasGupta, 2001).
     """
     tail = (1 - level) / 2
     hits, misses = value * trials, (1 - value) * trials
@@ -152,20 +113,10 @@ def normal_interval(
 
 
 def fold_variance(scores: ArrayLike, ratio: float) -> float:
-    r"""Return Nadeau and Bengio's variance of a mean over J folds, :math:`(1/J + r) s^2`.
+    """Return the variance of a mean over J folds, (1/J + r) s^2 (Nadeau and Bengio, 2003).
 
-    Training sets of different folds overlap, so :math:`s^2 / J` would be too small. r is the
-    number of test samples over that of training samples.
-
-    References
-    ----------
-    Nadeau, Bengio (2003), Inference for the generalization error, Machine Learning 52, 239-281.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import fold_variance
-    >>> round(fold_variance([0.8, 0.9, 0.7, 0.8, 0.8], 0.25), 5)
-    0.00225
+    Training sets of different folds overlap, so that s^2 / J would be too small; r is the number
+    of test samples over that of training samples.
     """
     s = _known(scores)
     return float((1 / s.size + ratio) * s.var(ddof=1)) if s.size > 1 else float("nan")
@@ -289,15 +240,7 @@ def mean_interval(
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
 ) -> Interval:
-    """Return the interval of a mean that is no rate, by the larger of the two variances.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import mean_interval
-    >>> found = mean_interval(0.1, 0.0004, fold_scores=[0.08, 0.12, 0.1, 0.11, 0.09])
-    >>> round(found.low, 3), round(found.high, 3)
-    (0.056, 0.144)
-    """
+    """Return the interval of a mean that is no rate, by the larger of the two variances."""
     variance = sampling_variance
     if fold_scores is not None:
         variance = max((1 + ratio) * variance, _fold_term(fold_scores, ratio, level))
@@ -319,21 +262,9 @@ def paired_differences(
     *,
     level: float = 0.95,
 ) -> list[Difference]:
-    """Return several differences with joint intervals (Bonferroni) and Holm's p-values.
+    """Return differences with joint intervals (Bonferroni) and Holm's p-values.
 
-    Parameters
-    ----------
-    values, variances, degrees : sequence of float
-        Each difference, its variance, and the degrees of freedom of that.
-    level : float, default=0.95
-        With this probability all intervals hold together.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import paired_differences
-    >>> a, b = paired_differences([0.1, 0.0], [0.0004, 0.0004], [24, 24])
-    >>> a.low > 0, b.low < 0 < b.high, a.n_compared
-    (True, True, 2)
+    Given are their values, their variances and the degrees of freedom of these.
     """
     count = len(values)
     tail = (1 - level) / (2 * max(count, 1))
@@ -370,19 +301,8 @@ def holm(p_values: ArrayLike) -> Float64Array:
 def sequential_p_value(exceeds: Sequence[bool]) -> tuple[float, int, bool]:
     """Return p-value, number of draws it rests on, and whether the 10th exceedance ended them.
 
-    ``exceeds`` says of each draw, in order, whether it reaches what was observed.
-
-    References
-    ----------
-    Besag, Clifford (1991), Sequential Monte Carlo p-values, Biometrika 78(2), 301-304.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import sequential_p_value
-    >>> sequential_p_value([False] * 18 + [True])
-    (0.1, 19, False)
-    >>> sequential_p_value([True] * 12)
-    (1.0, 10, True)
+    ``exceeds`` says of each draw, in order, whether it reaches what was observed (Besag and
+    Clifford, 1991, Biometrika 78(2), 301-304).
     """
     hits = np.cumsum(exceeds, dtype=int)
     if hits.size and hits[-1] >= MAX_EXCEEDANCES:

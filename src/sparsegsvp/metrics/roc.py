@@ -1,9 +1,4 @@
-r"""Areas under the ROC curve with DeLong's variance.
-
-An area is a mean of structural components: for each positive the share of the negatives that it
-is ranked above, for each negative the share of the positives that it is ranked below, ties
-counting one half. Their spread gives the variance, and ranks give all of them in O(n log n).
-"""
+"""Areas under the ROC curve with DeLong's variance, from ranks."""
 
 from __future__ import annotations
 
@@ -12,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
-from sklearn.metrics import roc_auc_score
 
 from .._typing import BoolArray, Float64Array
 from .intervals import Interval, proportion_interval
@@ -42,8 +36,7 @@ def delong_variance(y_true: ArrayLike, y_score: ArrayLike) -> float:
 
     References
     ----------
-    DeLong, DeLong, Clarke-Pearson (1988), Comparing the areas under two or more correlated
-    receiver operating characteristic curves, Biometrics 44(3), 837-845.
+    DeLong, DeLong, Clarke-Pearson (1988), Biometrics 44(3), 837-845.
 
     Examples
     --------
@@ -85,17 +78,23 @@ def delong_interval(y_true: ArrayLike, y_score: ArrayLike, *, level: float = 0.9
     return mean_area([_ranked(y_true, y_score)], level=level)
 
 
+def area(positive: BoolArray, score: Float64Array) -> float:
+    """Return the area under the curve, ties counting one half."""
+    ones, zeros = int(positive.sum()), int((~positive).sum())
+    return (float(rankdata(score)[positive].sum()) - ones * (ones + 1) / 2) / (ones * zeros)
+
+
 def mean_area(parts: Sequence[tuple[BoolArray, Float64Array]], *, level: float = 0.95) -> Interval:
     """Return the mean of areas on the same samples, each by its positives and its scores.
 
     The variance of a mean is at most the mean of the variances, which is taken.
     """
-    area = float(np.mean([roc_auc_score(*part) for part in parts]))
+    value = float(np.mean([area(*part) for part in parts]))
     variance = float(np.mean([delong_variance(*part) for part in parts]))
     smallest = min(min(positive.sum(), (~positive).sum()) for positive, _ in parts)
     if np.isnan(variance):
-        variance = area * (1 - area) / smallest  # the largest that is possible
+        variance = value * (1 - value) / smallest  # the largest that is possible
     trials = 2.0 * float(smallest)
-    if variance > 0 and 0 < area < 1:
-        trials = min(trials, area * (1 - area) / variance)
-    return proportion_interval(area, trials, level=level)
+    if variance > 0 and 0 < value < 1:
+        trials = min(trials, value * (1 - value) / variance)
+    return proportion_interval(value, trials, level=level)

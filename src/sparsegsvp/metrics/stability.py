@@ -17,25 +17,7 @@ from .._validate import check_real
 
 @dataclass(frozen=True)
 class StabilityIndex(Record):
-    """Nogueira's stability index, with its asymptotic confidence interval where that is right.
-
-    Attributes
-    ----------
-    value : float
-        1 for identical panels, about 0 for panels drawn at random; ``nan`` where it is
-        undefined (every panel empty, or every panel full).
-    variance, low, high : float or None
-        Its estimated variance and the ends of the interval, not clipped above 1. None for
-        panels from overlapping samples, to which they do not apply; ``nan`` with `value`.
-    level : float
-        Nominal coverage of the interval.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import nogueira_stability
-    >>> nogueira_stability([[0, 1], [0, 1], [0, 1]], n_features=10).value
-    1.0
-    """
+    """Nogueira's stability index with its interval (`nogueira_stability`)."""
 
     value: float
     variance: float | None
@@ -77,9 +59,8 @@ def average_jaccard(selections: Sequence[Iterable[Any]] | NDArray[Any]) -> float
 
     .. math:: J = \frac{2}{N(N-1)} \sum_{i<j} \frac{|S_i \cap S_j|}{|S_i \cup S_j|}
 
-    Two empty panels are identical, so their similarity is 1; an empty and a non-empty
-    one have nothing in common, so theirs is 0. Unlike :func:`nogueira_stability` it is
-    not corrected for chance: large panels agree by accident.
+    Two empty panels agree entirely, an empty and another one not at all. Unlike
+    `nogueira_stability` it is not corrected for chance: large panels agree by accident.
 
     Parameters
     ----------
@@ -125,17 +106,9 @@ def nogueira_stability(
         \hat\Phi = 1 - \frac{\frac1d \sum_f \frac{M}{M-1} p_f (1 - p_f)}
                             {\frac{\bar k}{d} (1 - \frac{\bar k}{d})}
 
-    which is 1 for identical panels and has expectation 0 for random ones, of any sizes.
-    Its variance is estimated by
-
-    .. math::
-        v = \frac{4}{M^2} \sum_i (\hat\Phi_i - \bar\Phi)^2, \quad
-        \hat\Phi_i = \frac{\frac1d \sum_f z_{if} p_f - \frac{k_i \bar k}{d^2}
-            + \frac{\hat\Phi}{2}\bigl(\frac{2 k_i \bar k}{d^2} - \frac{k_i}{d}
-            - \frac{\bar k}{d} + 1\bigr)}{\frac{\bar k}{d}(1 - \frac{\bar k}{d})}
-
-    The interval supposes independent panels. Panels from overlapping resamples of the same
-    samples (folds, subsamples, bootstraps) are not, and then it is too narrow.
+    which is 1 for identical panels and has expectation 0 for random ones, of any sizes; ``nan``
+    where every panel is empty, or full. Its interval (corollary 9) supposes independent panels:
+    for those from overlapping resamples of the same samples it is too narrow.
 
     Parameters
     ----------

@@ -130,7 +130,7 @@ def checklist(document: Part) -> list[ChecklistPart]:
 def checklist_markdown(document: Part) -> str:
     """Write the checklist as Markdown, a box to tick for every part."""
     made = environment(text=True).get_template("checklist.md")
-    return f"{made.render(parts=checklist(document), tripod=TRIPOD)}\n"
+    return f"{made.render(parts=checklist(document), tripod=TRIPOD).rstrip()}\n"
 
 
 def _markdown(text: str) -> str:

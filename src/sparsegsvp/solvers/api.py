@@ -382,8 +382,8 @@ def _moment_covariances(A: Any, B: Any, sample_weight: Any) -> ClassCovariances:
     for name, part in (("A", A), ("B", B)):
         if len(part.classes) != 1:
             raise ValueError(
-                f"{name} holds the moments of {len(part.classes)} classes: compute those of its rows alone, "
-                "ClassMoments.from_data(X[y == label])"
+                f"{name} holds the moments of {len(part.classes)} classes: compute those of its "
+                "rows alone, ClassMoments.from_data(X[y == label])"
             )
         if part.counts[0] < 2:
             raise ValueError(f"{name} has {part.counts[0]} rows: a class needs at least two")

@@ -387,6 +387,13 @@ class Path:
         weights = weights / self.scale[:k]
         return weights, offsets - weights @ self.center[:k]
 
+    def pair_gains(self) -> Float64Array:
+        """What each feature takes from the quotient of each pair of classes, (k, n_pairs)."""
+        i, j = np.triu_indices(self.levels.shape[1], 1)
+        steps = (self.levels[:, i] - self.levels[:, j]) ** 2 / self.pivots[:, None]
+        distance = np.concatenate([np.zeros((1, len(i))), np.cumsum(steps, axis=0)])
+        return -np.diff(_quotient(distance), axis=0)
+
     def stand_ins(self, k: int) -> list[list[tuple[int, float, float]]]:
         """Features that may stand for each of the first k, the nearest first.
 

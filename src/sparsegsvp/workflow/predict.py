@@ -263,10 +263,15 @@ def _training_shares(last: Any) -> Float64Array:
 def _shares(prevalence: Any, positive: str | None, classes: tuple[str, ...], last: Any) -> Any:
     """Return the class shares that a prevalence stands for."""
     name = option("prevalence")
-    if isinstance(prevalence, str):
-        if prevalence != "training":
-            raise InputError(f"{name} is {quote(prevalence)}", remedy="give a number or 'training'")
+    if prevalence == "training":
         return _training_shares(last)
+    if isinstance(prevalence, str):
+        try:
+            prevalence = float(prevalence)
+        except ValueError:
+            raise InputError(
+                f"{name} is {quote(prevalence)}", remedy="give a number or 'training'"
+            ) from None
     if isinstance(prevalence, Mapping):
         shares = np.array([float(prevalence.get(label, 0)) for label in classes])
         if set(prevalence) != set(classes) or (shares <= 0).any() or abs(shares.sum() - 1) > 1e-6:

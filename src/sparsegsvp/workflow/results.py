@@ -82,6 +82,7 @@ class Selection:
         "model.skops",
         "timings.json",
         "figures/",
+        "sizes/",
     )
     NEEDS = ("jinja2", "skops")
 
@@ -155,17 +156,23 @@ class Selection:
         return page
 
     def save(
-        self, folder: str | os.PathLike[str], *, force: bool = False, figures: bool = False
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        figures: bool = False,
+        rungs: bool = False,
     ) -> None:
         """Write page, panel, ladder, predictions, checklist, results and model into a folder.
 
         All of them are written or none. Results of an earlier run are replaced only with `force`,
-        other files never. With `figures` every figure is written too, as SVG and CSV.
+        other files never. With `figures` every figure is written too, as SVG and CSV; with `rungs`
+        a folder ``sizes/3`` and so on for every size of the ladder, with all of these files.
         """
         with results_folder(folder, type(self), force=force) as part:
-            self.write(part, figures=figures)
+            self.write(part, figures=figures, rungs=rungs)
 
-    def write(self, folder: Path, *, figures: bool = False) -> None:
+    def write(self, folder: Path, *, figures: bool = False, rungs: bool = False) -> None:
         """Write the files into a folder that exists, one after the other."""
         start = time.perf_counter()
         texts = {
@@ -187,6 +194,9 @@ class Selection:
         with naming(folder / "panel.xlsx"):
             (folder / "panel.xlsx").write_bytes(panel_workbook(self.document))
         save_model(self.model, folder / "model.skops")
+        for size in self.ladder["size"].tolist() if rungs and self.ladder is not None else ():
+            (folder / "sizes" / str(size)).mkdir(parents=True)
+            self.with_size(size).write(folder / "sizes" / str(size))
         self.seconds["page"] = time.perf_counter() - start
         write_texts(folder, {"timings.json": timings_text(self.seconds)})
 

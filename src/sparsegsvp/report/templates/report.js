@@ -186,7 +186,7 @@
   };
   const picture = (source) => {
     const copy = source.cloneNode(true);
-    const { width, height } = source.viewBox.baseVal;
+    const [width, height] = source.getAttribute("viewBox").split(" ").slice(2);
     copy.removeAttribute("tabindex");
     copy.setAttribute("width", width);
     copy.setAttribute("height", height);

@@ -18,6 +18,9 @@ from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 from sklearn.model_selection import StratifiedKFold
 
 SIZES = (1, 2, 3, 5, 8, 13, 21, 30)
+#: Kinds of runs that conftest makes a document of.
+CASES = ("signal", "weak", "none", "three", "twelve", "batches", "hostile")
+HOSTILE = ("<script>alert(1)</script>", "=cmd|'/c calc'!A1", '"><img src=x onerror=alert(1)>')
 
 
 class Record(SimpleNamespace):
@@ -230,7 +233,8 @@ class Evaluation(Judged):
                     "size": s, "balanced_accuracy": means[s], "low": means[s] - 0.06,
                     "high": min(means[s] + 0.05, 1.0), "roc_auc": means[s] if binary else np.nan,
                     "roc_auc_low": means[s] - 0.05, "roc_auc_high": means[s],
-                    "stability": 0.8 / s**0.3, "stability_noise": 0.02, "chosen_again": 0.9 / s**0.2,
+                    "stability": 0.8 / s**0.3, "stability_noise": 0.02,
+                    "chosen_again": 0.9 / s**0.2,
                     "chosen_again_noise": 0.05, "features": tuple(int(f) for f in order[:s]),
                     "names": tuple(self.feature_names[f] for f in order[:s]),
                 }
@@ -337,4 +341,28 @@ def audit(table: Any) -> Record:
         name="plate", batches=names, classes=tuple(sorted(set(table.y))), counts=counts,
         accuracy=0.68, shuffled=0.52, p_value=0.01, strength=0.4, confounded=True, complete=False,
         lost=True, unseen=unseen,
+    )  # fmt: skip
+
+
+def comparison() -> Any:
+    """Three methods and the random panel at three sizes; one method fails at one."""
+    rows = []
+    for k, method in enumerate(("GSVPSVM", "lasso", "<b>forest</b>", "random panel")):
+        for size in (2, 4, 8):
+            value = 0.9 - 0.08 * k + 0.002 * size
+            failed = method == "lasso" and size == 2
+            rows.append(
+                {
+                    "method": method, "size": size, "status": "failed" if failed else "ok",
+                    "error": "no convergence" if failed else None,
+                    "balanced_accuracy": np.nan if failed else value,
+                    "low": np.nan if failed else value - 0.05,
+                    "high": np.nan if failed else value + 0.05,
+                    "native": np.nan, "stability": 0.5, "difference": -0.08 * k,
+                    "p_adjusted": 0.01 if k else np.nan, "on_front": k == 0,
+                }
+            )  # fmt: skip
+    return Record(
+        methods=("GSVPSVM", "lasso", "<b>forest</b>", "random panel"), sizes=(2, 4, 8),
+        reference="GSVPSVM", n_samples=120, n_features=60, n_folds=25, table=pd.DataFrame(rows),
     )  # fmt: skip
