@@ -34,13 +34,11 @@ class Part(NamedTuple):
 class ClassCovariances:
     """Means and variances of all standardised features in each class, constant features zero.
 
-    A subclass adds the covariances, of which only blocks are ever formed where features are many.
-    ``share`` is each class's part of the total weight, ``max_block`` the number of features up to
-    which blocks are formed.
+    A subclass adds the covariances. ``share`` is each class's part of the total weight.
     """
 
     n_samples: int
-    max_block: int
+    max_block: int  # the number of features up to which blocks are formed
 
     def __init__(
         self, means: Float64Array, variances: Float64Array, share: Float64Array, standardize: bool
@@ -63,17 +61,11 @@ class ClassCovariances:
         raise NotImplementedError
 
     def products(self, features: IntArray, w: Float64Array, coef: Float64Array) -> Float64Array:
-        """``sum_k coef_k Cov_k w`` for all features, for each row of `coef`.
-
-        w is zero but on `features`.
-        """
+        """``sum_k coef_k Cov_k w`` for all features, w on `features`, for each row of `coef`."""
         raise NotImplementedError
 
     def row_space(self, features: IntArray) -> tuple[ClassCovariances, Lift] | None:
-        """The rows in an orthonormal basis of their span, and the map from the basis back.
-
-        None where there are no rows, or no more features than rows.
-        """
+        """The rows in an orthonormal basis of their span, and the map back; None if m <= n."""
         return None
 
 

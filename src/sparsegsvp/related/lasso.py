@@ -12,7 +12,7 @@ and see a monotone objective to rounding.
 import numpy as np
 from scipy import linalg
 
-from .._typing import Float64Array as Array
+from .base import Array
 
 
 def lasso(
