@@ -242,7 +242,7 @@ def _covariances(A: Any, B: Any) -> ClassCovariances:
                 )
             _check_shape(name, (int(X.counts[0]), X.means.shape[1]))
         both = replace(A, classes=np.array([0])) + replace(B, classes=np.array([1]))
-        return CovariancesOfMoments.of(both, standardize=False)
+        return CovariancesOfMoments(both, standardize=False)
     parts = []
     for code, (name, X) in enumerate(zip("AB", (A, B))):
         rows = read_rows(
