@@ -26,7 +26,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from .._mixins import NearerPlane, SupportSelector
-from .._typing import Float64Array, IntArray
+from .._typing import Float64Array as Array
+from .._typing import IntArray
 from .._validate import (
     check_integer,
     check_n_features,
@@ -36,8 +37,6 @@ from .._validate import (
     warn_constant,
 )
 from ..linalg.rows import check_class_sizes, check_extremes
-
-Array = Float64Array
 
 # The end of the parameters and the start of the attributes in the docstrings of all methods, which
 # refer to them as %(planes)s or %(selector)s; and the parameters of iterations.

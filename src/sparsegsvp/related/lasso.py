@@ -14,7 +14,6 @@ from scipy import linalg
 
 from .base import Array
 
-
 # Violations below this part of the l1 weight are rounding.
 _TOL = 1e-9
 
