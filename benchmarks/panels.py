@@ -1,206 +1,327 @@
-"""Which panels are better: of given sizes, and chosen by the rules of the tuned search.
+"""Which k features, how many, and which decision: what the defaults were chosen by.
 
-    python benchmarks/panels.py                       both parts, 20 splits, hours
-    python benchmarks/panels.py --part sizes --sets colon weak --splits 5
-    python benchmarks/panels.py --resume              continue after a kill, or with more splits
-    python benchmarks/panels.py --rebuild --page docs/panels.md
-    python benchmarks/panels.py --tiny                made-up data, seconds
+    python benchmarks/panels.py                        all sets, 8 splits, half an hour
+    python benchmarks/panels.py --splits 4 --sets colon khan
+    python benchmarks/panels.py --tiny                 made-up data, seconds
+    python benchmarks/panels.py --rebuild              the tables from the file of results
 
-Random stratified 70/30 splits of the shared sets, and simulations drawn anew for each split with
-600 samples to be judged on. Everything is fitted on the first part. One thread.
-Writes benchmarks/results/panels.json after every split; the page is made of that file alone.
+Features are selected on 70% of the samples, drawn with the classes in proportion; one judge, a
+balanced logistic regression on the standardised columns that were chosen, is fitted on the same
+samples and scored on the others. All methods see the same splits. One thread: set
+OMP_NUM_THREADS=1. celer and abess are left out where they are not installed (extra ``peers``).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 import warnings
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import combinations
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-import _rules
-import _sizes
-from _common import RESULTS, SIMULATIONS, Split, make_split, random_split, save, simulate
+from _common import MANY, RESULTS, TWO, cpu_time, load, markdown, save
+from _selectors import OURS, Method, methods
+from sparsegsvp import GSVPSVM, GSVPSVMCV, subset_gsvp
 from sparsegsvp.datasets import make_planted
+from sparsegsvp.estimators import decision as decision_module
+from sparsegsvp.estimators import gsvpsvm_cv as search_module
+from sparsegsvp.estimators.decision import DECISIONS
+from sparsegsvp.metrics import nogueira_stability
+from sparsegsvp.solvers import subset as subset_module
 
-SETS = ("colon", "leukemia", "prostate", "gravier", "cns", "ovarian", "breast", *SIMULATIONS)
-TINY_SETS = ("planted", "weak")
-PARTS = ("sizes", "rules")
+SIZES = (1, 2, 3, 5, 8, 10, 13, 20, 30)
+FACTORS = (0.3, 1.0, 3.0, 10.0)
+STRENGTHS = (0.1, 0.3, 1.0, 3.0)
+# name -> rule, standard errors, part of the gain
+RULES = {
+    "best": ("best", 0.0, 0.0),
+    "paired, 0.25 or 1%": ("paired", 0.25, 0.01),
+    "paired, 0.5 or 1%": ("paired", 0.5, 0.01),
+    "paired, 0.5 or 2%": ("paired", 0.5, 0.02),
+    "paired, 1 or 2%": ("paired", 1.0, 0.02),
+    "1se": ("1se", 0.0, 0.0),
+}
 
-INTRODUCTION = """\
-# Which panels are better
-
-Two questions are measured here. *Which k features*, when their number is given, as with
-`GSVPSVM(n_features=k)` or `sparsegsvp select --n-features k`? And *how many*, when it is left to
-cross-validation, as with `GSVPSVMCV()`? The defaults of this package were chosen by measurements
-like these on these very sets, so the tables are no independent evidence for them.
-
-{sets}
-
-Everything is fitted on 70% of the samples, drawn at random with the classes in proportion, and
-judged on the rest; this is repeated {splits} times. Simulated sets are drawn anew each time: 84
-samples of 1,000 features to learn from, 600 to be judged on. All methods see the same splits.
-After ± stands the standard error of the mean difference over these splits. It tells how well the
-mean over splits of these sets is known. Splits of one set overlap, so on new samples differences
-vary more than it says.
-
-Made by
-
-```
-python benchmarks/panels.py
-```
-
-with the shared data in `SPARSEGSVP_DATA`.
-"""
-
-SIZES_TEXT = """\
-## Panels of a given size
-
-Each method gives exactly k features. Two judges, the same for all methods, learn from these
-features alone and predict the other samples: the calibrated planes of this package
-(`tau = 1`, `pool = 0.5`), and a logistic regression. The first row has the balanced accuracy of
-`GSVPSVM(n_features=k)`; the others have their difference to it, positive where they are more
-accurate. *Stability* is Nogueira's index of the panels of all splits: 1 if they are the same, 0 if
-they overlap as random panels do. "Behind by" stands where l1 logistic regression, celer, the F test
-or mRMR is ahead by more than {behind} on average, or where the F test's panels are more stable by
-more than {less_stable}.
-
-The next three rows are what the default was chosen from: both planes' features instead of one
-plane's (`tau = max(3, k)`, `pool = 0.5`); a `tau` that also grows as samples get fewer
-(`max(3, k) * max(1, 100 / n)`); and the panels of version 0.1.
-"""
-
-RULES_TEXT = """\
-## Panels chosen by cross-validation
-
-The search scores many panels by the log loss of samples held out in {folds} folds, then picks one.
-Taking the *best* leads to large panels: many points are about as good, and the best of them is
-often one of the larger. The other rules take the smallest panel that is not clearly worse:
-
-- *within a standard error*: its mean loss is at most one standard error of the best point's fold
-  losses above it;
-- *paired over samples, c*: on the same held-out samples its losses exceed those of the best point
-  by at most c standard errors of that difference;
-- *paired over folds, c*: likewise, with one difference per fold;
-- *or 2%*: also if it is worse by at most that share of what the best point gains over guessing,
-  which counts where there are so many samples that small differences can be told.
-
-The points of a search are falling penalties, or rising sizes of the panel; `tau` and `pool` are
-chosen along with them. The first row has the balanced accuracy and log loss of the best point of
-the narrowest grid; the other rows have their differences to it (a log loss below zero is better).
-The last column is the mean number of features. All rules choose from the same scores of the same
-folds.
-"""
+Table = tuple[np.ndarray, np.ndarray]
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", nargs="+", default=list(PARTS), choices=PARTS)
-    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
-    parser.add_argument("--splits", type=int, default=20)
-    parser.add_argument("--resume", action="store_true", help="keep the splits that are there")
-    parser.add_argument("--rebuild", action="store_true", help="only the page, of what is there")
-    parser.add_argument("--page", type=Path, help="where the page goes; by default it is printed")
-    parser.add_argument("--tiny", action="store_true", help="made-up data, for the tests")
-    options = parser.parse_args()
-    options.file = "panels-tiny" if options.tiny else "panels"
-    if options.tiny:
-        options.sets, options.splits = list(TINY_SETS), 2
-    return options
+# --- one split -----------------------------------------------------------------------------
 
 
-def make(name: str, seed: int, tiny: bool) -> Split:
-    """A split of a set; of small made-up data for the tests."""
-    if name == "planted":
-        X, y = make_planted(n_samples=48, n_features=40, random_state=0, return_X_y=True)
-        return random_split(X, y, seed)
-    return simulate(name, seed, 30, 40, 40) if tiny else make_split(name, seed)
+def judge(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> float:
+    model = make_pipeline(
+        StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=2000)
+    ).fit(X, y)
+    return float(balanced_accuracy_score(y_test, model.predict(X_test)))
 
 
-def stored(file: str) -> dict[str, Any]:
-    """What earlier runs left."""
-    path = RESULTS / f"{file}.json"
-    return json.loads(path.read_text()) if path.exists() else {}
+@contextmanager
+def patched(module: Any, **values: Any) -> Iterator[None]:
+    """Set a module's constants for a while: what they would be with other defaults."""
+    before = {name: getattr(module, name) for name in values}
+    try:
+        for name, value in values.items():
+            setattr(module, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(module, name, value)
 
 
-def measure(part: str, options: argparse.Namespace) -> None:
-    """Run one part on all sets, and save after every split."""
-    if part == "sizes":
-        sizes = (1, 2, 4) if options.tiny else _sizes.SIZES
-        every = _sizes.methods(packages=not options.tiny)
-        settings = {"sizes": list(sizes), "methods": list(every)}
-    else:
-        search = _rules.TINY if options.tiny else _rules.FULL
-        settings = {"grids": _rules.GRIDS, "rhos": search.rhos.tolist(), "sizes": search.sizes}
-    settings = json.loads(json.dumps(settings))
-    for name in options.sets:
-        key = f"{part}/{name}"
-        splits: list[Any] = []
-        before = stored(options.file).get(key)
-        if options.resume and before is not None:
-            if before["settings"] != settings:
-                raise SystemExit(
-                    f"{key} in {RESULTS / options.file}.json was run with other settings: run it "
-                    "again without --resume"
-                )
-            splits = before["splits"]
-        for seed in range(len(splits), options.splits):
-            start = time.process_time()
-            split = make(name, seed, options.tiny)
-            done = _sizes.run(split, sizes, every) if part == "sizes" else _rules.run(split, search)
-            splits.append(done)
-            n_features = split.X.shape[1]
-            save(
-                options.file,
-                {key: {"settings": settings, "n_features": n_features, "splits": splits}},
-            )
-            spent = time.process_time() - start
-            print(f"{key}: split {seed + 1}/{options.splits}, {spent:.1f} s", file=sys.stderr)
-
-
-def write_page(options: argparse.Namespace) -> None:
-    """The page, of everything in the file of results."""
-    found = stored(options.file)
-    order = TINY_SETS if options.tiny else SETS
-    parts = {
-        part: {name: found[f"{part}/{name}"] for name in order if f"{part}/{name}" in found}
-        for part in PARTS
+def by_decision(
+    train: Table, test: Table, sizes: Sequence[int], **options: Any
+) -> dict[str, float]:
+    models = GSVPSVM(**options).fit_path(*train, sizes)
+    return {
+        str(k): float(balanced_accuracy_score(test[1], model.predict(test[0])))
+        for k, model in models.items()
     }
-    if not any(parts.values()):
-        raise SystemExit("there are no results yet: run without --rebuild first")
-    counts = sorted({len(x["splits"]) for results in parts.values() for x in results.values()})
-    simulated = [name for name in order if name in SIMULATIONS]
-    said = [f"- *{name}*: {SIMULATIONS[name]}" for name in simulated]
-    sets = ["The simulated sets:", "", *said]
-    text = INTRODUCTION.format(
-        sets="\n".join(sets), splits=" to ".join(map(str, {counts[0]: 0, counts[-1]: 0}))
-    )
-    lines = [text]
-    if parts["sizes"]:
-        text = SIZES_TEXT.format(behind=_sizes.BEHIND, less_stable=_sizes.LESS_STABLE)
-        lines += [text, *_sizes.page(parts["sizes"])]
-    if parts["rules"]:
-        lines += [RULES_TEXT.format(folds=_rules.N_FOLDS), *_rules.page(parts["rules"])]
-    page = "\n".join(lines).rstrip() + "\n"
-    if options.page is not None:
-        options.page.write_text(page)
-    print(page)
+
+
+def run_split(train: Table, test: Table, sizes: Sequence[int], known: dict[str, Method]) -> Any:
+    """Everything that is measured on a split."""
+    (X, y), (X_test, y_test) = train, test
+    varying = np.ptp(X, axis=0) > 0
+    scaler = StandardScaler().fit(X[:, varying])
+    columns = np.flatnonzero(varying)
+    Z, Z_test = scaler.transform(X[:, varying]), scaler.transform(X_test[:, varying])
+    result: dict[str, Any] = {"methods": {}, "factors": {}, "strengths": {}, "rules": {}}
+    for name, method in known.items():
+        rows = X[:, varying] if name == OURS else Z  # which standardises by itself
+        seconds, panels = cpu_time(lambda method=method, rows=rows: method(rows, y, sizes))
+        result["methods"][name] = {
+            "seconds": seconds,
+            "panels": {str(k): sorted(columns[p].tolist()) for k, p in panels.items()},
+            "accuracy": {
+                str(k): judge(Z[:, p], y, Z_test[:, p], y_test) for k, p in panels.items()
+            },
+        }
+    tau = subset_gsvp(X[:, varying], y, 1).tau
+    factor = subset_module._TAU_PAIR if y.max() == 1 else subset_module._TAU_MANY
+    for c in FACTORS:
+        order = subset_gsvp(X[:, varying], y, max(sizes), tau=tau * c / factor).order
+        result["factors"][str(c)] = {
+            "panels": {str(k): sorted(columns[order[:k]].tolist()) for k in sizes},
+            "accuracy": {
+                str(k): judge(Z[:, order[:k]], y, Z_test[:, order[:k]], y_test) for k in sizes
+            },
+        }
+    for C in STRENGTHS:
+        with patched(decision_module, _STRENGTH_PAIR=C, _STRENGTH_MANY=C):
+            result["strengths"][str(C)] = by_decision(train, test, sizes)
+    result["decisions"] = {d: by_decision(train, test, sizes, decision=d) for d in DECISIONS}
+    for name, (rule, errors, part) in RULES.items():
+        with patched(search_module, _ERRORS=errors, _PART=part):
+            model = GSVPSVMCV(rule=rule).fit(X, y)
+        score = float(balanced_accuracy_score(y_test, model.predict(X_test)))
+        result["rules"][name] = {"accuracy": score, "size": model.n_features_}
+    return result
+
+
+def run_set(X: np.ndarray, y: np.ndarray, n_splits: int, known: dict[str, Method]) -> Any:
+    sizes = [k for k in SIZES if k <= X.shape[1]]
+    splits = []
+    for seed in range(n_splits):
+        A, B, a, b = train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed)
+        splits.append(run_split((A, a), (B, b), sizes, known))
+    n_classes = int(y.max()) + 1
+    return {"shape": X.shape, "classes": n_classes, "sizes": sizes, "splits": splits}
+
+
+def best_pairs(n_tables: int = 30) -> dict[str, dict[str, float]]:
+    """How often forward selection finds the best pair of 12 features, by brute force.
+
+    Tables of 60 samples: features that are independent within the classes, and mixtures of such
+    features, which correlate.
+    """
+    result = {}
+    options: Any = {"clip": None, "max_correlation": 1.0}
+    for kind, tau in (("independent", None), ("correlated", None), ("correlated, tau 0.01", 0.01)):
+        hits, excess = 0, []
+        for seed in range(n_tables):
+            X, y = make_planted(60, 12, 3, effect=0.8, random_state=seed, return_X_y=True)
+            if kind != "independent":
+                X = X @ np.random.default_rng(seed).normal(size=(12, 12))
+            greedy = subset_gsvp(X, y, 2, tau=tau, **options)
+            values = {}
+            for pair in combinations(range(12), 2):
+                factor = np.full(12, np.inf)
+                factor[list(pair)] = 1.0
+                both = subset_gsvp(X, y, 2, tau=greedy.tau, penalty_factor=factor, **options)
+                values[pair] = both.quotients[-1]
+            best = min(values, key=values.__getitem__)
+            hits += set(best) == set(greedy.order.tolist())
+            excess.append(greedy.quotients[-1] / values[best] - 1.0)
+        result[kind] = {"tables": n_tables, "best": hits, "excess": float(max(excess))}
+    return result
+
+
+# --- tables --------------------------------------------------------------------------------
+
+
+def mean_scores(sets: dict[str, Any], read: Callable[[Any], dict[str, float]]) -> dict[int, float]:
+    """Mean over sets of the means over splits, by size."""
+    result = {}
+    for k in SIZES:
+        means = [
+            np.mean([read(split)[str(k)] for split in data["splits"]])
+            for data in sets.values()
+            if k in data["sizes"]
+        ]
+        if means:
+            result[k] = float(np.mean(means))
+    return result
+
+
+def stability(
+    sets: dict[str, Any], read: Callable[[Any], dict[str, list[int]]]
+) -> dict[int, float]:
+    """Nogueira's index of the panels of all splits, mean over sets, by size."""
+    result = {}
+    for k in SIZES:
+        values = [
+            nogueira_stability(
+                [read(split)[str(k)] for split in data["splits"]], n_features=data["shape"][1]
+            ).value
+            for data in sets.values()
+            if k < data["shape"][1] and k in data["sizes"]
+        ]
+        if values:
+            result[k] = float(np.mean(values))
+    return result
+
+
+def row(name: str, scores: dict[int, float], form: str = ".3f") -> list[str]:
+    return [name, *(format(scores[k], form) if k in scores else "" for k in SIZES)]
+
+
+def tables(results: dict[str, Any]) -> str:
+    """All tables in Markdown, from the results alone."""
+    header = ["", *map(str, SIZES)]
+    text: list[str] = []
+    groups = {
+        "two classes": {n: d for n, d in results["sets"].items() if d["classes"] == 2},
+        "more classes": {n: d for n, d in results["sets"].items() if d["classes"] > 2},
+    }
+    names = list(next(iter(results["sets"].values()))["splits"][0]["methods"])
+    for group, sets in groups.items():
+        if not sets:
+            continue
+        n_splits = len(next(iter(sets.values()))["splits"])
+        text.append(f"## {group}: {', '.join(sets)} ({n_splits} splits)")
+        scores = {m: mean_scores(sets, lambda s, m=m: s["methods"][m]["accuracy"]) for m in names}
+        lead = {
+            m: {k: scores[OURS][k] - scores[m][k] for k in scores[m]} for m in names if m != OURS
+        }
+        worst = {k: min(values[k] for values in lead.values()) for k in scores[OURS]}
+        text.append("Balanced accuracy by the number of features:")
+        text.append(markdown(header, [row(m, scores[m]) for m in names]))
+        text.append("Lead over each, and the smallest:")
+        rows = [row(m, values, "+.3f") for m, values in lead.items()]
+        text.append(markdown(header, [*rows, row("smallest", worst, "+.3f")]))
+        text.append("Stability:")
+        stable = {m: stability(sets, lambda s, m=m: s["methods"][m]["panels"]) for m in names}
+        text.append(markdown(header, [row(m, stable[m], ".2f") for m in names]))
+        text.append("CPU seconds for all sizes, sum over sets of the means, and as a ratio:")
+        seconds = {
+            m: sum(
+                np.mean([s["methods"][m]["seconds"] for s in data["splits"]])
+                for data in sets.values()
+            )
+            for m in names
+        }
+        text.append(
+            markdown(
+                ["", "seconds", "ratio"],
+                [[m, f"{t:.2f}", f"{t / seconds[OURS]:.1f}"] for m, t in seconds.items()],
+            )
+        )
+        text.append("Factor c of tau, accuracy (stability):")
+        rows = []
+        for c in map(str, FACTORS):
+            accuracy = mean_scores(sets, lambda s, c=c: s["factors"][c]["accuracy"])
+            agreed = stability(sets, lambda s, c=c: s["factors"][c]["panels"])
+            cells = [f"{accuracy[k]:.3f} ({agreed.get(k, np.nan):.2f})" for k in accuracy]
+            rows.append([c, *cells, *[""] * (len(SIZES) - len(cells))])
+        text.append(markdown(header, rows))
+        text.append("Strength C of the decision's ridge, decisions, and the judge, on one panel:")
+        rows = [
+            row(f"C = {C}", mean_scores(sets, lambda s, C=C: s["strengths"][C]))
+            for C in map(str, STRENGTHS)
+        ]
+        rows += [row(d, mean_scores(sets, lambda s, d=d: s["decisions"][d])) for d in DECISIONS]
+        text.append(markdown(header, [*rows, row("judge", scores[OURS])]))
+        text.append("Rule for the size:")
+        rows = []
+        for rule in RULES:
+            pick = {n: [s["rules"][rule] for s in data["splits"]] for n, data in sets.items()}
+            accuracy = np.mean([np.mean([p["accuracy"] for p in ps]) for ps in pick.values()])
+            size = {n: np.mean([p["size"] for p in ps]) for n, ps in pick.items()}
+            wide = [v for n, v in size.items() if sets[n]["shape"][1] > sets[n]["shape"][0]]
+            cells = [f"{accuracy:.3f}", f"{np.mean(list(size.values())):.1f}"]
+            rows.append([rule, *cells, f"{np.mean(wide):.1f}" if wide else ""])
+        text.append(markdown(["", "accuracy", "features", "on wide sets"], rows))
+        text.append("By set, GSVPSVM with 3 and 10 features, and the search:")
+        default = next(n for n, r in RULES.items() if r == (
+            "paired", search_module._ERRORS, search_module._PART))  # fmt: skip
+        rows = []
+        for n, data in sets.items():
+            cells = [
+                f"{np.mean([s['methods'][OURS]['accuracy'][k] for s in data['splits']]):.3f}"
+                for k in ("3", "10")
+            ]
+            picked = [s["rules"][default] for s in data["splits"]]
+            cells += [f"{np.mean([p[key] for p in picked]):.3f}" for key in ("accuracy", "size")]
+            rows.append([n, *cells])
+        text.append(markdown(["", "3", "10", "search", "its features"], rows))
+    text.append("How often forward selection finds the best pair of 12 features:")
+    rows = [
+        [kind, f"{pairs['best']} of {pairs['tables']}", f"{pairs['excess']:.1%}"]
+        for kind, pairs in results["pairs"].items()
+    ]
+    text.append(markdown(["features", "best pair", "largest excess of the criterion"], rows))
+    return "\n\n".join(text)
+
+
+def tiny_sets() -> dict[str, Table]:
+    two = make_planted(60, 40, 4, effect=1.2, random_state=0, return_X_y=True)
+    three = make_planted(90, 40, 6, effect=1.5, n_classes=3, random_state=1, return_X_y=True)
+    return {"planted": two, "planted three": three}
 
 
 def main() -> None:
-    options = arguments()
-    warnings.filterwarnings("ignore")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="+", default=[*TWO, *MANY], choices=[*TWO, *MANY])
+    parser.add_argument("--splits", type=int, default=8)
+    parser.add_argument("--tiny", action="store_true", help="made-up data, two splits")
+    parser.add_argument("--rebuild", action="store_true", help="only print the tables again")
+    options = parser.parse_args()
+    name = "panels-tiny" if options.tiny else "panels"
     if not options.rebuild:
-        with threadpool_limits(1):
-            for part in options.part:
-                measure(part, options)
-    write_page(options)
-    print(f"written to {RESULTS / options.file}.json")
+        known = methods()
+        if options.tiny:
+            sets, options.splits = tiny_sets(), 2
+        else:
+            sets = {n: load(n) for n in options.sets}
+        results: dict[str, Any] = {"sets": {}, "pairs": best_pairs(3 if options.tiny else 30)}
+        warnings.simplefilter("ignore")
+        for title, (X, y) in sets.items():
+            start = time.process_time()
+            X = np.asarray(X, dtype=np.float64)
+            results["sets"][title] = run_set(X, y, options.splits, known)
+            print(f"{title}: {time.process_time() - start:.0f} CPU seconds", flush=True)
+            save(name, results)
+    print(tables(json.loads((RESULTS / f"{name}.json").read_text())))
 
 
 if __name__ == "__main__":

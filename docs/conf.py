@@ -1,6 +1,7 @@
 """How the site is built: `make docs` runs Sphinx with this file, and warnings are errors."""
 
 import re
+import runpy
 import warnings
 from pathlib import Path
 
@@ -24,8 +25,6 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_templates", "data", "gallery/**/*.ipynb", "gallery/*.md5"]
 templates_path = ["_templates"]
-# A worked report that a page links to: copied as it is.
-html_extra_path = ["leukemia-cohort.html"]
 
 # Pages are Markdown. Headings get the anchors that they have on GitHub, so that a link to a
 # section works in both places.
@@ -66,7 +65,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {"index": [], "install": [], "faq": [], "glossary": [], "not-for": []}
+html_sidebars = {"index": [], "install": [], "not-for": []}
 html_theme_options = {
     "logo": {"text": "sparsegsvp"},
     "navbar_align": "left",
@@ -101,7 +100,13 @@ def _refuse_requests(app, exception):
             raise ExtensionError(f"{page.name} loads from the network: {found[0]}")
 
 
+def _draw_lesson(app):
+    """Draw the pictures of lesson.md."""
+    runpy.run_path(str(Path(app.srcdir) / "lesson.py"), run_name="__main__")
+
+
 def setup(app):
+    app.connect("builder-inited", _draw_lesson)
     app.connect("autodoc-process-docstring", _escape_names)
     app.connect("autodoc-skip-member", _skip_routing)
     app.connect("build-finished", _refuse_requests)

@@ -21,23 +21,21 @@ table["diagnosis"] = ["tumor" if label else "normal" for label in data.y]
 print("informative:", ", ".join(data.feature_names[data.support]))
 
 # %%
-# One call does all of it. The numbers of repeats, permutations and half samples are smaller than
-# the defaults here, so that this page is built quickly; leave them out for your own table.
-found = select_panel(table, target="diagnosis", repeats=1, permutations=19, resamples=6)
-print(found)
+# One call does all of it. ``fast`` takes fewer repeats, permutations and half samples, so that this
+# page is built quickly; leave it out for your own table.
+result = select_panel(table, target="diagnosis", fast=True)
+print(result.verdict, result.panel.shape)
 
 # %%
-# The panel: one row per feature, the heaviest first. ``frequency`` says how often the feature was
-# chosen again in half samples.
-found.panel[["higher_in", "weight_tumor", "auc", "frequency"]].round(2)
+# The panel: one row per feature, in the order of choice.
+result.panel
 
 # %%
-# Where the samples lie: each point was predicted by a model that had not seen it. Each class has a
-# plane of its own. Samples at the left are close to that of "normal", samples at the bottom to that
-# of "tumor"; between them, along the diagonal, lie those that could be either.
-ax = plots.planes(found.evaluation)
+# The ladder: what panels of one, two, three and more features are worth on samples that took no
+# part, and how alike the panels of other samples are.
+ax = plots.ladder(result)
 
 # %%
-# The same as a page, which ``found.save("report")`` writes to a folder together with the model.
+# The same as a page, which ``result.save("report")`` writes to a folder together with the model.
 # In a notebook the result shows it by itself.
-found
+result

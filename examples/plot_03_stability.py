@@ -20,25 +20,25 @@ X[:, twin] = X[:, first] + 0.35 * np.random.default_rng(0).normal(size=len(y))
 print("informative:", ", ".join(names[data.support]), "and the twin", names[twin])
 
 # %%
-# Thirty halves, five features each. A feature is kept if more than 60% of the halves choose it.
-stable = StabilitySelection(GSVPSVM(n_features=5), n_resamples=30).fit(X, y)
+# Fifteen pairs of halves, five features each. A feature is kept if 60% of the halves choose it.
+stable = StabilitySelection(GSVPSVM(n_features=5), n_pairs=15).fit(X, y)
 print("kept:", ", ".join(names[stable.get_support()]) or "none")
-print(f"stability of the whole panel: {stable.stability_.value:.2f} of 1")
+print(f"stability of the whole panel: {stable.stability_:.2f} of 1")
 
 # %%
-# The longest bars are the safest. A short bar does not mean that a feature is useless: where two
-# measure the same thing, the halves take now one, now the other.
-ax = plots.stability(stable, feature_names=names, most=15)
+# A low frequency does not mean that a feature is useless: where two measure the same thing, the
+# halves take now one, now the other. Counted together with its stand-ins it is chosen more often.
+for feature in np.argsort(-stable.selection_frequencies_)[:8]:
+    alone, together = stable.selection_frequencies_[feature], stable.group_frequencies_[feature]
+    print(f"{names[feature]}: {alone:.2f} alone, {together:.2f} with stand-ins")
 
 # %%
-# Such stand-ins are found: features that are strongly correlated within the classes, and chosen
-# where the first one is not.
-for feature, others in sorted(stable.substitutes_.items()):
-    if stable.selection_frequencies_[feature] > 0.1:
-        shown = ", ".join(str(names[s.feature]) for s in others)
-        print(f"{names[feature]} can be replaced by {shown}")
+# The model itself knows who may stand for whom, and what the exchange costs.
+model = GSVPSVM(n_features=5).fit(X, y)
+for feature, others in zip(model.feature_order_, model.stand_ins_):
+    for other, correlation, loss in others:
+        print(f"{names[other]} for {names[feature]}: r = {correlation:.2f}, loss {loss:.4f}")
 
 # %%
-# How many of the kept features may be wrong? Where theory has an answer, it is given; where it has
-# none, that is said.
-print(stable.error_words_)
+# What each feature took from the criterion when it was chosen.
+ax = plots.weights(model.feature_importances_, names=names)

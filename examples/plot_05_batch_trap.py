@@ -23,7 +23,7 @@ def measure(plate, y):
     return X
 
 
-options = {"n_repeats": 1, "n_permutations": 0}
+options = {"n_repeats": 1, "n_permutations": 0, "n_pairs": 0}
 model = GSVPSVM(n_features=4)
 
 # %%
@@ -34,17 +34,14 @@ plate = np.where(rng.random(100) < 0.9, 1 - y, y) * 2 + rng.integers(0, 2, 100)
 X = measure(plate, y)
 trap = nested_evaluate(model, X, y, batch={"plate": plate}, **options)
 print(f"balanced accuracy {trap.scores['balanced_accuracy'].value:.2f}")
-print("panel:", trap.final_panel, "(0 and 1 know the class, 50 to 99 the plate)")
+print("panel:", trap.panel, "(0 and 1 know the class, 50 to 99 the plate)")
 
 # %%
-# The audit asks three questions, and says what is wrong. On the command line: ``--batch plate``.
-print(trap.batches[0])
-for notice in trap.batches[0].notices():
-    print("-", notice.text)
-
-# %%
-# The two clouds are two groups of plates, not two classes.
-ax = plots.planes(trap)
+# The audit asks two questions. Can the class be told from the plate alone? How well are plates
+# predicted that were left out? On the command line: ``--batch plate``.
+audit = trap.batches[0]
+print(f"the class from the plate alone: {audit.accuracy:.2f} (shuffled {audit.shuffled:.2f})")
+print(f"on a plate that was left out: {audit.unseen.score.value:.2f}" if audit.unseen else "")
 
 # %%
 # The way out is not a formula but a plan: measure both classes on every plate. The same number of
@@ -53,5 +50,9 @@ plate = np.tile([0, 1, 2, 3], 25)
 X = measure(plate, y)
 even = nested_evaluate(model, X, y, batch={"plate": plate}, **options)
 print(f"balanced accuracy {even.scores['balanced_accuracy'].value:.2f}")
-print("panel:", even.final_panel)
-print(even.batches[0])
+print("panel:", even.panel)
+print(f"the class from the plate alone: {even.batches[0].accuracy:.2f}")
+
+# %%
+# Its ladder: two features are enough.
+ax = plots.ladder(even)

@@ -2,17 +2,17 @@
 Marker genes of cell types, in an AnnData object
 ================================================
 
-Single-cell data live in AnnData objects. ``select_features`` takes one, chooses a small panel of
-genes that tells the groups of cells apart, and writes the answer back into it, in the manner of
-scanpy's functions. Sparse matrices stay sparse.
+Single-cell data live in AnnData objects. ``select_markers`` takes one, chooses exactly as many
+genes as asked for that tell the types of cells apart, and writes the answer back into it, in the
+manner of scanpy's functions. Sparse matrices stay sparse.
 """
 
 import anndata
 import numpy as np
 import scipy.sparse as sp
 
-from sparsegsvp import GSVPSVMCV, plots
-from sparsegsvp.scverse import select_features
+from sparsegsvp import GSVPSVM, plots
+from sparsegsvp.scverse import dot_plot_frames, select_markers
 
 # %%
 # 240 simulated cells of three types, with two marker genes each, mostly zeros, log-normalised.
@@ -30,16 +30,16 @@ adata.var_names = adata.var["symbol"].to_numpy()
 print(adata)
 
 # %%
-# At most six genes for three types. The result is in ``adata.var`` and ``adata.uns``.
-select_features(adata, groupby="cell_type", n_features=6)
-print(adata.var_names[adata.var["gsvp_selected"]].tolist())
+# Exactly six genes for three types, with the pairs of types that each of them separates.
+markers = select_markers(adata, groupby="cell_type", n_genes=6)
+markers[["gene", "separates", "gain"]]
 
 # %%
-# Weights: which gene speaks for which type.
-columns = [name for name in adata.var if name.startswith("gsvp_weight")]
-adata.var.loc[adata.var["gsvp_selected"], columns].round(2)
+# Mean value and part of the cells that express a gene: what scanpy's ``DotPlot`` takes.
+color, size = dot_plot_frames(markers)
+size.round(2)
 
 # %%
-# A picture of the search itself comes from the estimator underneath.
-model = GSVPSVMCV(tau=1.0, n_deltas=15).fit(adata.X, types)
-ax = plots.path(model, feature_names=adata.var_names, label=6)
+# What each feature took from the criterion when it was chosen.
+model = GSVPSVM(n_features=6).fit(adata.X, types)
+ax = plots.weights(model.feature_importances_, names=adata.var_names)

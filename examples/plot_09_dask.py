@@ -9,18 +9,19 @@ gathered, and the result is that of the same rows in memory.
 import dask.array as da
 import numpy as np
 
-from sparsegsvp import GSVPSVM, GSVPSVMCV, plots
+from sparsegsvp import GSVPSVM, plots
 from sparsegsvp.datasets import make_planted
 
 # %%
 # A small table plays the large one: 20,000 samples in chunks of 2,500. With a real one, ``X`` comes
-# from ``da.from_zarr`` or ``sparsegsvp.io.open_table``.
+# from ``da.from_zarr`` or a Dask data frame of Parquet files.
 data = make_planted(20_000, 40, 4, effect=0.8, random_state=0)
 X = da.from_array(data.X, chunks=(2_500, 40))
 print(X.npartitions, "chunks of", X.chunksize)
 
 # %%
-# Two passes over the chunks: one for sums and products, one for distances.
+# A pass over the chunks for the limits of outliers, one for all covariances, and a look at the
+# panel's columns.
 model = GSVPSVM(n_features=4).fit(X, data.y)
 print("panel:", data.feature_names[model.support_], "planted:", data.feature_names[data.support])
 
@@ -28,9 +29,8 @@ print("panel:", data.feature_names[model.support_], "planted:", data.feature_nam
 # The same as in memory:
 whole = GSVPSVM(n_features=4).fit(data.X, data.y)
 print("same panel:", bool(np.array_equal(model.support_, whole.support_)))
-print(f"largest difference of weights: {np.abs(model.coef_ - whole.coef_).max():.0e}")
+print(f"largest difference of weights: {np.abs(model.panel_coef_ - whole.panel_coef_).max():.0e}")
 
 # %%
-# The search runs the same way; its path can be drawn as always.
-search = GSVPSVMCV(tau=1.0, n_deltas=12, cv=3).fit(X, data.y)
-ax = plots.path(search, feature_names=data.feature_names)
+# What each feature took from the criterion when it was chosen.
+ax = plots.weights(model.feature_importances_, names=data.feature_names)

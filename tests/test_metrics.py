@@ -49,7 +49,7 @@ def test_proportion_interval_is_exact_at_the_ends_and_mirrors(trials):
 def test_balanced_accuracy_of_a_cohort_covers_whatever_the_classes():
     rng = np.random.default_rng(0)
     for n, p in (((12, 40), (0.9, 0.6)), ((30, 8), (0.99, 0.95))):
-        drawn = rng.binomial(n, p, size=(400, 2))
+        drawn = rng.binomial(n, p, size=(150, 2))
         held = [recall_mean_interval(row.tolist(), n) for row in drawn]
         assert np.mean([i.low <= np.mean(p) <= i.high for i in held]) >= 0.95
 
@@ -164,7 +164,7 @@ def test_zeros_and_ones_are_labels_as_booleans_are():
     """Defect 23: integers gave nan."""
     y, score = np.array([0, 1, 1, 0, 1]), np.array([0.1, 0.9, 0.4, 0.5, 0.7])
     assert delong_variance(y, score) == delong_variance(y.astype(bool), score) > 0
-    assert delong_interval(y, score).value == roc_auc_score(y, score)
+    assert delong_interval(y, score).value == pytest.approx(roc_auc_score(y, score))
 
 
 @pytest.mark.parametrize(

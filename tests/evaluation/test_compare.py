@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -14,14 +15,13 @@ from sparsegsvp.evaluation import default_methods, find_method, method_names
 from sparsegsvp.evaluation.baselines import (
     MRMR,
     ElasticNetSelector,
-    FTest,
     L1Logistic,
     RandomPanel,
     RecursiveElimination,
-    TreeImportance,
 )
 from sparsegsvp.evaluation.cache import Cache, digest
 from sparsegsvp.evaluation.compare import RANDOM_PANEL
+from sparsegsvp.evaluation.procedure import ranked_features
 from sparsegsvp.metrics import holm
 
 
@@ -34,7 +34,7 @@ def data():
 def found(data):
     methods = {
         "GSVPSVM": GSVPSVM(),
-        "F test": FTest(),
+        "F test": SelectKBest(),
         "l1": make_pipeline(StandardScaler(), L1Logistic()),
     }
     return compare(methods, data.X, data.y, sizes=(2, 4), n_repeats=2)
@@ -115,7 +115,9 @@ def test_a_method_that_fails_is_a_row_that_says_so(data):
         def fit(self, X, y):
             raise RuntimeError("out of order")
 
-    found = compare({"broken": Broken(), "F test": FTest()}, data.X, data.y, (2,), n_repeats=1)
+    found = compare(
+        {"broken": Broken(), "F test": SelectKBest()}, data.X, data.y, (2,), n_repeats=1
+    )
     row = found.row("broken", 2)
     assert row["status"] == "failed" and row["error"] == "RuntimeError: out of order"
     assert np.isnan(row["balanced_accuracy"]) and found.row("F test", 2)["status"] == "ok"
@@ -148,11 +150,11 @@ def test_names_of_methods():
         ({"sizes": (41,)}, "must lie in 1..40"),
         ({"reference": "nobody"}, "not among the methods"),
         ({"methods": {}}, "empty"),
-        ({"methods": {"a": FTest}}, "not an estimator"),
+        ({"methods": {"a": SelectKBest}}, "not an estimator"),
     ],
 )
 def test_bad_requests_are_refused(data, options, words):
-    given = {"methods": {"F test": FTest()}, **options}
+    given = {"methods": {"F test": SelectKBest()}, **options}
     with pytest.raises(ValueError, match=words):
         compare(given.pop("methods"), data.X, data.y, **given)
 
@@ -160,15 +162,12 @@ def test_bad_requests_are_refused(data, options, words):
 @pytest.mark.parametrize(
     "selector",
     [
-        FTest(4),
         MRMR(4),
         RecursiveElimination(4),
-        TreeImportance(4, n_trees=60, random_state=0),
-        TreeImportance(4, boosted=True, n_trees=30, random_state=0),
         L1Logistic(4),
         ElasticNetSelector(4),
     ],
-    ids=lambda s: f"{type(s).__name__}{getattr(s, 'boosted', '')}",
+    ids=lambda s: type(s).__name__,
 )
 def test_baselines_find_the_planted_features(selector):
     data = make_planted(120, 30, 4, effect=2.5, random_state=1)
@@ -179,19 +178,29 @@ def test_baselines_find_the_planted_features(selector):
     assert selector.fit(data.X, three).feature_order_[0] == 0
 
 
+def test_trees_rank_features_once_for_all_sizes():
+    data = make_planted(100, 30, 4, effect=2.5, random_state=1)
+    for name in ("random forest", "gradient boosting"):
+        method = clone(default_methods()[name]).set_params(estimator__random_state=0)
+        order = ranked_features(method.fit(data.X, data.y), 30)
+        assert len(set(order[:4].tolist()) & set(data.support.tolist())) >= 3
+    found = compare(["boosting"], data.X, data.y, (2, 4), n_repeats=1)
+    assert found.row("gradient boosting", 4)["panel_size"] == 4
+
+
 def test_mrmr_leaves_out_copies_that_the_f_test_takes():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 50)
     a, b = rng.normal(size=100) + 2.0 * y, rng.normal(size=100) + 1.8 * y
     X = np.c_[a, a + 0.01 * rng.normal(size=100), b, rng.normal(size=(100, 5))]
-    assert set(FTest(2).fit(X, y).feature_order_[:2].tolist()) == {0, 1}
+    assert set(ranked_features(SelectKBest(k=2).fit(X, y), 8)[:2].tolist()) == {0, 1}
     assert 2 in MRMR(2).fit(X, y).feature_order_[:2]
 
 
-@pytest.mark.parametrize("selector", [FTest(9), RandomPanel(0), L1Logistic(9)])
+@pytest.mark.parametrize("selector", [MRMR(9), RandomPanel(0), L1Logistic(9)])
 def test_baselines_refuse_what_has_no_answer(selector):
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.repeat([0, 1], 10)
     with pytest.raises(ValueError, match="n_features"):
         selector.fit(X, y)
     with pytest.raises(ValueError, match="varies by less"):
-        FTest(1).fit(np.ones((20, 3)), y)
+        MRMR(1).fit(np.ones((20, 3)), y)

@@ -128,7 +128,7 @@ def rare():
 
 
 def test_probabilities_are_for_the_shares_they_were_trained_on(rare):
-    """Defect 4: a well calibrated model had an intercept of +2 and a third too high a Brier score."""
+    """Defect 4: a calibrated model had an intercept of +2 and too high a Brier score."""
     X, y = rare
     found = nested_evaluate(LogisticRegression(), X, y, **QUICK)
     assert found.prior == "training"
@@ -203,6 +203,26 @@ def test_the_ladder_scores_exactly_k_features(found):
     assert set(result.models) == set(ladder["size"])
     direct = GSVPSVM(5).fit(X, y)
     assert np.array_equal(result.models[5].predict(X), direct.predict(X))
+
+
+def test_a_rung_is_a_result_of_its_own(found):
+    """What the page of another size shows is of that size: rates, calibration, verdict."""
+    result, X, y = found
+    rung = result.at_size(3)
+    alone = nested_evaluate(GSVPSVM(3), X, y, n_repeats=2, n_permutations=0, n_pairs=0)
+    for name, score in alone.scores.items():
+        assert rung.scores[name].value == pytest.approx(score.value, abs=1e-9), name
+    assert rung.calibration.intercept.value == pytest.approx(alone.calibration.intercept.value)
+    assert rung.panel == alone.panel and rung.panel_sizes == (3,) * 10
+    assert rung.verdict.p_value == result.verdict.p_value
+    with pytest.raises(ValueError, match="size must be one of"):
+        result.at_size(4)
+
+
+def test_probabilities_of_a_rung_are_moved_too(rare):
+    X, y = rare
+    found = nested_evaluate(GSVPSVMCV(), X, y, sizes=(1, 2), **QUICK)
+    assert abs(found.at_size(1).calibration.intercept.value) < 0.3
 
 
 def test_a_pipeline_has_a_ladder_of_pipelines():

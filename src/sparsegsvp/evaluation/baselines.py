@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import RFE, SelectorMixin, f_classif
 from sklearn.linear_model import LogisticRegression, enet_path
@@ -103,20 +101,6 @@ class RandomPanel(_OrderedSelector):
         return tags
 
 
-class FTest(_OrderedSelector):
-    """Features one by one, by analysis of variance (the t-test of two classes)."""
-
-    def __init__(self, n_features: int = 10) -> None:
-        self.n_features = n_features
-
-    def fit(self, X: Any, y: ArrayLike) -> FTest:
-        """Order the features by their F statistic."""
-        X, y = self._read(X, y)
-        scores = _f_scores(X, y)
-        self.feature_order_ = np.argsort(-scores, kind="stable")
-        return self
-
-
 def _f_scores(X: NDArray[Any], y: NDArray[Any]) -> Float64Array:
     """Return F statistics; constant features last, those that separate without spread first."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -127,9 +111,6 @@ def _f_scores(X: NDArray[Any], y: NDArray[Any]) -> Float64Array:
 
 class MRMR(_OrderedSelector):
     """Features by their F statistic over their mean correlation with those chosen before (mRMR).
-
-    The quotient form for continuous features: relevance is the F statistic, redundancy the mean
-    absolute correlation with the features of the panel.
 
     References
     ----------
@@ -324,44 +305,6 @@ class ElasticNetSelector(_LinearSelector):
         self.coef_ = np.atleast_2d(coef)
         self.intercept_ = level - self.coef_ @ mean
         self._order_by(weights)
-        return self
-
-
-class TreeImportance(_OrderedSelector):
-    """Features by their importance to a forest, or to small trees grown one after the other.
-
-    Importances are those of impurity: they come with the fit, where permuting each of 15,000
-    columns would take longer than it. At a split, trees of a forest look at the square root of
-    the number of features, boosted ones at up to 1000. ``feature_order_`` has the features
-    that some tree uses, most important first.
-    """
-
-    def __init__(
-        self,
-        n_features: int = 10,
-        boosted: bool = False,
-        n_trees: int = 500,
-        random_state: Any = None,
-    ) -> None:
-        self.n_features = n_features
-        self.boosted = boosted
-        self.n_trees = n_trees
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: ArrayLike) -> TreeImportance:
-        """Grow the trees, and order the features."""
-        X, y = self._read(X, y)
-        # trees see the order of values alone; as they are, float32 may hide or not hold it
-        X = rankdata(X, method="dense", axis=0).astype(np.float32)
-        y = np.unique(y, return_inverse=True)[1]  # a forest does not know "9" and "10" again
-        trees: dict[str, Any] = {"n_estimators": self.n_trees, "random_state": self.random_state}
-        if self.boosted:
-            trees |= {"subsample": 0.5, "max_features": min(1000, X.shape[1])}
-            weight = compute_sample_weight("balanced", y)
-            model = GradientBoostingClassifier(**trees).fit(X, y, sample_weight=weight)
-        else:
-            model = RandomForestClassifier(class_weight="balanced", **trees).fit(X, y)
-        self._order_by(model.feature_importances_)
         return self
 
 

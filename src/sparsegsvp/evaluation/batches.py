@@ -1,14 +1,9 @@
-r"""The audit of batches: is the class told from the batch, and what of a batch never seen?
+"""The audit of batches: is the class told from the batch, and what of a batch never seen?
 
-Can the class be told from the batch alone? The best rule that knows nothing else predicts in
-batch b the class with the largest :math:`n_{bk} / n_k`; its balanced accuracy is
-
-.. math:: a = \frac{1}{K} \sum_b \max_k \frac{n_{bk}}{n_k}.
-
-It is computed on all samples, which flatters it the more the more batches there are, so the mean
-over shuffled batches stands beside it, and the p-value compares it with them.
-
-How well does the procedure predict a batch that it has not seen? Each batch is left out once.
+The best rule that knows the batch alone predicts in batch b the class with the largest n_bk / n_k;
+its balanced accuracy is (1/K) sum over b of the largest. On all samples that flatters the more the
+more batches there are, so the mean over shuffled batches stands beside it. Then each batch is left
+out once, and the procedure predicts it.
 """
 
 from __future__ import annotations
@@ -48,12 +43,9 @@ class UnseenBatches(Record):
         Balanced accuracy, pooled over the batches that were left out. Its interval is of the
         sampling of samples, not of batches.
     ordinary : float
-        That of the ordinary folds, on the same samples.
-    loss : Interval
-        The ordinary one minus `score`, paired by sample.
+        That of the ordinary folds on the same samples; `loss` is by how much it is higher.
     recalls : tuple of tuple of (float or None)
-        Share recognised of each class in each batch; None where a batch has no such sample or
-        was not left out.
+        Share recognised of each class in each batch, where known.
     not_left_out : tuple of str
         Batches without which too few samples of a class are left to learn from.
     together : bool
@@ -77,12 +69,8 @@ class BatchAudit:
 
     Attributes
     ----------
-    name : str
-        Name of the variable.
-    batches, classes : tuple of str
-        Its values, and the classes.
-    counts : tuple of tuple of int
-        Samples of each batch (rows) and class (columns).
+    name, batches, classes, counts
+        The variable, its values, the classes, and the samples of each batch and class.
     accuracy, shuffled, p_value : float
         Balanced accuracy of the best rule that knows the batch only, its mean where batches are
         shuffled, and the share of these that do as well.

@@ -13,12 +13,14 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectFromModel, SelectKBest, f_classif
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -31,11 +33,9 @@ from .baselines import (
     MRMR,
     Abess,
     ElasticNetSelector,
-    FTest,
     L1Logistic,
     RandomPanel,
     RecursiveElimination,
-    TreeImportance,
     common_classifier,
 )
 from .cache import Cache, digest, plain, run_pieces
@@ -59,6 +59,12 @@ _ALIASES = {
     "abess": "bestsubset",
     "TruncatedRayleighFlow": "rifle",
 }
+#: What the methods of scikit-learn's parts do; others say it themselves.
+_LINES = {
+    "F test": "Features one by one, by analysis of variance (t-test).",
+    "random forest": "Features by their importance to 500 trees on bootstrapped samples.",
+    "gradient boosting": "Features by their importance to 100 small trees, one after the other.",
+}
 KNOWN_AS = {alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()}
 
 
@@ -81,17 +87,20 @@ def default_methods() -> dict[str, Any]:
     from .. import related
     from ..estimators import GSVPSVM
 
+    importance = partial(SelectFromModel, threshold=-np.inf, max_features=10)
+    forest = RandomForestClassifier(500, class_weight="balanced")
+    boosting = GradientBoostingClassifier(subsample=0.5, max_features="sqrt")
     kinds = {name: getattr(related, name) for name in related.__all__}
     methods = {
         "GSVPSVM": GSVPSVM(),
         **{k: v() for k, v in kinds.items() if isinstance(v, type) and hasattr(v, "fit")},
-        "F test": FTest(),
+        "F test": SelectKBest(f_classif),
         "mRMR": MRMR(),
         "l1 logistic": make_pipeline(StandardScaler(), L1Logistic()),
         "elastic net": make_pipeline(StandardScaler(), ElasticNetSelector()),
         "RFE": make_pipeline(StandardScaler(), RecursiveElimination()),
-        "random forest": TreeImportance(),
-        "gradient boosting": TreeImportance(boosted=True, n_trees=100),
+        "random forest": importance(forest),
+        "gradient boosting": importance(boosting),
     }
     if importlib.util.find_spec("abess") is not None:
         methods["abess"] = Abess()
@@ -105,13 +114,13 @@ def method_names() -> dict[str, str]:
     --------
     >>> from sparsegsvp.evaluation import method_names
     >>> method_names()["F test"]
-    'Features one by one, by analysis of variance (the t-test of two classes).'
+    'Features one by one, by analysis of variance (t-test).'
     """
     lines = {}
     for name, method in default_methods().items():
         last = method.steps[-1][1] if isinstance(method, Pipeline) else method
         lines[name] = (type(last).__doc__ or "").strip().partition("\n")[0]
-    return lines
+    return lines | _LINES
 
 
 def find_method(name: str) -> str:
@@ -149,14 +158,8 @@ class Comparison:
     ----------
     rows : tuple of dict
         Every method at every size, as `table` shows them.
-    methods : tuple of str
-        In the order given, the random panel last.
-    sizes : tuple of int
-    reference : str
-        The method differences are taken to.
-    n_samples, n_features, n_folds : int
-    settings : dict
-        Methods, folds and seeds.
+    methods, sizes, reference
+        In the order given, the random panel last; what differences are taken to.
     seconds : dict
         From (method, size) to the mean seconds of a fit, on one thread; not in `to_dict`.
     """
@@ -444,7 +447,8 @@ def _size_parameter(estimator: Any) -> str | None:
 def _serves_all_sizes(estimator: Any) -> bool:
     """Tell whether the order is the same for every size, so that one fit serves them all."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return bool(getattr(last, "order_ignores_size", False))
+    sized_after = isinstance(last, SelectKBest | SelectFromModel)
+    return sized_after or bool(getattr(last, "order_ignores_size", False))
 
 
 # ------------------------------------------------------------------------ from folds to rows

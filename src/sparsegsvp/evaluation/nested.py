@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,10 +15,10 @@ from numpy.typing import ArrayLike
 
 from .._typing import Float64Array, IntArray, Progress
 from .._validate import check_integer, check_real, check_seed, derive_seed
-from ..metrics import move_prior
-from .batches import LEFT_OUT, audit_batch, batch_folds
+from ..metrics import Interval, move_prior
+from .batches import LEFT_OUT, BatchAudit, audit_batch, batch_folds
 from .cache import run_pieces
-from .permutation import run_test
+from .permutation import PERMUTATIONS, run_test
 from .procedure import (
     SIZES,
     Answer,
@@ -42,7 +43,7 @@ from .splits import (
     read_samples,
     row_keys,
 )
-from .stability import PanelStability, half_samples
+from .stability import HALVES, PAIRS, PanelStability, half_samples
 
 FOLDS, ALONE, FINAL = "folds", "covariates alone", "final fit"
 _FIT, _FINAL = 1, 2  # seed streams
@@ -102,7 +103,7 @@ def nested_evaluate(
     n_permutations : int, default=99
         Permutations of the test (`permutation_test`); 0 leaves it out.
     n_pairs : int, optional
-        Complementary pairs of half samples that the procedure is run on again; by default 25 for
+        Complementary pairs of half samples that the procedure is run on again; by default 20 for
         an estimator with ``fit_path`` and otherwise none.
     prior : "equal" or array-like of shape (n_classes,), optional
         The class shares that the estimator's probabilities are for. By default those that it says
@@ -142,83 +143,85 @@ def nested_evaluate(
     check_integer("n_permutations", n_permutations, least=0)
     check_real("level", level, above=0, below=1)
     samples = read_samples(X, y, groups, batch)
-    positive = _positive(samples, pos_label)
-    names = _names(samples.X, feature_names)
-    columns = find_adjusted(adjust, samples.X.shape[1], names)
+    m, k, labels = samples.X.shape[1], samples.n_classes, samples.classes.tolist()
+    if prior is not None:  # refuse early what is no prior
+        move_prior(np.full((1, k), 1 / k), prior, "equal")
+    positive, names = _positive(labels, pos_label), _names(samples.X, feature_names)
+    columns = find_adjusted(adjust, m, names)
     if columns:
-        estimator = always_with(estimator, columns, samples.X.shape[1])
-    rungs = possible_sizes(estimator, sizes, samples.X.shape[1])
+        estimator = always_with(estimator, columns, m)
+    rungs = possible_sizes(estimator, sizes, m)
     if n_pairs is None:
-        n_pairs = 25 if rungs else 0
+        n_pairs = PAIRS if rungs else 0
     check_integer("n_pairs", n_pairs, least=0)
     if n_splits is None:
         n_splits = max(2, min(5, most_splits(samples)))
     folds = make_folds(samples, n_splits, n_repeats, seed)
     flags = _sample_flags(samples)
-    run = _Run(
-        Procedure(estimator, samples), folds, rungs, prior, positive, level, seed, n_jobs, progress
-    )
+    procedure, run = Procedure(estimator, samples), _Stages(n_jobs, progress)
+    scoring = Scoring.of(samples, folds, positive, level)
 
-    outer = run.outer()
-    audits = run.audits(outer.found)
-    model, models = run.final()
-    panel = selected_features(model, samples.X.shape[1])
-    stability = run.halves(model, models, n_pairs, names)
-    scores = run.scoring.all(outer.found, samples.classes.tolist(), float(samples.shares[positive]))
-    with run.timed("permutations"):
-        verdict = run_test(
-            run.procedure, n_permutations, seed, n_jobs=n_jobs, progress=progress
-        ).judged(scores["balanced_accuracy"])
+    done = run(FOLDS, evaluate_fold, [(procedure, f, rungs, prior, seed) for f in folds])
+    found = OutOfFold.gather(samples.codes, folds, [fold.answer for fold in done])
+    audits = _audits(run, procedure, found, prior, seed, level)
+    model, models = run(FINAL, fit_all, [(procedure, rungs, derive_seed(seed, _FINAL))])[0]
+    stability = None
+    options: dict[str, Any] = {"seed": seed, "n_jobs": n_jobs, "progress": progress}
+    if n_pairs:
+        with run.timed(HALVES):
+            stability = half_samples(procedure, model, models, n_pairs, names, **options)
+    scores = scoring.all(found, labels, float(samples.shares[positive]))
+    with run.timed(PERMUTATIONS):
+        verdict = run_test(procedure, n_permutations, **options)
 
-    two = samples.n_classes == 2
-    prevalence = float(samples.shares[positive]) if two else None
-    sizes_found = tuple(len(p) for p in outer.panels) if outer.panels is not None else ()
-    flags += outer.flags
-    flags += [flag for audit in audits for flag in audit.flags()]
-    if panel is not None:
-        flags += _size_flags(panel.size, sizes_found)
+    prevalence = float(samples.shares[positive]) if k == 2 else None
+    sized = {
+        size: OutOfFold.gather(samples.codes, folds, [fold.sized[size] for fold in done])
+        for size in rungs
+    }
+    panel = selected_features(model, m)
+    known = all(fold.panel is not None for fold in done)
+    panels = tuple(tuple(fold.panel.tolist()) for fold in done) if known else None
+    panel_sizes = tuple(len(p) for p in panels or ())
+    flags += [*_fit_flags(done), *(flag for audit in audits for flag in audit.flags())]
+    flags += _size_flags(panel, panel_sizes)
     if scores["balanced_accuracy"].value == 1:
         flags.append(Flag("perfect", {"value": 1.0}))
+    settings: dict[str, Any] = {
+        "n_splits": n_splits,
+        "n_repeats": n_repeats,
+        "n_permutations": n_permutations,
+    }
+    settings |= {"n_pairs": n_pairs, "sizes": list(rungs), "random_state": seed, "level": level}
+    settings |= {"groups": groups is not None, "batch": list(samples.batches)}
     result = EvaluationResult(
-        classes=tuple(samples.classes.tolist()),
-        positive=samples.classes.tolist()[positive] if two else None,
+        classes=tuple(labels),
+        positive=labels[positive] if k == 2 else None,
         class_counts=tuple(np.bincount(samples.codes).tolist()),
         n_samples=samples.codes.size,
-        n_features=samples.X.shape[1],
+        n_features=m,
         n_groups=None if samples.groups is None else int(samples.groups.max()) + 1,
         feature_names=names,
         prevalence=prevalence,
-        prior=outer.prior,
+        prior=done[0].prior,
         scores=scores,
-        verdict=verdict,
-        calibration=run.scoring.calibration(outer.found),
+        verdict=verdict.judged(scores["balanced_accuracy"]),
+        calibration=scoring.calibration(found),
         panel=None if panel is None else tuple(panel.tolist()),
-        panel_sizes=sizes_found,
+        panel_sizes=panel_sizes,
         model=model,
         models=models,
         stability=stability,
         batches=audits,
         adjusted=None,
         flags=tuple(flags),
-        settings={
-            "estimator": describe(estimator),
-            "n_splits": n_splits,
-            "n_repeats": n_repeats,
-            "n_permutations": n_permutations,
-            "n_pairs": n_pairs,
-            "sizes": list(rungs),
-            "random_state": seed,
-            "level": level,
-            "groups": samples.groups is not None,
-            "batch": list(samples.batches),
-            "adjust": list(columns),
-        },
-        out_of_fold=outer.found,
-        scoring=run.scoring,
-        own_threshold=outer.own_threshold(positive, samples.shares),
-        fold_panels=outer.panels,
-        sized=outer.sized,
-        rungs=_rungs(run.scoring, outer, models, stability, names, samples.X.shape[1]),
+        settings={"estimator": describe(estimator), "adjust": list(columns), **settings},
+        out_of_fold=found,
+        scoring=scoring,
+        own_threshold=_own_threshold(done[0], positive, samples.shares),
+        fold_panels=panels,
+        sized=sized,
+        rungs=tuple(_rung(k, sized[k], scoring, models[k], stability, names) for k in rungs),
         level=level,
         seconds=run.seconds,
     )
@@ -226,155 +229,37 @@ def nested_evaluate(
         return result
     with run.timed(ALONE):
         alone = nested_evaluate(
-            only_with(estimator, columns),
-            X,
-            y,
-            groups=groups,
-            n_splits=n_splits,
-            n_repeats=n_repeats,
-            n_permutations=0,
-            n_pairs=0,
-            prior=prior,
-            sizes=(),
-            pos_label=pos_label,
-            feature_names=names,
-            level=level,
-            random_state=seed,
-            n_jobs=n_jobs,
-            progress=None if progress is None else _renamed(progress, ALONE),
-        )
+            only_with(estimator, columns), X, y, groups=groups, n_splits=n_splits,
+            n_repeats=n_repeats, n_permutations=0, n_pairs=0, prior=prior, sizes=(),
+            pos_label=pos_label, feature_names=names, level=level, random_state=seed,
+            n_jobs=n_jobs, progress=None if progress is None else _renamed(progress, ALONE),
+        )  # fmt: skip
     added = paired_difference(result, alone, level=level)
-    known = None if names is None else tuple(names[j] for j in columns)
-    return replace(result, adjusted=Adjustment(columns, known, alone, added))
+    chosen = None if names is None else tuple(names[j] for j in columns)
+    return replace(result, adjusted=Adjustment(columns, chosen, alone, added))
 
 
 # ------------------------------------------------------------------------------- the stages
 
 
-@dataclass(frozen=True)
-class _Outer:
-    """What the outer folds give."""
+class _Stages:
+    """Runs the pieces of each stage and knows its seconds."""
 
-    found: OutOfFold
-    sized: dict[int, OutOfFold]
-    panels: tuple[tuple[int, ...], ...] | None
-    prior: str
-    shares: Float64Array  # that probabilities are for, where they are not the training's
-    flags: list[Flag]
-
-    def own_threshold(self, positive: int, shares: Float64Array) -> float:
-        """Return the probability, at the samples' shares, where the model's labels change."""
-        if self.prior == "training" or shares.size > 2:
-            return 0.5
-        old, new = self.shares[positive], shares[positive]
-        return float(move_prior([0.5], float(old), float(new))[0])
-
-
-@dataclass
-class _Run:
-    """The stages of an evaluation, which share the samples, the folds and the workers."""
-
-    procedure: Procedure
-    folds: list[Fold]
-    rungs: tuple[int, ...]
-    prior: Any
-    positive: int
-    level: float
-    seed: int
-    n_jobs: int | None
-    progress: Progress | None
-
-    def __post_init__(self) -> None:
+    def __init__(self, n_jobs: int | None, progress: Progress | None) -> None:
+        self.n_jobs, self.progress = n_jobs, progress
         self.seconds: dict[str, float] = {}
-        samples = self.procedure.samples
-        self.scoring = Scoring.of(samples, self.folds, self.positive, self.level)
-        if self.prior is not None:  # refuse early what is no prior
-            k = samples.n_classes
-            move_prior(np.full((1, k), 1 / k), self.prior, "equal")
 
-    def timed(self, stage: str) -> _Timer:
-        """Enclose a stage, to know its seconds."""
-        return _Timer(self.seconds, stage)
-
-    def _pieces(self, function: Any, pieces: list[tuple[Any, ...]], stage: str) -> list[Any]:
+    def __call__(self, stage: str, function: Any, pieces: list[tuple[Any, ...]]) -> list[Any]:
+        options: dict[str, Any] = {"n_jobs": self.n_jobs, "progress": self.progress}
         with self.timed(stage):
-            return list(
-                run_pieces(
-                    function, pieces, n_jobs=self.n_jobs, progress=self.progress, stage=stage
-                )
-            )
+            return list(run_pieces(function, pieces, stage=stage, **options))
 
-    def outer(self) -> _Outer:
-        """Fit and predict all folds."""
-        samples = self.procedure.samples
-        pieces = [(self.procedure, f, self.rungs, self.prior, self.seed) for f in self.folds]
-        done = self._pieces(evaluate_fold, pieces, FOLDS)
-        found = OutOfFold.gather(samples.codes, self.folds, [fold.answer for fold in done])
-        sized = {
-            size: OutOfFold.gather(samples.codes, self.folds, [fold.sized[size] for fold in done])
-            for size in self.rungs
-        }
-        panels = [fold.panel for fold in done]
-        known = None if any(p is None for p in panels) else tuple(tuple(p.tolist()) for p in panels)
-        return _Outer(found, sized, known, done[0].prior, done[0].shares, _fit_flags(done))
-
-    def audits(self, ordinary: OutOfFold) -> tuple[Any, ...]:
-        """Leave every batch of every variable out once, and audit each variable."""
-        samples = self.procedure.samples
-        by_name = {name: batch_folds(samples, v) for name, v in samples.batches.items()}
-        pieces = [
-            (self.procedure, fold, (), self.prior, self.seed)
-            for folds in by_name.values()
-            for fold in folds
-        ]
-        done = iter(self._pieces(evaluate_fold, pieces, LEFT_OUT) if pieces else [])
-        audits = []
-        for name, folds in by_name.items():
-            answers = [next(done).answer for _ in folds]
-            audits.append(
-                audit_batch(samples, name, ordinary, folds, answers, self.seed, self.level)
-            )
-        return tuple(audits)
-
-    def final(self) -> tuple[Any, dict[int, Any]]:
-        """Fit on all samples: the procedure, and its path at the sizes of the ladder."""
-        pieces = [(self.procedure, self.rungs, derive_seed(self.seed, _FINAL))]
-        return self._pieces(fit_all, pieces, FINAL)[0]
-
-    def halves(
-        self, model: Any, models: dict[int, Any], n_pairs: int, names: tuple[str, ...] | None
-    ) -> PanelStability | None:
-        """Run the procedure on half samples."""
-        if not n_pairs:
-            return None
-        with self.timed("half samples"):
-            return half_samples(
-                self.procedure,
-                model,
-                models,
-                n_pairs=n_pairs,
-                seed=self.seed,
-                feature_names=names,
-                n_jobs=self.n_jobs,
-                progress=self.progress,
-            )
-
-
-class _Timer:
-    """Adds the seconds that it encloses to a stage."""
-
-    def __init__(self, seconds: dict[str, float], stage: str) -> None:
-        self.seconds, self.stage = seconds, stage
-
-    def __enter__(self) -> None:
-        self.start = time.perf_counter()
-
-    def __exit__(self, *error: object) -> None:
-        spent = time.perf_counter() - self.start
-        self.seconds[self.stage] = self.seconds.get(self.stage, 0.0) + spent
-
-
-# -------------------------------------------------------------------------------- one fold
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the seconds that are enclosed to a stage."""
+        start = time.perf_counter()
+        yield
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
 
 
 @dataclass(frozen=True)
@@ -385,7 +270,7 @@ class FoldOutcome:
     sized: dict[int, Answer]
     panel: IntArray | None
     prior: str
-    shares: Float64Array
+    shares: Float64Array  # that the probabilities were for
     warnings: list[tuple[str, str]]
 
 
@@ -402,31 +287,42 @@ def evaluate_fold(
         found = procedure.predict(model, fold.test)
     training = np.bincount(samples.codes[fold.train], minlength=samples.n_classes)
     kind, shares = _prior_of(model, prior, training / training.sum())
-    if found.proba is None:
-        kind = "none"
-    else:
-        found = replace(found, proba=move_prior(found.proba, shares, samples.shares))
+
+    def moved(said: Answer) -> Answer:
+        if said.proba is None:
+            return said
+        return replace(said, proba=move_prior(said.proba, shares, samples.shares))
+
     sized = {}
     if fits is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             X = procedure.prepare(fits.steps, fold.test)
-            sized = {k: answer(fits.models[k], X, samples.classes) for k in sizes}
+            sized = {k: moved(answer(fits.models[k], X, samples.classes)) for k in sizes}
     panel = selected_features(model, samples.X.shape[1])
     said = [(w.category.__name__, str(w.message)[:300]) for w in caught]
-    return FoldOutcome(found, sized, panel, kind, shares, said)
+    kind = "none" if found.proba is None else kind
+    return FoldOutcome(moved(found), sized, panel, kind, shares, said)
 
 
 def _prior_of(model: Any, prior: Any, training: Float64Array) -> tuple[str, Float64Array]:
     """Return what probabilities are for: the name of it, and the shares."""
-    k = training.size
+    equal = np.full(training.size, 1 / training.size)
     if prior is not None:
-        equal = isinstance(prior, str)
-        return ("equal", np.full(k, 1 / k)) if equal else ("given", np.asarray(prior, dtype=float))
-    known = estimator_prior(model, k)
-    if known is None:
-        return "training", training
-    return ("equal" if np.allclose(known, 1 / k) else "given"), known
+        given = equal if isinstance(prior, str) else np.asarray(prior, dtype=np.float64)
+    else:
+        known = estimator_prior(model, training.size)
+        if known is None:
+            return "training", training
+        given = known
+    return ("equal" if np.allclose(given, equal) else "given"), given
+
+
+def _own_threshold(fold: FoldOutcome, positive: int, shares: Float64Array) -> float:
+    """Return the probability, at the samples' shares, where the model's labels change."""
+    if fold.prior == "training" or shares.size > 2:
+        return 0.5
+    return float(move_prior([0.5], float(fold.shares[positive]), float(shares[positive]))[0])
 
 
 def fit_all(procedure: Procedure, sizes: Sequence[int], seed: int) -> tuple[Any, dict[int, Any]]:
@@ -440,46 +336,48 @@ def fit_all(procedure: Procedure, sizes: Sequence[int], seed: int) -> tuple[Any,
         return fits.own, {size: fits.model(size) for size in sizes}
 
 
-def _rungs(
+def _audits(
+    run: _Stages, procedure: Procedure, found: OutOfFold, prior: Any, seed: int, level: float
+) -> tuple[BatchAudit, ...]:
+    """Leave every batch of every variable out once, and audit each variable."""
+    samples = procedure.samples
+    by_name = {name: batch_folds(samples, values) for name, values in samples.batches.items()}
+    pieces = [(procedure, f, (), prior, seed) for folds in by_name.values() for f in folds]
+    done = iter(run(LEFT_OUT, evaluate_fold, pieces) if pieces else [])
+    audits = []
+    for name, folds in by_name.items():
+        answers = [next(done).answer for _ in folds]
+        audits.append(audit_batch(samples, name, found, folds, answers, seed, level))
+    return tuple(audits)
+
+
+def _rung(
+    size: int,
+    found: OutOfFold,
     scoring: Scoring,
-    outer: _Outer,
-    models: dict[int, Any],
+    model: Any,
     stability: PanelStability | None,
     names: tuple[str, ...] | None,
-    n_features: int,
-) -> tuple[dict[str, Any], ...]:
-    """Return the rows of the ladder."""
-    rows = []
-    nan = float("nan")
-    for size, found in outer.sized.items():
-        score, area = scoring.balanced_accuracy(found), scoring.roc_auc(found)
-        panel = selected_features(models[size], n_features)
-        features = () if panel is None else tuple(panel.tolist())
-        row: dict[str, Any] = {
-            "size": size,
-            "balanced_accuracy": score.value,
-            "low": score.low,
-            "high": score.high,
-            "roc_auc": nan if area is None else area.value,
-            "roc_auc_low": nan if area is None else area.low,
-            "roc_auc_high": nan if area is None else area.high,
-        }
-        row |= (
-            stability.at(size)
-            if stability is not None
-            else dict.fromkeys(PanelStability.COLUMNS, nan)
-        )
-        row["features"] = features
-        row["names"] = tuple(names[j] if names else str(j) for j in features)
-        rows.append(row)
-    return tuple(rows)
+) -> dict[str, Any]:
+    """Return a row of the ladder."""
+    panel = selected_features(model, scoring.n_features)
+    features = () if panel is None else tuple(panel.tolist())
+    missing = Interval(*[float("nan")] * 3)
+    score, area = scoring.balanced_accuracy(found), scoring.roc_auc(found) or missing
+    row: dict[str, Any] = {"size": size, "balanced_accuracy": score.value}
+    row |= {"low": score.low, "high": score.high, "roc_auc": area.value}
+    row |= {"roc_auc_low": area.low, "roc_auc_high": area.high}
+    row |= dict.fromkeys(PanelStability.COLUMNS, float("nan"))
+    if stability is not None:
+        row |= stability.at(size)
+    shown = tuple(names[j] if names else str(j) for j in features)
+    return {**row, "features": features, "names": shown}
 
 
 # ---------------------------------------------------------------------------------- input
 
 
-def _positive(samples: Samples, pos_label: Any) -> int:
-    labels = samples.classes.tolist()
+def _positive(labels: list[Any], pos_label: Any) -> int:
     if pos_label is None:
         return len(labels) - 1
     if pos_label not in labels:
@@ -537,11 +435,11 @@ def _fit_flags(folds: Sequence[FoldOutcome]) -> list[Flag]:
     ]
 
 
-def _size_flags(size: int, sizes: Sequence[int]) -> list[Flag]:
-    """Return a flag if a panel differs much in size from those behind the score."""
-    if not sizes:
+def _size_flags(panel: IntArray | None, sizes: Sequence[int]) -> list[Flag]:
+    """Return a flag if the panel differs much in size from those behind the score."""
+    if panel is None or not sizes:
         return []
-    middle, low, high = float(np.median(sizes)), min(sizes), max(sizes)
+    size, middle, low, high = panel.size, float(np.median(sizes)), min(sizes), max(sizes)
     if low <= size <= high and middle / 2 <= size <= 2 * middle:
         return []
     return [Flag("sizes", {"size": int(size), "median": middle, "low": low, "high": high})]

@@ -51,41 +51,23 @@ class Verdict(Record):
     Attributes
     ----------
     answer : {"signal", "weak", "inconclusive", "none", "not tested"}
-        See `decide`.
+        See `decide`, which looks at the p-value and at the `interval` of the balanced accuracy.
     p_value : float or None
-        Of the permutation test.
-    n_draws : int
-        Permutations that it rests on.
     at_most : bool
-        Whether the p-value is the smallest that so many draws can give.
+        Whether it is the smallest that `n_draws` permutations can give.
     stopped_early : bool
         Whether the 10th exceedance ended the draws.
     statistic : {"procedure", "sizes"}
         The estimator as it is, or the best of `statistic_sizes` along its path.
-    statistic_sizes : tuple of int
     scheme : {"free", "groups", "batches", "groups and batches"}
         Within or between what labels were permuted.
-    observed : float or None
-        Statistic of the true labels.
-    draws : tuple of float
-        Statistics of the permuted labels, in the order drawn.
-    interval : Interval or None
-        The balanced accuracy that the answer looks at.
+    observed, draws
+        Statistics of the true and of the permuted labels.
     chance : float
         One over the number of classes.
     reason : {None, "no test", "few draws", "labels fixed"}
         Why there is no p-value that could decide; "labels fixed": groups and batches leave no
         labels to exchange.
-
-    Examples
-    --------
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.evaluation import permutation_test
-    >>> X, y = make_planted(30, 4, 4, effect=2.0, return_X_y=True)
-    >>> test = permutation_test(GaussianNB(), X, y, n_permutations=19)
-    >>> test.p_value, test.at_most
-    (0.05, True)
     """
 
     answer: Answer
@@ -104,9 +86,8 @@ class Verdict(Record):
 
     def judged(self, interval: Interval) -> Verdict:
         """Return the verdict that belongs to a balanced accuracy."""
-        found = decide(
-            self.p_value, self.n_draws, interval, 1 / self.chance, stopped_early=self.stopped_early
-        )
+        early = self.stopped_early
+        found = decide(self.p_value, self.n_draws, interval, 1 / self.chance, stopped_early=early)
         return replace(self, answer=found, interval=interval)
 
 
@@ -266,10 +247,10 @@ def draws_wanted(exceeds: Sequence[bool], n_permutations: int) -> int:
 def run_test(
     procedure: Procedure,
     n_permutations: int,
-    seed: int,
     *,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
+    seed: int,
+    n_jobs: int | None,
+    progress: Progress | None,
 ) -> Verdict:
     """Run the permutation test; the answer is left to `Verdict.judged`."""
     samples = procedure.samples
@@ -342,12 +323,8 @@ def permutation_test(
 
     Parameters
     ----------
-    estimator, X, y, groups, batch, random_state, n_jobs, progress
-        As in `sparsegsvp.nested_evaluate`. Labels are permuted within batches, between groups
-        of one label and within groups of several.
-    n_permutations : int, default=99
-        Draws; fewer are made when the 10th exceedance comes before, and 999 where 99 leave p
-        between 0.01 and 0.1.
+    estimator, X, y, groups, batch, n_permutations, random_state, n_jobs, progress
+        As in `sparsegsvp.nested_evaluate`.
 
     Returns
     -------
@@ -366,4 +343,4 @@ def permutation_test(
     check_integer("n_permutations", n_permutations, least=1)
     procedure = Procedure(estimator, read_samples(X, y, groups, batch))
     seed = check_seed(random_state)
-    return run_test(procedure, n_permutations, seed, n_jobs=n_jobs, progress=progress)
+    return run_test(procedure, n_permutations, seed=seed, n_jobs=n_jobs, progress=progress)

@@ -7,9 +7,9 @@ them, and pipelines, where a panel is traced back through the steps to the input
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -25,6 +25,7 @@ from .._typing import Float64Array, IntArray
 from .._validate import close_names, find_columns
 from ..estimators import GSVPSVM, GSVPSVMCV, Panel
 from ..estimators.center import takes_batch
+from .cache import digest
 from .splits import Fold, Samples
 
 #: Sizes of the ladder.
@@ -341,14 +342,10 @@ def selected_features(model: Any, n_features: int) -> IntArray | None:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.feature_selection import SelectKBest
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
     >>> from sparsegsvp.evaluation import selected_features
-    >>> X = np.array([[0.1, 1, 5], [0, 2, 6], [1, 1, 1], [1.1, 2, 2]])
-    >>> pipe = make_pipeline(SelectKBest(k=2), LogisticRegression()).fit(X, [0, 0, 1, 1])
-    >>> selected_features(pipe, 3)
+    >>> X = [[0.1, 1, 5], [0, 2, 6], [1, 1, 1], [1.1, 2, 2]]
+    >>> selected_features(SelectKBest(k=2).fit(X, [0, 0, 1, 1]), 3)
     array([0, 2])
     """
     result = None
@@ -517,24 +514,12 @@ def only_with(estimator: Any, columns: Sequence[int]) -> Any:
     return Pipeline([*steps[:-1], ("these alone", Panel(tuple(columns))), steps[-1]])
 
 
-def describe(value: Any) -> Any:
-    """Describe an estimator by its class and parameters, the same in every process."""
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    if hasattr(value, "get_params") and not isinstance(value, type):
-        params = value.get_params(deep=False)
-        return {"class": kind, "params": {name: describe(params[name]) for name in sorted(params)}}
-    if isinstance(value, Mapping):
-        return {str(k): describe(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [describe(v) for v in value]
-    if isinstance(value, partial):
-        parts = {"function": value.func, "args": value.args, "keywords": value.keywords}
-        return {name: describe(part) for name, part in parts.items()}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if value is None or isinstance(value, bool | int | float | str | np.generic):
-        return value
-    if hasattr(value, "__qualname__"):  # a function or a class
-        return f"{value.__module__}.{value.__qualname__}"
-    # splitters and scorers show what they were made with; an address is of this process alone
-    return kind if " at 0x" in repr(value) else {"class": kind, "shown": repr(value)}
+def describe(estimator: Any) -> str:
+    """Describe an estimator by all its parameters, the same in every process."""
+    parts = []
+    for name, value in sorted(estimator.get_params(deep=True).items()):
+        if hasattr(value, "get_params"):
+            value = type(value)  # its parameters come with their own names
+        long = isinstance(value, np.ndarray | list | tuple) and len(value) > 20
+        parts.append(f"{name}={digest(value) if long else repr(value)}")
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{type(estimator).__qualname__}({', '.join(parts)})")

@@ -29,15 +29,7 @@ _TWIN_LEVEL = 0.01  # chance that a table without twins shows one
 
 @dataclass(frozen=True)
 class Fold:
-    """A split of the samples: row numbers of X, in canonical order.
-
-    Attributes
-    ----------
-    repeat, index : int
-        Which repeat, and which fold in it.
-    train, test : ndarray of int
-        Rows.
-    """
+    """A split of the samples: row numbers of X, in canonical order."""
 
     repeat: int
     index: int
@@ -47,30 +39,14 @@ class Fold:
 
 @dataclass(frozen=True)
 class Samples:
-    """A table with its labels, groups and batches, checked and in canonical order.
+    """A table with its labels, groups and batches, checked, and the canonical order of its rows."""
 
-    Attributes
-    ----------
-    X : array, sparse matrix or data frame
-        As given: frames reach the estimator as frames.
-    y, codes : ndarray of shape (n_samples,)
-        Labels, and their places among the classes.
-    classes : ndarray
-        Sorted labels.
-    groups : ndarray of int of shape (n_samples,) or None
-        Group of each sample, numbered in canonical order.
-    batches : dict of str to ndarray of str
-        Batch variables by name.
-    order : ndarray of int
-        Canonical order of the rows.
-    """
-
-    X: Any
+    X: Any  # as given: frames reach the estimator as frames
     y: NDArray[Any]
-    codes: IntArray
+    codes: IntArray  # places of the labels among the classes
     classes: NDArray[Any]
-    groups: IntArray | None
-    batches: dict[str, NDArray[np.str_]]
+    groups: IntArray | None  # numbered in canonical order
+    batches: dict[str, NDArray[np.str_]]  # by name
     order: IntArray
 
     @property
@@ -130,14 +106,7 @@ def refuse_dask(X: Any) -> None:
 
 
 def as_texts(values: Any) -> NDArray[np.str_]:
-    """Return groups or batches as text, whole numbers alike whether stored as 1 or 1.0.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation.splits import as_texts
-    >>> as_texts([1.0, 2.0]).tolist(), as_texts(["a", 1]).tolist()
-    (['1', '2'], ['a', '1'])
-    """
+    """Return groups or batches as text, whole numbers alike whether stored as 1 or 1.0."""
     column = np.asarray(column_or_1d(np.asarray(values, dtype=object)))
     if any(_is_missing(value) for value in column):
         raise ValueError("groups and batches must not be missing; name them, as 'unknown'.")
@@ -157,12 +126,6 @@ def check_batches(batch: Any, n_samples: int) -> dict[str, NDArray[np.str_]]:
 
     Given is one value per sample, or several variables: a data frame, a mapping from name to
     values, or the columns of a two-dimensional array.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation.splits import check_batches
-    >>> check_batches([1, 1, 2, 2], 4)
-    {'batch': array(['1', '1', '2', '2'], dtype='<U1')}
     """
     if batch is None:
         return {}
@@ -251,17 +214,7 @@ def row_keys(X: Any) -> NDArray[np.uint64]:
 
 
 def canonical_order(X: Any, codes: IntArray, groups: NDArray[Any] | None = None) -> IntArray:
-    """Return an order of the rows that depends on the data alone, except among equal rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation.splits import canonical_order
-    >>> X, y = np.random.default_rng(0).normal(size=(6, 3)), np.repeat([0, 1], 3)
-    >>> a, b = canonical_order(X, y), canonical_order(X[::-1, ::-1], y[::-1])
-    >>> np.array_equal(X[a], X[::-1][b])
-    True
-    """
+    """Return an order of the rows that depends on the data alone, except among equal rows."""
     names = np.zeros(codes.size) if groups is None else groups
     return np.lexsort((names, row_keys(X), codes))
 

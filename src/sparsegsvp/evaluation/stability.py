@@ -39,6 +39,7 @@ from .splits import Samples, complementary_pair, read_samples, refuse_dask
 HALVES = "half samples"
 THRESHOLD = 0.6
 MIN_CORRELATION = 0.8
+PAIRS = 20
 _PAIRS, _SHUFFLES = 2, 5  # pairs of each of some shufflings of the labels
 _STREAM = 11  # keeps these seeds apart
 
@@ -48,12 +49,13 @@ def within_class_correlations(
 ) -> dict[int, tuple[tuple[int, float], ...]]:
     """Find the features whose pooled within-class correlation with some features is large.
 
-    The total correlation would link any two features that tell the classes apart.
+    The total correlation would link any two features that tell the classes apart. Missing values
+    take the mean of their class.
 
     Parameters
     ----------
     X : array, CSR matrix or data frame of shape (n_samples, n_features)
-        The table; missing values take the mean of their class.
+        The table.
     codes : ndarray of int of shape (n_samples,)
         Class of each sample, from 0.
     features : sequence of int
@@ -201,21 +203,7 @@ def chosen_shares(
 class PanelStability:
     """Panels of complementary half samples, with shuffled labels beside them.
 
-    Attributes
-    ----------
-    n_pairs, n_shuffles : int
-        Pairs of halves, and shufflings of the labels.
-    sizes : tuple of int
-        Sizes that are known beside the procedure's own.
-    n_features : int
-    panel, path : tuple of int
-        The procedure's features on all samples, and those along its path, in the order chosen.
-    halves : tuple of Choice
-        What each half chooses; 2i and 2i + 1 are a pair.
-    shuffled : tuple
-        For each shuffling: what all samples choose, what halves choose, and stand-ins.
-    stand_ins : dict of int to tuple of dict
-        Of each feature of `panel` and `path`: feature, correlation and loss (None if unknown).
+    `index` is Nogueira's, of the procedure's own panels; `chosen_again` and `by_size` are frames.
     """
 
     n_pairs: int
@@ -224,17 +212,14 @@ class PanelStability:
     n_features: int
     panel: tuple[int, ...]
     path: tuple[int, ...]
-    halves: tuple[Choice, ...]
+    halves: tuple[Choice, ...]  # 2i and 2i + 1 are a pair
+    # for each shuffling: what all samples choose, what halves choose, and stand-ins
     shuffled: tuple[tuple[Choice, list[Choice], dict[int, set[int]]], ...]
     stand_ins: dict[int, tuple[dict[str, Any], ...]]
     feature_names: tuple[str, ...] | None = None
     threshold: float = THRESHOLD
-    COLUMNS: ClassVar[tuple[str, ...]] = (  # what is known of each size
-        "stability",
-        "stability_noise",
-        "chosen_again",
-        "chosen_again_noise",
-    )
+    #: What is known of each size.
+    COLUMNS: ClassVar = ("stability", "stability_noise", "chosen_again", "chosen_again_noise")
 
     def __repr__(self) -> str:
         noise = f"{self.index_noise:.2f} with shuffled labels"
@@ -326,22 +311,14 @@ class PanelStability:
             raise ValueError(f"size={size} must be one of {self.sizes}.")
         panel = self.panel if size is None else self.path[:size]
         alone, joined = self._shares(size)
-        names = self.feature_names
-        known = [names[f] if names else str(f) for f in panel]
+        names = self.feature_names or tuple(map(str, range(self.n_features)))
         near = [
-            tuple({**s, "name": names[s["feature"]] if names else str(s["feature"])} for s in own)
-            for own in (self.stand_ins.get(f, ()) for f in panel)
+            tuple({**s, "name": names[s["feature"]]} for s in self.stand_ins.get(f, ()))
+            for f in panel
         ]
-        return frame(
-            {
-                "feature": list(panel),
-                "name": known,
-                "frequency": alone,
-                "with_stand_ins": joined,
-                "noise": self._noise_share(len(panel)),
-                "stand_ins": near,
-            }
-        )
+        columns = {"feature": list(panel), "name": [names[f] for f in panel], "frequency": alone}
+        noise = self._noise_share(len(panel))
+        return frame({**columns, "with_stand_ins": joined, "noise": noise, "stand_ins": near})
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -356,12 +333,12 @@ def half_samples(
     procedure: Procedure,
     model: Any,
     models: dict[int, Any],
-    *,
     n_pairs: int,
+    feature_names: tuple[str, ...] | None,
+    *,
     seed: int,
-    feature_names: tuple[str, ...] | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
+    n_jobs: int | None,
+    progress: Progress | None,
 ) -> PanelStability | None:
     """Run a procedure on halves; ``model`` and ``models`` are its fits on all samples.
 
@@ -463,27 +440,18 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         :math:`\hat\Pi_f`.
     selections_ : boolean ndarray of shape (2 * n_pairs, n_features)
         Which features each run selected; rows 2i and 2i+1 are a pair.
-    mean_panel_size_ : float
-        Mean number of features a run selects.
-    stability_ : float
-        Nogueira's index over the runs.
+    mean_panel_size_, stability_ : float
+        Mean number of features a run selects, and Nogueira's index over the runs.
     error_bound_ : float or None
         Bound on the expected number of rarely chosen features among those kept
         (`sparsegsvp.metrics.error_bound`); None unless it is below their number.
     stand_ins_ : dict
-        From each kept feature to those that correlate with it by at least 0.8 within the classes,
-        with the correlations.
+        From each kept feature to those that correlate with it by at least 0.8 within the classes.
     group_frequencies_ : ndarray of shape (n_features,)
         How often the feature or, for kept ones, any of its stand-ins is selected.
-    n_features_in_ : int
-        Number of features seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, when X has string column names.
 
     References
     ----------
-    Meinshausen, Bühlmann (2010), Stability selection, JRSS B 72(4), 417-473.
-
     Shah, Samworth (2013), Variable selection with error control: another look at stability
     selection, JRSS B 75(1), 55-80.
 

@@ -1,7 +1,5 @@
 """Features ranked by their loadings in the higher-order generalized SVD of the classes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
@@ -18,8 +16,7 @@ class HOGSVDSelector(GSVDSelector):
     r"""Select features by their loadings in the higher-order GSVD of all classes.
 
     A reconstruction: `GSVDSelector` for N classes, with which it agrees for two and ``tau > 0``.
-    Their blocks, each with a column of ones and divided by the root of its number of samples, are
-    decomposed with one right factor,
+    One right factor serves all blocks,
 
     .. math:: [C_i\ e]/\sqrt{n_i} = U_i \,\mathrm{diag}(s_i)\, V^T, \qquad i = 1, \dots, N .
 
@@ -33,6 +30,9 @@ class HOGSVDSelector(GSVDSelector):
     Components with :math:`\lambda_k \ge \lambda(\mathrm{threshold})` count as exclusive, the
     others as shared; of those that are asked for at least one is kept.
 
+    No gene selector of the authors of the decomposition was at hand. Chosen here: the classes as
+    the matrices, the column of ones, the floor, the threshold and the score.
+
     Parameters
     ----------
     kind : {"exclusive", "shared"}, default="exclusive"
@@ -40,26 +40,12 @@ class HOGSVDSelector(GSVDSelector):
     threshold : float, default=pi/8
         :math:`\theta` above, in [0, pi/4].
     tau : float, default=1.0
-        Floor under the second moments of all classes, as in `GSVDSelector`. With 0 and
-        rank-deficient classes the shift of `hogsvd` takes its place.
-    n_features : int or None, default=None
-        Size of the panel. None keeps the features whose squared score is at least the mean.
-    %(standardize)s
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
+        As in `GSVDSelector`; with 0 the shift of `hogsvd` serves rank-deficient classes.
+    %(selector)s
     eigenvalues_ : ndarray of shape (r,)
         :math:`\lambda`, in ascending order.
-    significance_ : ndarray of shape (n_classes, r)
-        Share of each component in a class's second moment.
-    %(components)s
-    %(panel)s
-
-    Notes
-    -----
-    No gene selector of the authors of the decomposition was at hand. Chosen here: the classes as
-    the matrices, the column of ones, the floor, the threshold and the score.
+    significance_, entropy_, kept_, scores_ : ndarray
+        As in `GSVDSelector`, of N classes.
 
     References
     ----------
@@ -69,12 +55,10 @@ class HOGSVDSelector(GSVDSelector):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import HOGSVDSelector
     >>> data = make_planted(60, 100, 12, effect=3.0, n_classes=3)
-    >>> model = HOGSVDSelector(n_features=12).fit(data.X, data.y)
-    >>> np.array_equal(model.get_support(indices=True), data.support)
+    >>> bool(HOGSVDSelector(n_features=12).fit(data.X, data.y).support_[data.support].all())
     True
     """
 

@@ -9,8 +9,6 @@ its multiplier. It ends on the exact solution of its sign pattern, so a caller c
 and see a monotone objective to rounding.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import linalg
 

@@ -82,18 +82,20 @@ def ladder(document: Part) -> Sheet | None:
         marks = [m for m in marks if m[0] == size or abs(math.log(m[0] / size)) > 0.16]
     values, low, high = ([rung["score"][key] for rung in rungs] for key in ("value", "low", "high"))
     chance, overall = document["verdict"]["chance"], document["scores"]["balanced_accuracy"]
-    bottom = min([*low, overall["low"], chance]) - 0.03
+    bottom = min([*low, overall["low"]]) - 0.03
+    bottom = min(bottom, chance - 0.03) if bottom - chance < 0.15 else bottom
     wide: Any = {"width": 640.0, "left": 56.0, "right": 18.0}
+    top = min(1.02, max(*high, overall["high"]) + 0.03)
     above = Chart(
         Axis(*ends, "", [(at, "") for at, *_ in marks], log=True),
-        Axis(max(0.0, bottom), min(1.02, max(*high, overall["high"]) + 0.03), "balanced accuracy",
-             grid=True),
+        Axis(max(0.0, bottom), top, "balanced accuracy", grid=True),
         "balanced accuracy of panels by size", height=240, bottom=12, **wide,
     )  # fmt: skip
     tips = [f"{plural(rung['size'], 'feature')}: {interval(rung['score'])}" for rung in rungs]
     _chosen(above, size)
-    above.rule("chance", y=chance)
-    above.text(ends[1], chance, "guessing", "tick end", dx=-4, dy=-5)
+    if bottom < chance:
+        above.rule("chance", y=chance)
+        above.text(ends[1], chance, "guessing", "tick end", dx=-4, dy=-5)
     above.whiskers(sizes, low, high, "series fine")
     above.line(sizes, values, "curve")
     above.points(sizes, values, "dot", radius=4.5, label="exactly so many features")

@@ -21,7 +21,7 @@ from .._typing import Float64Array
 
 Part = dict[str, Any]
 
-MAX_POINTS = 1200  # samples of a scatter plot
+MAX_POINTS = 600  # samples of a scatter plot
 _MAX_ROWS, _MAX_COLUMNS = 40, 160  # features and samples of a heatmap
 _MAX_OUTLIERS = 12  # points of a box plot
 _NAMED = 60  # features of a volcano plot that are named when pointed at

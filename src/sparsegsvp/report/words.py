@@ -31,7 +31,7 @@ def number(value: float) -> str:
     """Write a score with two digits, and never as 1.00 what is less."""
     if 0.9995 < value < 1.0:
         return ">0.999"
-    return f"{value:.3f}" if 0.995 <= value < 1.0 else f"{value:.2f}"
+    return f"{value:.3f}" if 0.995 <= value < 1.0 else f"{round(value, 2) + 0.0:.2f}"  # no -0
 
 
 def interval(score: Part) -> str:
