@@ -129,6 +129,7 @@ async function draft(run) {
 
   function useOf(column) {
     for (const list of ["must", "ban", "batch", "adjust"]) if (choices[list]?.includes(column.name)) return list;
+    if (!column.role) return [...lists, ...singles].find((option) => [choices[option]].flat().includes(column.name)) || "";
     return { target: "target", id: "id", group: "group", feature: "keep" }[column.role] || "drop";
   }
 
@@ -148,10 +149,12 @@ async function draft(run) {
     byId("classes").textContent = !table ? "The table cannot be used yet." : many(table.n_samples, "sample") + ", " + many(table.n_features, "feature") + (table.classes.length ? ": " + table.classes.map((name, k) => name + " " + table.class_counts[k]).join(", ") : "") + (table.n_missing ? "; " + many(table.n_missing, "value") + " missing" : "") + ".";
     const grave = ["serious", "caution", "note"], notices = seen.notices.filter((notice) => notice.code !== "raw" || !choices.log2).sort((a, b) => grave.indexOf(a.severity) - grave.indexOf(b.severity));
     byId("notices").replaceChildren(...notices.map((notice) => element("li", [element("b", notice.title + ". "), notice.text, actions(notice.actions, apply)], { className: notice.severity })));
-    const features = seen.columns.filter((column) => useOf(column) === "keep" && !choices.keep?.includes(column.name) && column.reason === "numbers");
+    // a table that cannot be used yet has no roles: those of its columns that are no plain numbers can be given
+    const columns = table ? seen.columns : seen.candidates.map((one) => ({ name: one.name, role: one.name === target ? "target" : "", reason: Object.keys(one.counts).length + " values" }));
+    const features = columns.filter((column) => useOf(column) === "keep" && !choices.keep?.includes(column.name) && column.reason === "numbers");
     // text that is adjusted for is there as "sex=m vs f", once for each of its levels but one
     const source = (column) => choices.adjust?.find((name) => column.name.startsWith(name + "=")) ?? column.name;
-    const listed = seen.columns.filter((column, i, all) => !features.includes(column) && all.findIndex((other) => source(other) === source(column)) === i).map((column) => ({ ...column, name: source(column) }));
+    const listed = columns.filter((column, i, all) => !features.includes(column) && all.findIndex((other) => source(other) === source(column)) === i).map((column) => ({ ...column, name: source(column) }));
     const rows = listed.slice(0, 60).map((column) => {
       const now = useOf(column), name = column.name || "(names of the rows)";
       const select = element("select", [element("option", "…", { value: "", hidden: true }), ...Object.entries(uses).map(([value, text]) => element("option", text, { value }))], { value: now, "aria-label": "What " + name + " is for", "data-name": name, disabled: !column.name });
