@@ -32,7 +32,7 @@ def _explicit(X, codes, weight, standardize):
 
 def _from_moments(X, codes, weight, standardize):
     moments = ClassMoments.from_data(X, codes, sample_weight=weight)
-    return CovariancesOfMoments.of(moments, standardize)
+    return CovariancesOfMoments(moments, standardize)
 
 
 def _from_rows(kind, split=False):

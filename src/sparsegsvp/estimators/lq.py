@@ -41,19 +41,17 @@ class LqGSVPSVM(PanelClassifier):
 
     Parameters
     ----------
-    q : float, default=1.0
-        Exponent of the penalty: ``p(t) = t`` for 1, ``(t + eps)^q - eps^q`` below.
+    q, eps : float, default=1.0 and 1e-3
+        Exponent and smoothing of the penalty: ``t`` for q = 1, ``(t + eps)^q - eps^q`` below.
     delta : float or sequence of float, default=0.1
         Strength of the penalty, positive, for all planes or one per class.
     tau : float, default=1.0
-        Floor on squared distances, in units of a feature's variance, which keeps the problem
-        well posed with more features than samples.
+        Floor on squared distances, in units of a feature's variance.
     pool : float, default=0.5
         How far each class's spread is shrunk toward the pooled one, from 0 (the generalized
         singular value problem) to 1 (for two classes, sparse Fisher discrimination).
     selection : {"nonzero", "elbow"}, default="nonzero"
-        Whether a plane selects all features with a weight, or those up to the elbow of its sorted
-        weights.
+        Whether a plane selects all features with a weight, or those up to the weights' elbow.
     refit : bool, default=True
         Whether the planes are refitted on the panel without a penalty.
     decision : {"logistic", "calibrated", "scaled", "distance"}, default="logistic"
@@ -63,16 +61,11 @@ class LqGSVPSVM(PanelClassifier):
         the paper's rule. The first two have probabilities.
     penalty_factor : array of shape (n_features_in_,) or mapping, default=None
         The factors l_f, or those of some features by name where X has names, the others being 1:
-        0 for features that are always in the panel, infinity for those that never are. A
-        constant feature is left out all the same, with a warning.
+        0 for features that are always in the panel, infinity for those that never are.
     standardize : bool, default=True
         Whether features are scaled to unit variance, without a copy.
-    eps : float, default=1e-3
-        Smoothing of the penalty for q < 1.
-    tol : float, default=1e-6
-        Tolerance on the certificate, relative to the largest useful delta.
-    max_iter : int, default=1000
-        Largest number of iterations of each plane at each delta.
+    tol, max_iter : float, default=1e-6, and int, default=1000
+        Tolerance on the certificate, relative to delta_max, and iterations of each plane.
 
     Attributes
     ----------

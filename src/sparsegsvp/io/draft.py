@@ -642,7 +642,7 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
     source, codes = shown_name(file), Codes(options.na)
     with locating(source):
         frame = read_frame(file, ReadOptions(encoding=options.encoding, na=options.na), None)
-        columns = columns_of(frame)
+        columns = _columns_of(frame)
         if frame.meta is None:
             _refuse_duplicates(frame.names, "column")
         names = list(columns)
@@ -672,7 +672,7 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
     return Labels(columns, rows, on, target, source)
 
 
-def columns_of(frame: Frame) -> dict[str, list[Any]]:
+def _columns_of(frame: Frame) -> dict[str, list[Any]]:
     """Return all columns of a frame that may hold labels, by name."""
     ids = {} if frame.ids is None else {frame.id_name or "index": frame.ids}
     if frame.meta is not None:

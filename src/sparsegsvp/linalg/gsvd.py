@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -78,7 +78,7 @@ def gsvd(A: ArrayLike, B: ArrayLike) -> GSVDResult:
     """
     A, B = check_blocks([A, B], ["A", "B"])
     # Each matrix is scaled by itself: neither can hide the other in the decision on the rank.
-    scale_A, scale_B = norm(A), norm(B)
+    scale_A, scale_B = scipy.linalg.norm(A) or 1.0, scipy.linalg.norm(B) or 1.0
     stack = factor_stack((A / scale_A, B / scale_B))
     U, V, alpha, beta, Z = _cosine_sine(*stack.Q)
     # Back to the units of A and B: the ratio changes, and X takes what the unit circle leaves.
@@ -86,7 +86,7 @@ def gsvd(A: ArrayLike, B: ArrayLike) -> GSVDResult:
     length = np.hypot(alpha, beta)
     X = (stack.Wt.T * stack.singular) @ (Z * length)
     sign = column_signs(X)
-    U, V = (lift(basis, left) * sign for basis, left in zip(stack.bases, (U, V)))
+    U, V = (basis @ left * sign for basis, left in zip(stack.bases, (U, V)))
     return GSVDResult(U, V, alpha / length, beta / length, X * sign)
 
 
@@ -117,7 +117,7 @@ class StackedFactors(NamedTuple):
     """Factors of stacked blocks: ``blocks[i] = bases[i] @ Q[i] @ (singular[:, None] * Wt)``."""
 
     Q: list[Array]  # stacked, their r columns are orthonormal; no more than r rows each
-    bases: list[Array | None]  # None stands for the identity
+    bases: list[Array]  # orthonormal columns
     singular: Array
     Wt: Array  # (r, m), orthonormal rows
 
@@ -137,51 +137,20 @@ def check_blocks(matrices: Sequence[ArrayLike], names: Sequence[str]) -> list[Ar
     return blocks
 
 
-def norm(matrix: Array) -> float:
-    """Frobenius norm, in two steps because squares of very small values vanish; 1 for zeros."""
-    largest = float(np.abs(matrix).max())
-    return largest * float(np.linalg.norm(matrix / largest)) if largest else 1.0
-
-
-def svd(matrix: Array, *, full: bool = False) -> tuple[Array, Array, Array]:
-    """SVD by divide and conquer, by QR iteration where that fails to converge."""
-    try:
-        return np.linalg.svd(matrix, full_matrices=full)
-    except np.linalg.LinAlgError:
-        return scipy.linalg.svd(matrix, full_matrices=full, lapack_driver="gesvd")
-
-
 def rounding_level(size: int) -> float:
     """The size up to which values are rounding, in a matrix of norm one and this (smaller) size."""
     return float(np.finfo(np.float64).eps) * max(size, 32)
 
 
-def _shorten(block: Array) -> tuple[Array | None, Array]:
-    """Write a tall block as basis @ square, any other as identity @ block."""
-    return np.linalg.qr(block) if block.shape[0] > block.shape[1] else (None, block)
-
-
 def factor_stack(blocks: Sequence[Array]) -> StackedFactors:
-    """Factor the stacked blocks through an SVD, dropping what is zero to rounding.
-
-    Tall blocks are shortened by QR first; wide ones keep their rows, so that no m x m matrix
-    appears.
-    """
-    bases, short = map(list, zip(*(_shorten(block) for block in blocks)))
-    left, singular, Wt = svd(np.concatenate(short))
+    """Factor the stacked blocks through an SVD, dropping what is zero to rounding."""
+    left, singular, Wt = np.linalg.svd(np.concatenate(blocks), full_matrices=False)
     rank = int(np.count_nonzero(singular > rounding_level(len(singular)) * singular[0]))
-    cuts = np.cumsum([block.shape[0] for block in short])[:-1]
-    Q = []
-    for i, part in enumerate(np.split(left[:, :rank], cuts)):
-        basis, square = _shorten(part)
-        bases[i] = lift(bases[i], basis)
-        Q.append(square)
+    parts = np.split(left[:, :rank], np.cumsum([len(block) for block in blocks])[:-1])
+    tall = [len(part) > rank for part in parts]
+    pairs = [np.linalg.qr(Q) if many else (np.eye(len(Q)), Q) for many, Q in zip(tall, parts)]
+    bases, Q = map(list, zip(*pairs))
     return StackedFactors(Q, bases, singular[:rank], Wt[:rank])
-
-
-def lift(basis: Array | None, factor: Array | None) -> Any:
-    """Return basis @ factor, None being the identity."""
-    return factor if basis is None else basis if factor is None else basis @ factor
 
 
 def column_signs(matrix: Array) -> Array:

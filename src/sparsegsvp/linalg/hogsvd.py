@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import ArrayLike
 
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .gsvd import check_blocks, column_signs, factor_stack, lift, norm, rounding_level, svd
+from .gsvd import check_blocks, column_signs, factor_stack, rounding_level
 
 _DEFAULT_PI = 1e-3  # as chosen by Kempf et al. in their code
 # A block of Q with a singular value below this counts as rank deficient: its inverse square would
@@ -27,10 +28,8 @@ class HOGSVDResult(NamedTuple):
         Left vectors: columns of length one, not orthogonal in general, and zero where sigma is.
     sigma : array of shape (N, r)
         Generalized singular values; the squares of each column sum to one.
-    V : array of shape (m, r)
-        The shared right factor, of full column rank.
-    lambda_ : array of shape (r,)
-        Ascending, at least 1 to rounding: 1 where a direction matters equally to all matrices.
+    V, lambda_ : arrays of shapes (m, r) and (r,)
+        The shared right factor, of full column rank, and its eigenvalues, ascending.
     """
 
     U: list[Array]
@@ -98,7 +97,7 @@ def hogsvd(matrices: Iterable[ArrayLike], *, pi: float | None = None) -> HOGSVDR
             f"matrices must hold at least two matrices, got {len(given)}: pass them as one list."
         )
     blocks = check_blocks(given, [f"matrices[{i}]" for i in range(len(given))])
-    scale = max((norm(block) for block in blocks if block.any()), default=1.0)
+    scale = max(scipy.linalg.norm(block) for block in blocks) or 1.0
     stack = factor_stack([block / scale for block in blocks])
     t, Z, pi = _shared_basis(stack.Q, pi)
     V = (stack.Wt.T * (stack.singular * scale)) @ Z
@@ -108,7 +107,7 @@ def hogsvd(matrices: Iterable[ArrayLike], *, pi: float | None = None) -> HOGSVDR
     sigma = np.array([np.linalg.norm(image, axis=0) for image in images])
     sigma[sigma <= rounding_level(len(t))] = 0.0
     inverse = np.divide(1.0, sigma, where=sigma > 0.0, out=np.zeros(sigma.shape))
-    U = [lift(basis, image * row) for basis, image, row in zip(stack.bases, images, inverse)]
+    U = [basis @ (image * row) for basis, image, row in zip(stack.bases, images, inverse)]
     return HOGSVDResult(U, sigma, V * sign, ((1.0 + n * pi) * t - 1.0) / (n - 1))
 
 
@@ -117,7 +116,7 @@ def _shared_basis(Q: Sequence[Array], pi: float | None) -> tuple[Array, Array, f
     r = Q[0].shape[1]
     spectra = []
     for block in Q:
-        _, s, Wt = svd(block, full=True)
+        _, s, Wt = np.linalg.svd(block)
         spectra.append((np.pad(s, (0, r - len(s))), Wt))
     smallest = [float(s.min(initial=1.0)) for s, _ in spectra]
     if pi is None:
@@ -135,9 +134,8 @@ def _shared_basis(Q: Sequence[Array], pi: float | None) -> tuple[Array, Array, f
 def _separate(Q: Sequence[Array], t: Array, Z: Array) -> Array:
     """Choose bases of the eigenspaces of repeated eigenvalues that tell the matrices apart.
 
-    Within each eigenspace they diagonalise sum_i w_i Q_i'Q_i with distinct weights, descending in
-    i: for two matrices that gives the generalized SVD, and where each direction belongs to one
-    matrix only it sorts them by matrix.
+    They diagonalise sum_i w_i Q_i'Q_i with distinct weights, descending in i: for two matrices
+    that gives the generalized SVD.
     """
     weighted = sum((len(Q) - i) / len(Q) * (block.T @ block) for i, block in enumerate(Q))
     width = 100.0 * rounding_level(len(t)) * t.max(initial=0.0)

@@ -107,10 +107,9 @@ def eigenpair(N: Array, D: Array, index: int) -> tuple[float, Array]:
 class RowSpace:
     """Class blocks, with their column of ones or not, in orthonormal coordinates of their rows.
 
-    For ``z = basis @ u``: ``[A e] z = blocks[0] u`` and so on, and ``||z|| = ||u||``. A quotient
-    of functions of ``[A e]z``, ``[B e]z`` and, increasing, ``||z||`` in the numerator has its
-    minimum there, because a component of z outside raises ``||z||`` and nothing else: the
-    reduction is exact. A basis of None is the identity.
+    For ``z = basis @ u``: ``[A e] z = blocks[0] u`` and so on, and ``||z|| = ||u||``. Where a
+    component of z outside only raises ``||z||`` in a numerator, the reduction is exact. A basis
+    of None is the identity.
     """
 
     blocks: list[Array]
@@ -263,11 +262,7 @@ class PanelMethod(SupportSelector):
         """Raise ValueError for what `_bounds` cannot say about parameters."""
 
     def _set_panel(self, problem: ClassBlocks, order: IntArray, chosen: IntArray) -> None:
-        """Store ``support_`` and ``feature_order_`` in terms of the input's features.
-
-        `order` holds all columns of the problem, most important first (constant features follow
-        after them), and `chosen` the columns in the panel.
-        """
+        """Store the panel and all columns in order, constant features last, as the input's."""
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         self.support_[problem.features[chosen]] = True
         constant = np.setdiff1d(np.arange(self.n_features_in_), problem.features)
@@ -286,16 +281,11 @@ class PanelMethod(SupportSelector):
 
 @dataclass(frozen=True)
 class PlaneFit:
-    """A plane ``z = [w; b]``, of any scale, on the columns of the class blocks.
-
-    `history` is the objective after each iteration, start included, or the value of a direct
-    solution. `score` ranks the features whose weight is exactly zero (sparse methods): larger is
-    nearer to entering the plane.
-    """
+    """A plane ``z = [w; b]``, of any scale, on the columns of the class blocks."""
 
     z: Array
-    history: Sequence[float]
-    score: Array | None = None
+    history: Sequence[float]  # the objective from the start on, or the value of a direct solution
+    score: Array | None = None  # of sparse methods: larger is nearer to entering the plane
     n_iter: int = 0
     converged: bool = True
 
@@ -328,10 +318,7 @@ class PlaneFit:
 
 
 def lowest(planes: Iterable[PlaneFit], margin: float) -> PlaneFit:
-    """Return the plane of lowest objective; where two agree to a relative margin, the earlier.
-
-    Two starts that lead to one minimum end at values which only rounding tells apart.
-    """
+    """Return the plane of lowest objective; where two agree to a relative margin, the earlier."""
     best, *others = planes
     for other in others:
         if other.objective < best.objective - margin * abs(best.objective):
@@ -342,12 +329,10 @@ def lowest(planes: Iterable[PlaneFit], margin: float) -> PlaneFit:
 class PlanePairClassifier(PanelMethod, NearerPlane, ClassifierMixin, BaseEstimator):
     """A classifier that fits a plane to each class and decides by the nearer one.
 
-    A method gives either ``_fit_plane(A, B)``, for the plane that is near the first block and far
-    from the second, or :meth:`_fit_planes`, for both at once.
-
-    The panel is the union of the planes' non-zero features or, with ``n_features``, as many as
-    that of the heaviest (largest ``|w_f|`` over the two unit planes, then the nearest to
-    entering); then :meth:`_refit_planes` finds the planes anew on the panel.
+    A method gives ``_fit_plane(A, B)``, for the plane near the first block and far from the second,
+    or :meth:`_fit_planes`. The panel is the union of the planes' non-zero features or, with
+    ``n_features``, as many as that of the heaviest (largest ``|w_f|`` over the two unit planes,
+    then the nearest to entering); then :meth:`_refit_planes` finds the planes anew on it.
     """
 
     def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:

@@ -9,9 +9,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from .._typing import BoolArray, IntArray
-from .._typing import Float64Array as Array
 from .._validate import check_integer
-from .base import ClassBlocks, PanelMethod, eigenpair, order_features, second_moment, with_bias
+from .base import (
+    Array,
+    ClassBlocks,
+    PanelMethod,
+    eigenpair,
+    order_features,
+    second_moment,
+    with_bias,
+)
 
 
 class Shaving(NamedTuple):
@@ -24,11 +31,9 @@ class Shaving(NamedTuple):
 
 
 def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[float, Array]:
-    """Find the most extreme generalized singular vector of two classes, seen from the samples.
+    """Return the extreme quotient, at least one, and a vector that projects the features.
 
-    `rows` are samples in any coordinates that keep inner products. Returns the quotient of
-    `GeneShaving` or, where the smallest was taken, one over it; and a vector with which the inner
-    products of the features are their loadings, up to scale.
+    `rows` are samples in any coordinates that keep inner products.
     """
     r = rows.shape[1]
     G, H = (second_moment(with_bias(rows[members])) for members in (~second, second))
@@ -78,8 +83,7 @@ def shave(X: Array, second: BoolArray, tau: float) -> Shaving:
 class GeneShaving(PanelMethod, BaseEstimator):
     r"""Shave off the features with the smallest projections, again and again. A reconstruction.
 
-    For the features that are left, of the largest and the smallest value over planes
-    :math:`z = [w; b]` of
+    Of the largest and the smallest value over planes :math:`z = [w; b]` of
 
     .. math:: \rho(z) = \frac{\|A w + e b\|^2 / n_A + \phi \|w\|^2}
                              {\|B w + e b\|^2 / n_B + \phi \|w\|^2}
@@ -88,23 +92,20 @@ class GeneShaving(PanelMethod, BaseEstimator):
     projected on its vector, the tenth with the smallest projections is dropped, and all is repeated
     until one is left. Of these nested sets the panel is the one whose mean feature, signed by the
     projections, has the largest share of its variance between the classes, less the mean of that
-    share over tables with permuted labels, which go through the same shaving (the gap statistic).
+    share over tables with permuted labels (the gap statistic).
 
     The text of [1]_ was not at hand. Described are the projection on a direction of the generalized
     SVD and the repeated removal of the smallest; from [2]_ are the tenth, the nested sets, the
     signed mean and the gap statistic. Chosen here: the two classes as the pair; the column of ones,
-    which lets a difference of the class means count; the floor, without which every direction is
-    extreme once there are more features than samples; and the permutation of labels.
+    which lets a difference of the class means count; the floor; and the permutation of labels.
 
     Parameters
     ----------
     tau : float, default=1.0
         The floor :math:`\phi`, at least 1e-8, in units of the classes' mean second moment over as
         many directions as there are samples, or features left if these are fewer.
-    n_permutations : int, default=10
+    n_permutations, random_state : int, default=10, and seed, default=0
         Permuted tables for the gap statistic. Not used when `n_features` is given.
-    random_state : int, RandomState instance or None, default=0
-        Draws the permutations.
     %(selector)s
     sizes_, ratios_, explained_, gaps_ : ndarray of shape (n_steps,)
         Of each set: size (it is ``feature_order_[:size]``), extreme quotient (oriented to be at

@@ -5,9 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._typing import Float64Array as Array
 from .._typing import IntArray
-from .base import PlaneFit, PlanePairClassifier, RowSpace, eigenpair, second_moment
+from .base import Array, PlaneFit, PlanePairClassifier, RowSpace, eigenpair, second_moment
 
 
 def ridge_plane(A: Array, B: Array, delta: float, features: IntArray | None = None) -> PlaneFit:
@@ -44,10 +43,10 @@ class GEPSVM(PlanePairClassifier):
     With :math:`z = [w; b]`, :math:`G = [A\ e]^T [A\ e] / n_A` and
     :math:`H = [B\ e]^T [B\ e] / n_B`, the plane near class A and far from class B is
 
-    .. math:: \min_{z \ne 0} \frac{z^T (G + \delta I) z}{z^T H z} ,
+    .. math:: \min_{z \ne 0} \frac{z^T (G + \delta I) z}{z^T H z} ;
 
-    the eigenvector of the smallest eigenvalue; for the second, A and B change roles. With more
-    features than samples it is solved exactly in the row space: the ridge keeps the optimum there.
+    for the second, A and B change roles. With more features than samples it is solved exactly in
+    the row space of the data: the ridge keeps the optimum there.
 
     Parameters
     ----------

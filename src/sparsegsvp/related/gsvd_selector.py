@@ -9,9 +9,8 @@ from scipy.special import entr
 from sklearn.base import BaseEstimator
 
 from .._typing import BoolArray
-from .._typing import Float64Array as Array
 from ..linalg import gsvd
-from .base import ClassBlocks, PanelMethod, RowSpace, moment_factor, order_features
+from .base import Array, ClassBlocks, PanelMethod, RowSpace, moment_factor, order_features
 
 # Left factors, sigma (n_classes, r), the right factor, and what tells its r columns apart.
 Decomposition = tuple[list[Array], Array, Array, Array]
@@ -22,24 +21,22 @@ class GSVDSelector(PanelMethod, BaseEstimator):
     r"""Select features by their loadings in the generalized SVD of the two classes.
 
     The standardised blocks of the two classes, each with a column of ones and divided by the
-    root of its number of samples, are decomposed with one right factor for both,
+    root of its number of samples, are decomposed with one right factor, of unit columns, for both,
 
     .. math:: [A\ e]/\sqrt{n_A} = U \,\mathrm{diag}(s_1)\, X^T, \qquad
-              [B\ e]/\sqrt{n_B} = V \,\mathrm{diag}(s_2)\, X^T ,
+              [B\ e]/\sqrt{n_B} = V \,\mathrm{diag}(s_2)\, X^T .
 
-    with unit columns of X. A component k has an angular distance, 0 where it is shared evenly and
-    :math:`\pm\pi/4` where it is exclusive to a class, and a significance in each class i,
+    A component k has an angular distance, 0 where it is shared evenly and :math:`\pm\pi/4` where it
+    is exclusive to a class, and a significance in each class i,
 
     .. math:: \theta_k = \arctan(s_{1k} / s_{2k}) - \pi/4 , \qquad
               p_{ik} = s_{ik}^2 / \textstyle\sum_l s_{il}^2 .
 
-    Those with :math:`|\theta_k| \ge` ``threshold`` are kept (the most exclusive one if there is
-    none), and features ranked by :math:`\sum_{k\ \mathrm{kept}} \max_i(p_{ik})\, x_{fk}^2`; by
-    default the panel has those at or above the mean.
-
-    In the original the two data sets share their arrays and differ in their genes; here they
-    share the features and differ in their samples, so the loadings are X's. The column of ones
-    makes a difference of the class means a component.
+    Those with :math:`|\theta_k| \ge` ``threshold`` are kept (at least the most exclusive one), and
+    features ranked by :math:`\sum_{k\ \mathrm{kept}} \max_i(p_{ik})\, x_{fk}^2`; by default the
+    panel has those at or above the mean. In the original the two data sets share their arrays and
+    differ in their genes; here they share the features, so the loadings are X's, and the column of
+    ones makes a difference of the class means a component.
 
     Parameters
     ----------
@@ -51,10 +48,10 @@ class GSVDSelector(PanelMethod, BaseEstimator):
         with more features than samples every direction is exclusive to one class. It enters as
         rows :math:`\sqrt{floor}\,[I\ 0]` below both blocks; significances count the data's only.
     %(selector)s
-    angular_distance_ : ndarray of shape (r,)
-        :math:`\theta`, in descending order.
-    significance_, entropy_ : ndarray of shapes (2, r) and (2,)
-        :math:`p`, and how evenly a class's are spread, from 0 to 1.
+    angular_distance_, significance_ : ndarray of shapes (r,) and (2, r)
+        :math:`\theta`, in descending order, and :math:`p`.
+    entropy_ : ndarray of shape (2,)
+        How evenly the significances of a class are spread, from 0 to 1.
     kept_, scores_ : ndarray of shapes (r,) and (n_features_in_,)
         The components that counted, and the root of the sum above, zero for constant features.
 

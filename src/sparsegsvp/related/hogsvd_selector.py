@@ -5,9 +5,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from .._typing import BoolArray
-from .._typing import Float64Array as Array
 from .._validate import check_choice
 from ..linalg import hogsvd
+from .base import Array
 from .gsvd_selector import Decomposition, GSVDSelector
 
 
@@ -21,26 +21,22 @@ class HOGSVDSelector(GSVDSelector):
     .. math:: [C_i\ e]/\sqrt{n_i} = U_i \,\mathrm{diag}(s_i)\, V^T, \qquad i = 1, \dots, N .
 
     The columns of V are eigenvectors of the mean of all quotients of two classes' second moments.
-    Their eigenvalues :math:`\lambda_k \ge 1` are 1 where all classes share a direction evenly, and
-    large where it is exclusive to some. A direction in which one class alone stands out by an
-    angular distance :math:`\theta` has
+    Their eigenvalues :math:`\lambda_k \ge 1` are 1 where all classes share a direction evenly. A
+    direction in which one class alone stands out by an angular distance :math:`\theta` has
 
     .. math:: \lambda(\theta) = (x + 1/x + N - 2) / N , \qquad x = \tan^2(\pi/4 + \theta) .
 
     Components with :math:`\lambda_k \ge \lambda(\mathrm{threshold})` count as exclusive, the
-    others as shared; of those that are asked for at least one is kept.
-
-    No gene selector of the authors of the decomposition was at hand. Chosen here: the classes as
-    the matrices, the column of ones, the floor, the threshold and the score.
+    others as shared; at least one is kept. No gene selector of the authors of the decomposition
+    was at hand. Chosen here: the classes as the matrices, the column of ones, the floor, the
+    threshold and the score.
 
     Parameters
     ----------
     kind : {"exclusive", "shared"}, default="exclusive"
         The components that features are ranked by.
-    threshold : float, default=pi/8
-        :math:`\theta` above, in [0, pi/4].
-    tau : float, default=1.0
-        As in `GSVDSelector`; with 0 the shift of `hogsvd` serves rank-deficient classes.
+    threshold, tau : float, default=pi/8 and 1.0
+        :math:`\theta` above, and the floor, as in `GSVDSelector`.
     %(selector)s
     eigenvalues_ : ndarray of shape (r,)
         :math:`\lambda`, in ascending order.

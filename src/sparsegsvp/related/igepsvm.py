@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from scipy import linalg
 
-from .._typing import Float64Array as Array
-from .base import PlaneFit, PlanePairClassifier, RowSpace, second_moment
+from .base import Array, PlaneFit, PlanePairClassifier, RowSpace, second_moment
 
 
 @dataclass(eq=False, repr=False)

@@ -6,9 +6,8 @@ from typing import ClassVar
 import numpy as np
 from scipy import linalg
 
-from .._typing import Float64Array as Array
 from .._typing import IntArray
-from .base import PlaneFit, PlanePairClassifier, lowest, moment_factor, shorten
+from .base import Array, PlaneFit, PlanePairClassifier, lowest, moment_factor, shorten
 from .gepsvm import ridge_plane, ridge_planes, ridge_slope
 
 
@@ -83,23 +82,22 @@ class IRQM(PlanePairClassifier):
     .. math:: \max_z\ z^T H z - \lambda \sum_f g(|w_f|) \quad \text{on} \quad
               z^T (G + \delta I) z \le 1, \qquad g(t) = \frac{\log(1 + t/p)}{\log(1 + 1/p)} ,
 
-    and for the second the classes change roles; ``objective_`` is negative. As p falls to zero, g
-    becomes the count of features; below :math:`p / 10`, where weights end as zeros, it is replaced
-    by a parabola. Each step puts a quadratic majorant, :math:`g(t) \le c_f t^2 + \text{constant}`,
-    in its place and goes to the leading eigenvector of
+    and for the second the classes change roles; ``objective_`` is the negative. As p falls to zero,
+    g becomes the count of features; below :math:`p / 10`, where weights end as zeros, it is a
+    parabola. Each step puts a quadratic majorant, :math:`g(t) \le c_f t^2 + \text{constant}`, in
+    its place and goes to the leading eigenvector of
     :math:`(H - \lambda\,\mathrm{diag}(c), G + \delta I)`: the objective never gets worse.
 
     Known of the original are problem, majorant and smoothing. Chosen here: a bias that is not
     penalised; the unit of :math:`\lambda`, by how much the best feature raises the quotient
-    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; the end of the parabola; p
-    falling in three stages from ten times its value; and the starts, of which the higher end is
-    kept: the plane on all features that alone raise the quotient by :math:`\lambda`, and on the
-    best one. A small ``rho`` lets noise features in, as they always offer some spread.
+    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; p falling in three stages from
+    ten times its value; and the starts, of which the better end is kept: the plane on all features
+    that alone raise the quotient by :math:`\lambda`, and on the best one.
 
     Parameters
     ----------
     rho : float, default=0.5
-        :math:`\lambda` in the unit above, in (0, 1]. Larger is sparser.
+        :math:`\lambda` in the unit above, in (0, 1]. A small one lets noise features in.
     p : float, default=1e-3
         Smoothing of the count, > 0, in units of the weights; smaller is nearer to it.
     delta : float, default=1.0

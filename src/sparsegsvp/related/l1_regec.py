@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._typing import Float64Array as Array
 from .base import (
+    Array,
     PlaneFit,
     PlanePairClassifier,
     RowSpace,
@@ -72,16 +72,14 @@ class L1ReGEC(PlanePairClassifier):
 
     With G, H and :math:`z = [w; b]` as in `GEPSVM`, the first plane is
 
-    .. math::
-
-        \min_z\ z^T (G + \delta H + \rho I) z + \lambda \|w\|_1
-        \quad \text{on} \quad z^T (H + \delta G + \rho I) z = 1
+    .. math:: \min_z\ z^T (G + \delta H + \rho I) z + \lambda \|w\|_1
+              \quad \text{on} \quad z^T (H + \delta G + \rho I) z = 1
 
     and for the second the two matrices change places. The original's text was not at hand; it is
-    described as ReGEC's eigenvalue problem with an l1 regularisation. Chosen here: the constraint
-    as written; a bias free of the l1 term; the ridge :math:`\rho`, without which more features than
-    samples leave the problem unbounded; steps that put the tangent in the constraint's place, solve
-    the lasso that is left and scale back, which never raises the objective; the unit of
+    described as ReGEC's eigenvalue problem with an l1 regularisation. Chosen here: the constraint;
+    a bias free of the l1 term; the ridge :math:`\rho`, without which more features than samples
+    leave the problem unbounded; steps that put the tangent in the constraint's place, solve the
+    lasso that is left and scale back, which never raises the objective; the unit of
     :math:`\lambda`, the weight at which w = 0 could not be improved; and of two starts, w = 0 and
     the plane without the l1 term, the lower end.
 
@@ -89,10 +87,8 @@ class L1ReGEC(PlanePairClassifier):
     ----------
     l1 : float, default=0.2
         :math:`\lambda` in the unit above, in (0, 1]. Larger is sparser.
-    delta : float, default=0.1
-        Shift, in [0, 1).
-    ridge : float, default=0.1
-        :math:`\rho > 0`.
+    delta, ridge : float, default=0.1
+        Shift, in [0, 1), and :math:`\rho > 0`.
     %(steps)s
     %(planes)s
 

@@ -6,9 +6,8 @@ from typing import ClassVar
 import numpy as np
 from scipy import linalg
 
-from .._typing import Float64Array as Array
 from .._validate import check_choice
-from .base import PlaneFit, PlanePairClassifier, RowSpace, lowest, with_bias
+from .base import Array, PlaneFit, PlanePairClassifier, RowSpace, lowest, with_bias
 from .gepsvm import ridge_plane
 
 # Smoothing of absolute values in the reweighted steps, in units of the other class's mean distance,
@@ -55,14 +54,12 @@ class NPSVM(PlanePairClassifier):
     Sums of distances in place of GEPSVM's sums of squares, so that a few odd samples do not
     turn a plane. With :math:`z = [w; b]` the first plane is, without a penalty and with one,
 
-    .. math::
+    .. math:: \min_z \frac{\|A w + e b\|_1 / n_A}{\|B w + e b\|_1 / n_B} , \qquad
+              \min_z \ \|A w + e b\|_1 / n_A + \delta \|z\|_p^p
+              \ \text{ on } \ \|B w + e b\|_1 / n_B = 1 .
 
-        \min_z \frac{\|A w + e b\|_1 / n_A}{\|B w + e b\|_1 / n_B} , \qquad
-        \min_z \ \|A w + e b\|_1 / n_A + \delta \|z\|_p^p
-        \ \text{ on } \ \|B w + e b\|_1 / n_B = 1 .
-
-    For the second plane the classes change roles. No form is convex: of two starts, the plane of
-    GEPSVM and the one across the class means, the lower end is kept.
+    For the second the classes change roles. No form is convex: of two starts, the plane of GEPSVM
+    and the one across the class means, the lower end is kept.
 
     *Without penalty* the procedure is the published ascent on the inverse ratio, its step chosen
     so that the ratio never rises. It ends at a kink near a minimum; where the samples of the own
@@ -72,17 +69,14 @@ class NPSVM(PlanePairClassifier):
     *The penalised forms are reconstructions*, as their texts were not at hand. They are known as
     the penalty added to the numerator of the ratio, which has no minimum for :math:`p \ne 1`, as
     scaling z changes it; here the denominator fixes the scale. Each step solves a linear system
-    and does not raise the objective, absolute values being smoothed. For p at most 1 the planes
-    are sparse.
+    and does not raise the objective, absolute values being smoothed.
 
     Parameters
     ----------
     penalty : {None, "l2", "lp"}, default=None
         "l2" is "lp" with p = 2.
-    delta : float, default=0.1
-        Weight of the penalty, > 0.
-    p : float, default=1.0
-        Exponent of the lp penalty, in (0, 2].
+    delta, p : float, default=0.1 and 1.0
+        Weight of the penalty, > 0, and its exponent, in (0, 2]; up to 1 the planes are sparse.
     %(steps)s
     %(planes)s
 

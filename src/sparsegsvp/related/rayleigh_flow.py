@@ -5,9 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._typing import Float64Array as Array
 from .._typing import IntArray
-from .base import PlaneFit, PlanePairClassifier, lowest
+from .base import Array, PlaneFit, PlanePairClassifier, lowest
 from .gepsvm import ridge_plane, ridge_planes, ridge_slope
 
 
@@ -26,14 +25,13 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     .. math:: \max_z \rho(z) = \frac{z^T H z}{z^T (G + \tau I) z}
               \quad \text{with} \quad \|w\|_0 \le k ,
 
-    and for the second the classes change roles; ``objective_`` has :math:`1 / \rho`. A step of the
-    flow is :math:`z \leftarrow z + (\eta / \rho) (H - \rho (G + \tau I)) z`, cut to the k heaviest
-    weights and normalised. The bias is never cut. k is ``n_features``, or 10 for None.
-
-    Unlike in the publication the step :math:`\eta` is not fixed but halved until the quotient
-    rises, and on a support that stays z goes to the limit of the flow, an eigenvector of size
-    k + 1. The flow finds a local maximum: it is started from the k heaviest weights of the plane
-    without the limit and from the k steepest at w = 0, and the better end is kept.
+    and for the second the classes change roles; ``objective_`` has :math:`1 / \rho`, and k is
+    ``n_features``, or 10 for None. A step of the flow is
+    :math:`z \leftarrow z + (\eta / \rho) (H - \rho (G + \tau I)) z`, cut to the k heaviest
+    weights and normalised; the bias is never cut. Unlike in the publication :math:`\eta` is not
+    fixed but halved until the quotient rises, and on a support that stays z goes to the limit of
+    the flow, an eigenvector of size k + 1. The better end of two starts is kept: the k heaviest
+    weights of the plane without the limit, and the k steepest at w = 0.
 
     Parameters
     ----------

@@ -7,9 +7,8 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .._typing import Float64Array as Array
 from .._validate import check_choice, check_real
-from .base import PlaneFit, PlanePairClassifier, RowSpace, moment_factor, shorten
+from .base import Array, PlaneFit, PlanePairClassifier, RowSpace, moment_factor, shorten
 
 
 def check_pair(name: str, value: float | tuple[float, float]) -> tuple[float, float]:
@@ -25,9 +24,8 @@ def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[PlaneF
 
     With the stacked, class-weighted blocks ``M = U S V'`` (G + H = M'M) and ``z = V S^-1 y``
     the quotient becomes ``(c + d1 (1 - c)) / ((1 - c) + d2 c)``, c = ||U_A y||^2 / ||y||^2: the
-    shift changes eigenvalues, not eigenvectors, and with d1 d2 < 1 not their order. With more
-    features than samples a whole eigenspace attains each extreme; in it the plane of smallest
-    ``||z||`` is taken, which is where a vanishing ridge would lead.
+    shift changes eigenvalues, not eigenvectors, and with d1 d2 < 1 not their order. Of an
+    eigenspace the plane of smallest ``||z||`` is taken, where a vanishing ridge would lead.
     """
     space = RowSpace.of([A, B])
     stacked = np.vstack([block / np.sqrt(len(block)) for block in space.blocks])
@@ -79,8 +77,8 @@ def diagonal_shift_plane(A: Array, B: Array, d1: float, d2: float) -> PlaneFit:
 class ReGEC(PlanePairClassifier):
     r"""Regularised generalised eigenvalue classifier.
 
-    One eigenvalue problem gives both planes. With G and H as in `GEPSVM`, they are the eigenvectors
-    of the smallest and the largest :math:`\mu` (``objective_`` has its inverse) of
+    With G and H as in `GEPSVM`, the planes are the eigenvectors of the smallest and the largest
+    :math:`\mu` (``objective_`` has its inverse) of
 
     .. math::
 

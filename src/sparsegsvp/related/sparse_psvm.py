@@ -6,8 +6,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import linalg
 
-from .._typing import Float64Array as Array
-from .base import PlaneFit, PlanePairClassifier, moment_factor, shorten
+from .base import Array, PlaneFit, PlanePairClassifier, moment_factor, shorten
 from .gepsvm import ridge_plane, ridge_planes
 from .lasso import lasso
 
@@ -64,16 +63,14 @@ class SparsePSVM(PlanePairClassifier):
     in the manner of sparse principal components, with :math:`\tilde H = [B\ e] / \sqrt{n_B}` and
     :math:`G + \delta I = R^T R`, it is sought as
 
-    .. math::
-
-        \min_{\|a\| = 1,\ \beta}\ \|\tilde H R^{-1} - \tilde H \beta a^T\|_F^2
-            + \lambda_2\, \beta^T (G + \delta I) \beta + \lambda_1 \|w\|_1 ,
-        \qquad \beta = [w; b] .
+    .. math:: \min_{\|a\| = 1,\ \beta}\ \|\tilde H R^{-1} - \tilde H \beta a^T\|_F^2
+              + \lambda_2\, \beta^T (G + \delta I) \beta + \lambda_1 \|w\|_1 ,
+              \qquad \beta = [w; b] .
 
     For fixed a this is an elastic net with the target :math:`\tilde H R^{-1} a`; for fixed
     :math:`\beta` the best a is :math:`R^{-T} H \beta`, normalised. The two steps alternate, and
-    neither raises the objective, given less its constant :math:`\|\tilde H R^{-1}\|_F^2`. For the
-    second plane the classes change roles.
+    neither raises the objective, given less its constant. For the second plane the classes change
+    roles.
 
     The original's text was not at hand; the problem and the alternation are known from later
     descriptions. Chosen here: means per class; a bias free of the l1 term; the elastic net
@@ -81,17 +78,14 @@ class SparsePSVM(PlanePairClassifier):
     which the first elastic net would have w = 0, and that of :math:`\lambda_2`, the largest
     quotient. A plane that loses every feature on the way is sought again with half the weight.
 
-    The quotient rewards a direction in which the other class spreads, whatever the means do.
-    Among thousands of independent noise features there always is one, and the method then
-    prefers it to a handful of informative features; correlated tables are kinder to it.
+    The quotient rewards a direction in which the other class spreads, whatever the means do. Among
+    thousands of independent noise features there always is one; correlated tables are kinder.
 
     Parameters
     ----------
-    l1 : float, default=0.5
-        :math:`\lambda_1` in the unit above, in (0, 1]. Larger is sparser.
-    l2 : float, default=1.0
-        :math:`\lambda_2 > 0` in the unit above. Far below 1 the regression fits the other class
-        alone and forgets the own one.
+    l1, l2 : float, default=0.5 and 1.0
+        :math:`\lambda_1` in (0, 1], larger being sparser, and :math:`\lambda_2 > 0`, in the units
+        above. Far below 1 an l2 lets the regression fit the other class alone.
     delta : float, default=1.0
         Ridge of the underlying quotient, > 0.
     %(steps)s

@@ -117,15 +117,12 @@ def sparse_gsvp(
         Or those of some features by the names of A's columns; the others are 1.
     eps : float, default=1e-3
         Smoothing of the penalty for q < 1.
-    tol : float, default=1e-6
-        The certificate is to be below ``tol * delta_max``.
-    max_iter : int, default=1000
-        Largest number of inner iterations.
+    tol, max_iter : float, default=1e-6, and int, default=1000
+        The certificate is to be below ``tol * delta_max`` after so many iterations.
 
     Returns
     -------
     GSVPResult
-        With its certificate.
 
     Examples
     --------
@@ -177,15 +174,12 @@ def sparse_gsvp_path(
         As in `sparse_gsvp`.
     deltas : sequence of float, optional
         Penalties, in any order; solved and returned from the largest to the smallest.
-    n_deltas : int, default=30
-        Without `deltas`: how many, in geometric steps from delta_max.
-    ratio : float, default=1e-2
-        Without `deltas`: the last one is ``ratio * delta_max``.
+    n_deltas, ratio : int, default=30, and float, default=1e-2
+        Without `deltas`: how many, in geometric steps from delta_max to ``ratio * delta_max``.
 
     Returns
     -------
     list of GSVPResult
-        One for each delta.
 
     Examples
     --------
@@ -248,7 +242,7 @@ def _covariances(A: Any, B: Any) -> ClassCovariances:
                 )
             _check_shape(name, (int(X.counts[0]), X.means.shape[1]))
         both = replace(A, classes=np.array([0])) + replace(B, classes=np.array([1]))
-        return CovariancesOfMoments.of(both, standardize=False)
+        return CovariancesOfMoments(both, standardize=False)
     parts = []
     for code, (name, X) in enumerate(zip("AB", (A, B))):
         rows = read_rows(

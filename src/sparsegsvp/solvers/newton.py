@@ -1,7 +1,5 @@
 r"""One plane at one penalty: Newton's method on a growing set of features.
 
-.. math:: \min_{\|w\|_2 = 1} r(w) + \delta \sum_f l_f\, p(|w_f|)
-
 `minimize` is the loop on a few features. A step of Newton's method is taken on the support and
 the signs of w, with the features that violate the certificate most joining at zero; where that
 does not descend, a proximal gradient step with the length of Barzilai and Borwein. Both are
@@ -58,10 +56,7 @@ class Problem:
         return np.flatnonzero((self.factors == 0.0) & self.cov.varying)
 
     def check(self, names: Any = None) -> None:
-        """Warn of constant features; refuse where nothing is left, or tau = 0 leaves 0/0.
-
-        A quotient is 0/0 along a direction in which no row differs from another.
-        """
+        """Warn of constant features; refuse where nothing is left, or tau = 0 leaves 0/0."""
         warn_constant(np.flatnonzero(~self.cov.varying & (self.factors < np.inf)).tolist(), names)
         features = np.flatnonzero(self.eligible)
         if len(features) == 0:
@@ -88,10 +83,7 @@ class Problem:
         return Quotient(self.cov, self.plane, self.tau, features)
 
     def gradient(self, features: IntArray, w: Float64Array, bias: Bias) -> Float64Array:
-        """The quotient's gradient over all features, by one pass over the data.
-
-        w is zero but on ``features``.
-        """
+        """The quotient's gradient over all features, by one pass over the data."""
         plane, means, r = self.plane, self.cov.means, bias.ratio
         gradient = self.cov.products(features, w, (plane.own - r * plane.other)[None])[0]
         spread = (plane.between @ (means[:, features] @ w)) @ plane.between
@@ -316,16 +308,15 @@ def solve(problem: Problem, delta: float, start: Solution, tol: float, max_iter:
 
 
 def solve_reweighted(
-    problem: Problem, delta: float, start: Solution, tol: float, max_iter: int, times: int = 3
+    problem: Problem, delta: float, start: Solution, tol: float, max_iter: int
 ) -> Solution:
     """Solve with a concave penalty from the l1 solution ``start`` at the same delta.
 
-    A few ``times`` p is majorised by its tangent where the last one ended, each an l1 problem
-    solved by itself; then the loop takes the penalty's own curvature into account, which
-    converges where reweighting would creep.
+    Three times p is majorised by its tangent where the last one ended; then the loop takes the
+    penalty's own curvature into account, which converges where reweighting would creep.
     """
     current, n_iter = start, 0
-    for _ in range(times):
+    for _ in range(3):
         t = np.zeros(len(problem.factors))
         t[current.features] = np.abs(current.w)
         tangent = replace(

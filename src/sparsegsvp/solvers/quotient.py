@@ -101,8 +101,7 @@ def single_feature_ratios(cov: ClassCovariances, plane: OneVsRest, tau: float) -
     return np.where(cov.varying & ~np.isnan(ratio), ratio, np.inf)
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
+class Point(NamedTuple):
     """A unit vector with the quotient's best bias and gradient there."""
 
     w: Float64Array
