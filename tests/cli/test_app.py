@@ -40,6 +40,7 @@ def sample_rows(n: int = 36, n_features: int = 80, seed: int = 1) -> list[list[o
     labels = np.arange(n) % 2
     X = rng.normal(9, 1.5, size=(n, n_features))
     X[:, :2] += 4 * labels[:, None]
+    X[:, 5] = rng.uniform(0, 3, size=n)
     X = np.round(2.0**X, 1)
     header = ["sample", "Sex", "Age", "plate", "patient", "state"]
     rows: list[list[object]] = [[*header, *(f"<b>g{j}" for j in range(n_features))]]
