@@ -477,7 +477,9 @@ class Page:
 
     def uses(self):
         """What each column is for."""
-        return {s.get_attribute("data-name"): s.get_property("value") for s in self.all("#roles select")}
+        return {
+            s.get_attribute("data-name"): s.get_property("value") for s in self.all("#roles select")
+        }
 
 
 def test_the_page_in_a_browser(server, genes, tmp_path, browser):
