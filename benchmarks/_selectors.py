@@ -103,7 +103,9 @@ def rfe(X: np.ndarray, y: np.ndarray, sizes: Sequence[int]) -> dict[int, np.ndar
     left, result = np.arange(X.shape[1]), {}
     for size in sorted(sizes, reverse=True):
         while len(left) > size:
-            model = LinearSVC(class_weight="balanced", dual=len(left) > len(X), tol=1e-3)
+            model = LinearSVC(
+                class_weight="balanced", dual=len(left) > len(X), tol=1e-3, random_state=0
+            )
             weight = np.linalg.norm(model.fit(X[:, left], y).coef_, axis=0)
             keep = max(size, int(0.8 * len(left)))
             left = left[np.argsort(-weight, kind="stable")[:keep]]

@@ -2,6 +2,7 @@
 
     python benchmarks/panels.py                        all sets, 8 splits, half an hour
     python benchmarks/panels.py --splits 4 --sets colon khan
+    python benchmarks/panels.py --ours --splits 12     the defaults alone, without peers
     python benchmarks/panels.py --tiny                 made-up data, seconds
     python benchmarks/panels.py --rebuild              the tables from the file of results
 
@@ -40,7 +41,7 @@ from sparsegsvp.metrics import nogueira_stability
 from sparsegsvp.solvers import subset as subset_module
 
 SIZES = (1, 2, 3, 5, 8, 10, 13, 20, 30)
-FACTORS = (0.3, 1.0, 3.0, 10.0)
+FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
 STRENGTHS = (0.1, 0.3, 1.0, 3.0)
 # name -> rule, standard errors, part of the gain
 RULES = {
@@ -223,12 +224,13 @@ def tables(results: dict[str, Any]) -> str:
         lead = {
             m: {k: scores[OURS][k] - scores[m][k] for k in scores[m]} for m in names if m != OURS
         }
-        worst = {k: min(values[k] for values in lead.values()) for k in scores[OURS]}
         text.append("Balanced accuracy by the number of features:")
         text.append(markdown(header, [row(m, scores[m]) for m in names]))
-        text.append("Lead over each, and the smallest:")
-        rows = [row(m, values, "+.3f") for m, values in lead.items()]
-        text.append(markdown(header, [*rows, row("smallest", worst, "+.3f")]))
+        if lead:
+            worst = {k: min(values[k] for values in lead.values()) for k in scores[OURS]}
+            text.append("Lead over each, and the smallest:")
+            rows = [row(m, values, "+.3f") for m, values in lead.items()]
+            text.append(markdown(header, [*rows, row("smallest", worst, "+.3f")]))
         text.append("Stability:")
         stable = {m: stability(sets, lambda s, m=m: s["methods"][m]["panels"]) for m in names}
         text.append(markdown(header, [row(m, stable[m], ".2f") for m in names]))
@@ -248,7 +250,7 @@ def tables(results: dict[str, Any]) -> str:
         )
         text.append("Factor c of tau, accuracy (stability):")
         rows = []
-        for c in map(str, FACTORS):
+        for c in next(iter(sets.values()))["splits"][0]["factors"]:
             accuracy = mean_scores(sets, lambda s, c=c: s["factors"][c]["accuracy"])
             agreed = stability(sets, lambda s, c=c: s["factors"][c]["panels"])
             cells = [f"{accuracy[k]:.3f} ({agreed.get(k, np.nan):.2f})" for k in accuracy]
@@ -303,12 +305,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", nargs="+", default=[*TWO, *MANY], choices=[*TWO, *MANY])
     parser.add_argument("--splits", type=int, default=8)
+    parser.add_argument("--ours", action="store_true", help="no peers: the defaults alone")
     parser.add_argument("--tiny", action="store_true", help="made-up data, two splits")
     parser.add_argument("--rebuild", action="store_true", help="only print the tables again")
     options = parser.parse_args()
-    name = "panels-tiny" if options.tiny else "panels"
+    name = "panels" + "-tiny" * options.tiny + "-ours" * options.ours
     if not options.rebuild:
-        known = methods()
+        known = {k: v for k, v in methods().items() if k == OURS or not options.ours}
         if options.tiny:
             sets, options.splits = tiny_sets(), 2
         else:

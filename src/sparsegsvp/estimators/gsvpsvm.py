@@ -233,7 +233,10 @@ class GSVPSVM(PathClassifier):
             Fitted models by size; this estimator itself is not fitted.
         """
         models = {size: clone(self).set_params(n_features=size) for size in sizes}
-        self._fit_sizes(self._read(X, y, sample_weight), list(models.values()))
+        table = self._read(X, y, sample_weight)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "n_features=.* is more than", UserWarning)
+            self._fit_sizes(table, list(models.values()))
         return models
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Training:

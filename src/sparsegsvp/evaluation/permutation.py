@@ -6,8 +6,8 @@ The statistic is the balanced accuracy of the very estimator over one repeat of 
 anew for every draw. Of an estimator with a path it is that of exactly as many features as it is
 asked for or, where it tunes their number, the best of 1, 3 and 10: permuting the tuning would cost
 several times as much, and one size alone has little power for a single marker. All sizes come from
-one path in each fold, judged by the path's own class scores. True and permuted labels get the
-same, which is all that validity asks for.
+one path in each fold, judged by the path's own class scores; below 100 samples there are 10 folds,
+below 51 twice. True and permuted labels get the same, which is all that validity asks for.
 
 Drawing stops at the 10th exceedance: then p = 10 / draws (Besag and Clifford, 1991). Where 99
 draws leave p between 0.01 and 0.1, drawing goes on to 999.
@@ -205,9 +205,11 @@ def statistic(
     codes = samples.codes
     if draw:
         codes = shuffled_codes(samples, derive_seed(seed, _STREAM, draw))
-    n_splits = max(2, min(5, most_splits(replace(samples, codes=codes))))
+    n_splits, n_repeats = (5, 1) if path is None else _path_folds(samples)
+    n_splits = max(2, min(n_splits, most_splits(replace(samples, codes=codes))))
+    fold_seed = derive_seed(seed, _STREAM, draw, 1)
     try:
-        folds = make_folds(samples, n_splits, 1, derive_seed(seed, _STREAM, draw, 1), codes)
+        folds = make_folds(samples, n_splits, n_repeats, fold_seed, codes)
     except ValueError:
         if draw == 0:
             raise
@@ -222,6 +224,16 @@ def statistic(
             model = procedure.fit(fold.train, fit_seed, codes)
             predicted[fold.test] = procedure.predict(model, fold.test).predicted
         return float(balanced_accuracy_score(codes, predicted))
+
+
+def _path_folds(samples: Samples) -> tuple[int, int]:
+    """Return folds and repeats of a statistic along a path: more of them where samples are few.
+
+    With 40 samples and one marker of 2 SD among 500 features, 5 folds find it in 0.79 of tables,
+    10 in 0.85 and 10 twice in 0.90.
+    """
+    n = samples.codes.size if samples.groups is None else int(samples.groups.max()) + 1
+    return (5 if n >= 100 else 10), (1 if n > 50 else 2)
 
 
 def shuffled_codes(samples: Samples, seed: int) -> IntArray:

@@ -139,7 +139,7 @@ def _commit() -> dict[str, str]:
     try:
         say = [
             subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, check=True)
-            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--", str(here.parent)])
+            for words in (["rev-parse", "HEAD"], ["status", "-s", "--", str(here.parent)])
         ]
     except (OSError, subprocess.CalledProcessError):
         return {}
