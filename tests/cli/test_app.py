@@ -522,7 +522,7 @@ def test_the_page_in_a_browser(server, genes, tmp_path, browser):
     size = rung.text.split()[0]
     rung.click()
     browser.switch_to.frame(one("#report"))
-    wait(lambda: page.all("h1") and f" {size} of" in one("h1").text)
+    wait(lambda: page.all("h1") and f"{size} of" in one("h1").text)
     browser.switch_to.default_content()
     one("#apply").send_keys(str(genes))
     wait(lambda: page.all("#applied table"))
