@@ -256,6 +256,7 @@ def _add_block(
             center = w @ part / weights[k]
             part -= center
             means[k] = block[inside[0]] + center
-            scatters[k] = (part * w[:, None]).T @ part
+            part *= np.sqrt(w)[:, None]  # a matrix with itself: symmetric to the last bit
+            scatters[k] = part.T @ part
     moments = ClassMoments(np.arange(n_classes), counts, weights, means, scatters)
     return moments if state is None else state + moments
